@@ -76,7 +76,7 @@ export async function request<Answer>(
     if (!(error instanceof ApiError) || error.code !== 'session_changed') throw error
     const readAt = balanceTime()
     const read = await readSession()
-    // Nobody is signed in again by an answer that comes after signing out.
+    // A late answer must not sign the user in again after signing out.
     if (isNewest(readAt)) adoptSession(read)
     if (currentUser() !== user) throw error
     return await requestOnce<Answer>(method, path, options)

@@ -46,7 +46,7 @@ export async function exchangeLink(token: string): Promise<void> {
 export async function setPassword(body: NewPassword): Promise<void> {
   const user = currentUser()
   const session = await request<Session>('POST', AUTH_PATHS.password, { body })
-  // Nobody is signed in again by an answer that comes after signing out.
+  // A late answer must not sign the user in again after signing out.
   if (currentUser() === user) showSession(session)
 }
 

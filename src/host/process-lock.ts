@@ -23,7 +23,7 @@ export interface HeldLock {
 /** Another process may be looking at the lock. */
 const BUSY_MS = 100
 
-/** Undefined where it cannot be taken: nobody can then tell whether the process runs. */
+/** Undefined where it cannot be taken: other processes then cannot tell whether this one runs. */
 export function takeLock(path: string): HeldLock | undefined {
   let database: Connection | undefined
   try {

@@ -9,7 +9,7 @@ import type { Reference } from './reference-list.js'
 
 /** A request that is in progress, or whose outcome is not known. */
 export interface Attempt {
-  /** Undefined when the content is no longer the one that was sent. */
+  /** Undefined when the content has changed since it was sent. */
   readonly id: string | undefined
   readonly model: string
   /** When the id was sent first. */

@@ -18,7 +18,7 @@ export interface PollerParts {
 }
 
 export interface Poller {
-  /** Asks now, unless it is asking. It goes on after a final error too. */
+  /** Asks now, unless a request is open. Restarts after a final error too. */
   askNow(): void
   /** The page was shown or hidden. */
   onVisibility(): void

@@ -32,7 +32,7 @@ export function RunPage({ id }: { readonly id: string }) {
         setRun(read)
         return isFinished(read) ? 'done' : 'unfinished'
       },
-      // A run that was shown exists: whoever denies it is asked again.
+      // A run that was shown exists, so a 404 for it is asked again.
       isFinal: (error) => run === undefined && isMissing(error),
     },
     [id],

@@ -1,4 +1,4 @@
-/** Whoever reads much for one account waits for that account's other reads, and the reads of others come between. */
+/** Reads of one account wait for each other, so that those of other accounts come between. */
 import { refusalSaying } from '../rules/refusal.js'
 import type { ServiceStore } from '../store/service-store.js'
 import { createOwnedTurns } from '../turns.js'

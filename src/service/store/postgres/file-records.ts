@@ -14,7 +14,7 @@ export const SQL = statementsOf({
     SELECT key, used_at FROM files
     WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')`,
 
-  // Waits for whoever marks it, and then finds it no longer.
+  // Waits for a sweep that marks it, and then does not find it.
   renewImage: `
     UPDATE files SET used_at = greatest(used_at, $2)
     WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')

@@ -147,7 +147,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
         lostClaims.set(worker, stillLost)
         return claimed
       } catch (error) {
-        // Those that were found too: nobody has heard of them.
+        // Those that were found too: their answers were lost with this error.
         lostClaims.set(worker, [...lost, claim])
         throw error
       }

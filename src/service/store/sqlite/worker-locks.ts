@@ -39,7 +39,7 @@ export function createWorkerLocks(path: string): WorkerLocks {
   const pathOf = (id: string) => join(folder, id)
   return {
     hold(id, others) {
-      // Whoever has reaped this worker although it lives has removed its file.
+      // A process that reaped this worker although it lives has removed its file.
       if (held.get(id) !== undefined && existsSync(pathOf(id))) return
       held.get(id)?.release()
       held.set(id, takeLock(pathOf(id)))

@@ -8,9 +8,9 @@ import { posix, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { copyOrLink, moveOver } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
-import type { LockKeeper } from '../lock/keeper.js'
-import { type Made, type Output, outputsOf } from '../lock/lock.js'
-import { type Disk, type FileFact, isInPlace, isReplaceable, type Step } from '../plan/index.js'
+import type { LockKeeper } from '../lock/file.js'
+import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
+import { type Disk, type FileFact, isInPlace, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
   readonly disk: Pick<Disk, 'keyOf'>
@@ -33,7 +33,7 @@ interface Move {
 }
 
 /** The steps with their files in place. Throws `download_failed`, and the signal's reason. */
-export async function moveFiles(steps: readonly Step[], parts: MoveParts): Promise<readonly Step[]> {
+export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): Promise<readonly PlanStep[]> {
   const { signal, disk } = parts
   const moves = steps.flatMap((step) => movesOf(step, parts))
   if (moves.length === 0) return steps
@@ -52,7 +52,7 @@ export async function moveFiles(steps: readonly Step[], parts: MoveParts): Promi
   return steps.map((step) => movedStep(step, parts))
 }
 
-function movesOf(step: Step, { disk }: MoveParts): readonly Move[] {
+function movesOf(step: PlanStep, { disk }: MoveParts): readonly Move[] {
   const { action, outputs, locked, entry, flags } = step
   if (action.do === 'skip' || action.do === 'conflict') return []
   return outputsOf(locked?.made).flatMap((output, at): Move[] => {
@@ -90,12 +90,12 @@ function record(keeper: LockKeeper, { name, at }: Move, file: string): Promise<v
 
 const withFile = (made: Made, at: number, file: string): Made => {
   const output = outputsOf(made)[at]
-  const moved = <Each extends Output>(each: Each): Each => (each === output ? { ...each, file } : each)
+  const moved = <Each extends LockedOutput>(each: Each): Each => (each === output ? { ...each, file } : each)
   return { ...moved(made), ...(made.outputs && { outputs: made.outputs.map(moved) }) }
 }
 
 /** What the files are after all of them have moved. */
-function movedStep(step: Step, parts: MoveParts): Step {
+function movedStep(step: PlanStep, parts: MoveParts): PlanStep {
   const { keeper } = parts
   const moved = new Set(movesOf(step, parts).map(({ at }) => at))
   if (moved.size === 0) return step

@@ -1,9 +1,22 @@
-/** Where the outputs of a run get their names. All are checked before the first file is replaced, so that nothing is lost. */
+/** Names the outputs of a run. All are checked before the first file is replaced, so that nothing is lost. */
 import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
-import { type Output, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
+import { type LockedOutput, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
 import { type Disk, isInPlace, isReplaceable, type PlannedOutput } from '../plan/index.js'
-import type { Active, OutputFile, Place } from './row-result.js'
+import type { ActiveStep } from './rows.js'
+
+/** Where an output gets its name. */
+export interface Place {
+  /** Absolute; may end in `.{ext}`. */
+  readonly path: string
+  /** Whether a file of this name may be replaced. */
+  readonly mayReplace: boolean
+  /** The output is in place already, and is not downloaded. */
+  readonly inPlace: OutputFile | undefined
+}
+
+/** `path` is absolute. */
+export type OutputFile = Omit<LockedOutput, 'file'> & { readonly path: string }
 
 export interface PlacesOptions {
   /** Of the outputs: how many there are is known only now where the run is new. */
@@ -15,7 +28,7 @@ export interface PlacesOptions {
 
 /** Throws `download_failed` when an output that the plan did not know would replace a file. */
 export async function placesFor(
-  step: Active,
+  step: ActiveStep,
   { urls, disk, folder }: PlacesOptions,
 ): Promise<readonly Place[]> {
   const { entry, locked, outputs: planned, flags } = step
@@ -33,20 +46,20 @@ export async function placesFor(
         mayReplace: false,
         inPlace: { url: urls[at] ?? '', ...output, path },
       }
-    // What was there when the plan was made has been checked.
+    // The plan has checked the files of its time.
     const isChecked = fact.is === 'file' && (at < planned.length || isReplaceable(fact))
     return { path, mayReplace: isChecked || flags.overwrite, inPlace: undefined }
   })
 }
 
 /** The outputs of a run that are downloaded again, as the lock file knows them; none of a new run. */
-function knownOutputs({ action, locked }: Active): readonly Output[] {
+function knownOutputs({ action, locked }: ActiveStep): readonly LockedOutput[] {
   const isAgain = action.do === 'download' && action.why !== 'unfinished' && action.run === locked?.made?.run
   return isAgain ? outputsOf(locked?.made) : []
 }
 
 /** The file of a run that was killed before all of its outputs had their names. */
-function placedOutput({ action, locked }: Active, at: number): Placing | undefined {
+function placedOutput({ action, locked }: ActiveStep, at: number): Placing | undefined {
   const run = action.do === 'download' && action.why === 'unfinished' ? action.run : undefined
   return placingsOf(locked).findLast(
     (each) => each.run === run && run !== undefined && each.output === at + 1,
@@ -62,7 +75,7 @@ function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {
 }
 
 /** The rows that use the output were made from the bytes that the lock file knows. Throws `download_failed`. */
-export function refuseOtherBytes({ sha256 }: OutputFile, step: Active, at: number): void {
+export function refuseOtherBytes({ sha256 }: OutputFile, step: ActiveStep, at: number): void {
   const known = knownOutputs(step)[at]
   if (known === undefined || known.sha256 === sha256) return
   throw new RushesError(

@@ -1,42 +1,42 @@
-/** The output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub Actions. */
+/**
+ * Prints the output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub
+ * Actions.
+ */
 import { relative } from 'node:path'
-import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/index.js'
+import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
 import { outputsOf } from '../../batch/lock/lock.js'
-import type { Plan, Step } from '../../batch/plan/index.js'
+import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
+import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
 import type { Context } from '../context/context.js'
-import { formatDuration } from '../flags/duration.js'
-import { plural } from '../terminal/plural.js'
-import { annotate, MAX_LINE_ANNOTATIONS } from './annotations.js'
-import { writeJobSummary } from './job-summary.js'
-import { leftRunsJson } from './left-runs.js'
-import type { Prepared } from './prepare.js'
-import { createJsonOutput } from './report-file.js'
-import { resultRow } from './summary-rows.js'
+import { formatDuration, plural } from '../terminal/format.js'
+import type { PreparedBatch } from './prepare.js'
+import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './reports.js'
+import { leftRunsJson } from './show.js'
 
 export interface Report {
   row(result: RowResult): void
-  /** The summary; every error that decides the exit code. `exists`: whether there is a run for the row of this name. */
+  /**
+   * Prints the summary. Returns each error that affects the exit code. `exists`: whether the row of this name has a
+   * run.
+   */
   end(plan: Plan, exists: (name: string) => boolean): readonly RushesError[]
 }
 
-export function createReport(ctx: Context, { manifest, flags }: Prepared): Report {
+export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): Report {
   const { out, clock, globals } = ctx
   const json = createJsonOutput(ctx, flags.report)
   const startedAtMs = clock.monotonic()
   const results = new Map<string, RowResult>()
   let annotations = 0
 
-  /** Rows with an error that was printed before, by that error. */
-  const repeated = new Map<string, { readonly error: RushesError; readonly names: string[] }>()
+  const errors = createErrorGroups<string>()
 
-  function complain(step: Step, error: RushesError): void {
-    const key = JSON.stringify([error.code, error.message, error.hint])
-    const same = repeated.get(key)?.names
-    if (same === undefined) repeated.set(key, { error, names: [] })
-    if (same === undefined || out.mode.json) out.error(about(step, error))
-    else same.push(error.runId === undefined ? step.entry.name : `${step.entry.name} (${error.runId})`)
+  function printError(step: PlanStep, error: RushesError): void {
+    const { name } = step.entry
+    const isFirst = errors.add(error, error.runId === undefined ? name : `${name} (${error.runId})`)
+    if (isFirst || out.mode.json) out.error(withRowName(step, error))
     if (annotations++ < MAX_LINE_ANNOTATIONS)
       annotate(ctx, {
         title: step.entry.name,
@@ -45,16 +45,16 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
       })
   }
 
-  /** Rows that a row keeps back, by its name. */
+  /** Names of blocked rows, by the row that blocks them. */
   const blocked = new Map<string, string[]>()
-  function block(source: string, { entry }: Step): void {
+  function block(source: string, { entry }: PlanStep): void {
     const names = blocked.get(source)
     if (names === undefined) blocked.set(source, [entry.name])
     else names.push(entry.name)
   }
 
-  /** The errors of references that cannot be used; a row that another one blocks has none of its own. */
-  function complainOfBlocked({ steps }: Plan): readonly RushesError[] {
+  /** Prints rows with unusable references, and returns their errors. A row that another one blocks has no error. */
+  function printBlocked({ steps }: Plan): readonly RushesError[] {
     return steps.flatMap((step) => {
       if (step.action.do !== 'blocked') return []
       const { by, why } = step.action
@@ -62,7 +62,7 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
       json(rowJson({ step, result: 'blocked', error, blockedBy: by }))
       if (by !== undefined) block(by, step)
       if (error === undefined) return []
-      complain(step, error)
+      printError(step, error)
       return [error]
     })
   }
@@ -71,34 +71,33 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
     row(result) {
       const { step, made, error, blockedBy, warnings = [] } = result
       results.set(step.entry.name, result)
-      // Nothing was done for it: as for the rows that were up to date from the start, nothing is printed.
+      // Print nothing, as for rows that were up to date from the start.
       if (result.result === 'up_to_date') return
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
       json(rowJson(result))
       if (!out.mode.json)
-        for (const { file } of outputsOf(made)) out.line(printable(shown(manifest.folder, file)))
-      if (error !== undefined) complain(step, error)
+        for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
+      if (error !== undefined) printError(step, error)
     },
     end(plan, exists) {
       const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
-      for (const step of left) complain(step, LEFT_ALONE)
-      const unusable = complainOfBlocked(plan)
-      for (const { error, names } of repeated.values())
-        if (names.length > 0) out.error(sameError(error, names))
+      for (const step of left) printError(step, LEFT_ALONE)
+      const unusable = printBlocked(plan)
+      if (!out.mode.json) for (const repeated of errors.repeated()) out.error(repeatedError(repeated))
       for (const [source, names] of blocked) out.note(blockedNote(source, names))
       const open = activeSteps(plan).filter(({ entry }) => !results.has(entry.name))
       const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
-      const of = (result: RowResult['result']) =>
+      const count = (result: RowResult['result']) =>
         [...results.values()].filter((each) => each.result === result).length
       const counts = {
         total: plan.counts.total,
-        up_to_date: plan.counts.up_to_date + of('up_to_date'),
-        created: of('created'),
-        downloaded: of('downloaded'),
-        failed: of('failed'),
-        blocked: of('blocked') + plan.counts.blocked,
-        unconfirmed: of('unconfirmed') + left.length,
+        up_to_date: plan.counts.up_to_date + count('up_to_date'),
+        created: count('created'),
+        downloaded: count('downloaded'),
+        failed: count('failed'),
+        blocked: count('blocked') + plan.counts.blocked,
+        unconfirmed: count('unconfirmed') + left.length,
         still_running: stillRunning,
         not_started: open.length - stillRunning,
         skipped: plan.counts.skip,
@@ -107,14 +106,14 @@ export function createReport(ctx: Context, { manifest, flags }: Prepared): Repor
       json({
         summary: { ...counts, elapsed_ms: Math.round(elapsedMs), not_waited_for: leftRunsJson(plan) },
       })
-      out.note(`${said(counts, globals.local)} (${formatDuration(elapsedMs)})`)
-      const openState = ({ entry: { name } }: Step): string => {
+      out.note(`${summaryLine(counts, globals.local)} (${formatDuration(elapsedMs)})`)
+      const openState = ({ entry: { name } }: PlanStep): string => {
         if (!exists(name)) return 'not started'
         return globals.local ? 'queued' : 'still running'
       }
       writeJobSummary(ctx, {
         manifest,
-        line: said(counts, globals.local),
+        line: summaryLine(counts, globals.local),
         hasResults: true,
         rows: plan.steps
           .filter(({ action }) => action.do !== 'skip')
@@ -144,7 +143,7 @@ const WORDS = [
 ] as const
 
 /** `5 runs: 2 created, 3 up to date`. A local run is rendered only while a command waits for it. */
-function said(counts: Tally, isLocal: boolean): string {
+function summaryLine(counts: Tally, isLocal: boolean): string {
   const parts = WORDS.flatMap(([name, word]) =>
     counts[name] === 0 ? [] : [`${counts[name]} ${isLocal && name === 'still_running' ? 'queued' : word}`],
   )
@@ -153,28 +152,29 @@ function said(counts: Tally, isLocal: boolean): string {
 
 const MAX_NAMES = 10
 
-function someOf(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
   return `${names.slice(0, MAX_NAMES).map(printable).join(', ')}${more}`
 }
 
 const blockedNote = (source: string, names: readonly string[]): string =>
-  `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${someOf(names)}`
+  `not created, because ${names.length === 1 ? 'it needs' : 'they need'} the output of ${printable(source)}: ${listNames(names)}`
 
-function sameError({ code, exitCode }: RushesError, names: readonly string[]): RushesError {
-  return new RushesError(code, `${plural(names.length, 'more row')} with the same error: ${someOf(names)}.`, {
+function repeatedError({ error: { code, exitCode }, more }: RepeatedError<string>): RushesError {
+  const names = listNames(more.map(({ label }) => label))
+  return new RushesError(code, `${plural(more.length, 'more row')} with the same error: ${names}.`, {
     exitCode,
   })
 }
 
-const shown = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
+const displayPath = (folder: string, file: string): string => relative('.', `${folder}/${file}`) || file
 
-function about({ entry, action }: Step, error: RushesError): RushesError {
+function withRowName({ entry, action }: PlanStep, error: RushesError): RushesError {
   const key = action.do === 'unconfirmed' && action.key !== undefined ? `, ${action.key}` : ''
   return error.with({ message: `${entry.name} (line ${entry.at.line}${key}): ${error.message}` })
 }
 
-/** Every key always there, unknown ones null. */
+/** All keys are always present. Unknown values are null. */
 const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   name: step.entry.name,
   result,

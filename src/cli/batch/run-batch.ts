@@ -1,30 +1,25 @@
 /** Carries a plan out and reports: a path or an object for each row as it ends, progress, the summary. */
-import {
-  activeSteps,
-  carryOut,
-  moveFiles,
-  needsService,
-  type RowResult,
-} from '../../batch/carry-out/index.js'
-import type { Claim } from '../../batch/lock/claim.js'
-import { removeLeftovers } from '../../batch/lock/file.js'
-import type { LockKeeper } from '../../batch/lock/keeper.js'
-import { expectationOf } from '../../batch/plan/expected.js'
-import { countsOf, type Plan, type Step } from '../../batch/plan/index.js'
+import { moveFiles } from '../../batch/carry-out/move-files.js'
+import { activeSteps, needsService, type RowResult } from '../../batch/carry-out/rows.js'
+import type { BatchClaim } from '../../batch/lock/claim.js'
+import { type LockKeeper, removeLeftovers } from '../../batch/lock/file.js'
+import { countsOf, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { expectationOf } from '../../batch/plan/row-order.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
+import { Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
+import { stopsCreating } from '../../runs/create.js'
+import type { Recorder } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
-import { exitCodeOf, interrupted, stopsCreating } from '../process/exit.js'
-import { Interruption } from '../process/interrupts.js'
-import type { Recorder } from '../runs/record.js'
+import { exitCodeOf } from '../process/exit.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { adoptedPlan, takeUnsent } from './adopt.js'
-import { batchCommandLine } from './command-line.js'
-import { warnOfLeftRuns } from './left-runs.js'
-import { type BatchLock, openLock } from './open-lock.js'
-import type { Prepared } from './prepare.js'
+import { carryOutPlan } from './carry-out.js'
+import { adoptedPlan, type BatchLock, openLock, takeUnsent } from './open-lock.js'
+import { batchCommandLine } from './options.js'
+import type { PreparedBatch } from './prepare.js'
+import { warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
 import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
@@ -37,7 +32,7 @@ const stopsBatch = (error: RushesError): boolean => {
 }
 
 /** The exit code of the command. */
-export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): Promise<number> {
+export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: BatchClaim): Promise<number> {
   const { lockPath } = prepared
   const adopted = await adoptedPlan(ctx, prepared)
   const active = activeSteps(adopted)
@@ -52,7 +47,7 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
   const plan = { ...adopted, steps: await movedSteps(ctx, prepared, adopted, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
-  // With --watch this has been said with the plan.
+  // With --watch the plan has shown this.
   if (!prepared.options.watch) warnOfLeftRuns(ctx, plan)
   const progress = await createProgress(ctx, active.length)
   const expectedDuration = createExpectation(ctx, active.length)
@@ -66,7 +61,7 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
   const onSending = () => {
     hasSent = true
   }
-  const stopped = await carryOutPlan(ctx, {
+  const stopped = await carryOutUntilStopped(ctx, {
     prepared,
     plan,
     connection,
@@ -90,10 +85,10 @@ export async function runBatch(ctx: Context, prepared: Prepared, claim: Claim): 
 
 async function movedSteps(
   { interrupts, out }: Context,
-  { manifest: { folder } }: Prepared,
+  { manifest: { folder } }: PreparedBatch,
   { steps, counts, disk }: Plan,
   keeper: LockKeeper,
-): Promise<readonly Step[]> {
+): Promise<readonly PlanStep[]> {
   try {
     return await moveFiles(steps, { disk, keeper, folder, signal: interrupts.first })
   } catch (thrown) {
@@ -105,8 +100,8 @@ async function movedSteps(
   }
 }
 
-/** Nobody renders the rest of the local runs any longer. */
-async function recordQueued(ctx: Context, steps: readonly Step[], keeper: LockKeeper): Promise<void> {
+/** The embedded service ends with the command, and the rest of its runs stay queued. */
+async function recordQueued(ctx: Context, steps: readonly PlanStep[], keeper: LockKeeper): Promise<void> {
   const recorder = await ctx.recorder()
   for (const { entry } of steps) {
     const pending = keeper.entry(entry.name)?.pending
@@ -114,38 +109,42 @@ async function recordQueued(ctx: Context, steps: readonly Step[], keeper: LockKe
   }
 }
 
-/** The reader of standard output has gone: nothing is said. */
+/** The reader of standard output has closed it: the program ends without a message. */
 const isClosedStdout = ({ interrupts }: Context, { exitCode }: RushesError): boolean =>
   interrupts.first.aborted && exitCode === EXIT.stdoutClosed
 
-interface Work {
-  readonly prepared: Prepared
+interface BatchRun {
+  readonly prepared: PreparedBatch
   readonly plan: Plan
   readonly connection: Connection | undefined
   readonly lock: BatchLock
-  readonly claim: Claim
+  readonly claim: BatchClaim
   readonly progress: Progress
   onSending(): void
   onResult(result: RowResult): void
 }
 
 /** The error of a signal or of a lost claim that stopped it; else undefined. */
-async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | undefined> {
+async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<RushesError | undefined> {
   const { out, interrupts, clock } = ctx
-  const { plan, connection, progress, claim, lock } = work
-  const { manifest, options } = work.prepared
-  const onGrace = () =>
-    out.note(
-      'Waiting up to 10 s for the responses to the creates that were sent. Press Ctrl-C again to stop now.',
-    )
+  const { plan, connection, progress, claim, lock } = batch
+  const { manifest, options } = batch.prepared
+  let isGraceNoted = false
+  const onGrace = () => {
+    if (!isGraceNoted)
+      out.note(
+        'Waiting up to 10 s for the responses to the creates that were sent. Press Ctrl-C again to stop now.',
+      )
+    isGraceNoted = true
+  }
   // Where no row needs the service, no journal is opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
-  if (recorder !== undefined) expectRuns(recorder, work)
+  if (recorder !== undefined) expectRuns(recorder, batch)
   let isUnrecorded = false
   const stop = new AbortController()
   for (const each of [interrupts.first, claim.lost]) onAbort(each, () => stop.abort(each.reason))
   try {
-    await carryOut({
+    await carryOutPlan({
       plan,
       keeper: lock.keeper,
       folder: manifest.folder,
@@ -153,11 +152,11 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | und
         connection &&
         (await createBatchService(ctx, connection, {
           folder: manifest.folder,
-          words: work.prepared,
+          words: batch.prepared,
           madeOf: (name) => lock.keeper.entry(name)?.made,
           claim,
           signal: stop.signal,
-          onJournalTrouble() {
+          onJournalError() {
             isUnrecorded = true
           },
           onGrace,
@@ -165,28 +164,25 @@ async function carryOutPlan(ctx: Context, work: Work): Promise<RushesError | und
       clock,
       random: ctx.random,
       identity: identityOf,
-      budget: RUNS_LIMIT,
-      load: () => connection?.client.load() ?? 0,
       concurrency: options.concurrency,
       timeoutMs: options.patienceMs,
-      durationsOf: (model) => recorder?.durations(model) ?? [],
       signal: stop.signal,
       stopsCreating: (error) => options.failFast || stopsBatch(error),
       mayCreate: () => !isUnrecorded && !lock.isChanged(),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
-      onSending: work.onSending,
-      onResult: work.onResult,
+      onSending: batch.onSending,
+      onResult: batch.onResult,
     })
     return undefined
   } catch (thrown) {
     if (thrown instanceof RushesError && thrown === claim.lost.reason) return thrown
     if (!(thrown instanceof Interruption)) throw thrown
-    return interruptedBatch(ctx, thrown, work.prepared)
+    return interruptedBatch(ctx, thrown, batch.prepared)
   }
 }
 
-/** Tells the progress how long runs of these models, and the whole batch, usually take. */
-function expectRuns(recorder: Recorder, { plan, prepared, progress }: Work): void {
+/** Shows in the progress how long runs of these models, and the whole batch, usually take. */
+function expectRuns(recorder: Recorder, { plan, prepared, progress }: BatchRun): void {
   const steps = activeSteps(plan).filter(needsService)
   for (const model of new Set(steps.map((step) => step.model)))
     progress.runBegan(model, model === undefined ? undefined : recorder.typicalDuration(model))
@@ -211,9 +207,9 @@ function createExpectation({ clock }: Context, rows: number): () => number | und
   }
 }
 
-const nameOf = ({ entry }: Step, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
+const nameOf = ({ entry }: PlanStep, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 
-function interruptedBatch({ globals }: Context, reason: Interruption, prepared: Prepared): RushesError {
+function interruptedBatch({ globals }: Context, reason: Interruption, prepared: PreparedBatch): RushesError {
   const fate = globals.local ? 'Created local runs stay queued.' : 'Created runs continue on the service.'
   const force = prepared.options.force
     ? ' --force is left out, because it would pay again for rows that are done.'

@@ -1,25 +1,65 @@
-/** What a batch needs of the service, joined with the journal and the downloader. */
-import type { Active, BatchService } from '../../batch/carry-out/index.js'
-import type { Claim } from '../../batch/lock/claim.js'
+/** What the rows of a batch need of the service, the journal and the downloader. */
+import type { OutputFile, Place } from '../../batch/carry-out/places.js'
+import type { ActiveStep } from '../../batch/carry-out/rows.js'
+import type { BatchClaim } from '../../batch/lock/claim.js'
 import type { Made } from '../../batch/lock/lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
-import type { RunOutput } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
+import { asRushesError, Interruption } from '../../host/interrupts.js'
+import type { RunState } from '../../protocol/run-state.js'
+import { mayExist, submit } from '../../runs/create.js'
+import { deliver } from '../../runs/deliver.js'
+import type { RunsOptions } from '../../runs/index.js'
+import { statusIn } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
-import { asRushesError } from '../process/exit.js'
-import { Interruption } from '../process/interrupts.js'
-import { createRunFollower } from '../runs/follow-run.js'
-import { statusIn } from '../runs/record.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
-import { mayExist, submit } from '../runs/submit.js'
-import { type BatchWords, batchCommandLine } from './command-line.js'
+import { type BatchWords, batchCommandLine } from './options.js'
 import { createSourceUrls } from './source-urls.js'
 
-/** The address at which a run of the lock file was created. */
-const createdAt = ({ locked }: Active, id: string): string | undefined => {
-  const { made, pending } = locked ?? {}
-  return made?.run === id ? made.service : pending?.service
+export interface BatchService {
+  /** The address, as the lock file names it. */
+  readonly address: string
+  /** For the engine. */
+  readonly runs: Pick<RunsOptions, 'client' | 'recorder'>
+  /**
+   * Creates the run of a row. `token`: of this create, for the journal. `beforeSend` is called before each
+   * sending, after the journal has
+   * the token; its rejection stops the create. Never rejects.
+   */
+  submit(step: ActiveStep, token: string, beforeSend: () => Promise<void>): Promise<Submitted>
+  /** Puts the outputs of a succeeded run in place. Never rejects. */
+  download(
+    step: ActiveStep,
+    state: RunState,
+    places: readonly Place[],
+    beforeMove: (file: OutputFile, index: number) => Promise<void>,
+  ): Promise<Downloaded>
+  /** Adds how to continue to the error of a run that the service does not know. */
+  explain(step: ActiveStep, error: RushesError): RushesError
+}
+
+export interface Created {
+  /** The service's own word, if the response to the create has one. */
+  readonly status?: string | undefined
+  /** Monotonic instants, in milliseconds. */
+  readonly sentAtMs: number
+  readonly answeredAtMs: number
+}
+
+export type Submitted =
+  | ({ readonly is: 'created'; readonly id: string } & Created)
+  /** A run may exist. `key`: of the journal's row. */
+  | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
+  | { readonly is: 'refused'; readonly error: RushesError }
+  /** The batch was stopped before anything was sent: the row has not started. */
+  | { readonly is: 'unsent' }
+
+export interface Downloaded {
+  /** All outputs of the run in their order, if there is no error. */
+  readonly files: readonly OutputFile[]
+  readonly warnings: readonly string[]
+  readonly error?: RushesError | undefined
 }
 
 export interface BatchServiceOptions {
@@ -29,11 +69,11 @@ export interface BatchServiceOptions {
   readonly folder: string
   /** The output of a row, by the lock file. */
   madeOf(name: string): Made | undefined
-  readonly claim: Claim
+  readonly claim: BatchClaim
   /** Stops the downloads. */
   readonly signal: AbortSignal
   /** The journal cannot be written: no create is sent without it. */
-  onJournalTrouble(): void
+  onJournalError(): void
   /** A signal came while a create is unanswered. */
   onGrace(): void
 }
@@ -41,7 +81,7 @@ export interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { words, folder, madeOf, claim, signal, onJournalTrouble, onGrace }: BatchServiceOptions,
+  { words, folder, madeOf, claim, signal, onJournalError, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
@@ -64,8 +104,10 @@ export async function createBatchService(
     const isElsewhere = service !== undefined && service !== address
     return error.with({
       hint: isElsewhere
-        ? `It was created at ${service}. To continue there: --base-url ${service}. To create it again and pay again: \`${command} --only <row> --force\``
-        : `Check the API key: a run is visible only to its account. To create it again and pay again: \`${command} --only <row> --force\``,
+        ? `It was created at ${service}. To continue there: --base-url ${service}. To create it again and pay ` +
+          `again: \`${command} --only <row> --force\``
+        : `Check the API key: a run is visible only to its account. To create it again and pay again: ` +
+          `\`${command} --only <row> --force\``,
     })
   }
 
@@ -73,13 +115,13 @@ export async function createBatchService(
     try {
       recorder.prepare([token])
     } catch (error) {
-      onJournalTrouble()
+      onJournalError()
       throw error
     }
   }
 
   async function submitRow(
-    { entry, model = '', meaning = entry.meaning }: Active,
+    { entry, model = '', meaning = entry.meaning }: ActiveStep,
     token: string,
     beforeSend: () => Promise<void>,
     onUnconfirmed: (key: string | undefined) => void,
@@ -114,6 +156,7 @@ export async function createBatchService(
 
   return {
     address,
+    runs: { client, recorder },
     async submit(step, token, beforeSend) {
       let key: string | undefined
       const onUnconfirmed = (kept: string | undefined) => {
@@ -128,61 +171,32 @@ export async function createBatchService(
         return { is: 'refused', error: asRushesError(thrown) }
       }
     },
-    follow(step, id, created) {
-      const { kind } = step.entry
-      const follower = createRunFollower(
-        { client, clock, recorder },
-        { id, kind, model: step.model, ...created },
-      )
-      return {
-        async poll(options) {
-          const polled = await follower.poll(options)
-          if (polled.is !== 'over') return polled
-          const { state, error } = polled.run
-          const isLost = error?.code === 'run_not_found'
-          return {
-            is: 'over',
-            state,
-            error: isLost ? notFound(error, createdAt(step, id)) : error,
-            durationMs: polled.durationMs,
-          }
-        },
-        errorAtLimit: follower.errorAtLimit,
-      }
-    },
-    async download({ entry }, state, places, beforePlace) {
-      const outputs = state.urls.map(
-        (url, at): RunOutput => ({
-          url,
-          runId: state.id,
-          kind: entry.kind,
-          name: entry.rowName,
-          freshUrl: async () => (await client.get(state.id, signal)).urls[at],
-        }),
-      )
-      try {
-        const results = await downloader.download(outputs, {
-          target: { kind: 'template', template: '' },
-          namer: { name: () => places.map(({ path }) => path) },
-          overwrite: (output) => places[outputs.indexOf(output)]?.mayReplace === true,
-          signal,
-          earlier: [...places.flatMap(({ inPlace }) => inPlace ?? []), ...recorder.filesOf(state.id)],
-          beforeMove: (file, output) => beforePlace(file, outputs.indexOf(output)),
-        })
-        const files = results.flatMap((each) => (each.ok ? [each.file] : []))
-        recorder.recordFiles(state.id, files)
-        sources.learn(state)
-        for (const each of results) if (!each.ok) return each
-        const [first, ...further] = files
-        if (first === undefined) throw new Error('a succeeded run has an output')
-        return {
-          ok: true,
-          files: [first, ...further],
-          warnings: results.flatMap((each) => (each.ok ? each.warnings : [])),
-        }
-      } catch (thrown) {
-        return { ok: false, error: asRushesError(thrown).with({ runId: state.id }) }
-      }
+    explain: (step, error) => (error.code === 'run_not_found' ? notFound(error, createdAt(step)) : error),
+    async download({ entry }, state, places, beforeMove) {
+      const { files, warnings, errors, thrown } = await deliver({
+        client,
+        downloader,
+        state,
+        run: { kind: entry.kind, name: entry.rowName },
+        target: { kind: 'template', template: '' },
+        namer: { name: () => places.map(({ path }) => path) },
+        mayReplace: (index) => places[index]?.mayReplace === true,
+        signal,
+        earlier: [...places.flatMap(({ inPlace }) => inPlace ?? []), ...recorder.filesOf(state.id)],
+        beforeMove,
+      })
+      if (thrown !== undefined)
+        return { files, warnings, error: asRushesError(thrown).with({ runId: state.id }) }
+      recorder.recordFiles(state.id, files)
+      sources.learn(state)
+      return { files, warnings, error: errors[0] }
     },
   }
+}
+
+/** The address at which the run of a row was created. */
+function createdAt({ locked, action }: ActiveStep): string | undefined {
+  const { made, pending } = locked ?? {}
+  const isMade = action.do === 'download' && made?.run === action.run
+  return isMade ? made?.service : pending?.service
 }

@@ -1,6 +1,5 @@
-/** From anything that was thrown to a `RushesError`, and from several errors to one exit code. */
-import { EXIT, messageOf, RushesError } from '../../errors.js'
-import { Interruption } from './interrupts.js'
+/** The exit code of a command, by its errors. */
+import { EXIT, type RushesError } from '../../errors.js'
 
 /**
  * Of several errors, the first code in this list is the exit code. A usage error says that nothing was sent, so it is
@@ -22,11 +21,6 @@ const PRECEDENCE: readonly number[] = [
   EXIT.usage,
 ]
 
-/** Stop further creates of the command: they would fail the same way, or might be paid twice. */
-const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
-
-export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)
-
 /** 0 without errors. A code outside the list (a signal, closed standard output) comes first. */
 export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
   const codes = errors.map(({ exitCode }) => exitCode)
@@ -34,21 +28,15 @@ export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): nu
   return other ?? PRECEDENCE.find((code) => codes.includes(code)) ?? EXIT.ok
 }
 
-/** The error to show. Anything unexpected is a bug, and its hint says how to report it. */
-export function asRushesError(thrown: unknown): RushesError {
-  if (thrown instanceof RushesError) return thrown
-  if (thrown instanceof Interruption) return interrupted(thrown)
-  const message = messageOf(thrown)
-  return new RushesError('internal', `Unexpected error: ${message}`, {
-    hint: 'This is a bug in rushes. Run the command again with --debug and report the output.',
-    cause: thrown,
-  })
-}
+const ITEMS_PER_TURN = 250
 
-export const interrupted = (
-  reason: Interruption,
-  message = 'Interrupted.',
-  hint?: string,
-  runId?: string,
-): RushesError =>
-  new RushesError('interrupted', message, { exitCode: reason.exitCode, hint, cause: reason, runId })
+/** The items in order, with pauses in which signals arrive, since thousands of journal reads block. Rejects with the reason. */
+export async function* inTurns<Item>(items: readonly Item[], signal: AbortSignal): AsyncGenerator<Item> {
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) {
+      await new Promise((resolve) => setImmediate(resolve))
+      signal.throwIfAborted()
+    }
+    yield item
+  }
+}

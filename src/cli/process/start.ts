@@ -5,8 +5,13 @@
 
 import { writeSync } from 'node:fs'
 import { EXIT } from '../../errors.js'
+import {
+  createInterrupts,
+  type InterruptSource,
+  SIGNAL_EXITS,
+  type SignalName,
+} from '../../host/interrupts.js'
 import { describeReason } from '../../host/system-error.js'
-import { createInterrupts, type InterruptSource, SIGNAL_EXITS, type SignalName } from './interrupts.js'
 import { VERSION } from './version.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
@@ -44,7 +49,7 @@ export async function start(): Promise<void> {
   const { reason } = interrupts
   // From here on a signal ends the process at once.
   for (const [name, handler] of handlers) process.off(name, handler)
-  // `process.exit` drops what is still in a pipe.
+  // `process.exit` drops unwritten output of a pipe.
   const written = flush(stdout).then(() => flush(stderr))
   await (reason === undefined ? written : Promise.race([written, gracePeriod()]))
   if (stdoutError !== undefined) await endAfter(stdoutError)
@@ -55,7 +60,7 @@ export async function start(): Promise<void> {
   process.exit(exitCode)
 }
 
-/** Answers `--version` before anything else is loaded. What cannot be written is left to `main`, which reports why. */
+/** Answers `--version` before anything else is loaded. Where that fails, `main` reports why. */
 function printedVersion([word, ...more]: readonly string[]): boolean {
   if (more.length > 0 || (word !== '--version' && word !== '-V')) return false
   try {
@@ -68,7 +73,7 @@ function printedVersion([word, ...more]: readonly string[]): boolean {
 
 const gracePeriod = () => new Promise((resolve) => setTimeout(resolve, GRACE_PERIOD_MS))
 
-/** A second signal ends the process, whatever a command still waits for. */
+/** A second signal ends the process, even if a command does not react to it. */
 function interruptBy(name: SignalName, interrupts: InterruptSource): void {
   interrupts.interrupt(name)
   if (interrupts.second.aborted) setTimeout(() => process.exit(SIGNAL_EXITS[name]), GRACE_PERIOD_MS).unref()

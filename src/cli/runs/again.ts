@@ -1,20 +1,19 @@
 /** The command that creates a run again, from what the journal holds of it. */
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
+import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
-import { isSentImage, runWords, type SentImage } from '../../protocol/run-words.js'
-import { quoteWord } from '../../protocol/shell-word.js'
-import { printableJson } from '../../protocol/text.js'
-import { LOCAL_MODELS } from '../../service/local-models.js'
+import { printableJson, quoteWord } from '../../protocol/text.js'
+import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { isOnDisk } from './files-on-disk.js'
+import { isOnDisk } from './journal-rows.js'
 import { flagsFor } from './where.js'
 
 export interface Again {
   /** For a POSIX shell, on one line. */
   readonly command: string
-  /** What the run used and the command lacks, as sentences. */
+  /** Sentences about inputs of the run that the command does not repeat. */
   readonly missing: readonly string[]
 }
 
@@ -61,7 +60,7 @@ interface Source {
   readonly missing?: string
 }
 
-/** What `-i` takes for an image of the run. Undefined for what is neither a URL nor an image that was sent. */
+/** The value of `-i` for an image of the run. Undefined if it is neither a URL nor an image that was sent. */
 function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unknown): Source | undefined {
   if (isSentImage(image)) {
     const path = journal

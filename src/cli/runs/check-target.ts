@@ -1,7 +1,7 @@
-/** Files in the way, and folders that cannot be written, are found before anything is paid for. */
+/** Finds existing files and folders that cannot be written before anything is paid for. */
 import { dirname, resolve } from 'node:path'
 import { knownPaths } from '../../download/file-names.js'
-import { obstacleAt } from '../../download/move-into-place.js'
+import { obstacleAt } from '../../download/final-files.js'
 import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
 import type { Delivery } from '../flags/delivery.js'
@@ -10,7 +10,7 @@ import { sidecarOf } from './sidecar.js'
 export interface CheckTargetOptions {
   readonly runs: number
   readonly kind?: string | undefined
-  /** Absolute paths of files that may be there: they are what is asked for. Called when a file is in the way. */
+  /** Absolute paths of earlier files of these runs, which may exist. Called when a file exists. */
   own?(): readonly string[]
 }
 

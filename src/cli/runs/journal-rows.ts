@@ -1,6 +1,8 @@
-/** Rows of the journal by what a person types: an id or a key. Only the journal is asked. */
-import { usageError } from '../../errors.js'
-import type { Journal, JournalRun } from '../../journal/index.js'
+/** Finds runs of the journal: by an id or a key, the last one (`--last`), all unfinished ones (`--all`). */
+
+import { statSync } from 'node:fs'
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { addressOr, livesElsewhere } from './where.js'
@@ -31,3 +33,55 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
     '`rushes list` shows the runs created on this machine.',
   )
 }
+
+/** Whether a downloaded file is still there, by its size: hashing a film would take too long. */
+export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): boolean => {
+  try {
+    return statSync(path).size === bytes
+  } catch {
+    return false
+  }
+}
+
+/** The run created last at the current address, with or without an id. Throws `usage` when there is none. */
+export async function lastRow(ctx: Context): Promise<JournalRun> {
+  const address = await ctx.address()
+  const run = (await ctx.journal()).last(address)
+  if (run !== undefined) return run
+  throw usageError(
+    `No runs were created on this machine at ${nameOf(address)}.`,
+    '`rushes list` shows the runs of all services.',
+  )
+}
+
+/** The id of that run. Throws `submission_unknown` when it has none. */
+export async function lastRun(ctx: Context): Promise<string> {
+  const run = await lastRow(ctx)
+  if (run.id !== undefined) return run.id
+  throw new RushesError('submission_unknown', `The last run has no id: ${describe(run)}`, {
+    exitCode: EXIT.outcomeUnknown,
+    hint: hintFor(run),
+  })
+}
+
+/** The ids of every unfinished run of the current address, oldest first. Warns about unconfirmed ones, which have no id. */
+export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
+  const address = await ctx.address()
+  const journal = await ctx.journal()
+  for (const run of journal.unconfirmed(address))
+    ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
+  const ids = journal.unfinished(address).flatMap(({ id }) => (id === undefined ? [] : [id]))
+  if (ids.length === 0) ctx.out.note(`No unfinished runs at ${nameOf(address)}.`)
+  return [...new Set(ids)]
+}
+
+const nameOf = (address: string): string => (address === 'local' ? 'the local service' : address)
+
+const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
+  phase === 'sending'
+    ? `${key} (${model}) is being sent by another process.`
+    : `${key} (${model}, ${new Date(createdAtMs).toISOString()}) is unconfirmed: a run may exist and cost money.`
+
+const hintFor = ({ key, answer }: JournalRun): string =>
+  `${answer?.text === undefined ? '' : `See the response with \`rushes show ${key}\`. `}Check the runs of your ` +
+  `account, then remove it from the journal with \`rushes forget ${key} --yes\`.`

@@ -1,12 +1,12 @@
-/** Prints a run whose following has ended. */
+/** Prints runs, each as soon as those before it are printed. */
 import { resolve } from 'node:path'
 import type { Target } from '../../download/target.js'
 import { describeReason } from '../../host/system-error.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
+import type { KnownRun } from '../../runs/follow.js'
 import type { Context } from '../context/context.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
-import type { KnownRun } from './known-run.js'
 
 export interface PrintOptions {
   readonly target: Target | undefined
@@ -22,7 +22,7 @@ export function printRun({ out }: Context, record: RunRecord, { target, isFollow
   else if (record.state?.phase === 'succeeded') for (const url of record.state.urls) out.line(printable(url))
 }
 
-/** What is known of a run that is not waited for. */
+/** The record of a run that is not waited for. */
 export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs }: KnownRun): RunRecord => ({
   id,
   kind,
@@ -48,5 +48,25 @@ export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, targe
   } catch (error) {
     const where = isHttpUrl(target) ? 'Open the URL in a browser.' : `The file is ${resolve(target)}.`
     ctx.out.warn(`Could not open ${target}: ${describeReason(error)}. ${where}`)
+  }
+}
+
+interface InOrder<Item> {
+  /** `index` from 0; each index once. */
+  settle(index: number, item: Item | undefined): void
+}
+
+export function inOrder<Item>(print: (item: Item) => void): InOrder<Item> {
+  const waiting = new Map<number, Item | undefined>()
+  let next = 0
+  return {
+    settle(index, item) {
+      waiting.set(index, item)
+      for (; waiting.has(next); next++) {
+        const ready = waiting.get(next)
+        waiting.delete(next)
+        if (ready !== undefined) print(ready)
+      }
+    },
   }
 }

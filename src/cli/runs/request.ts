@@ -1,34 +1,38 @@
-/** The request of a run: flags and `--input` merged, checked against the schema, and encoded once. */
+/**
+ * Builds the request of a run: merges prompt, reference images, flags and `--input`, checks them against the schema,
+ * and encodes them once. A prompt stays text: it is never read as JSON or as a path.
+ */
 
-import { encodeCreate } from '../../client/create.js'
+import { statSync } from 'node:fs'
+import { encodeCreate, tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { dataUrl, imageTypeOf } from '../../protocol/media.js'
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { flagOf } from '../../protocol/parameters.js'
-import { isObject } from '../../protocol/parse.js'
+import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
-import { LOCAL_MODELS } from '../../service/local-models.js'
+import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
-import { checkStdinUsers, decodeUtf8, readPath, readStdin } from '../process/stdin.js'
-import type { Missing } from '../settings/missing.js'
-import { missingModel, modelFor } from '../settings/model-settings.js'
-import { type PromptOptions, promptReadsStdin, readPrompt } from './prompt.js'
-import { referencesReadStdin, resolveReferences } from './references.js'
+import { checkStdinUsers, decodeUtf8, linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
+import { type Missing, missingModel, modelFor } from '../settings/required-settings.js'
+import { isRunOutput } from './run-outputs.js'
 
 export interface RequestOptions {
-  /** Undefined for any other published model. */
+  /** Undefined for `rushes run model`. */
   readonly kind: Kind | undefined
   readonly model?: string | undefined
   readonly input?: string | undefined
   readonly prompt: PromptOptions
-  /** Parameters that flags set, by their names in the schema. */
+  /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
 }
 
 export interface RunRequest {
   readonly kind: Kind | undefined
-  /** Undefined when no setting names it: see `missing`. */
+  /** Undefined if no model is set: see `missing`. */
   readonly model: string | undefined
   readonly missing: readonly Missing[]
   readonly input: ModelInput
@@ -54,7 +58,7 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   const references =
     images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
   const whole = { ...input, ...references }
-  // Again, since one `-` can stand for several images.
+  // Check again, because one `-` can stand for several images.
   if (kind !== undefined && images.includes('-')) checkInput(ctx, kind, whole)
   return {
     kind,
@@ -64,7 +68,7 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   }
 }
 
-/** The bytes of the create. Throws `usage` when they are too many. */
+/** The bytes of the create. Throws `usage` when they exceed the limit. */
 export const encodeRequest = (model: string, input: ModelInput): Uint8Array => encodeCreate({ model, input })
 
 async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
@@ -87,13 +91,14 @@ const missingModelOf = (kind: Kind): Missing =>
   missingModel(
     kind,
     (environment, key) =>
-      `Set the model with --model <provider/name>, ${environment} or \`rushes config set ${key} <provider/name>\`. A local service (\`rushes serve\`) has ${LOCAL_MODELS[kind]}.`,
+      `Set the model with --model <provider/name>, ${environment} or \`rushes config set ${key} ` +
+      `<provider/name>\`. A local service (\`rushes serve\`) has ${LOCAL_MODELS[kind]}.`,
   )
 
-/** Deeper values would exhaust the stack of the functions that read them. */
+/** Deeper values would overflow the stack of the recursive functions that read them. */
 const MAX_INPUT_DEPTH = 500
 
-/** Throws `usage` for JSON that cannot be sent as it is written, with every problem and its position. */
+/** Throws `usage` for JSON that cannot be sent exactly as written. Lists each problem with its position. */
 async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
   if (text === undefined) return {}
   const json = await inputText(text, ctx)
@@ -101,7 +106,7 @@ async function readInput(text: string | undefined, ctx: Context): Promise<ModelI
   const { lostDigitsIn, plainValue } = await import('../../batch/manifest/nodes.js')
   const problems: string[] = []
   const node = parseJsonText(
-    // Editors on Windows begin a text with a byte order mark.
+    // Some Windows editors add a byte order mark.
     json.replace(/^\ufeff/, ''),
     ({ line, column }, message) => problems.push(`${message} (line ${line}, column ${column})`),
     MAX_INPUT_DEPTH,
@@ -116,7 +121,7 @@ async function readInput(text: string | undefined, ctx: Context): Promise<ModelI
 
 const INPUT_HINT = `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`
 
-/** As messages call it: the file, else the flag. */
+/** Name of the input in messages: the file or the flag. */
 const nameOfInput = (text: string): string => (text.startsWith('@') ? text.slice(1) : '--input')
 
 async function inputText(text: string, { stdin, interrupts }: Context): Promise<string> {
@@ -144,7 +149,7 @@ function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
     throw usageError('The prompt is empty.', exampleOf(kind))
   const problems = inputProblems(kind, input)
   if (problems.length > 0) {
-    const lines = problems.map(({ parameter, message }) => sayProblem(parameter, message))
+    const lines = problems.map(({ parameter, message }) => problemError(parameter, message))
     const isPromptAlone = problems.length === 1 && isMissingPrompt(problems[0])
     throw usageError(
       lines.join(' '),
@@ -153,7 +158,8 @@ function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
   }
   for (const { name, nearest } of unknownFields(kind, input))
     out.warn(
-      `The ${kind} model has no parameter "${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent unchanged.`,
+      `The ${kind} model has no parameter ` +
+        `"${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent unchanged.`,
     )
 }
 
@@ -164,8 +170,136 @@ const exampleOf = (kind: Kind): string => `Example: \`rushes run ${kind} "${EXAM
 const isMissingPrompt = (problem: { readonly parameter: string; readonly message: string } | undefined) =>
   problem?.parameter === 'prompt' && problem.message === 'is missing'
 
-const sayProblem = (parameter: string, message: string): string => {
+const problemError = (parameter: string, message: string): string => {
   if (isMissingPrompt({ parameter, message })) return 'Missing prompt.'
   const [name = '', entry] = parameter.split('/')
   return `${flagOf(name)}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`} ${message}.`
 }
+
+export interface PromptOptions {
+  readonly words: readonly string[]
+  readonly prompt?: string | undefined
+  readonly promptFile?: string | undefined
+}
+
+interface Source {
+  readonly name: string
+  readonly kind: 'text' | 'file'
+  readonly value: string
+}
+
+const sourcesOf = ({ words, prompt, promptFile }: PromptOptions): readonly Source[] => [
+  ...(words.length > 0 ? [{ name: 'the arguments', kind: 'text', value: words.join(' ') } as const] : []),
+  ...(prompt !== undefined ? [{ name: '--prompt', kind: 'text', value: prompt } as const] : []),
+  ...(promptFile !== undefined ? [{ name: '--prompt-file', kind: 'file', value: promptFile } as const] : []),
+]
+
+/** Returns the source of the prompt, if any. Throws `usage` for more than one. */
+function sourceOf(options: PromptOptions): Source | undefined {
+  const sources = sourcesOf(options)
+  if (sources.length > 1) {
+    const names = sources.map(({ name }) => name).join(' and ')
+    throw usageError(`More than one prompt was given: ${names}.`, 'Use only one of them.')
+  }
+  return sources[0]
+}
+
+/** Name of the prompt for `checkStdinUsers`, if it is read from standard input. */
+export const promptReadsStdin = (options: PromptOptions): string | undefined =>
+  sourceOf(options)?.value === '-' ? 'The prompt' : undefined
+
+const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
+
+/** Undefined if no source is given. Throws `usage` if the prompt is blank or cannot be read. */
+export async function readPrompt(
+  options: PromptOptions,
+  stdin: Stdin,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const source = sourceOf(options)
+  if (source === undefined) return undefined
+  const text = await readSource(source, stdin, signal)
+  if (text.trim() === '')
+    throw usageError('The prompt is empty.', 'Example: `rushes run image "a red fox in fresh snow"`')
+  return text
+}
+
+async function readSource({ kind, value }: Source, stdin: Stdin, signal: AbortSignal): Promise<string> {
+  if (value !== '-' && kind === 'text') return value
+  const bytes = value === '-' ? await readStdin(stdin, 'the prompt', signal) : await readFile(value, signal)
+  const text = decodeUtf8(bytes)
+  if (text === undefined)
+    throw usageError(`${value === '-' ? 'standard input' : value}: the prompt is not UTF-8 text.`)
+  return withoutFinalLineEnd(text)
+}
+
+async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
+  try {
+    return await readPath(path, signal)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw usageError(`${describeError(error, path)}.`, 'Give the path of a text file: --prompt-file <path>.')
+  }
+}
+
+export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
+  sources.filter((source) => source === '-').map(() => '-i')
+
+/** Returns an entry of `image_urls` for each source; `-` may give several. Throws `usage`. */
+export async function resolveReferences(
+  sources: readonly string[],
+  stdin: Stdin,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const resolved: string[] = []
+  for (const source of sources) {
+    if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
+    else resolved.push(await resolveReference(source, signal))
+  }
+  return resolved
+}
+
+/** Reads standard input: one image, or one source per line. */
+async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
+  const bytes = await readStdin(stdin, 'the reference images', signal)
+  const type = imageTypeOf(bytes)
+  if (type !== undefined) return [dataUrl(bytes, type)]
+  if (bytes.includes(0)) throw notAnImage('Standard input')
+  const resolved: string[] = []
+  for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
+  return resolved
+}
+
+async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
+  if (/^https?:/i.test(source)) {
+    if (isHttpUrl(source)) return source
+    throw usageError(`"${source}" is not a valid image URL.`)
+  }
+  if (/^data:/i.test(source)) return source
+  // Resolved later, when the service is known: see `run-outputs.ts`.
+  if (isRunOutput(source)) return source
+  const bytes = await readImage(source, signal)
+  const type = imageTypeOf(bytes)
+  if (type === undefined) throw notAnImage(source)
+  return dataUrl(bytes, type)
+}
+
+async function readImage(path: string, signal: AbortSignal): Promise<Buffer> {
+  try {
+    const { size } = statSync(path)
+    if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
+    return await readPath(path, signal)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw usageError(
+      `${describeError(error, path)}.`,
+      'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
+    )
+  }
+}
+
+const notAnImage = (what: string) =>
+  usageError(
+    `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
+    'The content of the file decides, not its name.',
+  )

@@ -1,35 +1,173 @@
-/** The command that resumes with runs, as it is to be typed. */
-import { quoteWord } from '../../protocol/shell-word.js'
-import type { Globals } from '../flags/globals.js'
+/** Errors of runs that a command no longer waits for, with the command line to resume them. */
+import { RushesError } from '../../errors.js'
+import { type Interruption, interrupted } from '../../host/interrupts.js'
+import type { RunState } from '../../protocol/run-state.js'
+import { quoteWord } from '../../protocol/text.js'
+import type { FollowedRun } from '../../runs/follow.js'
+import { commandLine, type Globals } from '../flags/globals.js'
+import type { RunChoice } from '../flags/run-selection.js'
+import { formatDuration } from '../terminal/format.js'
 
-export interface WayBack {
+export interface ResumeContext {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>
-  /** Flags that say where the outputs go, as they were given. */
+  /** Output flags, as given. */
   readonly delivery: readonly string[]
 }
 
-/** `wait` continues to wait; `download` downloads the outputs of finished runs. `all`: every unfinished run of the address. */
+/**
+ * `wait` continues to wait; `download` downloads the outputs of finished runs. `all`: every unfinished run of the
+ * address.
+ */
 export function resumeCommand(
-  { globals, delivery }: WayBack,
+  { globals, delivery }: ResumeContext,
   verb: 'wait' | 'download',
   ids: readonly string[] | 'all',
 ): string {
-  const { local, profile, baseUrl } = globals
   // Both download to the current folder by default.
-  const isImplied = local || verb === 'download'
-  return [
-    `rushes ${verb}`,
-    ...(local ? ['--local'] : []),
-    ...(profile === undefined ? [] : ['--profile', quoteWord(profile)]),
-    ...(baseUrl === undefined ? [] : ['--base-url', quoteWord(baseUrl)]),
-    ...delivery
-      .filter((flag) => !(isImplied && flag === '-d'))
-      .map((flag) => (flag.startsWith('-') ? flag : quoteWord(flag))),
-    ...(ids === 'all' ? ['--all'] : wordsOf(ids)),
-  ].join(' ')
+  const isImplied = globals.local || verb === 'download'
+  const flags = delivery
+    .filter((flag) => !(isImplied && flag === '-d'))
+    .map((flag) => (flag.startsWith('-') ? flag : quoteWord(flag)))
+  return commandLine(verb, globals, [...flags, ...(ids === 'all' ? ['--all'] : idArguments(ids))])
 }
 
-const wordsOf = (ids: readonly string[]): readonly string[] => [
+const idArguments = (ids: readonly string[]): readonly string[] => [
   ...(ids.some((id) => id.startsWith('-')) ? ['--'] : []),
   ...ids.map((id) => quoteWord(id).replace(/^'(-[\w.-]*)'$/, '$1')),
 ]
+
+/** Maximum number of ids in the command to resume. */
+const MAX_NAMED = 10
+
+interface Unfinished {
+  readonly isLocal: boolean
+  /** `download` if the command does not wait. */
+  readonly verb: 'wait' | 'download'
+  /** Returns the command to resume. `all`: every unfinished run of the address. */
+  resume(verb: 'wait' | 'download', ids: readonly string[] | 'all'): string
+  /** How to resume with more than `MAX_NAMED` runs. */
+  readonly many: ResumeMany
+  /** Whether `wait --all` finds the run. */
+  isRemembered(id: string): boolean
+}
+
+/** With explicit ids, repeat the command: `wait --all` misses finished runs, and runs that are not in the journal. */
+export type ResumeMany = 'wait --all' | 'same command' | 'same ids'
+
+export const resumeManyOf = ({ ids, all = false }: RunChoice): ResumeMany =>
+  all ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
+
+interface UnfinishedRuns {
+  /** Returns the error of one run. `report` merges the errors of all runs. */
+  interrupted(id: string, reason: Interruption): RushesError
+  /** `errorAtLimit`: see `Follower` of the client. */
+  limitPassed(id: string, timeoutMs: number, errorAtLimit: (limit: RushesError) => RushesError): RushesError
+  notFinished(state: RunState): RushesError
+  /** Whether one of these functions returned the error. */
+  has(error: RushesError): boolean
+  /** One error per kind, for all of its runs. */
+  report(): readonly RushesError[]
+}
+
+export function createUnfinishedRuns(unfinished: Unfinished): UnfinishedRuns {
+  const all = new Set<RushesError>()
+  const interruptedIds: string[] = []
+  const timedOutIds: string[] = []
+  const unfinishedIds: string[] = []
+  let reason: Interruption | undefined
+  let limitMs = 0
+  let status: string | undefined
+  const track = (error: RushesError): RushesError => {
+    all.add(error)
+    return error
+  }
+  return {
+    interrupted(id, by) {
+      reason = by
+      interruptedIds.push(id)
+      return track(wasInterrupted(by, [id], unfinished))
+    },
+    limitPassed(id, timeoutMs, errorAtLimit) {
+      const limit = limitPassed(timeoutMs, [id], unfinished)
+      const error = errorAtLimit(limit)
+      if (error !== limit) return error
+      limitMs = timeoutMs
+      timedOutIds.push(id)
+      return track(limit)
+    },
+    notFinished(state) {
+      unfinishedIds.push(state.id)
+      status = state.status
+      return track(notFinished([state.id], unfinished, status))
+    },
+    has: (error) => all.has(error),
+    report: () => [
+      ...(unfinishedIds.length > 0
+        ? [notFinished(unfinishedIds, unfinished, unfinishedIds.length === 1 ? status : undefined)]
+        : []),
+      ...(timedOutIds.length > 0 ? [limitPassed(limitMs, timedOutIds, unfinished)] : []),
+      ...(reason === undefined ? [] : [wasInterrupted(reason, interruptedIds, unfinished)]),
+    ],
+  }
+}
+
+/** Adds the hint to resume, unless the run has ended or the error already has it. */
+export function withResumeHint(
+  error: RushesError,
+  { known: { id }, state }: FollowedRun,
+  resume: Unfinished['resume'],
+): RushesError {
+  const hasHint = error.code === 'wait_timeout' || error.code === 'interrupted'
+  if (hasHint) return error
+  const isOver = error.httpStatus === 404 || state?.phase === 'failed'
+  const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume('wait', [id])}\`.`])]
+    .filter((each) => each !== undefined)
+    .join(' ')
+  return error.with({ hint: hint === '' ? undefined : hint, runId: id })
+}
+
+function wasInterrupted(reason: Interruption, runs: readonly string[], unfinished: Unfinished): RushesError {
+  const { subject, is, was, runId } = subjectOf(runs)
+  const state =
+    unfinished.verb === 'download'
+      ? `${was} not downloaded`
+      : `${is} ${unfinished.isLocal ? 'queued' : 'still running'}`
+  return interrupted(reason, `Interrupted. ${subject} ${state}.`, resumeHint(runs, unfinished), runId)
+}
+
+function limitPassed(timeoutMs: number, runs: readonly string[], unfinished: Unfinished): RushesError {
+  const { subject, is, runId } = subjectOf(runs)
+  const limit = timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(timeoutMs)
+  const message = unfinished.isLocal
+    ? `${subject} did not finish within ${limit} and ${is} queued again.`
+    : `${subject} ${is} still running after ${limit}.`
+  return new RushesError('wait_timeout', message, { hint: resumeHint(runs, unfinished), runId })
+}
+
+/** For `download` without a timeout. */
+function notFinished(runs: readonly string[], unfinished: Unfinished, status?: string): RushesError {
+  const { subject, is, was, runId } = subjectOf(runs)
+  const state = status === undefined ? '' : ` (${status})`
+  return new RushesError('wait_timeout', `${subject} ${is} not finished${state} and ${was} not downloaded.`, {
+    hint: resumeHint(runs, { ...unfinished, verb: 'wait' }),
+    runId,
+  })
+}
+
+function subjectOf(runs: readonly string[]) {
+  const [only = ''] = runs
+  return runs.length === 1
+    ? { subject: only, is: 'is', was: 'was', runId: only }
+    : { subject: `${runs.length} runs`, is: 'are', was: 'were', runId: undefined }
+}
+
+function resumeHint(runs: readonly string[], { verb, resume, many, isRemembered }: Unfinished): string {
+  const [first = ''] = runs
+  const isNamed = runs.length <= MAX_NAMED || (many === 'wait --all' && !isRemembered(first))
+  if (isNamed) return `Resume with \`${resume(verb, runs)}\`.`
+  if (many === 'wait --all')
+    return `Resume with \`${resume('wait', 'all')}\`. \`rushes list\` shows their ids.`
+  return many === 'same ids'
+    ? 'Resume with the same command, and the same ids on standard input.'
+    : 'Resume with the same command.'
+}

@@ -1,16 +1,17 @@
 /** What `wait` and `download` have in common: runs that exist are followed, and their outputs downloaded. */
+
+import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
-import { inTurns } from '../process/interrupts.js'
+import { inTurns } from '../process/exit.js'
+import { carryOutRuns } from './carry-out.js'
 import { checkTarget } from './check-target.js'
-import { type KnownRun, knownRun } from './known-run.js'
-import { openSession } from './session.js'
+import type { ResumeMany } from './resume.js'
 import { sidecarOf } from './sidecar.js'
-import type { ManyRuns } from './unfinished-runs.js'
 
 export interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   /** How to resume with many of the runs. */
-  readonly many: ManyRuns
+  readonly many: ResumeMany
 }
 
 export async function revisit(
@@ -27,9 +28,8 @@ export async function revisit(
     return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
   }
   checkTarget(delivery, { runs: ids.length, own })
-  const known: KnownRun[] = []
-  for await (const id of inTurns(ids, ctx.interrupts.first)) known.push(knownRun(id, recorder.find(id)))
-  const session = await openSession({ ctx, connection, delivery, runs: ids.length, many })
-  for (const [index, each] of known.entries()) session.follow(index, each)
-  return (await session.carryOut()).exitCode
+  const runs: { readonly run: KnownRun }[] = []
+  for await (const id of inTurns(ids, ctx.interrupts.first))
+    runs.push({ run: knownRun(id, recorder.find(id)) })
+  return (await carryOutRuns(ctx, { connection, delivery, runs, many })).exitCode
 }

@@ -1,10 +1,10 @@
 /** `-i run:<id>` and `run:<id>#2`: outputs of earlier runs as reference images. */
-import type { Client } from '../../client/index.js'
+import type { ApiClient } from '../../client/index.js'
 import { usageError } from '../../errors.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { plural } from '../terminal/plural.js'
+import { plural } from '../terminal/format.js'
 import { resumeCommand } from './resume.js'
 import { livesElsewhere } from './where.js'
 
@@ -13,13 +13,13 @@ const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 export const isRunOutput = (source: string): boolean => RUN_OUTPUT.test(source)
 
 /**
- * The input with `run:` references replaced by URLs. The service is asked for each URL, since the one in the journal may
+ * The input with `run:` references replaced by URLs. The service is polled for each URL, since the one in the journal may
  * have expired. Throws `usage` for a run that this machine did not create at this address,
  * that has not succeeded, or that has no such output.
  */
 export async function withRunOutputs(
   ctx: Context,
-  client: Pick<Client, 'get'>,
+  client: Pick<ApiClient, 'get'>,
   input: ModelInput,
 ): Promise<ModelInput> {
   const { image_urls: sources } = input
@@ -31,7 +31,7 @@ export async function withRunOutputs(
   return { ...input, image_urls: urls }
 }
 
-async function urlOf(ctx: Context, client: Pick<Client, 'get'>, source: string): Promise<string> {
+async function urlOf(ctx: Context, client: Pick<ApiClient, 'get'>, source: string): Promise<string> {
   const [, id = '', number = '1'] = RUN_OUTPUT.exec(source) ?? []
   const journal = await ctx.journal()
   if (journal.find(await ctx.address(), id) === undefined) {
@@ -49,7 +49,7 @@ async function urlOf(ctx: Context, client: Pick<Client, 'get'>, source: string):
   if (state.phase !== 'succeeded')
     throw usageError(
       `${shortened(source)}: this run has not succeeded (${state.status}). Nothing was created.`,
-      state.phase === 'going'
+      state.phase === 'running'
         ? `Wait for it first with \`${resumeCommand({ globals: ctx.globals, delivery: [] }, 'wait', [id])}\`.`
         : undefined,
     )

@@ -1,14 +1,15 @@
 /** `--sidecar`: beside each file `<file>.json`, so that an asset can be traced and made again. */
 
 import { readFile } from 'node:fs/promises'
+import { obstacleAt } from '../../download/final-files.js'
 import type { DownloadedFile } from '../../download/index.js'
-import { obstacleAt } from '../../download/move-into-place.js'
 import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
+import { asRushesError } from '../../host/interrupts.js'
 import { describeReason } from '../../host/system-error.js'
 import { parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { KnownRun } from './known-run.js'
+import type { KnownRun } from '../../runs/follow.js'
 
 export const sidecarOf = (path: string): string => `${path}.json`
 
@@ -50,8 +51,20 @@ async function isOurs(path: string, { state, file }: SidecarOptions): Promise<bo
   )
 }
 
-/** Throws `download_failed`; the file itself is complete. */
-export async function writeSidecar(options: SidecarOptions): Promise<void> {
+/** One beside each file. Returns the errors; the files themselves are complete. */
+export async function writeSidecars(
+  files: readonly DownloadedFile[],
+  options: Omit<SidecarOptions, 'file'>,
+): Promise<readonly RushesError[]> {
+  const failed: RushesError[] = []
+  for (const file of files)
+    await writeSidecar({ ...options, file }).catch((error) =>
+      failed.push(asRushesError(error).with({ runId: options.known.id })),
+    )
+  return failed
+}
+
+async function writeSidecar(options: SidecarOptions): Promise<void> {
   const path = sidecarOf(options.file.path)
   const obstacle = (await isOurs(path, options)) ? undefined : obstacleAt(path, options.overwrite)
   if (obstacle !== undefined)

@@ -1,10 +1,10 @@
 /** Where a run lives, by the journal: here, in the local service, or at another address or under another profile. */
 import { type RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
-import { quoteWord } from '../../protocol/shell-word.js'
+import { quoteWord } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { inTurns } from '../process/interrupts.js'
-import { settingsOf } from '../settings/profile.js'
+import { inTurns } from '../process/exit.js'
+import { settingsOf } from '../settings/config-file.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
 /** The address of this command; undefined when none is set, or when it is invalid. */

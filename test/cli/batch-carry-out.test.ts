@@ -1,16 +1,17 @@
 /** Random graphs of rows, carried out by a service that is a few functions: order, blocking, and what is paid. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type BatchService, carryOut, type RowResult } from '../../src/batch/carry-out/index.js'
-import { createLockKeeper } from '../../src/batch/lock/keeper.js'
+import type { RowResult } from '../../src/batch/carry-out/rows.js'
+import { createLockKeeper } from '../../src/batch/lock/file.js'
 import { type Lock, NO_LOCK } from '../../src/batch/lock/lock.js'
 import type { Manifest } from '../../src/batch/manifest/index.js'
 import { makePlan } from '../../src/batch/plan/index.js'
-import { RushesError } from '../../src/errors.js'
+import { carryOutPlan } from '../../src/cli/batch/carry-out.js'
+import type { BatchService } from '../../src/cli/batch/service.js'
 import { identityOf } from '../../src/journal/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
+import { folderWith, read } from '../batch/folder.js'
 import { createManualClock } from '../support/clock.js'
-import { folderWith, read } from './folder.js'
 
 interface Rows {
   /** For each row the rows that it uses, as numbers below its own. */
@@ -69,19 +70,27 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       const nowMs = clock.monotonic()
       return { is: 'created', id: `run_${entry.name}`, sentAtMs: nowMs, answeredAtMs: nowMs }
     },
-    follow: ({ entry }, id) => ({
-      async poll() {
-        const isFailed = failing.includes(Number(entry.name.slice(1)))
-        const state = {
-          id,
-          status: isFailed ? 'failed' : 'succeeded',
-          phase: isFailed ? 'failed' : 'succeeded',
-          urls: [`https://cdn.example/${id}`],
-        } as unknown as RunState
-        return { is: 'over', state, error: isFailed ? new RushesError('run_failed', 'failed') : undefined }
+    runs: {
+      client: {
+        follow: (id) => ({
+          async poll() {
+            const isFailed = failing.includes(Number(id.slice('run_r'.length)))
+            const state = {
+              id,
+              status: isFailed ? 'failed' : 'succeeded',
+              phase: isFailed ? 'failed' : 'succeeded',
+              urls: [`https://cdn.example/${id}`],
+            } as unknown as RunState
+            return { is: 'ended', state, durationMs: undefined }
+          },
+          errorAtLimit: (limit) => limit,
+        }),
+        get: () => expect.unreachable(),
+        load: () => 0,
       },
-      errorAtLimit: (limit) => limit,
-    }),
+      recorder: { recordStatus() {}, recordNotFound() {}, durations: () => [] },
+    },
+    explain: (_step, error) => error,
     async download({ entry, hash = '' }, { urls: [url = ''] }, [place]) {
       // The bytes come from the meaning, but for the word that changes nothing in even rows.
       const isEven = Number(entry.name.slice(1)) % 2 === 0
@@ -89,11 +98,11 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       const sha256 = identityOf('', same ? entry.name : hash)
       const path = (place?.path ?? '').replace('{ext}', 'png')
       const file = { path, url, sha256, bytes: 1, content_type: 'image/png' }
-      return { ok: true, files: [file], warnings: [] }
+      return { files: [file], warnings: [] }
     },
   }
   await clock.runUntil(
-    carryOut({
+    carryOutPlan({
       plan,
       keeper,
       folder,
@@ -101,11 +110,8 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       clock,
       random: () => 0.5,
       identity: identityOf,
-      budget: { requests: 20, windowMs: 10_000 },
-      load: () => 0,
       concurrency: undefined,
       timeoutMs: undefined,
-      durationsOf: () => [],
       signal: new AbortController().signal,
       mayCreate: () => true,
       stopsCreating: () => false,

@@ -1,12 +1,12 @@
-/** Creating one run: what the journal is told, and how long a signal waits for the answer. */
-import type { Client } from '../../client/index.js'
-import { RushesError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
-import { Interruption, type Interrupts } from '../process/interrupts.js'
-import type { CreateNote } from './record.js'
+/** Sends one create: writes the journal before and after it, and waits for the answer after a signal. */
+import type { ApiClient } from '../client/index.js'
+import { EXIT, RushesError } from '../errors.js'
+import { onAbort } from '../host/abort.js'
+import type { Clock } from '../host/clock.js'
+import { Interruption, type Interrupts } from '../host/interrupts.js'
+import type { CreateNote } from './recorder.js'
 
-/** A first signal waits this long for the answer to a create, so that the id is known. */
+/** Time to wait for the response to a create after the first signal, so that the run id is not lost. */
 const ANSWER_GRACE_MS = 10_000
 
 export interface AcceptedRun {
@@ -19,25 +19,25 @@ export interface AcceptedRun {
 }
 
 export interface Submission {
-  readonly client: Pick<Client, 'create'>
+  readonly client: Pick<ApiClient, 'create'>
   readonly body: Uint8Array
   readonly clock: Clock
   readonly interrupts: Interrupts
-  /** What the journal is told. */
+  /** The create's row in the journal. */
   readonly note: CreateNote
-  /** After the limiter's grant, before anything is noted or sent; again before every further sending. */
+  /** Called after the rate limiter's grant, before anything is recorded or sent, and again before each retry. */
   beforeSend?(): Promise<void>
-  /** Said once, when a signal comes while a create is unanswered. */
+  /** Called once, if a signal arrives while the create has no response yet. */
   onGrace(): void
 }
 
 /**
  * Sends one create and waits for its outcome. Rejects with a `RushesError`, or with the `Interruption` when nothing was
- * sent. The journal is told before the caller.
+ * sent. The journal is written before this settles.
  */
 export async function submit(submission: Submission): Promise<AcceptedRun> {
   const { client, body, clock, interrupts, note } = submission
-  const ending = endOf(submission)
+  const ending = createEnding(submission)
   let sentAtMs: number | undefined
   try {
     const { id, body: answer } = await client.create(body, {
@@ -54,15 +54,15 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
       onRetry() {
         note.unsent()
         ending.isUnanswered = false
-        // A signal waited for this answer, and not for the next one.
+        // After a signal, the create is not retried.
         if (interrupts.first.aborted) ending.stop()
       },
     })
     note.accepted(id, answer)
     return { id, body: answer, sentAtMs: sentAtMs ?? clock.monotonic(), answeredAtMs: clock.monotonic() }
   } catch (thrown) {
-    const error = thrown instanceof Interruption && ending.isUnanswered ? unanswered(thrown) : thrown
-    if (mayExist(error)) throw keptAs(error, note.unknown(error))
+    const error = thrown instanceof Interruption && ending.isUnanswered ? unansweredError(thrown) : thrown
+    if (mayExist(error)) throw withJournalHint(error, note.unknown(error))
     note.unsent()
     throw error
   } finally {
@@ -70,22 +70,24 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
   }
 }
 
-/** Whether a run may exist after this rejection of `submit`. Where nothing was sent it rejects with the `Interruption`. */
+/** Whether a run may exist after `submit` rejected with this error. Not after an `Interruption`: nothing was sent. */
 export const mayExist = (error: unknown): error is RushesError =>
   error instanceof RushesError && (error.code === 'submission_unknown' || error.code === 'interrupted')
 
-const keptAs = (error: RushesError, key: string | undefined): RushesError =>
+const withJournalHint = (error: RushesError, key: string | undefined): RushesError =>
   key === undefined
     ? error
     : error.with({
-        hint: `${error.hint} The journal keeps it as ${key}: see it with \`rushes show ${key}\`, remove it with \`rushes forget ${key} --yes\`.`,
+        hint:
+          `${error.hint} The journal keeps it as ${key}: see it with \`rushes show ${key}\`, remove it with ` +
+          `\`rushes forget ${key} --yes\`.`,
       })
 
 /**
- * When a signal ends a create: at once while nothing was sent; while an answer may still come, ten seconds later or at the
- * second signal.
+ * Decides when a signal aborts a create: immediately if nothing was sent; otherwise, because a response may still
+ * arrive, after ten seconds or at the second signal.
  */
-function endOf({ clock, interrupts, onGrace }: Submission) {
+function createEnding({ clock, interrupts, onGrace }: Submission) {
   const controller = new AbortController()
   const { first, second } = interrupts
   let disarm = () => {}
@@ -99,18 +101,23 @@ function endOf({ clock, interrupts, onGrace }: Submission) {
       for (const each of forget) each()
     },
   }
-  function atFirst() {
+  function onFirstSignal() {
     if (!ending.isUnanswered) return ending.stop()
     if (!(first.reason instanceof Interruption && first.reason.isSilent)) onGrace()
     disarm = clock.alarm(ANSWER_GRACE_MS, ending.stop)
   }
-  forget = [onAbort(first, atFirst), onAbort(second, () => controller.abort(second.reason))]
+  forget = [onAbort(first, onFirstSignal), onAbort(second, () => controller.abort(second.reason))]
   return ending
 }
 
-const unanswered = (reason: Interruption): RushesError =>
+const unansweredError = (reason: Interruption): RushesError =>
   new RushesError('interrupted', 'Interrupted before the service answered: a run may exist and cost money.', {
     exitCode: reason.exitCode,
     hint: 'Check the runs of your account before you send it again.',
     cause: reason,
   })
+
+/** Exit codes after which a command sends no more creates: they would fail the same way, or might be paid twice. */
+const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
+
+export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)

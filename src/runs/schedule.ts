@@ -1,63 +1,62 @@
 /**
- * Carries a schedule out: asks `nextOf` what is next, does it, and asks again when something has happened. It does not
- * know what a run is: it is given functions, and learns of a create or a status request only what they return.
+ * Runs a schedule: asks `nextOf` for the next request, sends it, and repeats after each response. Knows runs only as
+ * functions and results.
  */
-import { onAbort, raceAbort } from '../../host/abort.js'
-import { jittered } from '../../host/backoff.js'
-import type { Clock } from '../../host/clock.js'
-import { bestAgeMs, tooYoungMs } from './likelihood.js'
-import { type Budget, type InFlight, nextOf } from './next.js'
+import { onAbort, raceAbort } from '../host/abort.js'
+import type { Clock } from '../host/clock.js'
+import { jittered } from '../host/retry.js'
+import { bestAgeMs, type InFlight, nextOf, type RequestLimit, tooYoungMs } from './next.js'
 
 export interface Task {
   /**
-   * Creates the run. The monotonic instant since which it exists; undefined where there is none to follow. Absent for
-   * a run that exists already. Never rejects.
+   * Creates the run. Resolves with the monotonic time of its creation, or undefined if there is no run to follow. Never
+   * rejects. Absent if the run already exists.
    */
   create?(): Promise<number | undefined>
-  /** One status request. Rejects with the signal's reason alone. */
+  /** Sends one status request. Rejects only with the signal's reason. */
   poll(options: PollOptions): Promise<Polled>
-  /** The time limit of the run has passed: it is not polled any more. */
+  /** Called when the timeout of the run has passed. It is no longer polled. */
   expire?(): void
-  /** Runs of the same group take about as long as each other. */
+  /** Runs of one group have similar durations. */
   readonly group: string
-  /** Length of the longest chain of runs that waits for its output; default 0. */
-  readonly behind?: number
+  /** Length of the longest chain of runs that wait for its output. Default: 0. */
+  readonly chainLength?: number
 }
 
 export interface PollOptions {
   readonly signal: AbortSignal
-  /** It has its turn among the creates. */
+  /** Uses the priority of creates in the rate limiter. */
   readonly isUrgent: boolean
 }
 
 export type Polled =
-  /** The next request is due between these, in milliseconds from now. */
+  /** Range for the next request, in milliseconds from now. */
   | { readonly is: 'running'; readonly next: { readonly soonestMs: number; readonly latestMs: number } }
-  /** `durationMs`: how long the run took, where that is known. */
+  /** `durationMs`: duration of the run, if known. */
   | { readonly is: 'over'; readonly durationMs?: number | undefined; readonly next?: Arrivals }
-  /** No usable answer; not again before that. */
-  | { readonly is: 'trouble'; readonly againInMs: number }
+  /** No valid response. Retry after `againInMs`, not before. */
+  | { readonly is: 'error'; readonly againInMs: number }
 
-/** Tasks that can begin now that others are done. Never rejects. */
+/** Tasks that can start because others have ended. Never rejects. */
 export type Arrivals = Promise<readonly Task[]>
 
 export interface ScheduleOptions {
   readonly tasks: readonly Task[]
   readonly clock: Pick<Clock, 'monotonic' | 'sleep' | 'alarm'>
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   random(): number
-  readonly budget: Budget
-  /** The most runs in flight at once; undefined: no cap. */
+  readonly limit: RequestLimit
+  /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency?: number | undefined
-  /** How long each run is waited for, from its creation, or from now where it exists already; undefined: no limit. */
+  /** Timeout of each run, from its creation, or from now if it already exists. Undefined: no limit. */
   readonly timeoutMs?: number | undefined
-  /** The share of the key's budget that is in use, 0 to 1. */
+  /** Used share of the key's rate limit, 0 to 1. */
   load(): number
   /** Durations of earlier runs of a group. */
   durationsOf(group: string): readonly number[]
-  /** Whether further creates are to be sent; asked before each. */
+  /** Whether further creates may be sent; called before each. */
   mayCreate(): boolean
-  /** Ends the waiting. Creates that are under way are waited for. */
+  /** Stops the schedule. Creates in flight are awaited. */
   readonly signal: AbortSignal
 }
 
@@ -69,27 +68,27 @@ interface Run extends InFlight {
   polledAtMs: number | undefined
   dueAtMs: number
   isPolled: boolean
-  /** Ends its status request that is under way. */
+  /** Aborts its status request in flight. */
   request: AbortController | undefined
 }
 
-/** The duration of older runs says less. */
+/** Number of durations kept per group. Older ones predict less. */
 const MAX_DURATIONS = 50
 const FIRST_POLL_MS = 1_000
 const STEP_MS = 1_000
-/** The age of a run that existed before: it may have ended long ago. */
+/** Assumed age of a run from an earlier command: it may have ended long ago. */
 const LONG_AGO_MS = 3_600_000
 
-/** Resolves when every task is over, has expired, or will not be begun. Rejects with the signal's reason. */
+/** Resolves when each task has ended, has expired, or will never start. Rejects with the signal's reason. */
 export async function runSchedule(options: ScheduleOptions): Promise<void> {
-  const { clock, budget, signal, timeoutMs } = options
+  const { clock, limit, signal, timeoutMs } = options
   const toCreate: Task[] = []
   let runs: Run[] = []
   let disarm = () => {}
   let alarmAtMs = Number.POSITIVE_INFINITY
   let expected = 0
   let isOver = false
-  const underWay = new Set<Promise<void>>()
+  const pendingWork = new Set<Promise<void>>()
   const learned = new Map<string, number[]>()
   let unanswered = 0
   let isAnswered = false
@@ -109,21 +108,21 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
         failure ??= { error }
       })
       .finally(() => {
-        underWay.delete(settled)
+        pendingWork.delete(settled)
         wake()
       })
-    underWay.add(settled)
+    pendingWork.add(settled)
   }
 
-  /** `sinceMs`: since when it is waited for. */
-  function begin(task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
+  /** `sinceMs`: start of its timeout. */
+  function addRun(task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
     if (isOver) return
     const expiresAtMs = sinceMs + (timeoutMs ?? Number.POSITIVE_INFINITY)
     runs.push({
       task,
       createdAtMs,
       durationsMs: durationsOf(task.group),
-      behind: behind(task),
+      chainLength: chainLengthOf(task),
       expiresAtMs,
       polledAtMs: undefined,
       dueAtMs,
@@ -133,7 +132,9 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     if (expiresAtMs < alarmAtMs) expireAt(expiresAtMs)
   }
 
-  /** One alarm for all runs: with one for each, thousands would go off in turn, and `nextOf` look at the rest after each. */
+  /**
+   * One alarm for all runs: with one each, thousands would fire in turn, and `nextOf` would scan the rest each time.
+   */
   function expireAt(atMs: number): void {
     disarm()
     alarmAtMs = atMs
@@ -153,27 +154,32 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     wake()
   }
 
-  /** For a run that has expired meanwhile, it does nothing. */
+  /** Removes the run, unless it has expired in the meantime. */
   function end(run: Run): void {
     const at = runs.indexOf(run)
     if (at !== -1) runs.splice(at, 1)
   }
 
-  /** Creates wait in the order of the chains behind them; of equal ones, the first goes first. */
-  function add(tasks: readonly Task[]): void {
+  /** Queues creates by chain length, longest first. Creates with equal lengths keep their order. */
+  function addTasks(tasks: readonly Task[]): void {
     if (isOver) return
     const nowMs = clock.monotonic()
     for (const task of tasks) {
-      if (task.create === undefined) begin(task, nowMs - LONG_AGO_MS, nowMs, nowMs)
-      else toCreate.splice(toCreate.findLastIndex((each) => behind(each) >= behind(task)) + 1, 0, task)
+      if (task.create === undefined) addRun(task, nowMs - LONG_AGO_MS, nowMs, nowMs)
+      else
+        toCreate.splice(
+          toCreate.findLastIndex((each) => chainLengthOf(each) >= chainLengthOf(task)) + 1,
+          0,
+          task,
+        )
     }
   }
 
-  function expect(arrivals: Arrivals | undefined): void {
+  function expectArrivals(arrivals: Arrivals | undefined): void {
     if (arrivals === undefined) return
     expected++
     start(
-      arrivals.then(add).finally(() => {
+      arrivals.then(addTasks).finally(() => {
         expected--
       }),
     )
@@ -189,7 +195,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     const soonestMs = Math.max(FIRST_POLL_MS, tooYoungMs(durationsOf(task.group)))
     const ages = { seenMs: 0, soonestMs, stepMs: STEP_MS }
     const firstMs = bestAgeMs(durationsOf(task.group), ages) ?? soonestMs
-    begin(task, createdAtMs, createdAtMs + firstMs, createdAtMs)
+    addRun(task, createdAtMs, createdAtMs + firstMs, createdAtMs)
   }
 
   async function poll(run: Run, isUrgent: boolean): Promise<void> {
@@ -206,11 +212,11 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     if (polled === undefined) return
     const nowMs = clock.monotonic()
     run.polledAtMs = nowMs
-    if (polled.is === 'trouble') run.dueAtMs = nowMs + polled.againInMs
+    if (polled.is === 'error') run.dueAtMs = nowMs + polled.againInMs
     else if (polled.is === 'running') run.dueAtMs = dueAfter(run, polled.next, nowMs)
     else {
       end(run)
-      expect(polled.next)
+      expectArrivals(polled.next)
       if (polled.durationMs === undefined) return
       const { durationsMs } = run
       durationsMs.push(polled.durationMs)
@@ -218,7 +224,10 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     }
   }
 
-  /** Within the range where that finds the end of the run sooner, else anywhere in it, so that clients do not move in step. */
+  /**
+   * Uses the best time according to earlier durations, if there is one. Otherwise a random time in the range, so that
+   * clients do not poll in step.
+   */
   function dueAfter(
     { durationsMs, createdAtMs }: Run,
     next: { soonestMs: number; latestMs: number },
@@ -231,7 +240,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())
   }
 
-  add(options.tasks)
+  addTasks(options.tasks)
   try {
     for (;;) {
       signal.throwIfAborted()
@@ -242,7 +251,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
       const next = nextOf(
         {
           toCreate: options.mayCreate() ? toCreate.length : 0,
-          behindNext: behind(toCreate[0]),
+          nextChainLength: chainLengthOf(toCreate[0]),
           isExpecting: expected > 0,
           unanswered,
           isAnswered,
@@ -253,24 +262,24 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
           load: options.load(),
           nowMs: clock.monotonic(),
         },
-        budget,
+        limit,
       )
       if (next.do === 'end') return
       if (next.do === 'create') start(create(toCreate.shift() as Task))
-      else if (next.do === 'poll') start(poll(runs[next.at] as Run, next.isUrgent))
+      else if (next.do === 'poll') start(poll(runs[next.index] as Run, next.isUrgent))
       else await pause(clock, next.ms, happened, signal)
     }
   } finally {
     isOver = true
     disarm()
     for (const { request } of runs) request?.abort()
-    await Promise.all(underWay)
+    await Promise.all(pendingWork)
   }
 }
 
-const behind = (task: Task | undefined): number => task?.behind ?? 0
+const chainLengthOf = (task: Task | undefined): number => task?.chainLength ?? 0
 
-/** Until something has happened, at most for `ms`. Rejects with the signal's reason. */
+/** Waits until `happened` resolves, at most `ms`. Rejects with the signal's reason. */
 async function pause(
   clock: Pick<Clock, 'sleep'>,
   ms: number,

@@ -1,17 +1,18 @@
 /**
- * How one command uses the journal. A call fails when the file is locked for longer than the timeout, the disk is full,
- * or the folder is read-only. The next call tries again, and first repeats what was missed; so does the end of the command.
+ * Writes the journal for one command. A call fails when the file is locked for longer than the timeout, the
+ * disk is full, or the folder is
+ * read-only. The next call first repeats the missed writes; so does the end of the command.
  */
-import { messageOf, RushesError } from '../../errors.js'
-import { errorCode } from '../../host/system-error.js'
-import { type Journal, LOCK_TIMEOUT_MS, RepeatedRequest } from '../../journal/index.js'
+import { messageOf, RushesError } from '../errors.js'
+import { errorCode } from '../host/system-error.js'
+import { type Journal, LOCK_TIMEOUT_MS, RepeatedRequest } from '../journal/index.js'
 
 type JournalWork<Result> = (journal: Journal) => Result
 
 export interface JournalWrites {
-  /** Undefined when the journal cannot be read. While it cannot be written, it does not have what was missed. */
+  /** Undefined when the journal cannot be read. While it cannot be written, it does not have the missed writes. */
   read<Result>(work: JournalWork<Result>): Result | undefined
-  /** Reads a journal that has all that was to be written. Throws a `RushesError` when that is impossible. */
+  /** Repeats missed writes before it reads. Throws a `RushesError` if that fails. */
   readWhole<Result>(work: JournalWork<Result>): Result
   /** Throws a `RushesError` when the journal cannot be written. */
   required<Result>(work: JournalWork<Result>): Result
@@ -19,7 +20,7 @@ export interface JournalWrites {
   bestEffort<Result>(work: JournalWork<Result>): Result | undefined
   /** Undefined when the journal cannot be written: then it is repeated before the next call. Throws nothing. */
   repeated<Result>(work: JournalWork<Result>): Result | undefined
-  /** Repeats what was missed once more, when the command ends. Throws nothing. */
+  /** Repeats the missed writes once more, when the command ends. Throws nothing. */
   end(): void
 }
 
@@ -47,7 +48,8 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
   function warnOnce(error: unknown): void {
     if (!isWarned)
       warn(
-        `${messageOf(error)} Until it can be used, the runs of this command will not be remembered. Keep the ids that are printed.`,
+        `${messageOf(error)} Until it can be used, the runs of this command will not be remembered. Keep the ` +
+          `ids that are printed.`,
       )
     isWarned = true
   }
@@ -106,7 +108,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     try {
       repeatMissed(open)
     } catch {
-      // The journal can be read all the same.
+      // The journal can still be read.
     }
     open.setLockTimeout(timeoutMs())
   }

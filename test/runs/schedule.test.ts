@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { runSchedule, type Task } from '../../src/batch/schedule/index.js'
-import { bestAgeMs, chance, survival, tooYoungMs } from '../../src/batch/schedule/likelihood.js'
-import { type InFlight, nextOf, type ScheduleState } from '../../src/batch/schedule/next.js'
+import {
+  bestAgeMs,
+  chance,
+  type InFlight,
+  nextOf,
+  type ScheduleState,
+  survival,
+  tooYoungMs,
+} from '../../src/runs/next.js'
+import { runSchedule, type Task } from '../../src/runs/schedule.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 
 const NEXT = { soonestMs: 1_000, latestMs: 2_000 }
@@ -13,7 +20,7 @@ const flying = (more: Partial<InFlight> = {}): InFlight => ({
   dueAtMs: 0,
   isPolled: false,
   durationsMs: [],
-  behind: 0,
+  chainLength: 0,
   ...more,
 })
 
@@ -21,7 +28,7 @@ const next = (more: Partial<ScheduleState>) =>
   nextOf(
     {
       toCreate: 0,
-      behindNext: 0,
+      nextChainLength: 0,
       isExpecting: false,
       unanswered: 0,
       isAnswered: true,
@@ -47,30 +54,34 @@ describe('what is next', () => {
     ['further runs may come', { isExpecting: true }, { do: 'wait', ms: Number.POSITIVE_INFINITY }],
     [
       'a run with a longer chain behind it than the next create goes before it',
-      { ...CREATING, behindNext: 1, inFlight: [...old(1), ...old(1).map((run) => ({ ...run, behind: 2 }))] },
-      { do: 'poll', at: 1, isUrgent: true },
+      {
+        ...CREATING,
+        nextChainLength: 1,
+        inFlight: [...old(1), ...old(1).map((run) => ({ ...run, chainLength: 2 }))],
+      },
+      { do: 'poll', index: 1, isUrgent: true },
     ],
     [
       'with an equal one it does not',
-      { ...CREATING, behindNext: 2, inFlight: old(1).map((run) => ({ ...run, behind: 2 })) },
+      { ...CREATING, nextChainLength: 2, inFlight: old(1).map((run) => ({ ...run, chainLength: 2 })) },
       { do: 'create' },
     ],
     [
       'nor while it has hardly ended',
       {
         ...CREATING,
-        inFlight: [flying({ behind: 5, polledAtMs: 19_000, durationsMs: [90_000, 90_000, 90_000] })],
+        inFlight: [flying({ chainLength: 5, polledAtMs: 19_000, durationsMs: [90_000, 90_000, 90_000] })],
       },
       { do: 'create' },
     ],
     [
       'of those that have probably ended, the longest chain',
-      { inFlight: [...old(1), ...old(1).map((run) => ({ ...run, behind: 1 }))] },
-      { do: 'poll', at: 1, isUrgent: false },
+      { inFlight: [...old(1), ...old(1).map((run) => ({ ...run, chainLength: 1 }))] },
+      { do: 'poll', index: 1, isUrgent: false },
     ],
     [
       'looks that would delay the creates of a chain wait',
-      { load: 0.8, inFlight: [flying({ behind: 1, polledAtMs: 19_000 })] },
+      { load: 0.8, inFlight: [flying({ chainLength: 1, polledAtMs: 19_000 })] },
       { do: 'wait', ms: 500 },
     ],
     [
@@ -79,11 +90,11 @@ describe('what is next', () => {
         load: 0.8,
         inFlight: [
           flying({ polledAtMs: 10_000 }),
-          flying({ isPolled: true, behind: 1 }),
+          flying({ isPolled: true, chainLength: 1 }),
           flying({ isPolled: true }),
         ],
       },
-      { do: 'poll', at: 0, isUrgent: false },
+      { do: 'poll', index: 0, isUrgent: false },
     ],
     ['the first create goes alone', { toCreate: 9, isAnswered: false }, { do: 'create' }],
     [
@@ -102,12 +113,12 @@ describe('what is next', () => {
     [
       'a cap keeps creates back',
       { toCreate: 9, concurrency: 1, inFlight: [flying()] },
-      { do: 'poll', at: 0, isUrgent: false },
+      { do: 'poll', index: 0, isUrgent: false },
     ],
     [
       'unanswered ones count',
       { toCreate: 9, concurrency: 2, unanswered: 1, inFlight: [flying()] },
-      { do: 'poll', at: 0, isUrgent: false },
+      { do: 'poll', index: 0, isUrgent: false },
     ],
     [
       'nobody is looked at twice at once',
@@ -122,7 +133,7 @@ describe('what is next', () => {
     [
       'between creates, one that has probably ended',
       { ...CREATING, inFlight: old(61) },
-      { do: 'poll', at: 0, isUrgent: true },
+      { do: 'poll', index: 0, isUrgent: true },
     ],
     ['in turn with them', { ...CREATING, createsSincePoll: 0, inFlight: old(61) }, { do: 'create' }],
     [
@@ -148,7 +159,7 @@ describe('what is next', () => {
     [
       'the oldest look first',
       { inFlight: [flying({ polledAtMs: 18_000 }), flying({ polledAtMs: 12_000 })] },
-      { do: 'poll', at: 1, isUrgent: false },
+      { do: 'poll', index: 1, isUrgent: false },
     ],
     [
       'the likeliest first',
@@ -158,7 +169,7 @@ describe('what is next', () => {
           flying({ durationsMs: [9_000, 9_000, 9_000] }),
         ],
       },
-      { do: 'poll', at: 1, isUrgent: false },
+      { do: 'poll', index: 1, isUrgent: false },
     ],
     [
       'looks are spread',
@@ -168,12 +179,12 @@ describe('what is next', () => {
     [
       'not while half of the budget is free',
       { inFlight: [flying({ polledAtMs: 10_000 })], lastPollAtMs: 19_800, load: 0.5 },
-      { do: 'poll', at: 0, isUrgent: false },
+      { do: 'poll', index: 0, isUrgent: false },
     ],
     [
       'sure ones are not',
       { inFlight: [flying({ durationsMs: Array.from({ length: 20 }, () => 5_000) })], lastPollAtMs: 19_999 },
-      { do: 'poll', at: 0, isUrgent: false },
+      { do: 'poll', index: 0, isUrgent: false },
     ],
     [
       'four looks at once',
@@ -220,7 +231,7 @@ describe('the loop', () => {
     runSchedule({
       tasks,
       clock,
-      budget: BUDGET,
+      limit: BUDGET,
       load: () => 1,
       durationsOf: () => [],
       random: () => 0,
@@ -264,9 +275,9 @@ describe('the loop', () => {
   it('waits for tasks that come later, and creates the longest chain first', async () => {
     const clock = createManualClock()
     const seen: string[] = []
-    const task = (name: string, behind: number, next?: () => Promise<readonly Task[]>): Task => ({
+    const task = (name: string, chainLength: number, next?: () => Promise<readonly Task[]>): Task => ({
       group: 'one',
-      behind,
+      chainLength,
       async create() {
         seen.push(name)
         return clock.monotonic()

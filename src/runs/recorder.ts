@@ -1,61 +1,65 @@
 /**
- * The journal, for commands that create runs. When it cannot be written, one warning says what that means, and the command
- * continues: a paid run is worth more than its row. Where a create is repeated by its name, in a session or a batch, its
- * intent is required instead: nothing is sent without it.
+ * Writes the journal for commands that create runs. If it cannot be written, one warning explains the consequences and
+ * the command continues: a paid run is worth more than its row. Sessions and batches repeat creates by request id, so
+ * there the intent is required: nothing is sent without it.
  */
 
 import { resolve } from 'node:path'
-import type { CreateOutcome } from '../../client/index.js'
-import type { DownloadedFile } from '../../download/index.js'
-import type { RushesError } from '../../errors.js'
-import type {
-  Intent,
-  IntentRow,
-  Journal,
-  JournalFile,
-  JournalRun,
-  KnownCreate,
-  NamedRequest,
-  StatusUpdate,
-  TypicalDuration,
-  UnknownOutcome,
-} from '../../journal/index.js'
-import { RepeatedRequest } from '../../journal/index.js'
+import type { CreateOutcome } from '../client/index.js'
+import type { DownloadedFile } from '../download/index.js'
+import type { RushesError } from '../errors.js'
+import {
+  type Intent,
+  type IntentRow,
+  type Journal,
+  type JournalFile,
+  type JournalRun,
+  type KnownCreate,
+  type NamedRequest,
+  RepeatedRequest,
+  type StatusUpdate,
+  type TypicalDuration,
+  type UnknownOutcome,
+} from '../journal/index.js'
 import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
-/** What the journal keeps of one create. */
+/** Records the steps of one create in the journal. */
 export interface CreateNote {
   /**
-   * Directly before the bytes are sent; again before every further sending. Throws `RepeatedRequest`, and where the intent is
-   * required another `RushesError`.
+   * Called directly before the bytes are sent, and before each retry. Throws `RepeatedRequest`; if the intent is
+   * required, also other `RushesError`s.
    */
   sending(): void
-  /** It was certainly not accepted. */
+  /** The service definitely did not accept it. */
   unsent(): void
   answered(outcome: CreateOutcome): void
   accepted(id: string, body: unknown): void
-  /** Its outcome is not known, or it was accepted without an id. Returns the key of its row. */
+  /** The outcome is unknown, or the run was accepted without an id. Returns the key of the row. */
   unknown(error: RushesError): string | undefined
 }
 
 export interface Recorder {
   /** `need`: whether the create may be sent when the journal cannot be written. */
   note(intent: Omit<Intent, 'address' | 'profile'>, need?: 'required' | 'best effort'): CreateNote
-  /** Records that the creates with these tokens (request ids) were not sent. Throws when the journal cannot be written. */
+  /**
+   * Records that the creates with these tokens (request ids) were not sent. Throws if the journal cannot be written.
+   */
   prepare(tokens: readonly string[]): void
   /**
-   * Takes the record of a create that was not sent: no other process can send it now. False when it is gone. Throws as
+   * Removes the record of an unsent create, so that no other process can send it. False if there is none. Throws like
    * `prepare`.
    */
   unprepare(token: string): boolean
-  /** Undefined when nothing is known of it: it may have been sent from another machine. */
+  /** Undefined if the journal does not know it: another machine may have sent it. */
   createOf(token: string): KnownCreate | undefined
-  /** The newest create with this request id. Throws where the journal cannot be read, or lacks what was to be written. */
+  /**
+   * The newest create with this request id. Throws if the journal cannot be read, or if earlier writes to it failed.
+   */
   findByRequest(requestId: string): NamedRequest | undefined
   recordStatus(update: StatusUpdate): void
-  /** No process renders these local runs any longer: the journal shows them as queued, unless they have ended. */
+  /** Marks local runs as queued, unless they have ended: no process renders them now. */
   recordQueued(...ids: readonly string[]): void
-  /** The service says that it has no such run. */
+  /** The service does not know the run. */
   recordNotFound(error: RushesError, id: string): void
   recordFiles(id: string, files: readonly DownloadedFile[]): void
   /** The files of a run that earlier commands downloaded. */
@@ -63,7 +67,7 @@ export interface Recorder {
   find(id: string): JournalRun | undefined
   typicalDuration(model: string): TypicalDuration | undefined
   durations(model: string): readonly number[]
-  /** The command ends: tries once more to write what could not be written. Throws nothing. */
+  /** Called when the command ends: retries failed writes once. Never throws. */
   end(): void
 }
 
@@ -83,7 +87,9 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
     createOf: (token) => read((open) => open.createOf(address, token)),
     findByRequest: (requestId) => readWhole((open) => open.findByRequest(address, requestId)),
     recordStatus: (update) =>
-      (update.state.phase === 'going' ? bestEffort : repeated)((open) => open.recordStatus(address, update)),
+      (update.state.phase === 'running' ? bestEffort : repeated)((open) =>
+        open.recordStatus(address, update),
+      ),
     recordQueued: (...ids) => bestEffort((open) => open.recordQueued(address, ids)),
     recordNotFound: (error, id) => repeated((open) => open.recordNotFound(address, id, doubtOf(error))),
     recordFiles: (id, files) =>
@@ -112,19 +118,22 @@ function createNote(
   intent: Intent,
   isRequired: boolean,
 ): CreateNote {
-  let place: IntentRow | undefined
+  let intentRow: IntentRow | undefined
   let last: CreateOutcome | undefined
   /**
-   * Writes the outcome to the row of the intent, and returns that row. Where there is none, the intent is written again: it
-   * could not be written, or the journal was quarantined meanwhile.
+   * Writes the outcome to the row of the intent, and returns that row. Writes the intent again if there is no row: the
+   * first write failed, or the journal was quarantined.
    */
-  const keep = (journal: Journal, write: (place: IntentRow) => boolean): IntentRow => {
-    if (place !== undefined && write(place)) return place
-    place = intendAgain(journal)
-    write(place)
-    return place
+  const writeOutcome = (journal: Journal, write: (intentRow: IntentRow) => boolean): IntentRow => {
+    if (intentRow !== undefined && write(intentRow)) return intentRow
+    intentRow = intendAgain(journal)
+    write(intentRow)
+    return intentRow
   }
-  /** Without the request id where another process has taken it meanwhile, in a new file: the run is paid for all the same. */
+  /**
+   * Omits the request id if another process has used it in a new journal file: the run is paid for, so it is recorded
+   * in any case.
+   */
   const intendAgain = (journal: Journal): IntentRow => {
     try {
       return journal.intend({ ...intent, isPrepared: false })
@@ -135,22 +144,22 @@ function createNote(
   }
   return {
     sending() {
-      place ??= (isRequired ? required : bestEffort)((journal) => journal.intend(intent))
+      intentRow ??= (isRequired ? required : bestEffort)((journal) => journal.intend(intent))
     },
     unsent() {
-      const at = place
-      place = undefined
+      const at = intentRow
+      intentRow = undefined
       if (at !== undefined) repeated((journal) => journal.retract(at))
     },
     answered(outcome) {
       last = outcome
     },
     accepted: (id, body) => {
-      repeated((journal) => keep(journal, (to) => journal.accept(to, id, statusIn(body))))
+      repeated((journal) => writeOutcome(journal, (to) => journal.accept(to, id, statusIn(body))))
     },
     unknown: (error) => {
       const doubt = { ...doubtOf(error), ...answerOf(last) }
-      return repeated((journal) => keep(journal, (to) => journal.markUnconfirmed(to, doubt)))?.key
+      return repeated((journal) => writeOutcome(journal, (to) => journal.markUnconfirmed(to, doubt)))?.key
     },
   }
 }
@@ -164,7 +173,7 @@ const doubtOf = ({ code, message, httpStatus }: RushesError): UnknownOutcome => 
 const answerOf = (outcome: CreateOutcome | undefined): Partial<UnknownOutcome> =>
   outcome?.kind === 'nameless' || outcome?.kind === 'unknown' ? { answer: outcome.text } : {}
 
-/** The status that the response to a create names. */
+/** The status in the response to a create. */
 export const statusIn = (body: unknown): string | undefined => {
   const status =
     typeof body === 'object' && body !== null ? (body as Record<string, unknown>).status : undefined

@@ -1,6 +1,25 @@
-/** Signals as data, and as two `AbortSignal`s for the commands. */
+/** Why a command must end early: a signal, or a reader that closed standard output; and the error that says so. */
 import { setMaxListeners } from 'node:events'
-import { EXIT } from '../../errors.js'
+import { EXIT, messageOf, RushesError } from '../errors.js'
+
+/** The error to show. Anything unexpected is a bug, and its hint says how to report it. */
+export function asRushesError(thrown: unknown): RushesError {
+  if (thrown instanceof RushesError) return thrown
+  if (thrown instanceof Interruption) return interrupted(thrown)
+  const message = messageOf(thrown)
+  return new RushesError('internal', `Unexpected error: ${message}`, {
+    hint: 'This is a bug in rushes. Run the command again with --debug and report the output.',
+    cause: thrown,
+  })
+}
+
+export const interrupted = (
+  reason: Interruption,
+  message = 'Interrupted.',
+  hint?: string,
+  runId?: string,
+): RushesError =>
+  new RushesError('interrupted', message, { exitCode: reason.exitCode, hint, cause: reason, runId })
 
 export const SIGNAL_EXITS = { SIGINT: EXIT.sigint, SIGTERM: EXIT.sigterm, SIGHUP: EXIT.sighup } as const
 export type SignalName = keyof typeof SIGNAL_EXITS
@@ -10,7 +29,7 @@ export class Interruption extends Error {
   override readonly name = 'Interruption'
   readonly by: SignalName | 'stdout closed'
   readonly exitCode: number
-  /** Nobody reads standard output any longer: the program ends without a word. */
+  /** Standard output is closed: the program ends without a message. */
   readonly isSilent: boolean
 
   constructor(by: SignalName | 'stdout closed') {
@@ -32,8 +51,8 @@ export interface InterruptSource extends Interrupts {
   /** The first interruption. */
   readonly reason: Interruption | undefined
   /**
-   * The first call aborts `first`, the second call `second`. A closed standard output is never the second one: nobody has
-   * asked to stop, and the answer to a create that was sent is still waited for.
+   * The first call aborts `first`, the second call `second`. A closed standard output never counts as the second:
+   * it is not a request to stop, and the outcome of a create must still be known.
    */
   interrupt(by: SignalName | 'stdout closed'): void
 }
@@ -53,18 +72,5 @@ export function createInterrupts(): InterruptSource {
       if (first.signal.aborted && !reason.isSilent) second.abort(reason)
       first.abort(reason)
     },
-  }
-}
-
-const ITEMS_PER_TURN = 250
-
-/** The items in order. Of thousands, each of which asks the journal, signals are heeded in between: rejects with the reason. */
-export async function* inTurns<Item>(items: readonly Item[], signal: AbortSignal): AsyncGenerator<Item> {
-  for (const [index, item] of items.entries()) {
-    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) {
-      await new Promise((resolve) => setImmediate(resolve))
-      signal.throwIfAborted()
-    }
-    yield item
   }
 }

@@ -1,0 +1,313 @@
+/**
+ * Carries out the runs of `run`, `wait` and `download`: downloads their outputs, prints the runs in order, folds equal
+ * errors, and derives the exit code.
+ */
+import { createNamer } from '../../download/file-names.js'
+import { EXIT, RushesError } from '../../errors.js'
+import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
+import type { TypicalDuration } from '../../journal/index.js'
+import type { RunState } from '../../protocol/run-state.js'
+import { formatBytes } from '../../protocol/units.js'
+import { stopsCreating } from '../../runs/create.js'
+import { deliver, inSharedCommits } from '../../runs/deliver.js'
+import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
+import type { FollowedRun, KnownRun } from '../../runs/follow.js'
+import { carryOut, type Row } from '../../runs/index.js'
+import type { Connection, Context } from '../context/context.js'
+import type { Delivery } from '../flags/delivery.js'
+import { exitCodeOf } from '../process/exit.js'
+import { formatSeconds, plural } from '../terminal/format.js'
+import { createProgress } from '../terminal/progress.js'
+import type { RunRecord } from '../terminal/run-json.js'
+import { inOrder, openResults, printRun, recordOf } from './print-run.js'
+import { createUnfinishedRuns, type ResumeMany, resumeCommand, withResumeHint } from './resume.js'
+import { writeSidecars } from './sidecar.js'
+
+/** An existing run, or one to create first. If `create` rejects, its error is the error of the run. */
+export type RunToCarryOut =
+  | { readonly run: KnownRun }
+  | { readonly model: string; create(): Promise<KnownRun> }
+
+export interface CarryOutOptions {
+  readonly connection: Connection
+  readonly delivery: Delivery
+  readonly runs: readonly RunToCarryOut[]
+  /** Whether to wait for the runs. If false, they are printed as soon as they exist. Default: true. */
+  readonly isFollowed?: boolean
+  /** How to resume when there are many runs. */
+  readonly many: ResumeMany
+}
+
+export interface CarriedOut {
+  /** Number of creates that were not sent. */
+  readonly unsent: number
+  readonly exitCode: number
+}
+
+export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Promise<CarriedOut> {
+  const { connection, delivery, runs, isFollowed = true } = options
+  const { out, clock, interrupts } = ctx
+  const { target } = delivery
+  const isOnce = delivery.patience === 'once'
+  const timeoutMs = delivery.patience === 'once' ? undefined : delivery.patience
+  const progress = await createProgress(ctx, runs.length)
+  const recorder = await ctx.recorder()
+  const address = await ctx.address()
+  const downloader = target === undefined ? undefined : await ctx.downloader(connection.fetch)
+  const namer = target === undefined ? undefined : createNamer(target)
+  const resume = (verb: 'wait' | 'download', ids: readonly string[] | 'all') =>
+    resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, ids)
+  const unfinished = createUnfinishedRuns({
+    isLocal: ctx.globals.local,
+    verb: isOnce ? 'download' : 'wait',
+    resume,
+    many: options.many,
+    isRemembered: (id) => recorder.find(id) !== undefined,
+  })
+  const errors: RushesError[] = []
+  const groups = createErrorGroups<undefined>()
+  const typicalDurations = new Map<string, TypicalDuration | undefined>()
+  /** Runs to mark as queued under `--local`: the local service renders only while a command waits. */
+  const queued: string[] = []
+  const startedAtMs = clock.monotonic()
+  const succeeded: RunRecord[] = []
+  let unsent = 0
+  let isStopped = false
+
+  function printError(error: RushesError): void {
+    // Exit without a message: the reader of standard output has closed it.
+    const isSilent = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
+    if (!isSilent) out.error(error)
+  }
+
+  function addError(error: RushesError): void {
+    errors.push(error)
+    // Errors of unfinished runs are printed together, at the end.
+    if (!unfinished.has(error) && groups.add(error, undefined)) printError(error)
+  }
+
+  const turns = inOrder<{ record: RunRecord | undefined; error: RushesError | undefined }>((turn) => {
+    if (turn.record !== undefined) printRun(ctx, turn.record, { target, isFollowed })
+    if (turn.error !== undefined) addError(turn.error)
+  })
+  const downloadOrder = createDownloadOrder(runs.length)
+
+  function begin({ id, model, state }: KnownRun): void {
+    if (model !== undefined && !typicalDurations.has(model))
+      typicalDurations.set(model, recorder.typicalDuration(model))
+    progress.runBegan(model, model === undefined ? undefined : typicalDurations.get(model))
+    if (state !== undefined) progress.status(id, state.status)
+  }
+
+  async function createRun(index: number, create: () => Promise<KnownRun>): Promise<KnownRun | undefined> {
+    unsent--
+    try {
+      const known = await create()
+      progress.activity(undefined)
+      if (isFollowed) begin(known)
+      else turns.settle(index, { record: recordOf(known), error: undefined })
+      return isFollowed ? known : undefined
+    } catch (thrown) {
+      // Undefined: a signal arrived before anything was sent.
+      const error = thrown instanceof Interruption ? undefined : asRushesError(thrown)
+      if (error === undefined) unsent++
+      else isStopped ||= stopsCreating(error) || error.code === 'interrupted'
+      downloadOrder.skip(index)
+      progress.runEnded()
+      turns.settle(index, { record: undefined, error })
+      return undefined
+    }
+  }
+
+  async function end(index: number, run: FollowedRun): Promise<readonly Row[]> {
+    const { known, state } = run
+    const error = run.error && withResumeHint(run.error, run, resume)
+    const isDelivered = state?.phase === 'succeeded' && error === undefined
+    const finish = () => (isDelivered ? downloadOutputs(run, state) : { files: [], error })
+    // A template numbers the outputs of all runs, so the downloads must start in the order of the runs.
+    const outputs = await (target?.kind === 'template'
+      ? downloadOrder.begin(index, async () => finish())
+      : finish())
+    const { finishedAt, elapsedMs } = run
+    const record: RunRecord = {
+      ...recordOf(known),
+      state,
+      service: state?.service ?? known.service,
+      finishedAt,
+      elapsedMs,
+      ...outputs,
+    }
+    progress.runEnded(known.id)
+    if (record.error === undefined) succeeded.push(record)
+    turns.settle(index, { record, error: record.error })
+    if (delivery.open && record.error === undefined) await openResults(ctx, record)
+    return []
+  }
+
+  async function downloadOutputs(
+    run: FollowedRun,
+    state: RunState,
+  ): Promise<Pick<RunRecord, 'files' | 'error'>> {
+    if (target === undefined || downloader === undefined) return { files: [], error: undefined }
+    const { id, kind } = run.known
+    const record = inSharedCommits((files) => recorder.recordFiles(id, files))
+    const {
+      files,
+      warnings,
+      thrown,
+      errors: failed,
+    } = await deliver({
+      client: connection.client,
+      downloader,
+      state,
+      run: { kind },
+      target,
+      namer,
+      mayReplace: () => delivery.overwrite,
+      earlier: recorder.filesOf(id),
+      stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
+      signal: interrupts.first,
+      onProgress: (transfer) => progress.transfer(id, transfer),
+      async beforeMove(file) {
+        // Record the file before it is renamed: if this command is killed, the next one recognises it by its bytes.
+        if (target.kind !== 'stdout') await record(file)
+      },
+    })
+    for (const warning of warnings) out.warn(warning)
+    const hint = `Download its outputs with \`${resume('download', [id])}\`.`
+    if (thrown instanceof Interruption)
+      return {
+        files,
+        error: interrupted(thrown, 'The run succeeded, but its download was interrupted.', hint, id),
+      }
+    if (thrown !== undefined) return { files, error: asRushesError(thrown).with({ runId: id }) }
+    const { known, finishedAt, elapsedMs } = run
+    const { overwrite } = delivery
+    const sidecars = delivery.sidecar
+      ? await writeSidecars(files, { known, state, address, overwrite, finishedAt, elapsedMs })
+      : []
+    const [first, ...others] = [...failed, ...sidecars]
+    if (first === undefined) return { files, error: undefined }
+    const more = others.length === 0 ? '' : ` ${plural(others.length, 'more output')} of this run failed.`
+    return {
+      files,
+      error: first.with({
+        message: `${first.message}${more}`,
+        hint: [first.hint, hint].filter(Boolean).join(' '),
+        runId: id,
+      }),
+    }
+  }
+
+  const rowOf = (of: RunToCarryOut, index: number): Row => {
+    let { id } = 'run' in of ? of.run : { id: '' }
+    return {
+      model: ('run' in of ? of.run.model : of.model) ?? '',
+      isOnce,
+      ...('run' in of
+        ? { run: of.run }
+        : {
+            async create() {
+              const known = await createRun(index, of.create)
+              id = known?.id ?? ''
+              return known
+            },
+          }),
+      onStatus: ({ status }) => progress.status(id, status),
+      onStatusError(error) {
+        progress.activity('invalid response, trying again')
+        out.debug(`${error.runId}: ${error.message}`)
+      },
+      errorAt(stop, errorAtLimit) {
+        if (stop.is === 'not finished') return unfinished.notFinished(stop.state)
+        queued.push(id)
+        if (stop.is === 'signal') return unfinished.interrupted(id, stop.by)
+        // If the service answered about other runs, a missing answer about this one is not a network error.
+        return unfinished.limitPassed(
+          id,
+          timeoutMs ?? 0,
+          stop.isServiceAnswering ? (limit) => limit : errorAtLimit,
+        )
+      },
+      end: (run) => end(index, run),
+    }
+  }
+
+  function printSummary(): void {
+    if (succeeded.length === 0 || ctx.stderr.isTTY !== true || !isFollowed) return
+    const files = succeeded.flatMap((record) => record.files)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    const done = runs.length === 1 ? 'Done' : `${succeeded.length} of ${runs.length} runs done`
+    const downloaded = files.length === 0 ? '' : `: ${plural(files.length, 'file')} (${formatBytes(bytes)})`
+    out.note(`${done} in ${formatSeconds(clock.monotonic() - startedAtMs)}${downloaded}`)
+  }
+
+  const rows: Row[] = []
+  for (const [index, each] of runs.entries()) {
+    if (!('run' in each)) unsent++
+    else if (isFollowed) begin(each.run)
+    else turns.settle(index, { record: recordOf(each.run), error: undefined })
+    if (isFollowed || !('run' in each)) rows.push(rowOf(each, index))
+  }
+  if (unsent > 0) progress.activity('creating the run')
+  let interruption: Interruption | undefined
+  try {
+    await carryOut({
+      rows,
+      client: connection.client,
+      recorder,
+      clock,
+      random: ctx.random,
+      timeoutMs,
+      mayCreate: () => !isStopped,
+      signal: interrupts.first,
+    })
+  } catch (thrown) {
+    if (!(thrown instanceof Interruption)) throw thrown
+    interruption = thrown
+  }
+  progress.end()
+  if (ctx.globals.local && queued.length > 0) recorder.recordQueued(...queued)
+  for (const repeated of groups.repeated()) printError(repeatedError(repeated))
+  for (const error of unfinished.report()) printError(error)
+  if (interruption === undefined) printSummary()
+  else if (!errors.some(({ code }) => code === 'interrupted')) addError(interrupted(interruption))
+  return { unsent, exitCode: exitCodeOf(errors) }
+}
+
+/** Maximum number of runs whose ids are listed. */
+const MAX_LISTED = 10
+
+function repeatedError({ error, more }: RepeatedError<undefined>): RushesError {
+  const [only, ...others] = more
+  if (only !== undefined && others.length === 0) return only.error
+  const ids = more.flatMap((each) => each.error.runId ?? [])
+  const listed = ids.length <= MAX_LISTED ? `Their ids: ${ids.join(' ')}` : '`rushes list` shows their ids.'
+  return new RushesError(error.code, `${plural(more.length, 'more run')}: ${error.message}`, {
+    hint: ids.length === 0 ? undefined : listed,
+    exitCode: error.exitCode,
+    httpStatus: error.httpStatus,
+    cause: error,
+  })
+}
+
+/** Starts downloads in the order of the runs, because file names are numbered across all runs of a command. */
+function createDownloadOrder(runs: number) {
+  const begun = Array.from({ length: runs }, () => {
+    let resolve = () => {}
+    const promise = new Promise<void>((settle) => {
+      resolve = settle
+    })
+    return { promise, resolve }
+  })
+  return {
+    /** Starts the work once the work of each earlier run has started or was skipped. */
+    async begin<Result>(index: number, work: () => Promise<Result>): Promise<Result> {
+      await begun[index - 1]?.promise
+      const result = work()
+      begun[index]?.resolve()
+      return result
+    },
+    skip: (index: number) => begun[index]?.resolve(),
+  }
+}

@@ -3,10 +3,10 @@
  * service is a list of how long its runs take, and counts as the real one does.
  */
 import { describe, expect, it } from 'vitest'
-import { type Polled, runSchedule, type Task } from '../../src/batch/schedule/index.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
+import { type Polled, runSchedule, type Task } from '../../src/runs/schedule.js'
+import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
 import { createManualClock } from '../support/clock.js'
 
 interface World {
@@ -58,7 +58,7 @@ async function play(world: World) {
       async poll({ isUrgent }): Promise<Polled> {
         looks[run] = (looks[run] ?? 0) + 1
         if (!(await ask(isUrgent ? 'create' : 'status')))
-          return { is: 'trouble', againInMs: Math.min(8_000, 1_000 * 2 ** troubles++) }
+          return { is: 'error', againInMs: Math.min(8_000, 1_000 * 2 ** troubles++) }
         troubles = 0
         if (!((doneAt.get(run) ?? Number.NaN) <= since() - 25))
           return { is: 'running', next: { soonestMs: 1_000, latestMs: 2_000 } }
@@ -70,7 +70,7 @@ async function play(world: World) {
   const work = runSchedule({
     tasks,
     clock,
-    budget: RUNS_LIMIT,
+    limit: RUNS_LIMIT,
     load: limiter.load,
     durationsOf: () => learned,
     random: () => 0.5,

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type Claim, claimBatch } from '../../src/batch/lock/claim.js'
+import { type BatchClaim, claimBatch } from '../../src/batch/lock/claim.js'
 import { claimPathOf } from '../../src/batch/lock/lock.js'
 import { built } from '../support/built.js'
 import { createManualClock } from '../support/clock.js'
@@ -24,7 +24,7 @@ function createSite() {
   const stateFolder = folderWith()
   const clock = createManualClock()
   const notes: string[] = []
-  const claim = (at = lockPath): Promise<Claim> =>
+  const claim = (at = lockPath): Promise<BatchClaim> =>
     claimBatch({
       lockPath: at,
       stateFolder,
@@ -47,10 +47,10 @@ async function startClaimer({
   child.stdout.on('data', (bytes) => {
     said += String(bytes)
   })
-  const says = (word: string) => until(`${word} of the claimer`, () => said.split('\n').includes(word))
+  const prints = (word: string) => until(`${word} of the claimer`, () => said.split('\n').includes(word))
   return {
     pid: child.pid ?? 0,
-    says,
+    prints,
     answer: () =>
       until('an answer of the claimer', () => said.split('\n').find((word) => /^(claimed|held)$/.test(word))),
     signal: (signal: NodeJS.Signals) => child.kill(signal),
@@ -133,7 +133,7 @@ describe('the claim of this machine', () => {
     const mine = await clock.runUntil(claim())
     const text = readFileSync(path, 'utf8')
     suspended.signal('SIGCONT')
-    await suspended.says('lost')
+    await suspended.prints('lost')
     expect(readFileSync(path, 'utf8')).toBe(text)
     await mine.check()
     await mine.release()

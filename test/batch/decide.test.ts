@@ -1,9 +1,9 @@
 /** What is to be done for one run of a manifest, by what the lock file knows of it and what exists at its path. */
 import { expect, it } from 'vitest'
 import type { LockEntry } from '../../src/batch/lock/lock.js'
-import { type Action, decide, type FileFact, type Flags } from '../../src/batch/plan/decide.js'
+import { decide, type FileFact, type RowAction, type RowFlags } from '../../src/batch/plan/decide.js'
 
-const FLAGS: Flags = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
+const FLAGS: RowFlags = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
 const OWN = { sha256: 'b'.repeat(64), bytes: 1, content_type: 'image/png' }
 /** A create of this very input, whose run was accepted; it was killed while it got its file into place. */
 const locked: LockEntry = {
@@ -23,11 +23,11 @@ const locked: LockEntry = {
 const MISSING: FileFact = { is: 'missing' }
 const FOREIGN: FileFact = { is: 'file', sha256: undefined }
 const FOLDER: FileFact = { is: 'other', what: 'a folder' }
-const CONTINUED: Action = { do: 'download', why: 'unfinished', run: 'run_1', at: 0 }
-const CREATED: Action = { do: 'create', why: 'forced' }
-const conflict = (why: string): Action => ({ do: 'conflict', why, at: 0, isForeign: why !== 'a folder' })
+const CONTINUED: RowAction = { do: 'download', why: 'unfinished', run: 'run_1', at: 0 }
+const CREATED: RowAction = { do: 'create', why: 'forced' }
+const conflict = (why: string): RowAction => ({ do: 'conflict', why, at: 0, isForeign: why !== 'a folder' })
 
-it.each<[string, FileFact, Partial<Flags>, Action]>([
+it.each<[string, FileFact, Partial<RowFlags>, RowAction]>([
   ['no file is continued', MISSING, {}, CONTINUED],
   ['its own file is continued', { is: 'file', sha256: OWN.sha256 }, {}, CONTINUED],
   ['a file of others is a conflict', FOREIGN, {}, conflict('not created by this batch')],

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type ManifestEntry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
-import { checkPlaceholders, fill } from '../../src/download/placeholders.js'
-import { safePart, unreserved } from '../../src/download/safe-name.js'
-import { imageTypeOf } from '../../src/protocol/image-signatures.js'
+import { safePart, unreserved } from '../../src/download/file-names.js'
+import { checkPlaceholders, fill } from '../../src/download/target.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
+import { imageTypeOf } from '../../src/protocol/media.js'
 
 export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLockKeeper, type LockKeeperOptions } from '../../src/batch/lock/keeper.js'
+import { createLockKeeper, type LockKeeperOptions } from '../../src/batch/lock/file.js'
 import { type Lock, type LockEntry, type Made, NO_LOCK, type Pending } from '../../src/batch/lock/lock.js'
 
 const entry = (name: string): LockEntry => ({ made: undefined, pending: undefined, further: { name } })

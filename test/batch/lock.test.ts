@@ -8,14 +8,15 @@ import {
   type Lock,
   type LockEntry,
   lockPathOf,
+  lockText,
   type Made,
   NO_LOCK,
   type Pending,
+  parseLock,
   publicUrl,
   withEntry,
 } from '../../src/batch/lock/lock.js'
-import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
-import { diskOf } from '../../src/batch/plan/facts.js'
+import { diskOf } from '../../src/batch/plan/disk.js'
 import { createPairing } from '../../src/batch/plan/pair.js'
 import { entriesOf, folderWith } from './folder.js'
 

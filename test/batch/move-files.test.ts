@@ -12,18 +12,18 @@ import {
 import { basename, join, relative } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { moveFiles } from '../../src/batch/carry-out/index.js'
-import { createLockKeeper } from '../../src/batch/lock/keeper.js'
+import { moveFiles } from '../../src/batch/carry-out/move-files.js'
+import { createLockKeeper } from '../../src/batch/lock/file.js'
 import {
   type Lock,
   type LockEntry,
+  type LockedOutput,
   NO_LOCK,
-  type Output,
   outputsOf,
   withEntry,
 } from '../../src/batch/lock/lock.js'
+import { meaningOfEntry } from '../../src/batch/plan/decide.js'
 import { makePlan } from '../../src/batch/plan/index.js'
-import { meaningOfEntry } from '../../src/batch/plan/inputs.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { folderWith, read } from './folder.js'
 
@@ -94,7 +94,7 @@ async function batch(
     if (action.do !== 'create' || !creates) continue
     const found = meaningOfEntry(entry, (name) => keeper.entry(name)?.made)
     const hash = known ?? (found.ok ? identityOf(MODEL, found.meaning) : '')
-    const made: Output[] = []
+    const made: LockedOutput[] = []
     for (const number of [1, 2]) {
       const planned = outputs[number - 1] ?? (await plan.disk.again().lookAt(entry, undefined, 2))[number - 1]
       const path = join(folder, (planned?.file ?? '').replace('{ext}', 'png'))
@@ -105,7 +105,7 @@ async function batch(
         ...{ file: relative(folder, path), sha256: sum(bytes) },
       })
     }
-    const [first, ...others] = made as [Output, ...Output[]]
+    const [first, ...others] = made as [LockedOutput, ...LockedOutput[]]
     const run = `run_${entry.input.prompt}`
     const about = { hash, model: MODEL, kind: 'image', run, service: undefined, made_at: '' } as const
     const outputsMade = others.map((each) => ({ ...each, run }))

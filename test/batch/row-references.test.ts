@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Lock, type LockEntry, type Made, NO_LOCK } from '../../src/batch/lock/lock.js'
 import type { Manifest, ManifestEntry } from '../../src/batch/manifest/manifest-entry.js'
+import { meaningOfEntry } from '../../src/batch/plan/decide.js'
 import { makePlan } from '../../src/batch/plan/index.js'
-import { meaningOfEntry } from '../../src/batch/plan/inputs.js'
-import { chainsBehind, levelsOf, withSources } from '../../src/batch/plan/row-order.js'
+import { chainLengths, levelsOf, withSources } from '../../src/batch/plan/row-order.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { entriesOf, folderWith, problemsOf, read } from './folder.js'
@@ -169,7 +169,7 @@ describe('the order of rows', () => {
         const levels = levelsOf(mixed)
         const level = new Map(levels.flatMap((each, at) => each.map(({ name }) => [name, at] as const)))
         expect(levels.flat()).toHaveLength(rows.length)
-        const behind = chainsBehind(rows)
+        const behind = chainLengths(rows)
         for (const { name, sources } of rows)
           for (const source of sources) {
             expect(level.get(source)).toBeLessThan(level.get(name) ?? -1)

@@ -1,57 +1,59 @@
 /**
- * One batch at a time works on a manifest: two would each pay for what is missing.
+ * Lets only one batch at a time work on a manifest: two would each pay for the missing outputs.
  *
  * The claim is a file beside the lock file, so it holds for every process that can write the lock file: other state
- * folders, containers, other machines on a network folder. Its holder rewrites it every two seconds. A claim whose text does
- * not change for ten seconds is stale and is replaced, at once where its process has proven to have ended
- * (`host/process-lock.ts`). Nobody's clock is compared with another machine's: only changes are observed.
+ * folders, containers, other machines on a network folder. Its holder rewrites it every two seconds. A claim that does
+ * not change for ten seconds is stale and is replaced. If its process has provably ended (`host/process-lock.ts`), it
+ * is replaced immediately. Clocks of different machines are not compared: only changes are observed.
  *
- * A holder that was suspended may find its claim replaced. It therefore checks the claim after it has written a create to
- * the lock file and before it sends the create. A batch that replaces a claim reads the lock file afterwards, so for
- * each create either the check fails or the other batch sees the create.
+ * The claim of a suspended holder may be replaced. It therefore checks the claim after it has written a create to the
+ * lock file and before it sends the create. A batch that replaces a claim reads the lock file afterwards, so for each
+ * create either the check fails or the other batch sees the create.
  */
+
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { basename } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { flush, removeFile, temporaryBeside, writeFully } from '../../host/files.js'
 import { isRunning, type ProcessLock, processLockIn } from '../../host/process-lock.js'
 import { errorCode } from '../../host/system-error.js'
-import { claimText, describeHolder, type Holder, holderOf } from './claim-holder.js'
+import { isObject } from '../../protocol/parse.js'
 import { claimPathOf } from './lock.js'
 
-export interface Claim {
+export interface BatchClaim {
   /** Rejects when the claim has been replaced or removed. Cheap: one read of a small file. */
   check(): Promise<void>
-  /** Aborted as soon as a check or a heartbeat finds it, with the error of every later check. */
+  /** Aborted when a check or a heartbeat finds that the claim is lost. Its reason is the error of every later check. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
 
-export interface ClaimOptions {
+interface ClaimOptions {
   readonly lockPath: string
-  /** Where processes show that they run. Those with another one are observed. */
+  /** Folder of the process locks. A claim from another state folder can only be observed. */
   readonly stateFolder: string
   readonly clock: Pick<Clock, 'now' | 'sleep' | 'alarm'>
-  /** Ends the observation of another claim. */
+  /** Stops observing another claim. */
   readonly signal: AbortSignal
-  /** Another claim is there, and is observed for up to ten seconds. */
+  /** Called when another claim exists, before it is observed for up to ten seconds. */
   onObserve(message: string): void
 }
 
 const HEARTBEAT_MS = 2_000
 const POLL_MS = 250
-/** Ten seconds. Counted in polls, so that a suspension of the observer is not taken for a silence of the holder. */
+/** Ten seconds, counted in polls: if the observer is suspended, that time is not taken for silence of the holder. */
 const MAX_SILENT_POLLS = 40
-/** A claim with a younger heartbeat, of a process that is proven to run, needs no observation. */
+/** A claim needs no observation if its process provably runs and its heartbeat is younger than this. */
 const FRESH_MS = 2 * HEARTBEAT_MS
-/** Several batches may replace the same stale claim: the last one has it. */
+/** Wait before checking the result: several batches may replace the same stale claim, and the last one wins. */
 const SETTLE_MS = 200
 const MAX_TRIES = 20
 
-/** Rejects with `usage` when another batch has it, and with the system's error when it cannot be written. */
-export async function claimBatch(options: ClaimOptions): Promise<Claim> {
+/** Rejects with `usage` if another batch holds the claim, and with the system error if it cannot be written. */
+export async function claimBatch(options: ClaimOptions): Promise<BatchClaim> {
   const { lockPath, stateFolder, clock, signal } = options
   const path = claimPathOf(lockPath)
   const token = randomBytes(12).toString('hex')
@@ -71,7 +73,7 @@ export async function claimBatch(options: ClaimOptions): Promise<Claim> {
   }
 }
 
-/** Undefined where the claim changed hands meanwhile. */
+/** Undefined if another batch changed the claim in the meantime. */
 async function createOrReplace(
   path: string,
   text: () => string,
@@ -84,8 +86,9 @@ async function createOrReplace(
   }
   const found = await readText(path)
   if (found === undefined) return undefined
-  if (!(await isStale(path, found, options))) return undefined
-  return replace(path, found, text(), options)
+  const { is, holder } = await observeClaim(path, found, options)
+  if (is === 'held') throw heldError(path, holder)
+  return is === 'stale' ? replace(path, found, text(), options) : undefined
 }
 
 async function createFile(path: string, text: string): Promise<FileHandle> {
@@ -100,14 +103,14 @@ async function createFile(path: string, text: string): Promise<FileHandle> {
   }
 }
 
-/** A rename over the stale claim, so that the name is never free for a third batch. */
+/** Replaces the stale claim by a rename, so that the path is never free for a third batch. */
 async function replace(
   path: string,
   stale: string,
   text: string,
   { clock, lockPath }: ClaimOptions,
 ): Promise<FileHandle | undefined> {
-  // Named as the other temporary files of the lock file, which the next batch removes.
+  // Named like temporary files of the lock file, so that the next batch removes it.
   const temporary = temporaryBeside(lockPath)
   const handle = await createFile(temporary, text)
   try {
@@ -117,7 +120,7 @@ async function replace(
       if ((await readText(path)) === text) return handle
     }
   } catch (error) {
-    // ENOENT: a batch that was faster has removed the temporary file.
+    // ENOENT: a faster batch has removed the temporary file.
     if (errorCode(error) !== 'ENOENT') {
       await handle.close()
       await removeFile(temporary).catch(() => {})
@@ -129,15 +132,21 @@ async function replace(
   return undefined
 }
 
-/** Whether the holder has ended. Throws `usage` where it has not; false where the claim is another one by now. */
-async function isStale(path: string, found: string, options: ClaimOptions): Promise<boolean> {
+interface Observed {
+  /** `changed`: the claim was replaced or removed. */
+  readonly is: 'held' | 'stale' | 'changed'
+  readonly holder: ClaimHolder | undefined
+}
+
+/** Observes another claim for up to ten seconds, unless its process is proven to run or to have ended. */
+async function observeClaim(path: string, found: string, options: ClaimOptions): Promise<Observed> {
   const { stateFolder, clock, signal, onObserve } = options
   const holder = holderOf(found)
   const runs = holder && isRunning(stateFolder, holder.machine)
-  if (runs === false) return true
+  if (runs === false) return { is: 'stale', holder }
   if (holder !== undefined && runs) {
     const ageMs = clock.now() - Date.parse(holder.heartbeat)
-    if (ageMs >= 0 && ageMs < FRESH_MS) throw heldError(path, holder)
+    if (ageMs >= 0 && ageMs < FRESH_MS) return { is: 'held', holder }
   }
   onObserve(
     `Found the claim file of another batch${describeHolder(holder)}. Checking for up to 10 s whether it is still running.`,
@@ -145,24 +154,24 @@ async function isStale(path: string, found: string, options: ClaimOptions): Prom
   for (let polls = 0; polls < MAX_SILENT_POLLS; polls++) {
     await clock.sleep(POLL_MS, signal)
     const now = await readText(path)
-    if (now === undefined) return false
-    if (now !== found) throw heldError(path, holderOf(now) ?? holder)
+    if (now === undefined) return { is: 'changed', holder }
+    if (now !== found) return { is: 'held', holder: holderOf(now) ?? holder }
   }
-  return true
+  return { is: 'stale', holder }
 }
 
-interface Holding {
+interface HeldClaim {
   readonly path: string
   readonly lockPath: string
   readonly token: string
   readonly lock: ProcessLock
-  /** Of the claim's own file: a heartbeat never writes into the claim of another batch. */
+  /** Handle of this claim's file: a heartbeat never writes into the claim of another batch. */
   readonly handle: FileHandle
   readonly clock: ClaimOptions['clock']
   text(): string
 }
 
-function hold({ path, lockPath, token, lock, handle, clock, text }: Holding): Claim {
+function hold({ path, lockPath, token, lock, handle, clock, text }: HeldClaim): BatchClaim {
   const lost = new AbortController()
   let disarm = () => {}
   let beat: Promise<void> = Promise.resolve()
@@ -172,7 +181,7 @@ function hold({ path, lockPath, token, lock, handle, clock, text }: Holding): Cl
     lost.signal.throwIfAborted()
     const found = await readText(path)
     if (found?.includes(token)) return
-    // A torn read of a heartbeat on a network folder has no token: it is read once more.
+    // On a network folder, a read during a heartbeat may be incomplete, so a text without a holder is read once more.
     const again = found === undefined || holderOf(found) !== undefined ? found : await readText(path)
     if (again?.includes(token)) return
     lost.abort(lostError(path, lockPath, again))
@@ -213,11 +222,11 @@ function hold({ path, lockPath, token, lock, handle, clock, text }: Holding): Cl
 
 const writeText = async (handle: FileHandle, text: string): Promise<void> => {
   await writeFully(handle, Buffer.from(text), 0)
-  // Other machines see it only then.
+  // Other machines see the text only after a flush.
   await flush(handle)
 }
 
-/** Undefined where there is none. Opened anew each time: network folders look for changes only then. */
+/** Undefined if there is no file. Opens the file each time: network folders check for changes only on open. */
 async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -227,14 +236,14 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-/** Cause of the error of a claim that another batch holds. */
+/** Cause of `heldError`, for `isHeldByAnother`. */
 class HeldByAnother extends Error {}
 
 /** Whether another batch works on the manifest. */
 export const isHeldByAnother = (error: unknown): error is RushesError =>
   error instanceof RushesError && error.cause instanceof HeldByAnother
 
-const heldError = (path: string, holder: Holder | undefined): RushesError =>
+const heldError = (path: string, holder: ClaimHolder | undefined): RushesError =>
   new RushesError(
     'usage',
     `Another batch is running on this manifest${describeHolder(holder)}; nothing was sent.`,
@@ -250,6 +259,57 @@ function lostError(path: string, lockPath: string, found: string | undefined): R
       ? `The claim file ${path} was removed while this batch was running: another batch may have taken over.`
       : `Another batch${describeHolder(holderOf(found))} took over this manifest while this one was suspended.`
   return new RushesError('download_failed', `${message} This batch stopped creating runs.`, {
-    hint: `Run the same command again when no other batch is running. Accepted runs are in ${basename(lockPath)} and in \`rushes list\`.`,
+    hint:
+      'Run the same command again when no other batch is running. ' +
+      `Accepted runs are in ${basename(lockPath)} and in \`rushes list\`.`,
   })
 }
+
+interface ClaimHolder {
+  readonly pid: number
+  readonly host: string
+  /** Id of the process's lock. Earlier versions wrote a boot id here, and read this one as another boot. */
+  readonly machine: string
+  readonly since: string
+  readonly heartbeat: string
+}
+
+/** Fixed length, because each text overwrites the one before. */
+const TEXT_BYTES = 512
+
+let beats = 0
+
+/** Claim text of this process. `machine`: id of its lock. `now`: wall-clock time in milliseconds. */
+function claimText(token: string, machine: string, since: string, now: number): string {
+  const claim = {
+    token,
+    pid: process.pid,
+    host: hostname(),
+    machine,
+    since,
+    heartbeat: new Date(now).toISOString(),
+    // Changes the text even if the wall clock is set back.
+    beats: ++beats,
+  }
+  return `${JSON.stringify(claim).padEnd(TEXT_BYTES - 1)}\n`
+}
+
+/** Undefined for an empty or broken file. */
+function holderOf(text: string): ClaimHolder | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isObject(value)) return undefined
+  const { pid, host, machine, since, heartbeat } = value
+  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
+  if (typeof host !== 'string' || typeof machine !== 'string') return undefined
+  if (typeof since !== 'string' || typeof heartbeat !== 'string') return undefined
+  return { pid, host, machine, since, heartbeat }
+}
+
+/** ` (process 12 on host, since …)`, or nothing. */
+const describeHolder = (holder: ClaimHolder | undefined): string =>
+  holder === undefined ? '' : ` (process ${holder.pid} on ${holder.host}, since ${holder.since})`

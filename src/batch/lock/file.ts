@@ -1,4 +1,4 @@
-/** The lock file on the disk. */
+/** The lock file on the disk: read, written atomically, and kept up to date while a batch runs. */
 
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -7,25 +7,33 @@ import { usageError } from '../../errors.js'
 import { followLinks } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
-import { type Lock, lockPathOf, NO_LOCK } from './lock.js'
-import { lockText, parseLock } from './lock-text.js'
+import {
+  entryText,
+  type Lock,
+  type LockEntry,
+  lockPathOf,
+  lockText,
+  NO_LOCK,
+  parseLock,
+  withEntry,
+} from './lock.js'
 
-/** As deep as Linux follows links. */
+/** Linux follows at most this many links. */
 const MAX_LINKS = 40
 
-/** The file of a manifest's lock. A link is followed, so that what it points to is written and claimed, and the link stays. */
+/** Returns the lock file of a manifest. Follows links: the target is written and claimed, and the link stays. */
 export function lockFileOf(manifest: string): string {
   let path = lockPathOf(manifest)
   for (let links = 0; links < MAX_LINKS; links++) {
     const target = targetOf(path)
     if (target === undefined) return path
-    // The folder may be reached through a link: `..` is that of the real one.
+    // The folder may be reached through a link: `..` is relative to the real folder.
     path = isAbsolute(target) ? target : join(followLinks(resolve(dirname(path))), target)
   }
   throw usageError(`Cannot read the lock file ${path}: its links lead in a circle.`)
 }
 
-/** Undefined where it is not a link. */
+/** Undefined if it is not a link. */
 function targetOf(path: string): string | undefined {
   try {
     return readlinkSync(path)
@@ -34,13 +42,13 @@ function targetOf(path: string): string | undefined {
   }
 }
 
-/** An empty lock when there is no file. Throws `usage`, also when the lock belongs to another manifest that exists. */
+/** Returns an empty lock if there is no file. Throws `usage`, also if the lock belongs to another existing manifest. */
 export function readLock(path: string, manifest: string): Lock {
   const text = readText(path)
   if (text === undefined) return NO_LOCK
   const lock = parseLock(text, path)
   const other = lock.manifest
-  // Beside the manifest: the lock file may be a link to another folder.
+  // Look beside the manifest: the lock file may be a link to another folder.
   if (
     other !== undefined &&
     other !== basename(manifest) &&
@@ -53,7 +61,7 @@ export function readLock(path: string, manifest: string): Lock {
   return lock
 }
 
-/** Undefined when there is no file. Throws `usage`. */
+/** Undefined if there is no file. Throws `usage`. */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -63,28 +71,23 @@ function readText(path: string): string | undefined {
   }
 }
 
-export interface LockFile {
-  /** Undefined where it has the text of the last write, or is gone. Throws `usage`. */
-  read(): Lock | undefined
-  /**
-   * Atomic: a batch that is killed leaves the old file or the new one. False where the file has changed since `read`: nothing
-   * was written. Throws the system's error.
-   */
-  write(lock: Lock): Promise<boolean>
-}
-
-export function lockFileAt(path: string, manifest: string): LockFile {
+export function lockFileAt(path: string, manifest: string) {
   let written: string | undefined
   let seen: string | undefined
   const changed = new Error('the lock file was changed')
   return {
-    read() {
+    /** Undefined if the file is unchanged since the last write, or was removed. Throws `usage`. */
+    read(): Lock | undefined {
       seen = readText(path)
       return seen === undefined || seen === written ? undefined : parseLock(seen, path)
     },
-    async write(lock) {
+    /**
+     * Atomic: a batch that is killed leaves the old file or the new one. Returns false and writes nothing if the file
+     * has changed since `read`. Throws the system error.
+     */
+    async write(lock: Lock): Promise<boolean> {
       const text = textFor(manifest, lock)
-      // Writing takes a while, and the last moment counts.
+      // Check again right before the file is replaced, because writing takes time.
       const beforeReplace = () => {
         if (readText(path) !== seen) throw changed
       }
@@ -108,7 +111,7 @@ export async function removeLeftovers(path: string): Promise<void> {
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
-/** Whether the file has just this text already. */
+/** Whether the file already has this text. */
 export function isWritten(path: string, manifest: string, lock: Lock): boolean {
   try {
     return readFileSync(path, 'utf8') === textFor(manifest, lock)
@@ -118,3 +121,123 @@ export function isWritten(path: string, manifest: string, lock: Lock): boolean {
 }
 
 const textFor = (manifest: string, lock: Lock): string => lockText({ ...lock, manifest: basename(manifest) })
+
+export interface LockKeeper {
+  entry(name: string): LockEntry | undefined
+  /** Resolves after the write. Changes during a write are written together in the next one. */
+  set(name: string, entry: LockEntry | undefined): Promise<void>
+  /** Writes the current state, changed or not. */
+  write(): Promise<void>
+}
+
+export interface LockKeeperOptions {
+  /** The lock file as it was read. */
+  readonly base: Lock
+  /** The lock to write. */
+  readonly lock: Lock
+  /** Undefined if the file is unchanged since the last write, or was removed. Throws if it cannot be read. */
+  read(): Lock | undefined
+  /** False if the file was changed since it was read. */
+  write(lock: Lock): Promise<boolean>
+  /** Called with the rows whose entries others have changed on disk, before the write that found them resolves. */
+  onChanged(names: readonly string[]): void
+}
+
+/**
+ * Each change is on disk before its caller continues. Git may change the file too, so each write keeps changes that
+ * others have made since the last one.
+ */
+export function createLockKeeper(options: LockKeeperOptions): LockKeeper {
+  let { base, lock } = options
+  /** The lock as read, with later changes of others. This batch made every difference from it. */
+  let origin = base
+  let writing: Promise<void> | undefined
+  let next: Promise<void> | undefined
+
+  async function write(): Promise<void> {
+    for (;;) if (await writeMerged()) return
+  }
+
+  async function writeMerged(): Promise<boolean> {
+    const found = options.read()
+    if (found !== undefined) {
+      const changed = changedNames(base, found)
+      lock = merged({ base: origin, lock, found, changed })
+      for (const name of changed) origin = withEntry(origin, name, found.entries.get(name))
+      if (changed.length > 0) options.onChanged(changed)
+    }
+    // Entries set during this write are part of the next one.
+    const written = lock
+    base = found ?? base
+    if (!(await options.write(written))) return false
+    base = written
+    return true
+  }
+
+  /** One write at a time; callers during a write share the next one. */
+  function save(): Promise<void> {
+    if (writing === undefined) {
+      writing = write().finally(() => {
+        writing = undefined
+      })
+      return writing
+    }
+    next ??= writing
+      .catch(() => {})
+      .then(() => {
+        next = undefined
+        return save()
+      })
+    return next
+  }
+
+  return {
+    entry: (name) => lock.entries.get(name),
+    set(name, entry) {
+      lock = withEntry(lock, name, entry)
+      return save()
+    },
+    write: save,
+  }
+}
+
+const textOf = (entry: LockEntry | undefined): string => (entry === undefined ? '' : entryText(entry))
+
+function changedNames({ entries: before }: Lock, { entries: now }: Lock): readonly string[] {
+  const names = new Set([...before.keys(), ...now.keys()])
+  return [...names].filter((name) => textOf(before.get(name)) !== textOf(now.get(name)))
+}
+
+interface Versions {
+  readonly base: Lock
+  readonly lock: Lock
+  /** The lock on disk. */
+  readonly found: Lock
+  readonly changed: readonly string[]
+}
+
+/** If both have changed an entry, each part that this batch changed wins: it may be a paid run. */
+function merged({ base, lock, found, changed }: Versions): Lock {
+  let result: Lock = { ...lock, further: found.further }
+  for (const name of changed) {
+    const [before, own, theirs] = [base, lock, found].map(({ entries }) => entries.get(name))
+    result = withEntry(result, name, mergedEntry(before, own, theirs))
+  }
+  return result
+}
+
+function mergedEntry(
+  before: LockEntry | undefined,
+  own: LockEntry | undefined,
+  theirs: LockEntry | undefined,
+): LockEntry | undefined {
+  const pick = <Part extends keyof LockEntry>(part: Part): LockEntry[Part] | undefined => {
+    const isOurs = JSON.stringify(own?.[part]) !== JSON.stringify(before?.[part])
+    return isOurs ? own?.[part] : theirs?.[part]
+  }
+  const made = pick('made')
+  const pending = pick('pending')
+  return made === undefined && pending === undefined
+    ? undefined
+    : { made, pending, further: pick('further') ?? {} }
+}

@@ -1,14 +1,16 @@
 /**
- * What the lock file knows of each run of a manifest. `made` is the file that is there; `pending` is a create that
- * came after it and has no file yet, so that a killed batch continues and nothing is paid twice.
+ * The lock file as values and as text, with an entry for each run of a manifest. `made` is the file that is there; `pending`
+ * is a later create that has no file yet, so that a killed batch continues and nothing is paid twice.
  */
 import { basename, dirname, join } from 'node:path'
-import type { Kind } from '../../protocol/models.js'
+import { usageError } from '../../errors.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
 
-/** A short hash of each input that a run was created from: tells which of them has changed. */
+/** A short hash of each input that a run was created from: shows which of them has changed. */
 export type InputHashes = Readonly<Record<string, string>>
 
-export interface Output {
+export interface LockedOutput {
   /** Without query, fragment and credentials: see `publicUrl`. */
   readonly url: string
   /** Relative to the manifest, with `/`. */
@@ -19,23 +21,23 @@ export interface Output {
 }
 
 /** An output of a run after its first one: `row:hero#2`. */
-export interface FurtherOutput extends Output {
+export interface FurtherOutput extends LockedOutput {
   /** Older versions keep the field when they create the row again: outputs of another run do not count. */
   readonly run: string
 }
 
 /** Fields that this version does not know are kept for the version that wrote them. */
-type Further = Readonly<Record<string, unknown>>
+export type Further = Readonly<Record<string, unknown>>
 
 /** A run that has succeeded, with its first output. */
-export interface Made extends Output {
+export interface Made extends LockedOutput {
   /** Of model and input: 64 hexadecimal digits. */
   readonly hash: string
   readonly model: string
   readonly kind: Kind | undefined
   /** The run's id. */
   readonly run: string
-  /** The address at which the run was created; undefined where it is not known. */
+  /** The address at which the run was created; undefined if it is not known. */
   readonly service: string | undefined
   /** ISO 8601 in UTC. */
   readonly made_at: string
@@ -55,7 +57,7 @@ interface PendingCreate {
   readonly placing?: readonly Placing[] | undefined
 }
 
-/** An output that is about to get its name, or has it: a batch that was killed right then recognizes the file. */
+/** An output that is being moved into place: after a batch was killed at this point, the next one recognizes the file. */
 export interface Placing {
   /** Undefined in lock files of older versions. */
   readonly run: string | undefined
@@ -67,14 +69,14 @@ export interface Placing {
 }
 
 export type Pending =
-  /** The run exists, and its outputs are not all here yet. */
+  /** The run exists, and some of its outputs are not downloaded yet. */
   | (PendingCreate & { readonly state: 'accepted'; readonly run: string })
   /** A create was sent or was about to be, and its outcome is unknown. */
   | (PendingCreate & {
       readonly state: 'unconfirmed'
-      /** Of the journal's row, where that is known. */
+      /** Of the journal's row, if that is known. */
       readonly key: string | undefined
-      /** Of this very create: the journal has it too. Undefined in lock files of older versions. */
+      /** Of this create, as in the journal. Undefined in lock files of older versions. */
       readonly token: string | undefined
     })
 
@@ -110,18 +112,10 @@ export function publicUrl(url: string): string {
 }
 
 /** The outputs of a run that the lock file knows, in their order. */
-export function outputsOf(made: Made | undefined): readonly Output[] {
+export function outputsOf(made: Made | undefined): readonly LockedOutput[] {
   if (made === undefined) return []
   return [made, ...(made.outputs ?? []).filter(({ run }) => run === made.run)]
 }
-
-/** The outputs after the first one, of every row. */
-export const furtherOutputsOf = ({ entries }: Lock) =>
-  [...entries].flatMap(([name, { made }]) =>
-    outputsOf(made)
-      .slice(1)
-      .map(({ file }, at) => ({ name, number: at + 2, file })),
-  )
 
 /** The files of a run that may have got their names, while `made` does not know them. */
 export const placingsOf = (locked: LockEntry | undefined): readonly Placing[] =>
@@ -133,4 +127,184 @@ export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined
   if (entry === undefined) entries.delete(name)
   else entries.set(name, entry)
   return { ...lock, entries }
+}
+
+const LOCK_VERSION = 1
+
+/** The lock file, made for diffs and merges: sorted by name, one field per line, the same bytes for equal locks. */
+export function lockText({ manifest, entries, further }: Lock): string {
+  const rows = sortedByName(entries).map(
+    ([name, entry]) => `${JSON.stringify(name)}: ${JSON.stringify(entryJson(entry), null, 2)}`,
+  )
+  const head = JSON.stringify(
+    { version: LOCK_VERSION, ...(manifest !== undefined && { manifest }), ...sorted(further) },
+    null,
+    2,
+  )
+  // Written entry by entry: an object would move names such as "10" to the front.
+  const runs = rows.length === 0 ? '{}' : `{\n${indented(rows.join(',\n'))}\n}`
+  return `${head.slice(0, -2)},\n${indented(`"runs": ${runs}`)}\n}\n`.replace(/\r/g, '')
+}
+
+const indented = (text: string): string => text.replace(/^/gm, '  ')
+
+const sortedByName = <Value>(entries: Iterable<readonly [string, Value]>) =>
+  [...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+
+const sorted = (further: Further) => Object.fromEntries(sortedByName(Object.entries(further)))
+
+/** Equal for equal entries. */
+export const entryText = (entry: LockEntry): string => JSON.stringify(entryJson(entry))
+
+const entryJson = ({ made, pending, further }: LockEntry) => ({
+  ...(made && defined(made)),
+  ...sorted(further),
+  ...(pending && { pending: defined(pending) }),
+})
+
+/** Fields without a value are left out; the order is that of the type. */
+const defined = (value: Made | Pending): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    [...MADE, ...PENDING].flatMap((name) => {
+      const field = (value as unknown as Readonly<Record<string, unknown>>)[name]
+      return field === undefined ? [] : [[name, field] as const]
+    }),
+  )
+
+/** In the order of the file. */
+const MADE: readonly string[] =
+  'hash kind model run service url file sha256 bytes content_type made_at inputs outputs'.split(' ')
+const PENDING: readonly string[] = ['state', 'key', 'token', 'sent_at', 'placing']
+
+const HINT =
+  'Restore it from git. Without a lock file every run is created and paid for again, and existing files need --overwrite.'
+
+const CONFLICT = /^(<{7}|\|{7}|={7}|>{7})( |\r?$)/m
+
+/** Throws `usage`, naming the file. */
+export function parseLock(text: string, path: string): Lock {
+  const marker = CONFLICT.exec(text)
+  if (marker !== null) {
+    const line = text.slice(0, marker.index).split('\n').length
+    throw usageError(
+      `${path}:${line}: the lock file contains merge conflict markers.`,
+      'Keep the entries of both sides and remove the markers. If a name occurs twice, keep the entry of the file that ' +
+        'you keep. Then run the batch again: it creates missing assets.',
+    )
+  }
+  const value = parsed(text)
+  if (!isObject(value)) throw usageError(`${path} is not a valid lock file: it is not a JSON object.`, HINT)
+  const { version, manifest, runs, ...further } = value
+  if (typeof version === 'number' && version > LOCK_VERSION)
+    throw usageError(
+      `${path} was written by a newer version of rushes (format ${version}; this one knows ${LOCK_VERSION}).`,
+      'Update rushes.',
+    )
+  if (version !== LOCK_VERSION || !isObject(runs))
+    throw usageError(`${path} is not a lock file of rushes.`, HINT)
+  const entries = Object.entries(runs).map(([name, entry]) => {
+    const found = entryOf(entry)
+    if (found === undefined) throw usageError(`${path}: the entry "${name}" is not valid.`, HINT)
+    return [name, found] as const
+  })
+  return { manifest: typeof manifest === 'string' ? manifest : undefined, entries: new Map(entries), further }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''))
+  } catch {
+    return undefined
+  }
+}
+
+function entryOf(value: unknown): LockEntry | undefined {
+  if (!isObject(value)) return undefined
+  const { pending: pendingValue, ...fields } = value
+  const further = Object.fromEntries(Object.entries(fields).filter(([name]) => !MADE.includes(name)))
+  const made = fields.sha256 === undefined ? undefined : madeOf(fields)
+  const pending = pendingValue === undefined ? undefined : pendingOf(pendingValue)
+  const isWhole =
+    (made !== undefined || fields.sha256 === undefined) &&
+    (pending !== undefined || pendingValue === undefined)
+  return isWhole && (made ?? pending) !== undefined ? { made, pending, further } : undefined
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+const optional = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const kindOf = (value: unknown): Kind | undefined => KINDS.find((kind) => kind === value)
+const isHash = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+
+function madeOf(fields: Further): Made | undefined {
+  const { hash, sha256, bytes, model, run, file } = fields
+  const isWhole =
+    isHash(hash) &&
+    isHash(sha256) &&
+    Number.isSafeInteger(bytes) &&
+    [model, run, file].every((each) => typeof each === 'string' && each !== '')
+  if (!isWhole) return undefined
+  return {
+    hash,
+    model: text(model),
+    kind: kindOf(fields.kind),
+    run: text(run),
+    service: optional(fields.service),
+    url: text(fields.url),
+    file: text(file),
+    sha256,
+    bytes: Number(bytes),
+    content_type: text(fields.content_type),
+    made_at: text(fields.made_at),
+    inputs: inputsOf(fields.inputs),
+    outputs: furtherOutputsIn(fields.outputs),
+  }
+}
+
+function inputsOf(value: unknown): InputHashes | undefined {
+  if (!isObject(value)) return undefined
+  return Object.fromEntries(Object.entries(value).map(([name, hash]) => [name, text(hash)]))
+}
+
+const furtherOutputsIn = (value: unknown): readonly FurtherOutput[] | undefined =>
+  Array.isArray(value) ? value.map((each) => furtherOutputOf(isObject(each) ? each : {})) : undefined
+
+const furtherOutputOf = (fields: Further): FurtherOutput => ({
+  run: text(fields.run),
+  url: text(fields.url),
+  file: text(fields.file),
+  sha256: text(fields.sha256),
+  bytes: Number(fields.bytes) || 0,
+  content_type: text(fields.content_type),
+})
+
+/** Older versions wrote one object, of the first output. */
+function placingOf(value: unknown): readonly Placing[] | undefined {
+  const placings = (Array.isArray(value) ? value : [value]).flatMap((each): Placing[] => {
+    const { run, output = 1, sha256, bytes, content_type }: Further = isObject(each) ? each : {}
+    const isWhole = isHash(sha256) && Number.isSafeInteger(bytes) && isOutputNumber(output)
+    if (!isWhole) return []
+    return [{ run: optional(run), output, sha256, bytes: Number(bytes), content_type: text(content_type) }]
+  })
+  return placings.length === 0 ? undefined : placings
+}
+
+/** An edited lock file must not name a millionth output. */
+const isOutputNumber = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 1_000
+
+function pendingOf(value: unknown): Pending | undefined {
+  if (!isObject(value) || !isHash(value.hash) || typeof value.model !== 'string') return undefined
+  const common = {
+    hash: value.hash,
+    model: value.model,
+    kind: kindOf(value.kind),
+    service: optional(value.service),
+    sent_at: text(value.sent_at),
+    inputs: inputsOf(value.inputs),
+    placing: placingOf(value.placing),
+  }
+  if (value.state === 'unconfirmed')
+    return { ...common, state: 'unconfirmed', key: optional(value.key), token: optional(value.token) }
+  if (value.state !== 'accepted' || typeof value.run !== 'string' || value.run === '') return undefined
+  return { ...common, state: 'accepted', run: value.run }
 }

@@ -1,13 +1,24 @@
-/** The bytes of a manifest to nodes; the format is known by the file's extension, else by the content. */
+/** The bytes of a manifest to nodes, and the parser of CSV; the format is known by the file's extension, else by the content. */
+
 import { extname } from 'node:path'
-import { parseCsv } from './csv.js'
-import { parseJsonLines, parseJsonText } from './json.js'
-import type { Node } from './nodes.js'
-import { type ReportProblem, START } from './position.js'
-import { ROW_FIELDS } from './row-fields.js'
+import { CsvError, parse } from 'csv-parse/sync'
+import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { nearest } from '../../protocol/text.js'
+import { parseJsonAt, parseJsonLines, parseJsonText } from './json.js'
+import {
+  type Field,
+  type ListNode,
+  type Node,
+  type Position,
+  positionsIn,
+  type ReportProblem,
+  START,
+  scalar,
+} from './nodes.js'
+import { CSV_FIELDS, LIST_FIELDS, ROW_FIELDS } from './sections.js'
 import { parseYaml } from './yaml.js'
 
-export type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
+type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
 
 /** Ten thousand rows with long prompts take a few MiB. */
 export const MAX_BYTES = 16 * 1024 * 1024
@@ -53,15 +64,26 @@ const PARSERS: Readonly<Record<Format, (text: string, report: ReportProblem) => 
   csv: parseCsv,
 }
 
-/** Undefined when it cannot be read; the problem has been reported. Never throws. */
-export function parseManifest(path: string, bytes: Uint8Array, report: ReportProblem): Node | undefined {
+interface ParsedManifest {
+  readonly format: Format
+  readonly node: Node
+}
+
+/** Undefined if it cannot be read; the problem has been reported. Never throws. */
+export function parseManifest(
+  path: string,
+  bytes: Uint8Array,
+  report: ReportProblem,
+): ParsedManifest | undefined {
   const text = decode(bytes, report)
   if (text === undefined) return undefined
   if (text.trim() === '') {
     report(START, 'the manifest is empty')
     return undefined
   }
-  return PARSERS[formatOf(path, text)](text, report)
+  const format = formatOf(path, text)
+  const node = PARSERS[format](text, report)
+  return node && { format, node }
 }
 
 /** Without a byte order mark, which some editors write. */
@@ -79,4 +101,137 @@ function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
     report(START, 'the manifest is not valid UTF-8 text')
     return undefined
   }
+}
+
+interface CsvRecord {
+  readonly record: readonly string[]
+  /** The text of the record, with its line end and the empty lines before it. */
+  readonly raw: string
+}
+
+/**
+ * A list of rows: the first line names the fields, an empty cell leaves its field out, a list is separated by spaces. The
+ * delimiter is a comma, or the semicolon or tab that some spreadsheets write.
+ */
+function parseCsv(written: string, report: ReportProblem): ListNode {
+  // The parser drops half of a CRLF from its raw records, which would shift the positions.
+  const text = written.replace(/\r\n?/g, '\n')
+  const positionAt = positionsIn(text)
+  const delimiter = delimiterOf(text)
+  const records = readRecords(text, delimiter, report)
+  const rows: Node[] = []
+  let names: readonly (string | undefined)[] | undefined
+  let offset = 0
+  for (const { record, raw } of records) {
+    const cells = cellStarts(raw, delimiter).map((start) => positionAt(offset + start))
+    offset += raw.length
+    const at = cells[0] ?? positionAt(offset)
+    if (names === undefined) names = namesOf(record, cells, report)
+    else rows.push({ type: 'fields', fields: fieldsOf(record, cells, names, report), at })
+  }
+  return { type: 'list', items: rows, at: positionAt(0) }
+}
+
+/** Decided by the header: field names contain none of these. */
+function delimiterOf(text: string): string {
+  const [header = ''] = text.trimStart().split('\n', 1)
+  return [',', ';', '\t'].find((each) => header.includes(each)) ?? ','
+}
+
+function readRecords(text: string, delimiter: string, report: ReportProblem): readonly CsvRecord[] {
+  try {
+    return parse(text, {
+      delimiter,
+      raw: true,
+      info: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+    }) as unknown as readonly CsvRecord[]
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    const line = Number(error.lines) || 1
+    report({ line, column: 1 }, `invalid CSV: ${error.message.replace(/ at line \d+/, '')}`)
+    return []
+  }
+}
+
+/** The offset of each cell in a record that the parser has accepted; the parser does not report it. */
+function cellStarts(raw: string, delimiter: string): readonly number[] {
+  const first = raw.search(/[^\n]/)
+  const starts = [Math.max(0, first)]
+  let isQuoted = false
+  for (let at = Math.max(0, first); at < raw.length; at += 1) {
+    const character = raw.charAt(at)
+    if (character === '"') isQuoted = !isQuoted
+    else if (character === delimiter && !isQuoted) starts.push(at + 1)
+  }
+  return starts
+}
+
+/** Undefined for a column without a name, empty for one that was reported. */
+function namesOf(
+  header: readonly string[],
+  cells: readonly Position[],
+  report: ReportProblem,
+): readonly (string | undefined)[] {
+  const seen = new Set<string>()
+  return header.map((cell, column) => {
+    const name = cell.trim()
+    const at = cells[column] ?? { line: 1, column: 1 }
+    if (name === '') return undefined
+    if (name === 'matrix' || name === 'exclude')
+      report(at, `CSV has no ${name}: write the manifest in YAML or JSON`)
+    else if (!CSV_FIELDS.includes(name)) report(at, `unknown field "${name}"${didYouMean(name)}`)
+    else if (seen.has(name)) report(at, `the column "${name}" occurs twice`)
+    else {
+      seen.add(name)
+      return name
+    }
+    return ''
+  })
+}
+
+const didYouMean = (name: string): string => {
+  const near = nearest(name, CSV_FIELDS)
+  return near === undefined ? '' : `. Did you mean "${near}"?`
+}
+
+function fieldsOf(
+  record: readonly string[],
+  cells: readonly Position[],
+  names: readonly (string | undefined)[],
+  report: ReportProblem,
+): ReadonlyMap<string, Field> {
+  const fields = new Map<string, Field>()
+  for (const [column, cell] of record.entries()) {
+    const name = names[column]
+    const at = cells[column] ?? cells[0] ?? { line: 1, column: 1 }
+    if (cell === '' || name === '') continue
+    if (name === undefined) {
+      report(at, 'this cell is in a column without a name (an extra comma, or text without quotes?)')
+      continue
+    }
+    fields.set(name, { at, value: cellValue(name, cell, at, report) })
+  }
+  return fields
+}
+
+function cellValue(name: string, cell: string, at: Position, report: ReportProblem): Node {
+  if (LIST_FIELDS.includes(name))
+    return {
+      type: 'list',
+      items: cell.split(/\s+/).flatMap((each) => (each === '' ? [] : [scalar(each, at)])),
+      at,
+    }
+  if (name === 'input') return parseJsonAt(at, cell, report) ?? { type: 'fields', fields: new Map(), at }
+  return scalar(typedCell(name, cell), at, cell)
+}
+
+/** A cell as the type that a kind has for this field; the cell's text is kept for a kind that takes texts. */
+function typedCell(name: string, cell: string): string | number | boolean {
+  const values = kindsWith(name).flatMap((kind) => {
+    const schema = parametersOf(kind)[name]
+    return schema === undefined ? [] : [valueOfText(schema, cell)]
+  })
+  return values.find((value) => typeof value !== 'string') ?? cell
 }

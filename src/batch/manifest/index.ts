@@ -3,49 +3,58 @@
  * for an invalid manifest: all problems are returned together, each with its position.
  */
 import { dirname, join, resolve } from 'node:path'
-import { findCollisions, type OutputClaim, sameFileKey } from './collisions.js'
-import { formatOf, parseManifest } from './format.js'
+import { findCollisions, type OutputClaim, outputImageProblems, sameFileKey } from './collisions.js'
+import { parseManifest } from './format.js'
 import {
   bytesToSend,
-  type ImageReader,
   type ImageRules,
   imageReaderIn,
   meaningOf,
+  type ReferencesOf,
   tooLargeMessage,
 } from './local-images.js'
-import type { ImageReference, Manifest, ManifestEntry } from './manifest-entry.js'
-import { createManifestFolder, type ManifestFolder } from './manifest-folder.js'
-import { type ManifestRow, readRow } from './manifest-row.js'
+import {
+  type ImageReference,
+  type Manifest,
+  type ManifestEntry,
+  matchesRowIn,
+  type RowUse,
+  resolveRows,
+} from './manifest-entry.js'
 import { expandRows, type Origin, type RowTemplate } from './matrix.js'
-import { createOutputFiles } from './output-files.js'
-import { type NamedOutput, type Naming, outputsOfRow } from './output-paths.js'
 import {
   createProblemCollector,
   type ManifestProblem,
   type ProblemCollector,
   type ReportProblem,
-} from './position.js'
-import { MAX_RUNS } from './row-fields.js'
-import { isLackingIn, type RowUse, resolveRows } from './row-references.js'
-import { readSections } from './sections.js'
+} from './nodes.js'
+import {
+  createManifestFolder,
+  type ManifestFolder,
+  type NamedOutput,
+  type Naming,
+  outputsOfRow,
+} from './output-paths.js'
+import { type ManifestRow, readRow } from './row.js'
+import { MAX_RUNS, readSections } from './sections.js'
 
-export interface ManifestOptions extends ImageRules {
-  /** As the user gave it; for standard input a path that does not exist. */
+interface ManifestOptions extends ImageRules {
+  /** Path as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array
   readonly naming: Naming
   readonly allowOutside: boolean
-  /** `--max-runs`: matrices may have this many combinations, where it is more than their own limit. */
+  /** `--max-runs`: raises the limit on combinations of matrices. */
   readonly maxRuns?: number | undefined
-  /** Files that no output may replace, with a description of each: the lock file. */
+  /** Files that no output may replace, such as the lock file, with a description of each. */
   readonly reserved?: ReadonlyMap<string, string>
-  /** Those that the lock file knows: a local image that is one of them is written as `row:name#2`. */
+  /** Further outputs in the lock file. A local image that is one of them must be written as `row:name#2`. */
   readonly furtherOutputs?: readonly FurtherOutputFile[]
 }
 
 /** An output of a row after its first one. */
 export interface FurtherOutputFile {
-  /** Of the row. */
+  /** Name of the row. */
   readonly name: string
   /** 2 or more. */
   readonly number: number
@@ -57,37 +66,39 @@ export type ManifestResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] }
 
-/** A row of the manifest, or one that a matrix has made. */
-interface Row extends ManifestRow {
+/** A row of the manifest, or one combination of its matrix. */
+interface ReportingRow extends ManifestRow {
   readonly origin: Origin | undefined
   readonly report: ReportProblem
 }
 
-interface Work {
+interface ManifestContext {
   readonly options: ManifestOptions
+  readonly isCsv: boolean
   readonly folder: ManifestFolder
-  readonly images: ImageReader
+  readonly referencesOf: ReferencesOf
   readonly problems: ProblemCollector
-  /** The rows of a matrix with mistakes, which are missing. */
-  readonly lacking: readonly RowTemplate[]
+  /** Rows with a matrix that cannot be expanded. */
+  readonly unexpanded: readonly RowTemplate[]
 }
 
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
   const problems = createProblemCollector()
   const folder = resolve(dirname(options.path))
-  const tree = parseManifest(options.path, options.bytes, problems.report)
-  const sections = tree === undefined ? undefined : readSections(tree, problems.report)
-  const expanded = sections === undefined ? undefined : expandRows(sections, options, problems.report)
-  const work: Work = {
+  const parsed = parseManifest(options.path, options.bytes, problems.report)
+  const sections = parsed && readSections(parsed.node, problems.report)
+  const expanded = sections && expandRows(sections, options, problems.report)
+  const reading: ManifestContext = {
     options,
     problems,
+    isCsv: parsed?.format === 'csv',
     folder: createManifestFolder(folder),
-    images: imageReaderIn(folder, options),
-    lacking: expanded?.lacking ?? [],
+    referencesOf: imageReaderIn(folder, options),
+    unexpanded: expanded?.unexpanded ?? [],
   }
   const rows =
     expanded?.rows.map((each) => ({ ...each, ...readRow(each.node, each.sections, each.report) })) ?? []
-  const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, work)
+  const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, reading)
   expanded?.flush()
   const found = problems.list()
   if (found.length > 0) return { ok: false, problems: found }
@@ -106,42 +117,43 @@ function areTooMany(rows: readonly ManifestRow[], { report }: ProblemCollector):
   return false
 }
 
-async function entriesOf(rows: readonly Row[], work: Work): Promise<readonly ManifestEntry[]> {
-  const { folder, images, options, problems } = work
+async function entriesOf(
+  rows: readonly ReportingRow[],
+  reading: ManifestContext,
+): Promise<readonly ManifestEntry[]> {
+  const { folder, referencesOf, options, problems } = reading
   const named = rows.map((row) => {
     const all = outputsOfRow(row, options.naming, row.report)
-    const outputs = all.filter((each) => isAllowed(row, each, work))
+    const outputs = all.filter((each) => isAllowed(row, each, reading))
     return { row, outputs, names: all.length === 0 ? [row.name ?? ''] : all.map(({ name }) => name) }
   })
   const claims = named.flatMap(({ row, outputs }) => outputs.map((each) => claimOf(row, each, folder)))
-  findCollisions(claims, reservedBy(work), problems.report)
-  const files = createOutputFiles([...claims, ...furtherClaims(claims, work)], folder)
+  findCollisions(claims, reservedBy(reading), problems.report)
+  const problemOf = outputImageProblems([...claims, ...furtherClaims(claims, reading)], folder)
   const uses: RowUse[] = []
   for (const { row, outputs, names } of named) {
-    const references = await images.referencesOf(row, row.report, (path, shown) =>
-      files.problemOf(path, shown, names),
-    )
-    checkSize(row, references, work)
+    const references = await referencesOf(row, row.report, (path, shown) => problemOf(path, shown, names))
+    checkSize(row, references, reading)
     const positionOf = (item: number) =>
       row.hasOwnInput ? row.positionOf('input') : row.positionOf('image_urls', item)
     for (const each of outputs)
       uses.push({ entry: entryOf(row, each, references), positionOf, report: row.report })
   }
   return resolveRows(uses, {
-    isCsv: formatOf(options.path, Buffer.from(options.bytes).toString()) === 'csv',
-    isLacking: isLackingIn(work.lacking, new Set(named.flatMap(({ names }) => names))),
+    isCsv: reading.isCsv,
+    isReported: matchesRowIn(reading.unexpanded, new Set(named.flatMap(({ names }) => names))),
   })
 }
 
-/** How many outputs a run has shows only when it has ended: those that the lock file knows. */
-function furtherClaims(claims: readonly OutputClaim[], { options, folder }: Work) {
+/** Further outputs come from the lock file: their number is unknown until the run has ended. */
+function furtherClaims(claims: readonly OutputClaim[], { options, folder }: ManifestContext) {
   const kinds = new Map(claims.map(({ name, kind }) => [name, kind]))
   return (options.furtherOutputs ?? []).flatMap(({ name, number, file }) =>
     kinds.has(name) ? [{ name, number, kind: kinds.get(name), realPath: folder.realPathOf(file) }] : [],
   )
 }
 
-const claimOf = (row: Row, named: NamedOutput, { realPathOf }: ManifestFolder): OutputClaim => ({
+const claimOf = (row: ReportingRow, named: NamedOutput, { realPathOf }: ManifestFolder): OutputClaim => ({
   ...named,
   isNamed: row.name !== undefined,
   kind: row.kind,
@@ -153,7 +165,11 @@ const claimOf = (row: Row, named: NamedOutput, { realPathOf }: ManifestFolder): 
   outputAt: row.positionOf(row.output === undefined ? 'name' : 'output'),
 })
 
-function isAllowed(row: Row, { output }: NamedOutput, { options, folder }: Work): boolean {
+function isAllowed(
+  row: ReportingRow,
+  { output }: NamedOutput,
+  { options, folder }: ManifestContext,
+): boolean {
   if (options.allowOutside || folder.isInside(output)) return true
   row.report(
     row.positionOf(row.output === undefined ? 'name' : 'output'),
@@ -162,7 +178,11 @@ function isAllowed(row: Row, { output }: NamedOutput, { options, folder }: Work)
   return false
 }
 
-function checkSize(row: Row, references: readonly ImageReference[], { options }: Work): void {
+function checkSize(
+  row: ReportingRow,
+  references: readonly ImageReference[],
+  { options }: ManifestContext,
+): void {
   const bytes = bytesToSend(row.input, references)
   if (bytes > options.maxBodyBytes)
     row.report(
@@ -171,7 +191,7 @@ function checkSize(row: Row, references: readonly ImageReference[], { options }:
     )
 }
 
-function reservedBy({ options, folder }: Work): ReadonlyMap<string, string> {
+function reservedBy({ options, folder }: ManifestContext): ReadonlyMap<string, string> {
   const files = new Map([[options.path, 'the manifest itself'], ...(options.reserved ?? [])])
   return new Map(
     [...files].map(([path, what]) => [
@@ -182,7 +202,7 @@ function reservedBy({ options, folder }: Work): ReadonlyMap<string, string> {
 }
 
 const entryOf = (
-  row: Row,
+  row: ReportingRow,
   { name, output }: NamedOutput,
   references: readonly ImageReference[],
 ): ManifestEntry => ({
@@ -200,6 +220,6 @@ const entryOf = (
 
 export { type ImageRules, inputToSend } from './local-images.js'
 export type { ImageReference, Manifest, ManifestEntry, RowReference } from './manifest-entry.js'
+export type { ManifestProblem, Position } from './nodes.js'
 export type { Naming } from './output-paths.js'
-export type { ManifestProblem, Position } from './position.js'
 export type { Models } from './sections.js'

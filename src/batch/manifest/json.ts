@@ -1,16 +1,24 @@
-/** Strict JSON and JSON Lines to nodes. `JSON.parse` does not tell where a value or an error is. */
-// By its path: the package's main file is UMD, whose own requires a bundler cannot follow.
+/** Strict JSON and JSON Lines to nodes. `JSON.parse` gives no positions. */
+// By its path: the package's main file is UMD, and a bundler cannot follow its `require` calls.
 import { printParseErrorCode, visit } from 'jsonc-parser/lib/esm/main.js'
 import { shortened } from '../../protocol/text.js'
-import { type Field, MAX_DEPTH, type Node, scalar } from './nodes.js'
-import { type Position, type PositionAt, positionsIn, type ReportProblem } from './position.js'
+import {
+  type Field,
+  MAX_DEPTH,
+  type Node,
+  type Position,
+  type PositionAt,
+  positionsIn,
+  type ReportProblem,
+  scalar,
+} from './nodes.js'
 
-/** Undefined when the text is not valid JSON; the error has been reported. A field that occurs twice is a problem too. */
+/** Undefined if the text is not valid JSON; the error has been reported. A field that occurs twice is a problem too. */
 export function parseJsonText(text: string, report: ReportProblem, maxDepth = MAX_DEPTH): Node | undefined {
   return readJson(text, positionsIn(text), report, maxDepth)
 }
 
-/** JSON inside another format: all its values and problems are where it begins. */
+/** JSON inside another format: all its values and problems have the position of its beginning. */
 export const parseJsonAt = (at: Position, text: string, report: ReportProblem): Node | undefined =>
   readJson(text, () => at, report, MAX_DEPTH)
 
@@ -29,7 +37,7 @@ export function parseJsonLines(text: string, report: ReportProblem): Node {
   return { type: 'list', items, at: positionAt(0) }
 }
 
-/** Thrown to leave the parser at the first error: what follows it would be guesses. */
+/** Thrown to leave the parser at the first error: later errors would be guesses. */
 class InvalidJson extends Error {
   readonly offset: number
 
@@ -39,7 +47,7 @@ class InvalidJson extends Error {
   }
 }
 
-/** What the parser expected, by its error codes. */
+/** The expected text, by the error codes of the parser. */
 const WANTED: Readonly<Record<string, string>> = {
   ValueExpected: 'a value',
   UnexpectedEndOfNumber: 'a value',
@@ -53,7 +61,7 @@ const INVALID: Readonly<Record<string, string>> = {
   UnexpectedEndOfString: 'this string is not closed',
 }
 
-type Open =
+type OpenValue =
   | { readonly type: 'list'; readonly items: Node[] }
   | {
       readonly type: 'fields'
@@ -67,7 +75,7 @@ function readJson(
   report: ReportProblem,
   maxDepth: number,
 ): Node | undefined {
-  const open: Open[] = []
+  const open: OpenValue[] = []
   let root: Node | undefined
 
   function add(node: Node, offset: number): void {

@@ -5,14 +5,19 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { describeError } from '../../host/system-error.js'
-import { MediaSummary } from '../../protocol/media.js'
+import { dataUrl, MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
-import type { ImageReference, ManifestEntry, RowReference } from './manifest-entry.js'
-import type { ManifestRow } from './manifest-row.js'
-import type { ReportProblem } from './position.js'
-import { isRowReference, unresolvedRow } from './row-references.js'
+import {
+  type ImageReference,
+  isRowReference,
+  type ManifestEntry,
+  type RowReference,
+  unresolvedRow,
+} from './manifest-entry.js'
+import type { ReportProblem } from './nodes.js'
+import type { ManifestRow } from './row.js'
 
 export interface ImageRules {
   /** The content type by the first bytes; undefined for files that are not images. */
@@ -22,25 +27,19 @@ export interface ImageRules {
   onImage?(path: string): void
 }
 
-type ReadImage =
-  | { readonly ok: true; readonly summary: MediaSummary }
-  | { readonly ok: false; readonly message: string }
-
-/** Reads each file once, even if many rows name it. */
-export interface ImageReader {
-  /** `problemOf`: why the file at an absolute path cannot be used, where it can be told without reading it. */
-  referencesOf(
-    row: ManifestRow,
-    report: ReportProblem,
-    problemOf: ProblemOfPath,
-  ): Promise<readonly ImageReference[]>
-}
+/** `problemOf`: why the file at an absolute path cannot be used, if that is known without reading it. */
+export type ReferencesOf = (
+  row: ManifestRow,
+  report: ReportProblem,
+  problemOf: ProblemOfPath,
+) => Promise<readonly ImageReference[]>
 
 type ProblemOfPath = (path: string, shown: string) => string | undefined
 
-export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
-  const seen = new Map<string, Promise<ReadImage>>()
-  const readOnce = (path: string): Promise<ReadImage> => {
+/** Reads each file once, even if many rows name it. */
+export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
+  const seen = new Map<string, Promise<MediaSummary | string>>()
+  const readOnce = (path: string): Promise<MediaSummary | string> => {
     const known = seen.get(path)
     if (known !== undefined) return known
     rules.onImage?.(path)
@@ -48,20 +47,20 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     seen.set(path, read)
     return read
   }
-  return {
-    async referencesOf(row, report, problemOf) {
-      if (row.hasOwnInput) return rowsInOwnInput(row)
-      const sources = row.input.image_urls
-      const references: ImageReference[] = []
-      for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
-        if (typeof source !== 'string') continue
-        const found = await readOne(source, problemOf)
-        if (typeof found === 'string') report(row.positionOf('image_urls', at), found)
-        else references.push(found)
-      }
-      return references
-    },
+  return async (row, report, problemOf) => {
+    if (row.hasOwnInput) return rowsInOwnInput(row)
+    const sources = row.input.image_urls
+    const references: ImageReference[] = []
+    for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
+      if (typeof source !== 'string') continue
+      const found = await readOne(source, problemOf)
+      if (typeof found === 'string') report(row.positionOf('image_urls', at), found)
+      else references.push(found)
+    }
+    return references
   }
+
+  /** Or why it cannot be used. */
 
   async function readOne(source: string, problemOf: ProblemOfPath): Promise<ImageReference | string> {
     if (source.trim() === '') return 'image_urls contains a blank entry'
@@ -77,7 +76,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ImageReader {
     const problem = problemOf(path, source)
     if (problem !== undefined) return problem
     const found = await readOnce(path)
-    return found.ok ? { from: 'file', path, summary: found.summary } : `${source}${found.message}`
+    return typeof found === 'string' ? `${source}${found}` : { from: 'file', path, summary: found }
   }
 }
 
@@ -88,19 +87,21 @@ function rowsInOwnInput({ input: { image_urls: sources } }: ManifestRow): readon
   return sources.map((text) => (isRowReference(text) ? unresolvedRow(text) : { from: 'url', text }))
 }
 
-async function readImage(path: string, { imageTypeOf, maxBodyBytes }: ImageRules): Promise<ReadImage> {
-  const no = (message: string): ReadImage => ({ ok: false, message })
+/** Or the problem, to follow the name of the file. */
+async function readImage(
+  path: string,
+  { imageTypeOf, maxBodyBytes }: ImageRules,
+): Promise<MediaSummary | string> {
   try {
     const found = await stat(path)
     // Reading a pipe or a device may never end.
-    if (!found.isFile()) return no(' is not a regular file')
-    if (found.size > maxBodyBytes) return no(tooLargeMessage(` has ${found.size} bytes`, maxBodyBytes))
+    if (!found.isFile()) return ' is not a regular file'
+    if (found.size > maxBodyBytes) return tooLargeMessage(` has ${found.size} bytes`, maxBodyBytes)
     const bytes = await readFile(path)
     const type = imageTypeOf(bytes)
-    if (type === undefined) return no(' is not a PNG, JPEG, WebP, GIF or AVIF image')
-    return { ok: true, summary: summaryOf(bytes, type) }
+    return type === undefined ? ' is not a PNG, JPEG, WebP, GIF or AVIF image' : summaryOf(bytes, type)
   } catch (error) {
-    return no(describeError(error, ''))
+    return describeError(error, '')
   }
 }
 
@@ -110,26 +111,13 @@ const summaryOf = (bytes: Uint8Array, type: string): MediaSummary =>
 export const tooLargeMessage = (what: string, mostBytes: number): string =>
   `${what}, and a request may have at most ${mostBytes / 1024 / 1024} MiB`
 
+/** Identifies an image that is not the output of a row. */
+export const contentOf = (reference: ImageReference): MediaSummary | string =>
+  reference.from === 'file' ? reference.summary : reference.text
+
 /** The input with each local image replaced by its summary. */
 export const meaningOf = (input: ModelInput, references: readonly ImageReference[]): ModelInput =>
-  references.some(({ from }) => from === 'file')
-    ? {
-        ...input,
-        image_urls: references.map((each) => (each.from === 'file' ? each.summary : each.text)),
-      }
-    : input
-
-/** The same for an entry that uses other rows, with the outputs that it uses. */
-export const meaningWith = (
-  { input, references }: Pick<ManifestEntry, 'input' | 'references'>,
-  summaryOf: (reference: RowReference) => MediaSummary,
-): ModelInput => ({
-  ...input,
-  image_urls: references.map((each) => {
-    if (each.from === 'row') return summaryOf(each)
-    return each.from === 'file' ? each.summary : each.text
-  }),
-})
+  references.some(({ from }) => from === 'file') ? { ...input, image_urls: references.map(contentOf) } : input
 
 /** Approximate size of the request body: base64 turns 3 bytes into 4. */
 export const bytesToSend = (input: ModelInput, references: readonly ImageReference[]): number =>
@@ -140,7 +128,7 @@ export const bytesToSend = (input: ModelInput, references: readonly ImageReferen
 
 /**
  * The input that is sent for an entry. Local images are read only now, since those of a whole manifest may not fit into
- * memory. `urlOf` finds the URL of another row's output. Throws `usage` when an image has changed since the plan was made.
+ * memory. `urlOf` finds the URL of another row's output. Throws `usage` if an image has changed since the plan was made.
  */
 export async function inputToSend(
   { name, input, references }: ManifestEntry,
@@ -150,12 +138,15 @@ export async function inputToSend(
   const urls: string[] = []
   for (const each of references) {
     if (each.from === 'row') urls.push(await urlOf(each))
-    else urls.push(each.from === 'file' ? await dataUrl(name, each) : each.text)
+    else urls.push(each.from === 'file' ? await sentImage(name, each) : each.text)
   }
   return { ...input, image_urls: urls }
 }
 
-async function dataUrl(name: string, { path, summary }: ImageReference & { from: 'file' }): Promise<string> {
+async function sentImage(
+  name: string,
+  { path, summary }: ImageReference & { from: 'file' },
+): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw usageError(`Cannot read the image of ${name} again: ${describeError(error, path)}.`)
   })
@@ -164,5 +155,5 @@ async function dataUrl(name: string, { path, summary }: ImageReference & { from:
       `The image ${path} of ${name} changed while the batch was running.`,
       'Run the same command again.',
     )
-  return `data:${summary.content_type};base64,${bytes.toString('base64')}`
+  return dataUrl(bytes, summary.content_type)
 }

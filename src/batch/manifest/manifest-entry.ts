@@ -1,7 +1,13 @@
-/** The result of reading a manifest: one entry for each run, with its own output file. */
+/**
+ * The result of reading a manifest: one entry for each run, with its own output file. Entries may use other entries:
+ * `row:hero` and `row:hero#2` in `image_urls` are outputs of other runs, resolved once all entries exist. Pure.
+ */
+
 import type { MediaSummary } from '../../protocol/media.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
-import type { Position } from './position.js'
+import { nearest, shortened } from '../../protocol/text.js'
+import type { RowTemplate } from './matrix.js'
+import type { Position, ReportProblem } from './nodes.js'
 import type { Models } from './sections.js'
 
 /** One of `image_urls`. */
@@ -18,7 +24,7 @@ export interface RowReference {
   readonly from: 'row'
   /** As written. */
   readonly text: string
-  /** Name of the entry that makes it. */
+  /** Name of the entry whose output it is. */
   readonly source: string
   /** Counted from 1. */
   readonly output: number
@@ -35,13 +41,13 @@ export interface ManifestEntry {
   readonly at: Position
   /** Undefined for a model of neither kind. */
   readonly kind: Kind | undefined
-  /** Undefined when the manifest names none; then the settings or the lock file do. */
+  /** Undefined if the manifest names none; then the settings or the lock file do. */
   readonly model: string | undefined
-  /** As written in the manifest, with local images by path and rows by name; `inputToSend` makes what is sent. */
+  /** As written in the manifest, with local images by path and rows by name; see `inputToSend`. */
   readonly input: ModelInput
   /**
    * The input with each local image replaced by its summary: equal meanings are the same request. An entry that uses
-   * other rows has its meaning once their outputs are known: see `meaningWith`.
+   * other rows has its meaning once their outputs are known: see `meaningOfEntry`.
    */
   readonly meaning: ModelInput
   readonly references: readonly ImageReference[]
@@ -57,4 +63,163 @@ export interface Manifest {
   readonly models: Models
   /** In the order of the file. */
   readonly entries: readonly ManifestEntry[]
+}
+
+const ROW = /^row:/i
+
+export const isRowReference = (source: string): boolean => ROW.test(source)
+
+/** For use before all names are known: the whole text is the name. */
+export const unresolvedRow = (text: string): RowReference => ({
+  from: 'row',
+  text,
+  source: text.replace(ROW, ''),
+  output: 1,
+})
+
+export interface RowUse {
+  readonly entry: ManifestEntry
+  /** Position of one of its `image_urls`. */
+  positionOf(item: number): Position
+  readonly report: ReportProblem
+}
+
+type ByName = ReadonlyMap<string, ManifestEntry>
+
+/** A search among thousands of names for each of thousands of mistakes would take minutes. */
+const MAX_SUGGESTIONS = 100
+
+interface ResolveOptions {
+  /** In CSV a list is separated by spaces. */
+  readonly isCsv?: boolean
+  /** Whether a row of this name is missing because of a mistake that has been reported. */
+  isReported?(name: string): boolean
+}
+
+/** By the names of rows that are left out, and the templates of rows that cannot be expanded. */
+export function matchesRowIn(
+  templates: readonly RowTemplate[],
+  names: ReadonlySet<string>,
+): (name: string) => boolean {
+  const patterns = templates.flatMap(({ name, output }) => {
+    const template = name ?? output?.replace(/\.\{ext\}$/, '')
+    const parts = template?.split(/\{[^{}]*\}/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    return parts === undefined ? [] : new RegExp(`^${parts.join('.*')}(-\\d+)?$`, 's')
+  })
+  return (name) => names.has(name) || patterns.some((pattern) => pattern.test(name))
+}
+
+/** The entries with their references resolved. Reports unknown names, wrong outputs, videos and cycles. */
+export function resolveRows(
+  uses: readonly RowUse[],
+  { isCsv = false, isReported = () => false }: ResolveOptions = {},
+): readonly ManifestEntry[] {
+  const byName = new Map(uses.map(({ entry }) => [entry.name, entry]))
+  const names = [...byName.keys()]
+  const suggestions = new Map<string, string | undefined>()
+  const suggest = (name: string, own: string): string => {
+    const longer = isCsv ? names.find((each) => each.startsWith(`${name} `)) : undefined
+    if (longer !== undefined)
+      return `. In CSV a list is separated by spaces: give "${shortened(longer, 100)}" a name without spaces`
+    if (!suggestions.has(name) && suggestions.size < MAX_SUGGESTIONS)
+      suggestions.set(name, nearest(name, names))
+    const near = suggestions.get(name)
+    return near === undefined || near === own ? '' : `. Did you mean "row:${near}"?`
+  }
+  const resolved = uses.map(({ entry, positionOf, report }) => {
+    if (!entry.references.some(({ from }) => from === 'row')) return entry
+    const references = entry.references.map((reference, item) => {
+      if (reference.from !== 'row') return reference
+      const found = resolveOne(reference, byName, (name) => suggest(name, entry.name))
+      if (typeof found !== 'string') return found
+      const name = nameIn(reference, byName)
+      if (byName.has(name) || !isReported(name)) report(positionOf(item), found)
+      return { ...reference, source: '' }
+    })
+    return { ...entry, references }
+  })
+  reportCycles(resolved, uses)
+  return resolved
+}
+
+/** A name may itself contain "#". */
+function nameIn({ source }: Pick<RowReference, 'source'>, byName: ByName): string {
+  const at = byName.has(source) ? -1 : source.lastIndexOf('#')
+  return at === -1 ? source : source.slice(0, at)
+}
+
+function resolveOne(
+  { text, source: written }: RowReference,
+  byName: ByName,
+  suggest: (name: string) => string,
+): RowReference | string {
+  const source = nameIn({ source: written }, byName)
+  const number = source === written ? '1' : written.slice(source.length + 1)
+  const shown = shortened(text, 100)
+  if (source.trim() === '') return `"${shown}" needs the name of a row: row:hero`
+  const entry = byName.get(source)
+  if (entry === undefined)
+    return `"${shown}": the manifest has no row named "${shortened(source, 100)}"${suggest(source)}`
+  if (!/^[1-9]\d{0,3}$/.test(number))
+    return `"${shown}": the number after # must be a whole number, counted from 1`
+  if (entry.kind === 'video') return `"${shown}" is a video; image_urls takes images`
+  return { from: 'row', text, source, output: Number(number) }
+}
+
+/** Names of the entries that an entry uses, each once. */
+export const sourcesOf = ({ references }: Pick<ManifestEntry, 'references'>): readonly string[] => [
+  ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
+]
+
+interface Visit {
+  readonly name: string
+  readonly sources: readonly string[]
+  next: number
+}
+
+/** One problem for each cycle. Without recursion: a chain may have thousands of rows. */
+function reportCycles(entries: readonly ManifestEntry[], uses: readonly RowUse[]): void {
+  const indexOf = new Map(entries.map(({ name }, index) => [name, index]))
+  const visitOf = (name: string): Visit => {
+    const entry = entries[indexOf.get(name) ?? -1]
+    return { name, sources: entry === undefined ? [] : sourcesOf(entry), next: 0 }
+  }
+  const done = new Set<string>()
+  const reported = new Set<string>()
+  for (const { name: root } of entries) {
+    const path: Visit[] = done.has(root) ? [] : [visitOf(root)]
+    const open = new Set(path.map(({ name }) => name))
+    for (let visit = path.at(-1); visit !== undefined; visit = path.at(-1)) {
+      const source = visit.sources[visit.next++]
+      if (source === undefined) {
+        path.pop()
+        open.delete(visit.name)
+        done.add(visit.name)
+      } else if (open.has(source)) {
+        const cycle = path.slice(path.findIndex(({ name }) => name === source)).map(({ name }) => name)
+        if (cycle.some((name) => reported.has(name))) continue
+        for (const name of cycle) reported.add(name)
+        reportIn(visit.name, source, cycleMessage([...cycle, source]))
+      } else if (!done.has(source)) {
+        path.push(visitOf(source))
+        open.add(source)
+      }
+    }
+  }
+
+  function reportIn(name: string, source: string, message: string): void {
+    const index = indexOf.get(name) ?? 0
+    const item = entries[index]?.references.findIndex((each) => each.from === 'row' && each.source === source)
+    const use = uses[index]
+    use?.report(use.positionOf(item ?? 0), message)
+  }
+}
+
+const MAX_SHOWN = 10
+
+function cycleMessage(cycle: readonly string[]): string {
+  if (cycle.length === 2) return `the row "${cycle[0]}" uses its own output`
+  const left = cycle.length - MAX_SHOWN
+  const shown = left > 0 ? [...cycle.slice(0, MAX_SHOWN - 1), `… ${left} more …`, ...cycle.slice(-1)] : cycle
+  return `these rows use each other in a cycle: ${shown.join(' → ')}`
 }

@@ -1,88 +1,161 @@
 /**
  * The manifest as JSON Schema, for editors, derived from the model schemas. Tests hold it to accept what `readManifest`
- * accepts, except for checks that need the disk or several rows: images, outputs, duplicate names.
+ * accepts, except for checks that need the disk or several rows (images, outputs, duplicate names), or that compare
+ * placeholders and `exclude` with the keys of a matrix.
  */
+import { anyOf, type JsonSchema, list, NULL, orNull } from '../../protocol/json-schema.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
-import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
-import { EXCLUDE, hasOrSets, keysOfKind, MATRIX, MATRIX_RULES } from './matrix-schema.js'
-import { DEFAULTS_FIELDS, MAX_RUNS, OWN_FIELDS } from './row-fields.js'
-import {
-  anyOf,
-  has,
-  isSet,
-  LINE,
-  MODEL,
-  NULL,
-  orNull,
-  PLACEHOLDER,
-  parameterSchema,
-  ref,
-  type Schema,
-  when,
-} from './schema-parts.js'
+import { PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { FORBIDDEN_KEYS, KEY_PATTERN } from './combinations.js'
+import { DEFAULTS_FIELDS, MAX_RUNS, OWN_FIELDS } from './sections.js'
 
-/** A field of both kinds accepts what either accepts; `kindSchema` narrows it where the kind is known. */
-function anyKind(name: string): Schema {
-  const schemas = kindsWith(name).map((kind) => parametersOf(kind)[name] as ParameterSchema)
-  return {
-    description: [...new Set(schemas.map(({ description }) => description))].join('; '),
-    ...orNull(anyOf(schemas.map(parameterSchema))),
-  }
-}
+type NamedSchemas = Readonly<Record<string, JsonSchema>>
 
-const described = (name: keyof typeof OWN_FIELDS, schema: Schema): Schema => ({
-  description: OWN_FIELDS[name],
-  ...schema,
+const schemasFor = (names: readonly string[], schemaOf: (name: string) => JsonSchema): NamedSchemas =>
+  Object.fromEntries(names.map((name) => [name, schemaOf(name)]))
+
+const ref = (name: string): JsonSchema => ({ $ref: `#/definitions/${name}` })
+const isSet: JsonSchema = { not: NULL }
+const has = (name: string, schema: JsonSchema = isSet): JsonSchema => ({
+  required: [name],
+  properties: { [name]: schema },
 })
+// biome-ignore lint/suspicious/noThenProperty: the word of JSON Schema
+const when = (condition: JsonSchema, result: JsonSchema): JsonSchema => ({ if: condition, then: result })
 
-const COUNT = orNull(
+const MODEL: JsonSchema = { type: 'string', pattern: '^[^/\\s]+/\\S+$' }
+const SCALAR: JsonSchema = { type: ['string', 'number', 'boolean'] }
+const TEXT: JsonSchema = { ...SCALAR, pattern: '\\S' }
+/** Names and paths. */
+const LINE: JsonSchema = {
+  ...SCALAR,
+  pattern:
+    '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  maxLength: 1_000,
+}
+/** For values that a text with a placeholder does not match by itself. */
+const PLACEHOLDER: JsonSchema = { type: 'string', pattern: '\\{[^{}]+\\}' }
+const COUNT = anyOf([
   { type: 'integer', minimum: 1, maximum: MAX_RUNS },
   { type: 'string', pattern: '^0*([1-9][0-9]{0,3}|10000)$', maxLength: 5 },
-)
+])
 
-const FIELDS: Readonly<Record<string, Schema>> = {
-  name: described('name', orNull(LINE)),
-  kind: described('kind', orNull({ enum: KINDS }, PLACEHOLDER)),
-  model: described('model', orNull(MODEL, PLACEHOLDER)),
-  output: described('output', orNull(LINE)),
-  count: described('count', COUNT),
-  input: described('input', { type: ['object', 'null'] }),
-  matrix: described('matrix', MATRIX),
-  exclude: described('exclude', EXCLUDE),
-  ...Object.fromEntries(PARAMETER_NAMES.map((name) => [name, anyKind(name)])),
+/** A listed text may be written as a number: `duration: 5`. */
+const choices = (allowed: readonly string[]): JsonSchema => ({
+  enum: [...allowed, ...allowed.filter((each) => String(Number(each)) === each).map(Number)],
+})
+
+/** Texts that are not listed, and lists of them. */
+const takesAnyText = (schema: ParameterSchema): boolean =>
+  schema.type === 'array' || (schema.type === 'string' && schema.enum === undefined)
+
+/** With a placeholder: the rules of the row refuse it without a matrix. */
+function parameterSchema(schema: ParameterSchema): JsonSchema {
+  if (schema.type === 'array') {
+    const most = schema.maxItems === undefined ? {} : { maxItems: schema.maxItems }
+    return { ...list({ type: 'string', pattern: '\\S' }), ...most }
+  }
+  if (takesAnyText(schema)) return TEXT
+  const { description: _, ...typed } = schema
+  return anyOf([schema.type === 'string' ? choices(schema.enum ?? []) : typed, PLACEHOLDER])
+}
+
+const schemasOf = (name: string) => KINDS.flatMap((kind) => parametersOf(kind)[name] ?? [])
+
+/** A field of both kinds accepts what either accepts; `kindSchema` narrows it if the kind is known. */
+const anyKind = (name: string): JsonSchema => anyOf(schemasOf(name).map(parameterSchema))
+
+const values = (item: JsonSchema): JsonSchema => ({ ...list(item), minItems: 1, uniqueItems: true })
+
+const FIELD_SCHEMAS: Readonly<Record<keyof typeof OWN_FIELDS, JsonSchema>> = {
+  name: LINE,
+  kind: anyOf([{ enum: KINDS }, PLACEHOLDER]),
+  model: anyOf([MODEL, PLACEHOLDER]),
+  output: LINE,
+  count: COUNT,
+  input: { type: 'object' },
+  matrix: {
+    type: 'object',
+    minProperties: 1,
+    propertyNames: { pattern: KEY_PATTERN, not: { enum: FORBIDDEN_KEYS } },
+    properties: {
+      kind: values(anyOf([{ enum: KINDS }, PLACEHOLDER])),
+      model: values(anyOf([MODEL, PLACEHOLDER])),
+      input: values({ type: 'object' }),
+      ...schemasFor(PARAMETER_NAMES, (name) => values(anyKind(name))),
+    },
+    additionalProperties: values(anyOf([SCALAR, { type: 'object', additionalProperties: SCALAR }])),
+  },
+  exclude: list({ type: 'object', minProperties: 1 }),
+}
+
+const FIELDS: NamedSchemas = {
+  ...Object.fromEntries(
+    Object.entries(FIELD_SCHEMAS).map(([name, schema]) => [
+      name,
+      { description: OWN_FIELDS[name as keyof typeof OWN_FIELDS], ...orNull(schema) },
+    ]),
+  ),
+  ...schemasFor(PARAMETER_NAMES, (name) => ({
+    description: [...new Set(schemasOf(name).map(({ description }) => description))].join('; '),
+    ...orNull(anyKind(name)),
+  })),
 }
 
 const DEFAULTS = Object.fromEntries(Object.entries(FIELDS).filter(([name]) => DEFAULTS_FIELDS.includes(name)))
 
-/** The fields of a kind; fields of the other kind may only be `null`. */
-const kindSchema = (kind: Kind): Schema => ({
+/** The matrix has this key. */
+const sets = (name: string): JsonSchema => has('matrix', { type: 'object', required: [name] })
+
+/** A field of the row, or a key of its matrix. */
+const hasOrSets = (name: string): JsonSchema => ({ anyOf: [has(name), sets(name)] })
+
+/** For the properties of a row. */
+const cannotSet = (names: readonly string[]): NamedSchemas => ({
+  matrix: { properties: Object.fromEntries(names.map((name) => [name, false])) },
+})
+
+/** The fields of a kind; fields of the other kind may only be `null`, and are no keys of a matrix. */
+const kindSchema = (kind: Kind): JsonSchema => ({
   properties: {
-    ...Object.fromEntries(
-      PARAMETER_NAMES.map((name) => {
-        const schema = parametersOf(kind)[name]
-        return [name, schema === undefined ? NULL : orNull(parameterSchema(schema))]
-      }),
-    ),
-    ...keysOfKind(kind),
+    ...schemasFor(PARAMETER_NAMES, (name) => {
+      const schema = parametersOf(kind)[name]
+      return schema === undefined ? NULL : orNull(parameterSchema(schema))
+    }),
+    ...cannotSet(PARAMETER_NAMES.filter((name) => !Object.hasOwn(parametersOf(kind), name))),
   },
 })
 
-/** What holds for a row whatever the defaults are. */
-const ROW: Schema = {
+/** Without a matrix, a listed text is one of the list: a placeholder is refused. */
+const WITHOUT_MATRIX: JsonSchema = {
+  properties: {
+    model: orNull(MODEL),
+    ...schemasFor(
+      ['kind', ...PARAMETER_NAMES.filter((name) => !schemasOf(name).every(takesAnyText))],
+      () => ({ not: PLACEHOLDER }),
+    ),
+  },
+}
+
+/** Holds for every row, with or without defaults. */
+const ROW: JsonSchema = {
   type: 'object',
   additionalProperties: false,
   properties: FIELDS,
   anyOf: [has('name'), has('output')],
   allOf: [
     ...KINDS.map((kind) => when(has('kind', { const: kind }), ref(kind))),
-    ...MATRIX_RULES,
-    when(hasOrSets('input'), {
-      properties: { kind: NULL, ...Object.fromEntries(PARAMETER_NAMES.map((name) => [name, NULL])) },
-    }),
+    { anyOf: [has('matrix'), WITHOUT_MATRIX] },
+    when(has('exclude'), has('matrix')),
+    ...['kind', 'model', 'input', ...PARAMETER_NAMES].map((name) =>
+      when(sets(name), { properties: { [name]: NULL } }),
+    ),
+    when(hasOrSets('input'), { properties: cannotSet(['kind', ...PARAMETER_NAMES]) }),
+    when(hasOrSets('input'), { properties: schemasFor(['kind', ...PARAMETER_NAMES], () => NULL) }),
   ],
 }
 
-/** What a row needs when the defaults lack it; `takesKind`: rows that take their kind from the defaults. */
+/** What a row needs unless the defaults have it; `takesKind`: rows that take their kind from the defaults. */
 const NEEDS = {
   needsKind: { anyOf: [hasOrSets('kind'), hasOrSets('model')] },
   needsPrompt: { anyOf: [hasOrSets('prompt'), hasOrSets('input')] },
@@ -90,29 +163,22 @@ const NEEDS = {
   takesKind: { not: { anyOf: [hasOrSets('kind'), hasOrSets('model'), hasOrSets('input')] } },
 }
 
-const inDefaults = (name: string, schema: Schema = isSet): Schema =>
+const inDefaults = (name: string, schema: JsonSchema = isSet): JsonSchema =>
   has('defaults', { type: 'object', ...has(name, schema) })
 
-const rowsWhen = (condition: Schema, row: Schema): Schema =>
+const rowsWhen = (condition: JsonSchema, row: JsonSchema): JsonSchema =>
   when(condition, { properties: { runs: { items: row } } })
 
-const unlessInDefaults = (names: readonly string[], row: Schema): Schema =>
+const unlessInDefaults = (names: readonly string[], row: JsonSchema): JsonSchema =>
   rowsWhen({ not: { anyOf: names.map((name) => inDefaults(name)) } }, row)
 
-export const MANIFEST_SCHEMA: Schema = {
+export const MANIFEST_SCHEMA: JsonSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A manifest of rushes batch',
   description: 'A list of runs to create; see docs/batch.md.',
-  definitions: {
-    row: ROW,
-    ...NEEDS,
-    ...Object.fromEntries(KINDS.map((kind) => [kind, kindSchema(kind)])),
-  },
+  definitions: { row: ROW, ...NEEDS, ...schemasFor(KINDS, (kind) => kindSchema(kind as Kind)) },
   anyOf: [
-    {
-      type: 'array',
-      items: { allOf: [ref('row'), ref('needsKind'), ref('needsPrompt'), ref('needsModel')] },
-    },
+    list({ allOf: [ref('row'), ref('needsKind'), ref('needsPrompt'), ref('needsModel')] }),
     {
       type: 'object',
       required: ['runs'],
@@ -125,14 +191,14 @@ export const MANIFEST_SCHEMA: Schema = {
           ...orNull({
             type: 'object',
             additionalProperties: false,
-            properties: Object.fromEntries(KINDS.map((kind) => [kind, orNull(MODEL)])),
+            properties: schemasFor(KINDS, () => orNull(MODEL)),
           }),
         },
         defaults: {
           description: 'Defaults for fields that a run does not set',
           ...orNull({ type: 'object', additionalProperties: false, properties: DEFAULTS }),
         },
-        runs: { description: 'Runs to create', type: 'array', items: ref('row') },
+        runs: list(ref('row'), 'Runs to create'),
       },
       allOf: [
         ...KINDS.map((kind) =>

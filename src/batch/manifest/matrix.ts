@@ -1,17 +1,22 @@
-/** Expands each row with a matrix into one row for each combination, before anything else is read of it. Pure. */
-import { nearest } from '../../protocol/nearest.js'
-import { PARAMETER_NAMES } from '../../protocol/parameters.js'
-import { type Combination, type Matrix, readMatrix } from './matrix-combinations.js'
-import { setsField } from './matrix-values.js'
-import { type Field, type Fields, isNull } from './nodes.js'
-import type { Naming } from './output-paths.js'
-import type { Position, ReportProblem } from './position.js'
-import { MAX_COMBINATIONS, MAX_RUNS } from './row-fields.js'
-import { createPlaceholders, isNear, type Placeholders } from './row-placeholders.js'
-import { createRowProblems } from './row-problems.js'
-import type { Sections } from './sections.js'
+/** Expands each row with a matrix into one row per combination, before the rest of the row is read. Pure. */
 
-/** The row in the manifest that a matrix has expanded; the same object for all its combinations. */
+import { PARAMETER_NAMES } from '../../protocol/parameters.js'
+import { nearest, shortened } from '../../protocol/text.js'
+import { type Combination, type Matrix, namedBy, readMatrix, setsField } from './combinations.js'
+import {
+  type Field,
+  type FieldMap,
+  isNull,
+  type MapNode,
+  type Node,
+  type Position,
+  type ReportProblem,
+} from './nodes.js'
+import type { Naming } from './output-paths.js'
+import { createPlaceholders, isNear, type Placeholders } from './placeholders.js'
+import { MAX_COMBINATIONS, MAX_RUNS, type Sections } from './sections.js'
+
+/** Manifest row with a matrix. All its combinations share this object. */
 export interface RowTemplate {
   /** As written, with placeholders. */
   readonly name: string | undefined
@@ -23,24 +28,24 @@ export interface Origin {
   readonly combination: Combination
 }
 
-export interface ExpandedRow {
-  readonly node: Fields
-  /** With placeholders filled in in the defaults. */
+interface ExpandedRow {
+  readonly node: MapNode
+  /** With filled-in placeholders in the defaults. */
   readonly sections: Sections
   readonly report: ReportProblem
   /** Undefined for a row without a matrix. */
   readonly origin: Origin | undefined
 }
 
-export interface Expansion {
+interface Expansion {
   readonly rows: readonly ExpandedRow[]
-  /** Rows with a matrix that cannot be expanded. */
-  readonly lacking: readonly RowTemplate[]
-  /** Reports what was collected by the `report` of the rows. */
+  /** Rows whose matrix cannot be expanded. */
+  readonly unexpanded: readonly RowTemplate[]
+  /** Reports the problems collected by the `report` of the rows. */
   flush(): void
 }
 
-export interface ExpandOptions {
+interface ExpandOptions {
   readonly naming: Naming
   /** `--max-runs`: allows more combinations than `MAX_COMBINATIONS`. */
   readonly maxRuns?: number | undefined
@@ -52,42 +57,40 @@ export function expandRows(
   report: ReportProblem,
 ): Expansion {
   const matrices = readMatrices(sections.rows, report)
-  if (areTooMany(matrices, maxRuns, report)) return { rows: [], lacking: [], flush() {} }
-  const expansions = sections.rows.map((node): Expansion => {
-    if (given(node, 'matrix') === undefined)
-      return { rows: [{ node, sections, report, origin: undefined }], lacking: [], flush() {} }
-    const matrix = matrices.get(node)
-    return matrix === undefined ? lacking(node, sections) : expand({ node, matrix, sections, naming, report })
-  })
-  return {
-    rows: expansions.flatMap(({ rows }) => rows),
-    lacking: expansions.flatMap(({ lacking }) => lacking),
-    flush() {
-      for (const { flush } of expansions) flush()
-    },
+  const rows: ExpandedRow[] = []
+  const unexpanded: RowTemplate[] = []
+  const flushes: (() => void)[] = []
+  const flush = () => {
+    for (const each of flushes) each()
   }
+  const expansion = { rows, unexpanded, flush }
+  if (areTooMany(matrices, maxRuns, report)) return expansion
+  for (const node of sections.rows) {
+    const matrix = matrices.get(node)
+    const expanded = matrix && expand({ node, matrix, sections, naming, report })
+    if (expanded !== undefined) {
+      rows.push(...expanded.rows)
+      flushes.push(expanded.flush)
+    } else if (given(node, 'matrix') === undefined) rows.push({ node, sections, report, origin: undefined })
+    else unexpanded.push(templateOf(node.fields, sections.defaults))
+  }
+  return expansion
 }
 
-const lacking = ({ fields }: Fields, { defaults }: Sections): Expansion => ({
-  rows: [],
-  lacking: [
-    {
-      name: writtenText(fields.get('name')),
-      output: writtenText(fields.get('output') ?? defaults.get('output')),
-    },
-  ],
-  flush() {},
+const templateOf = (fields: FieldMap, defaults: FieldMap): RowTemplate => ({
+  name: writtenText(fields.get('name')),
+  output: writtenText(fields.get('output') ?? defaults.get('output')),
 })
 
-/** `null` means the same as an absent field. */
-function given({ fields }: Fields, name: string): Field | undefined {
+/** Returns the field. `null` means the same as an absent field. */
+function given({ fields }: MapNode, name: string): Field | undefined {
   const field = fields.get(name)
   return field === undefined || isNull(field.value) ? undefined : field
 }
 
-/** By row. Ends when the combinations are too many, since those of 10,000 rows would not fit into memory. */
-function readMatrices(rows: readonly Fields[], report: ReportProblem): ReadonlyMap<Fields, Matrix> {
-  const matrices = new Map<Fields, Matrix>()
+/** Reads the matrices by row. Stops at too many combinations: those of 10,000 rows would not fit into memory. */
+function readMatrices(rows: readonly MapNode[], report: ReportProblem): ReadonlyMap<MapNode, Matrix> {
+  const matrices = new Map<MapNode, Matrix>()
   let total = 0
   for (const node of rows) {
     const field = given(node, 'matrix')
@@ -104,7 +107,7 @@ function readMatrices(rows: readonly Fields[], report: ReportProblem): ReadonlyM
 }
 
 function areTooMany(
-  matrices: ReadonlyMap<Fields, Matrix>,
+  matrices: ReadonlyMap<MapNode, Matrix>,
   maxRuns: number | undefined,
   report: ReportProblem,
 ): boolean {
@@ -125,28 +128,26 @@ function areTooMany(
   return true
 }
 
-interface Expanding {
-  readonly node: Fields
+interface MatrixRow {
+  readonly node: MapNode
   readonly matrix: Matrix
   readonly sections: Sections
   readonly naming: Naming
   readonly report: ReportProblem
 }
 
-type FieldMap = ReadonlyMap<string, Field>
-
-/** `count` is a number, and the others are not fields of the rows that come out. */
+/** Fields without placeholders: `count` is a number, and expanded rows do not have the others. */
 const NOT_FILLED: readonly string[] = ['count', 'matrix', 'exclude']
 
-function expand(work: Expanding): Expansion {
-  const { node, matrix, sections, naming, report } = work
+/** Undefined if a placeholder cannot be filled in; the problem is then already reported. */
+function expand(row: MatrixRow): Pick<Expansion, 'rows' | 'flush'> | undefined {
+  const { node, matrix, sections, naming, report } = row
   const { defaults } = sections
   const placeholders = createPlaceholders(matrix.keys, naming)
-  const setting = settingKeys(work)
+  const setting = settingKeys(row)
   const own = new Map([...node.fields].filter(([name]) => !setting.has(name) && !isOfMatrix(name)))
   const inherited = new Map([...defaults].filter(([name]) => !setting.has(name) && !own.has(name)))
-  if (!checkTexts(work, placeholders, [...own, ...inherited, ...valuesOf(setting, matrix)]))
-    return lacking(node, sections)
+  if (!checkTexts(row, placeholders, [...own, ...inherited, ...valuesOf(setting, matrix)])) return undefined
 
   const fill = (fields: FieldMap, combination: Combination): FieldMap =>
     new Map(
@@ -162,11 +163,8 @@ function expand(work: Expanding): Expansion {
         return value === undefined ? [] : [[key, { at, value }]]
       }),
     )
-  const template: RowTemplate = {
-    name: writtenText(own.get('name')),
-    output: writtenText(own.get('output') ?? inherited.get('output')),
-  }
-  const problems = createRowProblems(matrix.combinations, report)
+  const template = templateOf(own, inherited)
+  const problems = collectByPosition(matrix.combinations, report)
   return {
     rows: matrix.combinations.map((combination) => ({
       node: { ...node, fields: fill(new Map([...own, ...valuesSet(combination)]), combination) },
@@ -174,15 +172,14 @@ function expand(work: Expanding): Expansion {
       report: problems.reportFor(combination),
       origin: { template, combination },
     })),
-    lacking: [],
     flush: problems.flush,
   }
 }
 
 const isOfMatrix = (name: string): boolean => name === 'matrix' || name === 'exclude'
 
-/** The keys that set a field of the row, with their positions. */
-function settingKeys({ node, matrix, report }: Expanding): ReadonlyMap<string, Position> {
+/** Returns the matrix keys that set a field of the row, with their positions. */
+function settingKeys({ node, matrix, report }: MatrixRow): ReadonlyMap<string, Position> {
   const keys = new Map<string, Position>()
   for (const key of matrix.keys.keys()) {
     if (!setsField(key)) continue
@@ -193,7 +190,7 @@ function settingKeys({ node, matrix, report }: Expanding): ReadonlyMap<string, P
   return keys
 }
 
-function keyPosition(node: Fields, key: string): Position {
+function keyPosition(node: MapNode, key: string): Position {
   const matrix = given(node, 'matrix')?.value
   return (matrix?.type === 'fields' ? matrix.fields.get(key)?.at : undefined) ?? node.at
 }
@@ -208,13 +205,13 @@ const writtenText = (field: Field | undefined): string | undefined =>
 
 const SETTABLE: readonly string[] = ['kind', 'model', 'input', ...PARAMETER_NAMES]
 
-/** False when the rows would only have problems that follow from those reported here. */
+/** False if the row cannot be expanded: its combinations would only repeat the problems reported here. */
 function checkTexts(
-  { node, matrix, report }: Expanding,
+  { node, matrix, report }: MatrixRow,
   placeholders: Placeholders,
   fields: readonly (readonly [string, Field])[],
 ): boolean {
-  /** Keys that change what is created. */
+  /** Keys that change the input. */
   const used = new Set<string>()
   let canBeExpanded = true
   for (const [name, { value }] of fields) {
@@ -223,7 +220,8 @@ function checkTexts(
     canBeExpanded &&= checked.canBeFilled
     if (name !== 'name' && name !== 'output') for (const key of checked.keys) used.add(key)
   }
-  // The runs would all have the same input, and each would be paid for.
+  // An unused key that looks like a parameter is an error: all runs would have the same input, and each would be paid
+  // for.
   for (const key of matrix.keys.keys()) {
     const near = setsField(key) || used.has(key) ? undefined : nearest(key, SETTABLE)
     if (near === undefined || !isNear(key, near)) continue
@@ -231,4 +229,56 @@ function checkTexts(
     canBeExpanded = false
   }
   return canBeExpanded
+}
+
+interface ProblemPlace {
+  readonly at: Position
+  /** Combinations with each message, in order. */
+  readonly byMessage: Map<string, Set<Combination>>
+}
+
+/**
+ * Collects the problems of the rows of one matrix. Reports each position once, with the first combination and the
+ * number of others, unless all combinations have the problem.
+ */
+function collectByPosition(combinations: readonly Combination[], report: ReportProblem) {
+  const places = new Map<string, ProblemPlace>()
+
+  function reportPlace({ at, byMessage }: ProblemPlace): void {
+    const partial = [...byMessage].filter(([, { size }]) => size < combinations.length)
+    for (const [message, { size }] of byMessage) if (size === combinations.length) report(at, message)
+    const [message, [first] = []] = partial[0] ?? []
+    if (message === undefined || first === undefined) return
+    // At a position inside the matrix, the value is visible without the combination.
+    const isValue = [...first.values()].some(
+      (value) => value.at.line === at.line && value.at.column === at.column,
+    )
+    const count = new Set(partial.flatMap(([, having]) => [...having])).size
+    const more = count > 1 ? `, and ${count - 1} more` : ''
+    report(at, isValue ? message : `${message} (${describe(first)}${more})`)
+  }
+
+  return {
+    reportFor:
+      (combination: Combination): ReportProblem =>
+      (at, message) => {
+        const id = `${at.line}:${at.column}`
+        const place = places.get(id) ?? { at, byMessage: new Map<string, Set<Combination>>() }
+        places.set(id, place)
+        place.byMessage.set(message, (place.byMessage.get(message) ?? new Set()).add(combination))
+      },
+    flush() {
+      for (const place of places.values()) reportPlace(place)
+    },
+  }
+}
+
+/** `animal: fox, aspect_ratio: 1:1` */
+export const describe = (combination: Combination): string =>
+  [...combination].map(([key, value]) => `${key}: ${valueText(value)}`).join(', ')
+
+function valueText(value: Node): string {
+  const name = namedBy(value)
+  if (name !== undefined) return shortened(name.text, 60)
+  return value.type === 'list' ? shortened(`[${value.items.map(valueText).join(', ')}]`, 60) : '{…}'
 }

@@ -1,7 +1,7 @@
-/** What every format of a manifest is parsed into: values with their positions. */
-import { describeLoss, isExact } from '../../protocol/exact-number.js'
+/** The parsed form of every format of a manifest: values with their positions, and the problems found at them. */
+import { LineCounter } from 'yaml'
+import { describeLoss, isExact } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
-import type { ManifestProblem, Position } from './position.js'
 
 export interface Scalar {
   readonly type: 'scalar'
@@ -11,7 +11,7 @@ export interface Scalar {
   readonly at: Position
 }
 
-export interface List {
+export interface ListNode {
   readonly type: 'list'
   readonly items: readonly Node[]
   readonly at: Position
@@ -23,13 +23,15 @@ export interface Field {
   readonly value: Node
 }
 
-export interface Fields {
+export type FieldMap = ReadonlyMap<string, Field>
+
+export interface MapNode {
   readonly type: 'fields'
-  readonly fields: ReadonlyMap<string, Field>
+  readonly fields: FieldMap
   readonly at: Position
 }
 
-export type Node = Scalar | List | Fields
+export type Node = Scalar | ListNode | MapNode
 
 /** Far below the depth at which a recursive parser overflows the stack. */
 export const MAX_DEPTH = 60
@@ -61,3 +63,48 @@ export function* lostDigitsIn(node: Node): Generator<ManifestProblem> {
 
 /** `null` means the same as an absent field, so that a row can undo a default. */
 export const isNull = (node: Node): boolean => node.type === 'scalar' && node.value === null
+
+export interface Position {
+  /** From 1. */
+  readonly line: number
+  /** From 1, in UTF-16 units, as most editors count. */
+  readonly column: number
+}
+
+export interface ManifestProblem extends Position {
+  readonly message: string
+}
+
+/** Records a problem; reading continues, so that all problems are reported together. */
+export type ReportProblem = (at: Position, message: string) => void
+
+export const START: Position = { line: 1, column: 1 }
+
+export type PositionAt = (offset: number) => Position
+
+/** For all formats, lines end with `\n`. */
+export function positionsIn(text: string): PositionAt {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
+  return (offset) => {
+    const { line, col: column } = lines.linePos(offset)
+    return { line, column }
+  }
+}
+
+export interface ProblemCollector {
+  readonly report: ReportProblem
+  /** Ordered by position; the same message at the same position counts once. */
+  list(): readonly ManifestProblem[]
+}
+
+export function createProblemCollector(): ProblemCollector {
+  const found = new Map<string, ManifestProblem>()
+  return {
+    report({ line, column }, message) {
+      found.set(`${line}:${column}:${message}`, { line, column, message })
+    },
+    list: () => [...found.values()].sort((a, b) => a.line - b.line || a.column - b.column),
+  }
+}

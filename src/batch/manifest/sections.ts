@@ -1,16 +1,52 @@
-/** Reads the sections of a manifest: models, defaults, and the rows. A bare list has only rows. */
+/** The sections of a manifest (models, defaults and rows; a bare list has only rows), and the fields of a row. */
+
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
-import { nearest } from '../../protocol/nearest.js'
-import { type Field, type Fields, isNull, type Node } from './nodes.js'
-import type { ReportProblem } from './position.js'
-import { DEFAULTS_FIELDS, TOP_FIELDS } from './row-fields.js'
+import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { nearest } from '../../protocol/text.js'
+import { type Field, isNull, type MapNode, type Node, type ReportProblem } from './nodes.js'
+
+export const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
+  kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array'),
+)
+
+export const OWN_FIELDS = {
+  name: 'Name of the run, here and in the lock file; default: the path of the output',
+  kind: 'Image or video',
+  model: 'Identifier published for the model, instead of the one in `models` or the settings',
+  output:
+    'Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in',
+  count: 'Number of runs of the same input, each with its own file',
+  input: 'Whole input of a model that is neither the image nor the video model',
+  matrix: 'Lists of values: one run for each combination; {key} is replaced in all texts of the row',
+  exclude: 'Combinations of the matrix that are left out: [{animal: bear, aspect_ratio: "16:9"}]',
+} as const
+
+export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]
+
+/** A name cannot be shared, and a matrix would apply to rows without its placeholders: defaults have none. */
+export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter(
+  (name) => !['name', 'matrix', 'exclude'].includes(name),
+)
+
+/** A cell has no room for lists of values. */
+export const CSV_FIELDS: readonly string[] = ROW_FIELDS.filter(
+  (name) => !['matrix', 'exclude'].includes(name),
+)
+
+/** For all matrices of a manifest together, unless `--max-runs` allows more. */
+export const MAX_COMBINATIONS = 1_000
+
+const TOP_FIELDS = ['models', 'defaults', 'runs'] as const
+
+/** For all rows together, and the same as for `rushes run --count`. */
+export const MAX_RUNS = 10_000
 
 export type Models = Readonly<Partial<Record<Kind, string>>>
 
 export interface Sections {
   readonly models: Models
   readonly defaults: ReadonlyMap<string, Field>
-  readonly rows: readonly Fields[]
+  readonly rows: readonly MapNode[]
 }
 
 export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
@@ -39,12 +75,12 @@ export function readSections(node: Node, report: ReportProblem): Sections {
 const isKnown = (name: string): boolean =>
   (TOP_FIELDS as readonly string[]).includes(name) || name === '$schema' || name.startsWith('x-')
 
-function rowsOf(node: Node, report: ReportProblem): readonly Fields[] {
+function rowsOf(node: Node, report: ReportProblem): readonly MapNode[] {
   if (node.type !== 'list') {
     report(node.at, 'runs must be a list')
     return []
   }
-  return node.items.filter((item): item is Fields => {
+  return node.items.filter((item): item is MapNode => {
     if (item.type !== 'fields')
       report(item.at, 'a run must be a map of fields, such as {name: fox, prompt: a fox}')
     return item.type === 'fields'

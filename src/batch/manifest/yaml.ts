@@ -13,13 +13,24 @@ import {
   Parser,
   type YAMLMap,
 } from 'yaml'
-import { type Field, type Fields, type List, MAX_DEPTH, type Node, scalar } from './nodes.js'
-import { type Position, type PositionAt, positionsIn, type ReportProblem, START } from './position.js'
+import {
+  type Field,
+  type ListNode,
+  MAX_DEPTH,
+  type MapNode,
+  type Node,
+  type Position,
+  type PositionAt,
+  positionsIn,
+  type ReportProblem,
+  START,
+  scalar,
+} from './nodes.js'
 
 /** Values of a manifest, with aliases expanded. */
 const MAX_VALUES = 1_000_000
 
-/** Undefined when it cannot be read; the problems have been reported. */
+/** Undefined if it cannot be read; the problems have been reported. */
 export function parseYaml(text: string, report: ReportProblem): Node | undefined {
   const positionAt = positionsIn(text)
   const tokens = [...new Parser().parse(text)]
@@ -71,21 +82,21 @@ function depthOf(token: CST.Token): number {
   return deepest
 }
 
-interface Size {
+interface NodeSize {
   readonly values: number
   readonly depth: number
 }
 
-const ONE: Size = { values: 1, depth: 0 }
+const ONE: NodeSize = { values: 1, depth: 0 }
 
 function createReader(positionAt: PositionAt, report: ReportProblem) {
   /** By anchor. A node is added when it is complete, so that it cannot contain itself. */
   const anchors = new Map<string, Node>()
-  const sizes = new WeakMap<Node, Size>()
+  const sizes = new WeakMap<Node, NodeSize>()
   let isTooLarge = false
   const at = (node: ParsedNode): Position => positionAt(node.range[0])
 
-  function sized<Made extends List | Fields>(made: Made, children: readonly Node[]): Node {
+  function sized<Made extends ListNode | MapNode>(made: Made, children: readonly Node[]): Node {
     const inner = children.map((child) => sizes.get(child) ?? ONE)
     const size = {
       values: inner.reduce((sum, { values }) => sum + values, 1),
@@ -138,7 +149,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
 
   function readMap({ items }: YAMLMap<ParsedNode, ParsedNode | null>, here: Position): Node {
     const fields = new Map<string, Field>()
-    const merged: Fields[] = []
+    const merged: MapNode[] = []
     for (const { key, value } of items) {
       const keyAt = key === null ? here : at(key)
       const name = isScalar(key) && key.value !== null ? nameOf(key) : undefined
@@ -155,9 +166,9 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
     return sized({ type: 'fields', fields, at: here }, children)
   }
 
-  function sourcesOf(node: Node, keyAt: Position): readonly Fields[] {
+  function sourcesOf(node: Node, keyAt: Position): readonly MapNode[] {
     const sources = node.type === 'list' ? node.items : [node]
-    if (!sources.every((each): each is Fields => each.type === 'fields')) {
+    if (!sources.every((each): each is MapNode => each.type === 'fields')) {
       report(keyAt, '<< needs a map, or a list of maps')
       return []
     }

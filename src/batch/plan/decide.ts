@@ -1,71 +1,76 @@
 /**
- * What is to be done for one run of a manifest, pure. In this order: what was paid for is downloaded before anyone pays
- * again; a create whose outcome is unknown is left alone; an unknown file is replaced only with `--overwrite`.
+ * Decides the action of one run of a manifest, in this order: download paid outputs before paying again; do not repeat
+ * a create whose outcome is unknown; replace an unknown file only with `--overwrite`. Pure.
  */
-import { type LockEntry, outputsOf, placingsOf } from '../lock/lock.js'
+import { MediaSummary } from '../../protocol/media.js'
+import type { ModelInput } from '../../protocol/models.js'
+import { type InputHashes, type LockEntry, type Made, outputsOf, placingsOf } from '../lock/lock.js'
+import { contentOf } from '../manifest/local-images.js'
+import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
 
 /** What exists at the path of an output. */
 export type FileFact =
   | ({ readonly is: 'missing' } & Elsewhere)
-  /** `sha256` is undefined where it cannot be one that the lock file knows. */
+  /** `sha256` is undefined if the file cannot match any hash in the lock file. */
   | ({
       readonly is: 'file'
       readonly sha256: string | undefined
       /**
-       * The lock file knows it as another output: it may be replaced, since it moves with its row or is left behind. `of` is
-       * the row that keeps it, because `--only` leaves that row out.
+       * Set if the lock file lists the file as another output. It may be replaced, because it moves with its row or is
+       * no longer used. `of` names a row that keeps the file, because `--only` leaves that row out: then it is not
+       * replaced.
        */
       readonly known?: { readonly of: string | undefined } | undefined
     } & Elsewhere)
-  /** Never replaced: a folder, a device. */
+  /** A folder or a device. Never replaced. */
   | { readonly is: 'other'; readonly what: string }
 
 interface Elsewhere {
-  /** Absolute path of the output that the lock file knows, where it lies at another place: the output was renamed. */
+  /** Absolute path of the locked output, if its file is at another path because the output was renamed. */
   readonly elsewhere?: string | undefined
 }
 
-export interface Flags {
+export interface RowFlags {
   readonly force: boolean
-  /** `--force` with `--only`: also where the last run of the row has not ended. */
+  /** `--force` with `--only`: create again even if the last run of the row has not ended. */
   readonly forcePending: boolean
   readonly overwrite: boolean
   readonly resubmitUnconfirmed: boolean
 }
 
-export type Action =
+export type RowAction =
   | { readonly do: 'up_to_date' }
   /** Left out by `--only`. */
   | { readonly do: 'skip' }
   | DownloadAction
   | CreateAction
-  /** Its last create may have made a run: it is not sent again. */
+  /** The last create may have made a run, so it is not sent again. */
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
   | ConflictAction
   | BlockedAction
 
-/** Something that must not be replaced is in the way. */
-export interface ConflictAction {
+/** The path has a file that must not be replaced. */
+interface ConflictAction {
   readonly do: 'conflict'
   readonly why: string
-  /** Index of the output that it is about. */
+  /** Index of the conflicting output. */
   readonly at: number
-  /** No row has it: `--overwrite` replaces it. */
+  /** The file belongs to no row: `--overwrite` replaces it. */
   readonly isForeign: boolean
 }
 
-/** An output that it uses will not be there. */
+/** An output that the row uses will be missing. */
 export interface BlockedAction {
   readonly do: 'blocked'
   readonly why: string
-  /** Name of the row that keeps it back; undefined where the reference itself cannot be used. */
+  /** Name of the blocking row; undefined if the reference itself cannot be used. */
   readonly by: string | undefined
 }
 
 /** The run exists: it is followed if it has not ended, and its outputs are downloaded. Costs nothing. */
 export interface DownloadAction {
   readonly do: 'download'
-  /** `moved`: every file that is not in place lies at another path here, and is moved without a request. */
+  /** `moved`: each file that is not in place exists at another path here, and is moved without a request. */
   readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
   readonly run: string
   /** Index of the first output that is not in place. */
@@ -76,37 +81,37 @@ export interface DownloadAction {
 export interface CreateAction {
   readonly do: 'create'
   readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
-  /** The inputs that differ from those that the file was made from; empty where the lock file does not say. */
+  /** Inputs that have changed since the file was made. Empty if the lock file does not list them. */
   readonly changed?: readonly string[]
 }
 
-export interface RowSituation {
-  /** Of model and input; undefined while no model is known, or an output that it uses does not exist yet. */
+interface RowSituation {
+  /** Hash of model and input. Undefined without a model, or while an output that the row uses does not exist. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
   /** What exists at the path of each output. */
   readonly facts: readonly FileFact[]
-  readonly flags: Flags
+  readonly flags: RowFlags
 }
 
-export function decide({ hash, locked, facts, flags }: RowSituation): Action {
+export function decide({ hash, locked, facts, flags }: RowSituation): RowAction {
   const { made, pending } = locked ?? {}
   const isAsMade = made !== undefined && made.hash === hash
   const isPending = pending !== undefined && pending.hash === hash
   const known = outputsOf(made)
   const at = known.findIndex((_, index) => !isInPlace(facts[index], known[index]?.sha256))
-  const inTheWay = conflictIn(facts, { locked, isAsMade, flags })
+  const pathConflict = conflictIn(facts, { locked, isAsMade, flags })
 
   if (isPending && pending.state === 'accepted') {
-    if (inTheWay !== undefined) return inTheWay
+    if (pathConflict !== undefined) return pathConflict
     if (flags.forcePending) return { do: 'create', why: 'forced' }
     return { do: 'download', why: 'unfinished', run: pending.run, at: 0 }
   }
-  // Also where the file is in place: a create of --force may have been paid for.
+  // Even if the file is in place: a create with --force may have been paid for.
   if (isPending && pending.state === 'unconfirmed' && !flags.resubmitUnconfirmed)
     return { do: 'unconfirmed', key: pending.key }
   if (isAsMade && at === -1 && !flags.force && !isPending) return { do: 'up_to_date' }
-  if (inTheWay !== undefined) return inTheWay
+  if (pathConflict !== undefined) return pathConflict
   if (isPending) return { do: 'create', why: 'unconfirmed' }
   if (made === undefined) return { do: 'create', why: 'missing' }
   if (flags.force) return { do: 'create', why: 'forced' }
@@ -117,7 +122,7 @@ export function decide({ hash, locked, facts, flags }: RowSituation): Action {
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
   fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
 
-/** A file of the lock file that moves, or is left behind. */
+/** Whether the file is another locked output that moves or is no longer used. */
 export const isReplaceable = (fact: FileFact): boolean =>
   fact.is === 'file' && fact.known !== undefined && fact.known.of === undefined
 
@@ -135,12 +140,12 @@ function whyDownload(
 
 interface Known {
   readonly locked: LockEntry | undefined
-  /** The files there are those of this very input, or should be. */
+  /** The existing files were made from this input. */
   readonly isAsMade: boolean
-  readonly flags: Pick<Flags, 'overwrite'>
+  readonly flags: Pick<RowFlags, 'overwrite'>
 }
 
-/** The first output whose path has something that must not be replaced. */
+/** Finds the first output whose path has a file that must not be replaced. */
 function conflictIn(
   facts: readonly FileFact[],
   { locked, isAsMade, flags }: Known,
@@ -170,4 +175,94 @@ function conflictIn(
     }
   }
   return undefined
+}
+
+type InputEntry = Pick<ManifestEntry, 'input' | 'meaning' | 'references'>
+
+type EntryMeaning =
+  | { readonly ok: true; readonly meaning: ModelInput }
+  /** `why`: a reference cannot be used. */
+  | { readonly ok: false; readonly why: string }
+
+/** Returns the input with outputs of other rows replaced by their summaries. `madeOf`: the last run of each row. */
+export function meaningOfEntry(entry: InputEntry, madeOf: (name: string) => Made | undefined): EntryMeaning {
+  if (!entry.references.some(({ from }) => from === 'row')) return { ok: true, meaning: entry.meaning }
+  const image_urls: (MediaSummary | string)[] = []
+  for (const reference of entry.references) {
+    if (reference.from !== 'row') {
+      image_urls.push(contentOf(reference))
+      continue
+    }
+    const made = madeOf(reference.source)
+    const output = outputsOf(made)[reference.output - 1]
+    if (output === undefined) return { ok: false, why: missingOutput(reference, made) }
+    const { sha256, bytes, content_type } = output
+    if (!content_type.startsWith('image/'))
+      return { ok: false, why: `${reference.text} is not an image (${content_type || 'unknown type'})` }
+    image_urls.push(new MediaSummary(sha256, bytes, content_type))
+  }
+  return { ok: true, meaning: { ...entry.input, image_urls } }
+}
+
+const missingOutput = ({ text, source, output }: RowReference, made: Made | undefined): string =>
+  made?.inputs === undefined
+    ? `the lock file does not have output ${output} of "${source}"; delete the file of "${source}" to download its outputs again`
+    : `${text}: the run of "${source}" has ${outputCount((made.outputs?.length ?? 0) + 1)}`
+
+const outputCount = (count: number): string => (count === 1 ? 'one output' : `${count} outputs`)
+
+const nameOf = ({ source, output }: RowReference): string =>
+  `row:${source}${output === 1 ? '' : `#${output}`}`
+
+type HashInput = (model: string, input: unknown, parameter?: string) => string
+
+const HASH_DIGITS = 8
+
+/**
+ * Returns a short hash of each input. Outputs of other rows are hashed by their bytes, and left out until they exist.
+ */
+export function inputHashes(
+  { input, meaning, references }: InputEntry,
+  madeOf: (name: string) => Made | undefined,
+  identity: HashInput,
+): InputHashes {
+  const hash = (value: unknown, name: string) => identity('', value, name).slice(0, HASH_DIGITS)
+  const { image_urls, ...others } = meaning
+  const rows = references.flatMap((each) => {
+    const sha256 = each.from === 'row' ? outputsOf(madeOf(each.source))[each.output - 1]?.sha256 : undefined
+    return each.from !== 'row' || sha256 === undefined
+      ? []
+      : [[nameOf(each), sha256.slice(0, HASH_DIGITS)] as const]
+  })
+  const images = references.map((each) => (each.from === 'row' ? null : contentOf(each)))
+  const hashes = [
+    ...Object.entries(others).map(([name, value]) => [name, hash(value, name)] as const),
+    ...(input.image_urls === undefined
+      ? []
+      : [['image_urls', hash(references.length === 0 ? image_urls : images, 'image_urls')] as const]),
+    ...rows,
+  ]
+  return Object.fromEntries(hashes.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Returns the names of changed inputs; empty if unknown. `waitsFor`: rows whose outputs will change. */
+export function changedInputs(
+  made: Made,
+  now: { readonly model: string | undefined; readonly inputs: InputHashes },
+  waitsFor: readonly string[],
+): readonly string[] {
+  const { inputs: before } = made
+  const waiting = waitsFor.map((name) => `row:${name}`)
+  const isWaiting = (name: string) => waiting.some((each) => name === each || name.startsWith(`${each}#`))
+  const names = before === undefined ? [] : [...new Set([...Object.keys(now.inputs), ...Object.keys(before)])]
+  const changed = names.filter((name) => !isWaiting(name) && before?.[name] !== now.inputs[name])
+  // A row that was removed or renamed counts as a change of `image_urls`.
+  const isNoLongerUsed = (name: string) => name.startsWith('row:') && now.inputs[name] === undefined
+  const shown = changed.filter((name) => !isNoLongerUsed(name))
+  return [
+    ...(made.model === now.model ? [] : ['model']),
+    ...shown,
+    ...(shown.length === 0 && changed.length > 0 && waiting.length === 0 ? ['image_urls'] : []),
+    ...waiting,
+  ]
 }

@@ -1,41 +1,35 @@
 /** Pairs entries of the lock file with runs of the manifest, and finds the model of each run. Pure. */
 
-import type { ModelInput } from '../../protocol/models.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
-import type { Lock, LockEntry } from '../lock/lock.js'
+import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
+import type { Lock, LockEntry, Pending } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
+import type { RowAction } from './decide.js'
 
 export interface Paired {
   readonly entry: ManifestEntry
   readonly locked: LockEntry | undefined
   readonly model: string | undefined
-  /** Undefined where the model or the meaning is not known. */
+  /** Undefined if the model or the meaning is not known. */
   readonly hash: string | undefined
 }
 
-export interface Unpaired {
+interface Unpaired {
   readonly entry: ManifestEntry
-  /** Undefined where it is not known yet. */
+  /** Undefined if it is not known yet. */
   readonly meaning: ModelInput | undefined
 }
 
-export interface Pairing {
-  /** Of the rows of one level, after those that they use. */
-  pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[]
-  /** Entries that no run of the manifest has any more. */
-  leftover(): ReadonlyMap<string, LockEntry>
-  readonly renamed: readonly { readonly from: string; readonly to: string }[]
-}
+export type Pairing = ReturnType<typeof createPairing>
 
-export interface PairOptions {
+interface PairOptions {
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
-  /** Of the settings: after what the manifest says, before what the lock file recorded. */
+  /** Of the settings: used after the models of the manifest and before those of the lock file. */
   readonly models: Models
   /** Equal for the same model and input. */
   identity(model: string, input: unknown): string
-  /** The entries of other runs stay with them. */
+  /** Other runs keep their entries. */
   isSelected(entry: ManifestEntry): boolean
 }
 
@@ -44,10 +38,10 @@ export interface PairOptions {
  * has: it was renamed, or rows have swapped their names, and it is not paid for again. (A run without a name is named by its
  * output, so moving a file renames it.)
  */
-export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions): Pairing {
+export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions) {
   const names = new Set(entries.map(({ name }) => name))
   /** Names of entries that a run may take, and of those that one has taken. */
-  const free = new Set([...lock.entries.keys()].filter((name) => !names.has(name)))
+  const unclaimed = new Set([...lock.entries.keys()].filter((name) => !names.has(name)))
   const taken = new Set<string>()
   /** Those whose level has not been paired yet. */
   const waiting = new Map(entries.map((entry) => [entry.name, entry]))
@@ -84,17 +78,17 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
     return row !== undefined && isSelected(row) && !haveOneText(row, entry)
   }
 
-  function findFree({ entry, hash = '' }: Paired): string | undefined {
-    const isFree = (name: string) =>
+  function findUnclaimed({ entry, hash = '' }: Paired): string | undefined {
+    const isAvailable = (name: string) =>
       isSelected(entry)
-        ? free.has(name) || (!taken.has(name) && isOfAnotherInput(name, entry))
-        : free.has(name) && !names.has(name)
-    return byHash.get(hash)?.find(isFree)
+        ? unclaimed.has(name) || (!taken.has(name) && isOfAnotherInput(name, entry))
+        : unclaimed.has(name) && !names.has(name)
+    return byHash.get(hash)?.find(isAvailable)
   }
 
   function take(name: string): LockEntry | undefined {
     const entry = own(name)
-    free.delete(name)
+    unclaimed.delete(name)
     taken.add(name)
     return entry
   }
@@ -107,13 +101,14 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
   }
 
   return {
-    pair(rows) {
+    /** Of the rows of one level, after those that they use. */
+    pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
       for (const { entry } of rows) waiting.delete(entry.name)
-      const readRows = rows.map(read)
+      const readRows = rows.map((row) => read(row))
       const loose = new Set(readRows.filter(mayTake))
-      for (const { entry, locked } of loose) if (locked !== undefined) free.add(entry.name)
+      for (const { entry, locked } of loose) if (locked !== undefined) unclaimed.add(entry.name)
       const found = readRows.map((row) => {
-        const from = loose.has(row) ? findFree(row) : undefined
+        const from = loose.has(row) ? findUnclaimed(row) : undefined
         if (from === undefined) return row
         loose.delete(row)
         renamed.push({ from, to: row.entry.name })
@@ -121,9 +116,10 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
       })
       return found.map((row) => (loose.has(row) ? { ...row, locked: take(row.entry.name) } : row))
     },
-    leftover: () =>
+    /** Entries that belong to no run of the manifest. */
+    leftover: (): ReadonlyMap<string, LockEntry> =>
       new Map(
-        [...free].flatMap((name) => {
+        [...unclaimed].flatMap((name) => {
           const entry = own(name)
           return entry === undefined ? [] : [[unusedName(name), entry] as const]
         }),
@@ -142,13 +138,13 @@ function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
   return textOf(a) === textOf(b)
 }
 
-interface Sources {
+interface ModelSources {
   readonly models: Models
   readonly own: LockEntry | undefined
   readonly recorded: Models
 }
 
-function modelFor(kind: Kind | undefined, { models, own, recorded }: Sources): string | undefined {
+function modelFor(kind: Kind | undefined, { models, own, recorded }: ModelSources): string | undefined {
   if (kind === undefined) return undefined
   const last = [own?.made, own?.pending].find((each) => each?.kind === kind)
   return models[kind] ?? last?.model ?? recorded[kind]
@@ -166,3 +162,59 @@ function recordedModels({ entries }: Lock): Models {
   }
   return found
 }
+
+/** A run of the lock file that may be paid for, and that no row of the plan waits for: it is shown before it is left. */
+export interface LeftRun {
+  /** Name of the row. */
+  readonly name: string
+  /** Undefined if the outcome of its create is unknown. */
+  readonly run: string | undefined
+  /** Of the journal's row of a create with an unknown outcome. */
+  readonly key: string | undefined
+  /** The address that it was sent to. */
+  readonly service: string | undefined
+  /** `waiting`: the row has changed unless the rows that it uses get the same bytes again. */
+  readonly why: 'changed' | 'waiting' | 'forced' | 'removed'
+}
+
+interface DecidedRow extends Paired {
+  readonly action: RowAction
+  readonly waitsFor: readonly string[]
+}
+
+/** `leftover`: entries that belong to no row of the manifest. */
+export function leftRunsOf(
+  steps: readonly DecidedRow[],
+  leftover: ReadonlyMap<string, LockEntry>,
+): readonly LeftRun[] {
+  return [
+    ...steps.flatMap((step) => {
+      const why = whyLeft(step)
+      const pending = step.locked?.pending
+      return why === undefined || pending === undefined ? [] : [leftRun(step.entry.name, pending, why)]
+    }),
+    ...[...leftover].flatMap(([name, { pending }]) =>
+      pending === undefined ? [] : [leftRun(name, pending, 'removed')],
+    ),
+  ]
+}
+
+function whyLeft({ action, hash, locked, waitsFor }: DecidedRow): LeftRun['why'] | undefined {
+  const { pending } = locked ?? {}
+  if (pending === undefined) return undefined
+  if (action.do === 'create' && action.why === 'unconfirmed') return undefined
+  if (action.do === 'create') {
+    if (waitsFor.length > 0) return 'waiting'
+    return pending.hash === hash ? 'forced' : 'changed'
+  }
+  const isOther = action.do === 'up_to_date' || (action.do === 'download' && action.why !== 'unfinished')
+  return isOther ? 'changed' : undefined
+}
+
+const leftRun = (name: string, pending: Pending, why: LeftRun['why']): LeftRun => ({
+  name,
+  run: pending.state === 'accepted' ? pending.run : undefined,
+  key: pending.state === 'unconfirmed' ? pending.key : undefined,
+  service: pending.service,
+  why,
+})

@@ -1,4 +1,4 @@
-/** The order of rows that use other rows. Pure, and without recursion: a chain may have thousands of rows. */
+/** The order of rows that use other rows, and the time they take. Pure, without recursion: a chain may have thousands of rows. */
 
 export interface RowNode {
   readonly name: string
@@ -41,14 +41,14 @@ export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): Readonl
   return dependents
 }
 
-/** For each row the length of the longest chain of rows that waits for it; 0 where none does. */
-export function chainsBehind(rows: readonly RowNode[]): ReadonlyMap<string, number> {
-  const behind = new Map<string, number>()
+/** For each row the length of the longest chain of rows that waits for it; 0 if there is none. */
+export function chainLengths(rows: readonly RowNode[]): ReadonlyMap<string, number> {
+  const lengths = new Map<string, number>()
   for (const level of [...levelsOf(rows)].reverse())
     for (const { name, sources } of level)
       for (const source of sources)
-        behind.set(source, Math.max(behind.get(source) ?? 0, (behind.get(name) ?? 0) + 1))
-  return behind
+        lengths.set(source, Math.max(lengths.get(source) ?? 0, (lengths.get(name) ?? 0) + 1))
+  return lengths
 }
 
 /** The rows with these names and all rows that they need. */
@@ -57,4 +57,57 @@ export function withSources(rows: readonly RowNode[], names: Iterable<string>): 
   const found = new Set(names)
   for (const name of found) for (const source of byName.get(name)?.sources ?? []) found.add(source)
   return found
+}
+
+export interface Expectation {
+  /** Of the rate limit alone, as if every run took no time. */
+  readonly leastMs: number
+  /** Undefined if a duration is not known, and if nothing is created. */
+  readonly expectedMs: number | undefined
+}
+
+interface Pace {
+  /** Requests per window. */
+  readonly requests: number
+  readonly windowMs: number
+  /** Maximum number of runs in flight; undefined: no cap. */
+  readonly concurrency: number | undefined
+  /** How long a run of the model usually takes; undefined if that is not known. */
+  usualMs(model: string): number | undefined
+}
+
+interface CreateStep {
+  readonly action: { readonly do: string }
+  readonly model: string | undefined
+  readonly entry?: { readonly name: string }
+  readonly sources?: readonly string[]
+}
+
+/**
+ * `requests`: the least that the plan needs. The longest of three bounds: the longest chain of rows, the window of the last
+ * create with the slowest run, and the rounds of a capped number of runs. It is printed as `about 40 s`, so the queue need
+ * not be simulated.
+ */
+export function expectationOf(steps: readonly CreateStep[], requests: number, pace: Pace): Expectation {
+  const windowOf = (request: number) => Math.floor(request / pace.requests) * pace.windowMs
+  const leastMs = requests === 0 ? 0 : windowOf(requests - 1)
+  const rows = steps.flatMap((step, at) => {
+    if (step.action.do !== 'create') return []
+    const usualMs = step.model === undefined ? undefined : pace.usualMs(step.model)
+    return [{ name: step.entry?.name ?? String(at), sources: step.sources ?? [], usualMs }]
+  })
+  const durations = rows.flatMap(({ usualMs }) => usualMs ?? [])
+  if (rows.length === 0 || durations.length < rows.length) return { leastMs, expectedMs: undefined }
+  const slowestMs = durations.reduce((a, b) => Math.max(a, b), 0)
+  const meanMs = durations.reduce((a, b) => a + b, 0) / rows.length
+  const endsMs = new Map<string, number>()
+  let chainMs = 0
+  for (const { name, sources, usualMs = 0 } of levelsOf(rows).flat()) {
+    const endMs = usualMs + Math.max(0, ...sources.map((source) => endsMs.get(source) ?? 0))
+    endsMs.set(name, endMs)
+    chainMs = Math.max(chainMs, endMs)
+  }
+  const lastMs = windowOf(rows.length - 1) + slowestMs
+  const cappedMs = pace.concurrency === undefined ? 0 : Math.ceil(rows.length / pace.concurrency) * meanMs
+  return { leastMs, expectedMs: Math.max(leastMs, chainMs, lastMs, cappedMs) }
 }

@@ -1,24 +1,31 @@
-/** The lock file of a batch that is carried out: what is written into it, and the errors where that fails. */
-import { activeSteps } from '../../batch/carry-out/index.js'
-import type { Claim } from '../../batch/lock/claim.js'
-import { isWritten, lockFileAt } from '../../batch/lock/file.js'
-import { createLockKeeper, type LockKeeper } from '../../batch/lock/keeper.js'
+/** The lock file of a batch and the claim on it: writes while the batch runs, and the outcomes that only the journal knows. */
+
+import { activeSteps } from '../../batch/carry-out/rows.js'
+import type { BatchClaim } from '../../batch/lock/claim.js'
+import { createLockKeeper, isWritten, type LockKeeper, lockFileAt } from '../../batch/lock/file.js'
+import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
 import type { Plan } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
-import { describeError } from '../../host/system-error.js'
+import { asRushesError } from '../../host/interrupts.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
-import { asRushesError } from '../process/exit.js'
-import type { Prepared } from './prepare.js'
+import type { Recorder } from '../../runs/recorder.js'
+import type { Context } from '../context/context.js'
+import { type PreparedBatch, refuseImpossible } from './prepare.js'
 
 export interface BatchLock {
   readonly keeper: LockKeeper
-  /** Whether somebody else has changed the entry of a row of this batch, or of one that such a row uses. */
+  /** Whether another program has changed the entry of a row of this batch, or of one that such a row uses. */
   isChanged(): boolean
-  /** Writes what an earlier write could not. The errors that decide the exit code. */
+  /** Repeats a failed write. Returns the errors that decide the exit code. */
   finish(warn: (message: string) => void): Promise<readonly RushesError[]>
 }
 
-export function openLock({ lockPath, manifest, lock }: Prepared, plan: Plan, claim: Claim): BatchLock {
+export function openLock(
+  { lockPath, manifest, lock }: PreparedBatch,
+  plan: Plan,
+  claim: BatchClaim,
+): BatchLock {
   const file = lockFileAt(lockPath, manifest.path)
   const active = activeSteps(plan)
   const rows = new Set(active.flatMap(({ entry, sources }) => [entry.name, ...sources]))
@@ -47,7 +54,7 @@ export function openLock({ lockPath, manifest, lock }: Prepared, plan: Plan, cla
     },
   })
 
-  /** Writes nothing where nothing has changed. */
+  /** Writes nothing if nothing has changed. */
   async function write(warn: (message: string) => void): Promise<RushesError | undefined> {
     const hasWorked = active.length > 0
     if (claim.lost.aborted || (!hasWorked && isWritten(lockPath, manifest.path, plan.lock))) return undefined
@@ -92,9 +99,125 @@ export const neverWritable = (path: string, error: unknown): RushesError =>
 
 const unwritable = (path: string, error: unknown): RushesError =>
   new RushesError('download_failed', `Cannot write the lock file ${describeError(error, path)}.`, {
-    hint: 'Nothing more is created without it. Accepted runs are in `rushes list`. When the folder is writable again, run the same command: it continues from there.',
+    hint:
+      'Nothing more is created without it. Accepted runs are in `rushes list`. ' +
+      'When the folder is writable again, run the same command: it continues from there.',
     cause: error,
   })
 
 const unreadable = ({ message, hint }: RushesError): RushesError =>
   new RushesError('download_failed', `${message} It was changed while this batch was running.`, { hint })
+
+type Creates = Pick<Recorder, 'createOf'>
+
+/** The lock with the outcomes from the journal; the same object if there are none. */
+function adoptedLock(lock: Lock, creates: Creates): Lock {
+  let adopted = lock
+  for (const [name, entry] of lock.entries) {
+    const known = adoptedEntry(entry, creates)
+    if (known !== entry) adopted = withEntry(adopted, name, known)
+  }
+  return adopted
+}
+
+/** Undefined if nothing was sent and there is no file. */
+function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefined {
+  const { made, pending } = locked
+  if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
+  const { key, token, ...create } = pending
+  const known = creates.createOf(token)
+  // Such as a create of another machine.
+  if (known === undefined) return locked
+  if (known.state === 'unsent') return made === undefined ? undefined : { ...locked, pending: undefined }
+  const { run } = known
+  if (run.id !== undefined) return { ...locked, pending: { ...create, state: 'accepted', run: run.id } }
+  return run.key === undefined || run.key === key
+    ? locked
+    : { ...locked, pending: { ...pending, key: run.key } }
+}
+
+/**
+ * The plan with the outcomes of creates that are unconfirmed in the lock file, because a batch was killed before it wrote them.
+ * The journal is searched by the token of each create: an equal input proves nothing, since two rows may have it. Without an
+ * address it cannot be searched, and the rows stay unconfirmed.
+ */
+export async function adoptedPlan(ctx: Context, { plan, planWith, options }: PreparedBatch): Promise<Plan> {
+  const { lock } = plan
+  // The journal is opened only if an outcome is unknown.
+  if (tokensIn(lock).length === 0) return plan
+  const recorder = await ctx.recorder().catch((error: unknown) => {
+    if (asRushesError(error).code !== 'no_base_url') throw error
+  })
+  const adopted = recorder === undefined ? lock : adoptedLock(lock, recorder)
+  if (adopted === lock) return plan
+  const current = await planWith(adopted)
+  refuseImpossible({ plan: current, options })
+  return current
+}
+
+/**
+ * Takes the records of the creates that the plan counts as not sent, before the batch runs: another one that was suspended just
+ * before it sent one of them can no longer send it. Throws `usage` if it was faster.
+ */
+export async function takeUnsent(ctx: Context, { lock }: PreparedBatch, plan: Plan): Promise<void> {
+  const left = new Set(tokensIn(plan.lock))
+  const resolved = tokensIn(lock).filter((token) => !left.has(token))
+  if (resolved.length === 0) return
+  const recorder = await ctx.recorder()
+  const runs = new Set(
+    [...plan.lock.entries.values()].flatMap(({ pending }) =>
+      pending?.state === 'accepted' ? [pending.run] : [],
+    ),
+  )
+  for (const token of resolved) {
+    const known = recorder.createOf(token)
+    const isAdopted = known?.state === 'sent' && known.run.id !== undefined && runs.has(known.run.id)
+    if (isAdopted || recorder.unprepare(token)) continue
+    throw usageError(
+      'Another batch of this manifest has sent a create meanwhile. This one has sent nothing.',
+      'Run the same command again when no other batch is running.',
+    )
+  }
+}
+
+const tokensIn = ({ entries }: Lock): readonly string[] =>
+  [...entries.values()].flatMap(({ pending }) =>
+    pending?.state === 'unconfirmed' && pending.token !== undefined ? [pending.token] : [],
+  )
+
+/** Claims the manifest. If the folder cannot be written, every check fails later: a batch without work needs none. */
+export async function claimFor(
+  { clock, stateFolder, out, interrupts }: Context,
+  lockPath: string,
+  onObserve: (message: string) => void = out.note,
+): Promise<BatchClaim> {
+  const { claimBatch } = await import('../../batch/lock/claim.js')
+  try {
+    return await claimBatch({ lockPath, stateFolder, clock, signal: interrupts.first, onObserve })
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    const failed = neverWritable(lockPath, error)
+    return { check: () => Promise.reject(failed), lost: new AbortController().signal, async release() {} }
+  }
+}
+
+const RETRY_MS = 1_000
+
+/** The same, waiting for another batch that works on the manifest. */
+export async function claimWhenFree(ctx: Context, lockPath: string): Promise<BatchClaim> {
+  const { isHeldByAnother } = await import('../../batch/lock/claim.js')
+  const noted = new Set<string>()
+  const noteOnce = (message: string) => {
+    if (!noted.has(message)) ctx.out.note(message)
+    noted.add(message)
+  }
+  for (;;) {
+    try {
+      return await claimFor(ctx, lockPath, noteOnce)
+    } catch (error) {
+      if (!isHeldByAnother(error)) throw error
+      noteOnce('Another batch is running on this manifest. Waiting until it ends.')
+    }
+    await ctx.clock.sleep(RETRY_MS, ctx.interrupts.first)
+  }
+}

@@ -1,7 +1,10 @@
-/** The flags of `rushes batch`, checked. */
+/** The flags of `rushes batch`, checked, and as the command that continues it. */
+
 import { usageError } from '../../errors.js'
+import { quoteWord } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { parseDuration } from '../flags/duration.js'
+import { commandLine, type Globals } from '../flags/globals.js'
 
 /** As they were given. */
 export interface BatchFlags {
@@ -29,9 +32,9 @@ export interface BatchOptions {
   readonly overwrite: boolean
   readonly resubmitUnconfirmed: boolean
   readonly allowOutside: boolean
-  /** Undefined: as many as the plan has. */
+  /** Undefined: no limit. */
   readonly maxRuns: number | undefined
-  /** The most runs in flight at once; undefined: no cap. */
+  /** Maximum number of runs in flight; undefined: no cap. */
   readonly concurrency: number | undefined
   readonly failFast: boolean
   /** How long to wait for one run, counted from the answer to its create; undefined: no limit. */
@@ -75,4 +78,36 @@ function wholeNumber(flag: string, text: string | undefined, least: number): num
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
   if (value >= least) return value
   throw usageError(`${flag}: "${text}" is not a whole number of ${least} or more.`)
+}
+
+export interface BatchWords {
+  /** A path, or `-`. */
+  readonly word: string
+  readonly flags: BatchFlags
+}
+
+/**
+ * The command that continues a batch: every flag that the same rows need. `--force` and `--resubmit-unconfirmed` are left out,
+ * since they would send again what this batch has already sent.
+ */
+export function batchCommandLine(
+  globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,
+  { word, flags }: BatchWords,
+): string {
+  const value = (name: string, text: string | undefined) =>
+    text === undefined ? [] : [name, quoteWord(text)]
+  const flag = (name: string, isGiven: boolean | undefined) => (isGiven === true ? [name] : [])
+  return commandLine('batch', globals, [
+    ...(flags.only ?? []).flatMap((glob) => value('--only', glob)),
+    ...value('--max-runs', flags.maxRuns),
+    ...value('--concurrency', flags.concurrency),
+    ...value('--timeout', flags.timeout),
+    ...flag('--fail-fast', flags.failFast),
+    ...flag('--allow-outside', flags.allowOutside),
+    ...flag('--overwrite', flags.overwrite),
+    ...flag('--watch', flags.watch),
+    ...flag('--yes', flags.yes),
+    ...(word.startsWith('-') && word !== '-' ? ['--'] : []),
+    word === '-' ? word : quoteWord(word),
+  ])
 }

@@ -1,42 +1,160 @@
-/** Makes the plan from the manifest and the lock file, and refuses plans that cannot be carried out. No network, no key. */
-import { readLock } from '../../batch/lock/file.js'
-import type { Lock } from '../../batch/lock/lock.js'
-import type { Manifest, ManifestEntry } from '../../batch/manifest/index.js'
-import { makePlan, type Plan, type Step } from '../../batch/plan/index.js'
-import { usageError } from '../../errors.js'
+/** Reads manifest and lock file, makes the plan, and refuses impossible plans. Needs no network and no API key. */
+import { statSync } from 'node:fs'
+import { lockFileOf, readLock } from '../../batch/lock/file.js'
+import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
+import { MAX_BYTES } from '../../batch/manifest/format.js'
+import {
+  type FurtherOutputFile,
+  type ImageRules,
+  type Manifest,
+  type ManifestEntry,
+  type ManifestProblem,
+  readManifest,
+} from '../../batch/manifest/index.js'
+import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { safePart, unreserved } from '../../download/file-names.js'
+import { checkPlaceholders, fill } from '../../download/target.js'
+import { RushesError, usageError } from '../../errors.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
 import { identityOf } from '../../journal/identity.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { imageTypeOf } from '../../protocol/media.js'
 import { KINDS } from '../../protocol/models.js'
-import { nearest } from '../../protocol/nearest.js'
-import { printable } from '../../protocol/text.js'
+import { nearest, printable } from '../../protocol/text.js'
+import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import type { Missing } from '../settings/missing.js'
-import { missingModel, modelsByKind } from '../settings/model-settings.js'
-import { plural } from '../terminal/plural.js'
-import type { BatchWords } from './command-line.js'
-import type { Loaded } from './load.js'
-import type { BatchOptions } from './options.js'
+import { readPath, readStdin } from '../process/io.js'
+import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
+import { plural } from '../terminal/format.js'
+import type { BatchOptions, BatchWords } from './options.js'
+import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
 
-/** A plan with its manifest and options. */
-export interface Prepared extends BatchWords {
+/** The name of a manifest from standard input. Its paths are relative to the current folder. */
+const STDIN_NAME = 'rushes'
+
+export interface LoadedManifest {
   readonly manifest: Manifest
   readonly lockPath: string
-  /** As it was read. */
+}
+
+type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
+
+/** Throws `usage`, with every problem of the manifest as `file:line:column: message`. */
+export async function loadManifest(
+  ctx: Context,
+  word: string,
+  options: LoadOptions,
+): Promise<LoadedManifest> {
+  const loaded = await checkManifest(ctx, word, options)
+  if (loaded instanceof RushesError) throw loaded
+  return loaded
+}
+
+/** Like `loadManifest`, but returns the problems of the manifest. Throws `usage` only if the file cannot be read. */
+export async function checkManifest(
+  ctx: Context,
+  word: string,
+  { allowOutside, maxRuns, onImage }: LoadOptions,
+): Promise<LoadedManifest | RushesError> {
+  const path = word === '-' ? STDIN_NAME : word
+  const bytes =
+    word === '-'
+      ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first)
+      : await readFile(ctx, word)
+  const lockPath = lockFileOf(path)
+  const read = await readManifest({
+    path,
+    bytes,
+    allowOutside,
+    maxRuns,
+    naming: { checkPlaceholders, fill, safePart, unreserved },
+    imageTypeOf,
+    maxBodyBytes: MAX_BODY_BYTES,
+    ...(onImage && { onImage }),
+    reserved: new Map([
+      [lockPathOf(path), 'the lock file'],
+      [lockPath, 'the lock file'],
+      [claimPathOf(lockPath), 'the claim file'],
+    ]),
+    furtherOutputs: furtherOutputsIn(lockPath, path),
+  })
+  if (!read.ok) {
+    for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
+      annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
+    return manifestError(word === '-' ? 'standard input' : word, read.problems)
+  }
+  return { manifest: read.manifest, lockPath }
+}
+
+/**
+ * Returns the outputs of each row except the first. An unreadable lock file is reported later, when the plan is made.
+ */
+function furtherOutputsIn(lockPath: string, manifest: string): readonly FurtherOutputFile[] {
+  try {
+    return [...readLock(lockPath, manifest).entries].flatMap(([name, { made }]) =>
+      outputsOf(made)
+        .slice(1)
+        .map(({ file }, at) => ({ name, number: at + 2, file })),
+    )
+  } catch {
+    return []
+  }
+}
+
+async function readFile({ interrupts }: Context, path: string): Promise<Uint8Array> {
+  try {
+    const found = statSync(path)
+    if (found.isDirectory())
+      throw usageError(`${path} is a directory.`, 'Give the path of the manifest file.')
+    if (found.size > MAX_BYTES)
+      throw usageError(
+        `${path} is too large (${formatBytes(found.size)}). A manifest may have at most ${MAX_BYTES / 1024 / 1024} MiB.`,
+      )
+    return await readPath(path, interrupts.first)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw usageError(
+      `${describeError(error, path)}.`,
+      'Give the path of a manifest (YAML, JSON, JSON Lines or CSV). See `rushes batch --help`.',
+    )
+  }
+}
+
+/** Maximum number of problems shown: one or two screens. */
+const MAX_SHOWN = 200
+
+function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
+  const lines = problems
+    .slice(0, MAX_SHOWN)
+    .map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`)
+  const more = problems.length - lines.length
+  return usageError(
+    `The manifest ${name} has ${plural(problems.length, 'problem')}; nothing was sent.`,
+    [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
+  )
+}
+
+/** A plan with its manifest and options. */
+export interface PreparedBatch extends BatchWords {
+  readonly manifest: Manifest
+  readonly lockPath: string
+  /** The lock file as it was read. */
   readonly lock: Lock
   readonly plan: Plan
-  /** The plan with another lock. */
+  /** Makes the plan again with another lock. */
   planWith(lock: Lock): Promise<Plan>
   readonly options: BatchOptions
-  /** Models that are not set; `ctx.connect` reports them with everything else that is missing. */
+  /** Missing models. `ctx.connect` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }
 
-/** Throws `usage` for a lock file that cannot be read, and an `--only` that matches nothing. */
+/** Throws `usage` for a lock file that cannot be read, and for an `--only` that matches nothing. */
 export async function prepare(
   ctx: Context,
-  { manifest, lockPath }: Loaded,
+  { manifest, lockPath }: LoadedManifest,
   options: BatchOptions,
   words: BatchWords,
-): Promise<Prepared> {
+): Promise<PreparedBatch> {
   const common = {
     manifest,
     flags: { ...options, forcePending: options.force && options.only.length > 0 },
@@ -51,11 +169,11 @@ export async function prepare(
   return { ...words, manifest, lockPath, lock, plan, planWith, options, missing: missingFor(plan.steps) }
 }
 
-/** Throws `usage` for files in the way, and for more runs than `--max-runs` allows. */
+/** Throws `usage` for conflicting files, and for more runs than `--max-runs` allows. */
 export function refuseImpossible({
   plan: { steps, counts },
   options,
-}: Pick<Prepared, 'plan' | 'options'>): void {
+}: Pick<PreparedBatch, 'plan' | 'options'>): void {
   const refused = steps.flatMap(({ file, action, entry }) =>
     action.do === 'conflict' ? [`${file} (${entry.name}, line ${entry.at.line}): ${action.why}`] : [],
   )
@@ -74,7 +192,13 @@ export function refuseImpossible({
     )
 }
 
-function missingFor(steps: readonly Step[]): readonly Missing[] {
+/** Like `refuseImpossible`, and throws also for missing models. */
+export function refusePlan(prepared: PreparedBatch): void {
+  refuseImpossible(prepared)
+  if (prepared.missing.length > 0) throw missingError(prepared.missing)
+}
+
+function missingFor(steps: readonly PlanStep[]): readonly Missing[] {
   const kinds = KINDS.filter((kind) =>
     steps.some(
       ({ entry, model, action }) => action.do === 'create' && model === undefined && entry.kind === kind,
@@ -84,12 +208,13 @@ function missingFor(steps: readonly Step[]): readonly Missing[] {
     missingModel(
       kind,
       (environment, key) =>
-        `Add it to the manifest (models: {${kind}: provider/name}), set ${environment}, or run \`rushes config set ${key} <provider/name>\`.`,
+        `Add it to the manifest (models: {${kind}: provider/name}), set ${environment}, ` +
+        `or run \`rushes config set ${key} <provider/name>\`.`,
     ),
   )
 }
 
-/** A glob matches the name of a run, the name of its row, that name before its matrix filled it in, or its output. */
+/** A glob matches the run's name, its row's name (also before its placeholders are filled in), or its output. */
 async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],
@@ -97,27 +222,24 @@ async function selectorFor(
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
-  const means = (
+  const matchesEntry = (
     { name, rowName, template, output }: ManifestEntry,
     matches: (text: string) => boolean,
   ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
   for (const { glob, matches } of matchers)
-    if (!entries.some((entry) => means(entry, matches))) {
-      const near =
-        groupOf(glob, entries) ??
-        nearest(
-          glob,
-          entries.flatMap(({ name, output }) => [name, output]),
-        )
+    if (!entries.some((entry) => matchesEntry(entry, matches))) {
+      const names = entries.flatMap(({ name, output }) => [name, output])
+      const near = groupOf(glob, entries) ?? nearest(glob, names)
+      const suggestion = near === undefined ? '' : ` Did you mean "${printable(near)}"?`
       throw usageError(
-        `--only ${glob} does not match the name or output of any run.${near === undefined ? '' : ` Did you mean "${printable(near)}"?`}`,
+        `--only ${glob} does not match the name or output of any run.${suggestion}`,
         '* matches within one folder, ** across folders.',
       )
     }
-  return (entry) => matchers.some(({ matches }) => means(entry, matches))
+  return (entry) => matchers.some(({ matches }) => matchesEntry(entry, matches))
 }
 
-/** `icon*` for the beginning of several names. */
+/** Suggests a glob such as `icon*` for a prefix of several names. */
 function groupOf(word: string, entries: readonly ManifestEntry[]): string | undefined {
   const longer = entries.filter(({ name }) => word !== '' && name.startsWith(word))
   if (longer.length < 2) return undefined

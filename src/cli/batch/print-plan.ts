@@ -1,32 +1,34 @@
-/** Prints a plan: all of it as the answer, or what is to be done as notes. */
-import type { Expectation } from '../../batch/plan/expected.js'
-import type { Plan, Step } from '../../batch/plan/index.js'
+/** Prints a plan: all of it as the answer, or the rows with work as notes. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
+import { type Expectation, expectationOf } from '../../batch/plan/row-order.js'
+import { typicalDurationOf } from '../../journal/readonly-queries.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { Context } from '../context/context.js'
-import { missingError } from '../settings/missing.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
-import { writeJobSummary } from './job-summary.js'
-import { leftRunsJson, warnOfLeftRuns } from './left-runs.js'
-import { treeRows } from './plan-tree.js'
-import { type Prepared, refuseImpossible } from './prepare.js'
-import { createJsonOutput } from './report-file.js'
-import { modelsNote, notesOf, runsByModel, stepCells, stepJson, summaryLine } from './show.js'
-import { planRow } from './summary-rows.js'
+import { resumeCommand } from '../runs/resume.js'
+import { JOURNAL_FILE } from '../settings/folders.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import type { PreparedBatch } from './prepare.js'
+import { createJsonOutput, planRow, writeJobSummary } from './reports.js'
+import {
+  leftRunsJson,
+  modelsNote,
+  notesOf,
+  runsByModel,
+  stepCells,
+  stepJson,
+  summaryLine,
+  treeRows,
+} from './show.js'
 
-/** Of `--dry-run`: with an estimate of the time. */
-export async function printDryRun(ctx: Context, prepared: Prepared): Promise<void> {
-  const { expect } = await import('./expect.js')
-  printPlan(ctx, prepared, await expect(ctx, prepared))
-}
-
-/** Throws `usage` for a plan that cannot be carried out with these flags, files and models. */
-export function refusePlan(prepared: Prepared): void {
-  refuseImpossible(prepared)
-  if (prepared.missing.length > 0) throw missingError(prepared.missing)
-}
+/** For `--dry-run`: with an estimate of the time. */
+export const printDryRun = async (ctx: Context, prepared: PreparedBatch): Promise<void> =>
+  printPlan(ctx, prepared, await expectedTime(ctx, prepared))
 
 export function printPlan(
   ctx: Context,
-  { plan, manifest, flags }: Prepared,
+  { plan, manifest, flags }: PreparedBatch,
   expectation?: Expectation,
 ): void {
   const { out } = ctx
@@ -34,15 +36,13 @@ export function printPlan(
   const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
   for (const step of selected) json(stepJson(step))
   const { leastMs = null, expectedMs = null } = expectation ?? {}
-  const runs = Object.fromEntries(runsByModel(plan))
-  const left = leftRunsJson(plan)
   json({
     summary: {
       ...plan.counts,
       least_ms: leastMs,
       expected_ms: expectedMs,
-      models: runs,
-      not_waited_for: left,
+      models: Object.fromEntries(runsByModel(plan)),
+      not_waited_for: leftRunsJson(plan),
     },
   })
   warnOfLeftRuns(ctx, plan)
@@ -51,32 +51,90 @@ export function printPlan(
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
-  const models = modelsNote(plan)
-  if (models !== undefined) out.note(models)
-  const line = summaryLine(plan, expectation)
-  out.note(line)
+  const line = printSummary(ctx, plan, expectation)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
-/** The rows that something is to be done for, or that cannot be done. Prints nothing when there are none. */
-export async function printWork(ctx: Context, prepared: Prepared): Promise<void> {
+/** The rows that need work, or are blocked. Prints nothing if there are none. */
+export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<void> {
   const { out, stderr } = ctx
   const { plan } = prepared
   warnOfLeftRuns(ctx, plan)
   const steps = openSteps(plan)
   if (steps.length === 0) return
-  const { expect } = await import('./expect.js')
   const rows = treeRows(steps)
   const widths = widthsOf(rows, stderr.columns)
   for (const row of rows) out.note(alignedRow(row, widths))
-  const models = modelsNote(plan)
-  if (models !== undefined) out.note(models)
-  out.note(summaryLine(plan, await expect(ctx, prepared)))
+  printSummary(ctx, plan, await expectedTime(ctx, prepared))
 }
 
-function openSteps({ steps }: Plan): readonly Step[] {
+function printSummary({ out }: Context, plan: Plan, expectation: Expectation | undefined): string {
+  const models = modelsNote(plan)
+  if (models !== undefined) out.note(models)
+  const line = summaryLine(plan, expectation)
+  out.note(line)
+  return line
+}
+
+function openSteps({ steps }: Plan): readonly PlanStep[] {
   const open = steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
   const names = new Set(open.map(({ entry }) => entry.name))
   // In the tree a row is below another one only if that one is shown.
   return open.map((step) => ({ ...step, sources: step.sources.filter((name) => names.has(name)) }))
+}
+
+/** Estimates how long a plan will take, from the durations in the journal. Sends nothing. */
+async function expectedTime(ctx: Context, { plan, options }: PreparedBatch): Promise<Expectation> {
+  const durations = await durationsByModel(ctx)
+  return expectationOf(plan.steps, plan.counts.requests, {
+    ...RUNS_LIMIT,
+    concurrency: options.concurrency,
+    usualMs: (model) => typicalDurationOf(durations.get(model) ?? [])?.medianMs,
+  })
+}
+
+/** Empty if the journal cannot be read. */
+async function durationsByModel(ctx: Context): Promise<ReadonlyMap<string, readonly number[]>> {
+  const path = join(ctx.stateFolder, JOURNAL_FILE)
+  if (!existsSync(path)) return new Map()
+  // Planning needs no address.
+  const address = await ctx.address().catch(() => undefined)
+  const { readDurations } = await import('../../journal/readonly-queries.js')
+  try {
+    return readDurations(path, address)
+  } catch {
+    return new Map()
+  }
+}
+
+/** A screen. `--json` names all. */
+const MAX_SHOWN = 20
+
+/** Names the runs that no row waits for: they may be paid for. */
+export function warnOfLeftRuns({ out, globals }: Context, { left }: Pick<Plan, 'left'>): void {
+  const commandFor = (run: string) => resumeCommand({ globals, delivery: ['-d'] }, 'wait', [run])
+  for (const each of left.slice(0, MAX_SHOWN)) out.warn(warningOf(each, commandFor))
+  const more = left.length - MAX_SHOWN
+  if (more > 0) out.warn(`${more} more runs are not waited for. --json names them all.`)
+}
+
+function warningOf({ name, run, key, why }: LeftRun, commandFor: (run: string) => string): string {
+  const shownKey = key === undefined ? '' : ` (${key})`
+  if (run === undefined)
+    return (
+      `${name}: the outcome of an earlier create${shownKey} is unknown, and ${WHY[why]}. ` +
+      'A run may exist that nothing waits for: check the runs of your account.'
+    )
+  const unless = why === 'waiting' ? ' unless they get the same bytes again' : ''
+  return (
+    `${name}: ${run} has not been downloaded, and ${WHY[why]}. This batch does not wait for it${unless}. ` +
+    `To get its result: ${commandFor(run)}`
+  )
+}
+
+const WHY: Readonly<Record<LeftRun['why'], string>> = {
+  changed: 'the row has changed since',
+  waiting: 'rows that it uses are created again',
+  forced: '--force creates the row again',
+  removed: 'the row is not in the manifest any more',
 }

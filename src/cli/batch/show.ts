@@ -1,21 +1,18 @@
-/** A plan as lines and as JSON, pure. */
-
-import { type Output, outputsOf } from '../../batch/lock/lock.js'
-import type { Expectation } from '../../batch/plan/expected.js'
+/** A plan as rows, lines and JSON. Pure. */
+import { type LockedOutput, outputsOf } from '../../batch/lock/lock.js'
 import {
-  type Action,
   type CreateAction,
   isInPlace,
   type Plan,
   type PlannedOutput,
-  type Step,
+  type PlanStep,
+  type RowAction,
 } from '../../batch/plan/index.js'
+import { dependentsOf, type Expectation } from '../../batch/plan/row-order.js'
 import { printable } from '../../protocol/text.js'
-import { formatDuration } from '../flags/duration.js'
-import { plural } from '../terminal/plural.js'
-import { formatEstimate } from '../terminal/progress-lines.js'
+import { formatDuration, formatEstimate, plural } from '../terminal/format.js'
 
-export const reasonOf = (action: Action): string | undefined => {
+export const reasonOf = (action: RowAction): string | undefined => {
   if (action.do === 'up_to_date' || action.do === 'skip') return undefined
   if (action.do === 'unconfirmed') return action.key
   return action.do === 'create' && action.why === 'out_of_date' ? changeOf(action) : action.why
@@ -31,21 +28,21 @@ function changeOf({ changed = [] }: CreateAction): string {
 }
 
 /** Action, name, file, reason: the values of the JSON form. */
-export const stepCells = ({ entry, file, action }: Step): readonly string[] =>
+export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] =>
   [action.do, entry.name, file, reasonOf(action) ?? ''].map(printable)
 
 /** The same for people. */
-export const stepWords = ({ entry, file, action }: Step): readonly string[] =>
-  [action.do.replaceAll('_', ' '), entry.name, file, sayReason(action)].map(printable)
+export const stepWords = ({ entry, file, action }: PlanStep): readonly string[] =>
+  [action.do.replaceAll('_', ' '), entry.name, file, reasonWords(action)].map(printable)
 
-function sayReason(action: Action): string {
+function reasonWords(action: RowAction): string {
   if (action.do === 'create' && action.why === 'missing') return 'never created'
   if (action.do === 'download' && action.why === 'missing') return 'file missing'
   return reasonOf(action) ?? ''
 }
 
 /** Every key always there, unknown ones null. */
-export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: Step) => ({
+export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
   name: entry.name,
   action: action.do,
   reason: reasonOf(action) ?? null,
@@ -60,13 +57,13 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
 })
 
 /** An output that the lock file knows. */
-function outputJson({ file, sha256, bytes }: Output, planned: PlannedOutput | undefined) {
+function outputJson({ file, sha256, bytes }: LockedOutput, planned: PlannedOutput | undefined) {
   const fact = planned?.fact ?? { is: 'missing' }
   const there = isInPlace(fact, sha256) ? 'in_place' : 'different'
   return { file: planned?.file ?? file, sha256, bytes, state: fact.is === 'missing' ? 'missing' : there }
 }
 
-const WORDS: readonly (readonly [Action['do'], string])[] = [
+const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
   ['up_to_date', 'up to date'],
   ['download', 'to download'],
   ['create', 'to create'],
@@ -78,7 +75,9 @@ const WORDS: readonly (readonly [Action['do'], string])[] = [
 
 /** `5 runs: 3 up to date, 2 to create; at least 4 requests, about 40 s` */
 export function summaryLine({ counts }: Plan, expectation?: Expectation): string {
-  const parts = WORDS.flatMap(([word, said]) => (counts[word] === 0 ? [] : [`${counts[word]} ${said}`]))
+  const parts = ACTION_WORDS.flatMap(([action, words]) =>
+    counts[action] === 0 ? [] : [`${counts[action]} ${words}`],
+  )
   const time = expectation === undefined ? '' : timeOf(expectation)
   const requests = counts.requests === 0 ? '' : `; at least ${plural(counts.requests, 'request')}${time}`
   return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
@@ -106,6 +105,52 @@ function timeOf({ leastMs, expectedMs }: Expectation): string {
   return leastMs === 0 ? '' : `, at least ${formatDuration(leastMs)} because of the rate limit`
 }
 
+interface Branch {
+  readonly step: PlanStep
+  /** Lines to the left of its children. */
+  readonly indent: string
+  /** Lines to the left of the name. */
+  readonly prefix: string
+}
+
+/** A chain may have thousands of rows: deeper ones are not indented further. */
+const MAX_INDENT = 24
+
+/** Action, name, file, reason of each row, for people: a row that uses others is below the first of them. */
+export function treeRows(steps: readonly PlanStep[]): readonly (readonly string[])[] {
+  const children = dependentsOf(
+    steps.map((step) => ({ name: step.entry.name, sources: step.sources.slice(0, 1), step })),
+  )
+  const rows: (readonly string[])[] = []
+  const open: Branch[] = steps
+    .filter(({ sources }) => sources.length === 0)
+    .map((step) => ({ step, indent: '', prefix: '' }))
+    .reverse()
+  for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
+    const { step, indent, prefix } = branch
+    rows.push(rowOf(step, prefix))
+    const below = children.get(step.entry.name) ?? []
+    const isFull = indent.length >= MAX_INDENT
+    const branches = below.map((child, at): Branch => {
+      const isLast = at === below.length - 1
+      return {
+        step: child.step,
+        indent: isFull ? indent : `${indent}${isLast ? '   ' : '│  '}`,
+        prefix: `${indent}${isLast ? '└─ ' : '├─ '}`,
+      }
+    })
+    open.push(...branches.reverse())
+  }
+  return rows
+}
+
+function rowOf(step: PlanStep, prefix: string): readonly string[] {
+  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
+  const others = step.sources.slice(1).map((source) => `row:${printable(source)}`)
+  const uses = others.length === 0 ? [] : [`also uses ${others.join(', ')}`]
+  return [action, `${prefix}${name}`, file, [...(reason === '' ? [] : [reason]), ...uses].join('; ')]
+}
+
 /** Notes beside the rows of a plan. */
 export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
@@ -119,3 +164,7 @@ export function notesOf({ renamed, leftover }: Plan): readonly string[] {
 
 /** Whether every selected run is up to date. */
 export const isAllUpToDate = ({ counts }: Plan): boolean => counts.up_to_date + counts.skip === counts.total
+
+/** Every key always there, unknown ones null. */
+export const leftRunsJson = ({ left }: Pick<Plan, 'left'>) =>
+  left.map(({ name, run, key, why }) => ({ name, run: run ?? null, key: key ?? null, why }))

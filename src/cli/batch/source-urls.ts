@@ -1,5 +1,5 @@
 /**
- * What is sent for an output of another row: its URL while the service still has it, else a data: URL of its file. The URL
+ * The image URL of an output of another row: its URL while the service still has it, else a data: URL of its file. The URL
  * is tried just before it is sent, since it may expire while the batch runs.
  */
 import { createHash } from 'node:crypto'
@@ -8,26 +8,26 @@ import { resolve } from 'node:path'
 import { type Made, outputsOf } from '../../batch/lock/lock.js'
 import type { RowReference } from '../../batch/manifest/index.js'
 import { tooLarge } from '../../client/create.js'
-import type { Client } from '../../client/index.js'
-import { isServed } from '../../download/output-request.js'
-import { parseOutputUrl } from '../../download/output-url.js'
+import type { ApiClient } from '../../client/index.js'
+import { isServed, parseOutputUrl } from '../../download/output-request.js'
 import { usageError } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { dataUrl } from '../../protocol/media.js'
 import type { RunState } from '../../protocol/run-state.js'
 
 export interface SourceUrls {
   /** The URLs of a run that this batch has followed. */
   learn(state: Pick<RunState, 'id' | 'urls'>): void
-  /** Throws `usage` when neither the service nor the disk has the output, and the signal's reason. */
+  /** Throws `usage` if neither the service nor the disk has the output, and the signal's reason. */
   urlOf(reference: RowReference): Promise<string>
 }
 
 export interface SourceUrlsOptions {
-  readonly client: Pick<Client, 'get'>
+  readonly client: Pick<ApiClient, 'get'>
   /** Without the key. */
   readonly fetch: Fetch
   readonly clock: Pick<Clock, 'now' | 'alarm'>
@@ -96,7 +96,7 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
         throw new Error('a row begins when its sources are there')
       return (
         (await servedUrl(made, output - 1)) ??
-        dataUrl({ ...found, path: resolve(folder, found.file), text, source })
+        fileAsUrl({ ...found, path: resolve(folder, found.file), text, source })
       )
     },
   }
@@ -112,7 +112,7 @@ interface SourceFile {
   readonly source: string
 }
 
-async function dataUrl({ path, file, sha256, content_type, text, source }: SourceFile): Promise<string> {
+async function fileAsUrl({ path, file, sha256, content_type, text, source }: SourceFile): Promise<string> {
   const gone = (why: string) =>
     usageError(
       `${text}: the service does not have this output any more, and ${why}.`,
@@ -123,7 +123,7 @@ async function dataUrl({ path, file, sha256, content_type, text, source }: Sourc
   })
   if (createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw gone(`${file} was changed after it was downloaded`)
-  return `data:${content_type};base64,${bytes.toString('base64')}`
+  return dataUrl(bytes, content_type)
 }
 
 async function readSmall(path: string, name: string): Promise<Buffer> {

@@ -1,53 +1,54 @@
 /**
- * `rushes batch --watch`: one round after another. A round plans, asks before it pays, and carries the plan out under a
- * claim of its own; then the manifest and its local images are watched until one of them changes. What is held open for a
- * round is closed after it, so that another batch may run meanwhile.
+ * `rushes batch --watch` runs in rounds. A round plans, asks before it pays, and runs the batch under its own claim.
+ * Then it waits until the manifest or one of its local images changes. Each round closes everything it opened, so that
+ * another batch can run in between.
  */
+
 import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
 import { outputsOf } from '../../batch/lock/lock.js'
-import { countsOf } from '../../batch/plan/index.js'
+import { countsOf, type Plan } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
+import { Interruption, interrupted } from '../../host/interrupts.js'
 import type { Context } from '../context/context.js'
-import { interrupted } from '../process/exit.js'
-import { Interruption } from '../process/interrupts.js'
 import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
-import { plural } from '../terminal/plural.js'
-import { adoptedPlan } from './adopt.js'
-import { claimWhenFree } from './claim-for.js'
-import type { BatchWords } from './command-line.js'
-import { type Consent, createConsent } from './consent.js'
-import { checkManifest, type Loaded } from './load.js'
-import type { BatchOptions } from './options.js'
-import { type Prepared, prepare } from './prepare.js'
-import { printDryRun, refusePlan } from './print-plan.js'
-import { beginReport } from './report-file.js'
+import { plural } from '../terminal/format.js'
+import { adoptedPlan, claimWhenFree } from './open-lock.js'
+import type { BatchOptions, BatchWords } from './options.js'
+import { checkManifest, type LoadedManifest, type PreparedBatch, prepare, refusePlan } from './prepare.js'
+import { printDryRun, printWork } from './print-plan.js'
+import { beginReport } from './reports.js'
 import { runBatch } from './run-batch.js'
 import { stepCells } from './show.js'
 import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
 
-interface Watch {
+interface WatchState {
   readonly words: BatchWords
-  /** Undefined where nothing is asked. */
+  /** Undefined if the user confirms nothing. */
   readonly questions: Questions | undefined
-  readonly consent: Consent
-  /** `--force` and `--resubmit-unconfirmed` are for one round: else each save would pay for all rows again. */
+  readonly consent: ReturnType<typeof createConsent>
+  /**
+   * `--force` and `--resubmit-unconfirmed` apply to one round only: otherwise each save would pay for all rows again.
+   */
   options: BatchOptions
   isFirst: boolean
-  /** Whether the file of `--report` was emptied: all rounds write into it. */
+  /** Whether the `--report` file was emptied. All rounds write to it. */
   hasReport: boolean
-  /** What the last round without work has said: it is not said again. */
-  said: string | undefined
+  /** Last message of a round without work, so that it is not repeated. */
+  lastMessage: string | undefined
 }
 
-/** A number ends the command. `again`: the plan is no longer the one that was shown. `silent`: nothing has changed since the last message. */
+/**
+ * A number is the exit code of the command. `again`: the plan differs from the one shown. `silent`: nothing new to
+ * print.
+ */
 type RoundEnd = number | 'done' | 'again' | 'silent'
 
-/** Everything else can be fixed in the manifest, or may be over at the next change. */
-const ENDING: readonly number[] = [EXIT.bug, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
+/** Exit codes that end the command. Other errors can be fixed in the manifest, or may be gone at the next change. */
+const FATAL_EXIT_CODES: readonly number[] = [EXIT.bug, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
 
-/** Ends with an exit code when an error makes further rounds useless, else by a signal. */
+/** Returns an exit code if an error makes further rounds useless. Otherwise runs until a signal. */
 export async function watchBatch(ctx: Context, words: BatchWords, options: BatchOptions): Promise<number> {
   if (words.word === '-')
     throw usageError('--watch needs a manifest file, not standard input.', 'Give the path of the manifest.')
@@ -58,15 +59,14 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
       '--watch asks before it creates runs, which needs a terminal.',
       'Add --yes to create them without asking, or --dry-run to print the plan after each change.',
     )
-  const consent = createConsent(questions)
-  const watch: Watch = {
+  const watch: WatchState = {
     words,
     questions,
-    consent,
+    consent: createConsent(questions),
     options,
     isFirst: true,
     hasReport: false,
-    said: undefined,
+    lastMessage: undefined,
   }
   try {
     for (;;) {
@@ -81,7 +81,7 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
       ctx.out.note('Standard input has ended. Stopped watching.')
       return EXIT.ok
     }
-    // A round that is carried out reports its interruption itself.
+    // A running batch reports its interruption itself.
     if (!(thrown instanceof Interruption) || thrown.by === 'stdout closed') throw thrown
     throw interrupted(thrown, 'Interrupted. No run was being created.')
   } finally {
@@ -89,7 +89,7 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
   }
 }
 
-async function runRound(ctx: Context, watch: Watch, files: WatchedFiles): Promise<RoundEnd> {
+async function runRound(ctx: Context, watch: WatchState, files: WatchedFiles): Promise<RoundEnd> {
   const own = ctx.separate()
   try {
     const end = await (watch.options.mode === 'run' ? batchRound : dryRound)(own, watch, files)
@@ -100,15 +100,15 @@ async function runRound(ctx: Context, watch: Watch, files: WatchedFiles): Promis
   }
 }
 
-const namesOf = ({ words }: Watch, { count }: WatchedFiles): string =>
+const namesOf = ({ words }: WatchState, { count }: WatchedFiles): string =>
   count === 1 ? words.word : `${words.word} and ${plural(count - 1, 'image')}`
 
 const MAX_NAMES = 3
 
-/** Rejects with the `Interruption` of a signal, and with `InputEnded`. */
+/** Waits for the next change. Rejects with the `Interruption` of a signal, or with `InputEnded`. */
 async function nextChange(
   { out, interrupts }: Context,
-  { questions }: Watch,
+  { questions }: WatchState,
   files: WatchedFiles,
 ): Promise<void> {
   const stop = new AbortController()
@@ -125,15 +125,19 @@ async function nextChange(
   if (names.length > 0) out.note(`${names.slice(0, MAX_NAMES).join(', ')}${more} changed`)
 }
 
-interface Planned {
-  readonly loaded: Loaded
-  readonly prepared: Prepared
+interface PlannedRound {
+  readonly loaded: LoadedManifest
+  readonly prepared: PreparedBatch
 }
 
-/** Or the error that an edit can fix. */
-async function planRound(ctx: Context, watch: Watch, files: WatchedFiles): Promise<Planned | RushesError> {
+/** Makes the plan of a round. Returns an error that an edit of the manifest can fix. */
+async function planRound(
+  ctx: Context,
+  watch: WatchState,
+  files: WatchedFiles,
+): Promise<PlannedRound | RushesError> {
   const { words, options } = watch
-  // Before it is read, so that no change is missed.
+  // Watch the file before it is read, so that no change is missed.
   files.add(words.word)
   const loaded = await orUsage(watch, () =>
     checkManifest(ctx, words.word, { ...options, onImage: files.add }),
@@ -141,15 +145,15 @@ async function planRound(ctx: Context, watch: Watch, files: WatchedFiles): Promi
   if (loaded instanceof RushesError) return loaded
   if (!watch.hasReport) beginReport(words.flags.report, loaded)
   watch.hasReport = true
-  // No edit of the manifest repairs a lock file: its error ends the command.
+  // Throws for an invalid lock file and ends the command: no edit of the manifest can fix it.
   readLock(loaded.lockPath, loaded.manifest.path)
   const prepared = await orUsage(watch, () => prepare(ctx, loaded, options, words))
   return prepared instanceof RushesError ? prepared : { loaded, prepared }
 }
 
-/** At the start an error such as a mistyped path is one of the command line, and ends the command. */
+/** Returns `usage` errors, except in the first round: there an error such as a mistyped path ends the command. */
 async function orUsage<Result>(
-  { isFirst }: Watch,
+  { isFirst }: WatchState,
   work: () => Promise<Result>,
 ): Promise<Result | RushesError> {
   try {
@@ -163,8 +167,8 @@ async function orUsage<Result>(
 const isUsage = (thrown: unknown): thrown is RushesError =>
   thrown instanceof RushesError && thrown.code === 'usage'
 
-/** With the runs that the journal knows; or the error of a plan that cannot be carried out, which an edit can fix. */
-async function readyPlan(ctx: Context, prepared: Prepared): Promise<Prepared | RushesError> {
+/** Adds runs from the journal to the plan. Returns the error of an impossible plan, which an edit can fix. */
+async function readyPlan(ctx: Context, prepared: PreparedBatch): Promise<PreparedBatch | RushesError> {
   try {
     const ready = { ...prepared, plan: await adoptedPlan(ctx, prepared) }
     refusePlan(ready)
@@ -175,28 +179,28 @@ async function readyPlan(ctx: Context, prepared: Prepared): Promise<Prepared | R
   }
 }
 
-/** An error is printed once, however often the manifest is saved with it. */
-function sayProblem({ out }: Context, watch: Watch, error: RushesError): RoundEnd {
+/** Prints an error once, even if the manifest is saved several times with it. */
+function printProblem({ out }: Context, watch: WatchState, error: RushesError): RoundEnd {
   const text = JSON.stringify([error.message, error.hint])
-  if (text === watch.said) {
+  if (text === watch.lastMessage) {
     out.note('The errors are the same.')
     return 'silent'
   }
-  watch.said = text
+  watch.lastMessage = text
   out.error(error)
   return 'done'
 }
 
-async function dryRound(ctx: Context, watch: Watch, files: WatchedFiles): Promise<RoundEnd> {
+async function dryRound(ctx: Context, watch: WatchState, files: WatchedFiles): Promise<RoundEnd> {
   const planned = await planRound(ctx, watch, files)
-  if (planned instanceof RushesError) return sayProblem(ctx, watch, planned)
+  if (planned instanceof RushesError) return printProblem(ctx, watch, planned)
   const { prepared } = planned
   const text = JSON.stringify(prepared.plan.steps.map(stepCells))
-  if (text === watch.said) {
+  if (text === watch.lastMessage) {
     ctx.out.note('The plan is the same.')
     return 'silent'
   }
-  watch.said = text
+  watch.lastMessage = text
   await printDryRun(ctx, prepared)
   try {
     refusePlan(prepared)
@@ -207,34 +211,29 @@ async function dryRound(ctx: Context, watch: Watch, files: WatchedFiles): Promis
   return 'done'
 }
 
-async function batchRound(ctx: Context, watch: Watch, files: WatchedFiles): Promise<RoundEnd> {
+async function batchRound(ctx: Context, watch: WatchState, files: WatchedFiles): Promise<RoundEnd> {
   const { out } = ctx
   const planned = await planRound(ctx, watch, files)
-  if (planned instanceof RushesError) return sayProblem(ctx, watch, planned)
+  if (planned instanceof RushesError) return printProblem(ctx, watch, planned)
   const { loaded } = planned
   const prepared = await readyPlan(ctx, planned.prepared)
-  if (prepared instanceof RushesError) return sayProblem(ctx, watch, prepared)
-  watch.said = undefined
+  if (prepared instanceof RushesError) return printProblem(ctx, watch, prepared)
+  watch.lastMessage = undefined
   const answer = await watch.consent.ask(ctx, prepared)
   if (files.changed().length > 0) return 'silent'
   if (answer !== 'yes' && prepared.plan.counts.download === 0) {
     out.note(answer === 'no' ? 'Nothing was created.' : 'The plan is the same.')
     return answer === 'no' ? 'done' : 'silent'
   }
-  return await carryOutRound(ctx, watch, { loaded, files, creates: answer === 'yes' })
+  return await runRoundBatch(ctx, watch, files, { loaded, creates: answer === 'yes' })
 }
 
-interface RoundWork {
-  readonly loaded: Loaded
-  readonly files: WatchedFiles
-  /** False: only what costs nothing is done. */
-  readonly creates: boolean
-}
-
-async function carryOutRound(
+/** Runs the batch of a round. Without `creates`, it only downloads. */
+async function runRoundBatch(
   ctx: Context,
-  watch: Watch,
-  { loaded, files, creates }: RoundWork,
+  watch: WatchState,
+  files: WatchedFiles,
+  { loaded, creates }: { readonly loaded: LoadedManifest; readonly creates: boolean },
 ): Promise<RoundEnd> {
   const { lockPath } = loaded
   const claim = await claimWhenFree(ctx, lockPath)
@@ -253,24 +252,69 @@ async function carryOutRound(
   }
   watch.options = { ...watch.options, force: false, resubmitUnconfirmed: false }
   if (creates) watch.consent.use()
-  // A row may name the output of another one as a file: what the batch itself has written begins no round.
+  // Files written by the batch itself start no round: a row may use the output of another row as a file.
   files.accept(filesOf(loaded))
   if (code === ctx.interrupts.first.reason?.exitCode) return code
-  if (!ENDING.includes(code)) return 'done'
+  if (!FATAL_EXIT_CODES.includes(code)) return 'done'
   ctx.out.note('Stopped watching because of this error.')
   return code
 }
 
-function withoutCreates(prepared: Prepared): Prepared {
+function withoutCreates(prepared: PreparedBatch): PreparedBatch {
   const steps = prepared.plan.steps.map((step) =>
     step.action.do === 'create' ? { ...step, action: { do: 'skip' } as const } : step,
   )
   return { ...prepared, plan: { ...prepared.plan, steps, left: [], counts: countsOf(steps) } }
 }
 
-function filesOf({ lockPath, manifest }: Loaded): readonly string[] {
+function filesOf({ lockPath, manifest }: LoadedManifest): readonly string[] {
   const { entries } = readLock(lockPath, manifest.path)
   return [...entries.values()].flatMap(({ made }) =>
     outputsOf(made).map(({ file }) => resolve(manifest.folder, file)),
   )
 }
+
+/** Tracks the creates that the user has agreed to pay for. Without questions, all creates are allowed. */
+function createConsent(questions: Questions | undefined) {
+  const nothing: ReadonlySet<string> = new Set()
+  let agreed = nothing
+  let refused = nothing
+  return {
+    /**
+     * Prints the work, and asks before creates. `no again`: the user refused the same creates before, so there is no
+     * question. Rejects with the `Interruption` of a signal, or with `InputEnded`.
+     */
+    async ask(ctx: Context, prepared: PreparedBatch): Promise<'yes' | 'no' | 'no again'> {
+      const creates = createsOf(prepared.plan)
+      const isRefused = creates.size > 0 && creates.size === refused.size && isWithin(creates, refused)
+      if (isRefused) return 'no again'
+      const isAgreed = creates.size > 0 && isWithin(creates, agreed)
+      if (!isAgreed) await printWork(ctx, prepared)
+      if (questions === undefined || isAgreed || creates.size === 0) return 'yes'
+      // Discard keystrokes that were made before the question.
+      for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve))
+      const answer = await questions.ask(`Create ${plural(creates.size, 'run')}?`)
+      questions.ended.throwIfAborted()
+      agreed = answer === 'yes' ? creates : nothing
+      refused = answer === 'no' ? creates : nothing
+      return answer
+    },
+    allows: (plan: Plan): boolean => questions === undefined || isWithin(createsOf(plan), agreed),
+    /** Called after the creates were sent: the next ones need another answer. */
+    use(): void {
+      agreed = nothing
+      refused = nothing
+    },
+  }
+}
+
+/** Identifies the creates that would be paid for. */
+const createsOf = ({ steps }: Plan): ReadonlySet<string> =>
+  new Set(
+    steps.flatMap(({ action, entry, model, hash }) =>
+      action.do === 'create' ? [JSON.stringify([entry.name, model, hash ?? entry.meaning])] : [],
+    ),
+  )
+
+const isWithin = (some: ReadonlySet<string>, all: ReadonlySet<string>): boolean =>
+  [...some].every((each) => all.has(each))

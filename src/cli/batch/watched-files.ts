@@ -12,14 +12,14 @@ export interface WatchedFiles {
   readonly count: number
   /** The files that differ from what they were when they were added. */
   changed(): readonly string[]
-  /** Takes these files as they are now, under whatever name they were added. */
+  /** Takes these files as they are now, under all names by which they were added. */
   accept(paths: readonly string[]): void
   /** Resolves when a file has changed, and none for a moment since. Rejects with the signal's reason. */
   untilChanged(signal: AbortSignal): Promise<void>
 }
 
-interface FileState {
-  /** Identifies the file under all its names; undefined where there is none. */
+interface WatchedFile {
+  /** Identifies the file under all its names; undefined if there is none. */
   readonly id: string | undefined
   readonly text: string
 }
@@ -33,7 +33,7 @@ const QUIET_POLLS_WHILE_MISSING = 20
 
 /** `needed`: a file that is expected to come back when it is missing. */
 export function createWatchedFiles(clock: Pick<Clock, 'sleep'>, needed: string): WatchedFiles {
-  const known = new Map<string, FileState>()
+  const known = new Map<string, WatchedFile>()
   const changed = () =>
     [...known].filter(([path, { text }]) => stateOf(path).text !== text).map(([path]) => path)
   const allStates = () => [...known.keys()].map((path) => stateOf(path).text).join('\n')
@@ -69,8 +69,8 @@ export function createWatchedFiles(clock: Pick<Clock, 'sleep'>, needed: string):
   }
 }
 
-/** The time of the last change of the entry is part of it: a copied or renamed file may have an old time of its own. */
-function stateOf(path: string): FileState {
+/** The time of the last change of the entry is part of it: a copied or renamed file may keep its old time. */
+function stateOf(path: string): WatchedFile {
   try {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false })
     if (found === undefined) return { id: undefined, text: 'missing' }

@@ -3,19 +3,25 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
-import { sha256OfFile } from '../../host/file-content.js'
+import { sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
-import { type Lock, type LockEntry, type Made, type Output, outputsOf, placingsOf } from '../lock/lock.js'
-import { mayBecome, sameFileKey } from '../manifest/collisions.js'
+import {
+  type Lock,
+  type LockEntry,
+  type LockedOutput,
+  type Made,
+  outputsOf,
+  placingsOf,
+} from '../lock/lock.js'
+import { createFileIndex, mayBecome, sameFileKey } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { createManifestFolder } from '../manifest/manifest-folder.js'
+import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
-import { createOutputNames } from './output-names.js'
 
 export interface PlannedOutput {
-  /** Relative to the manifest, with `/`; ends in `.{ext}` where that is not known yet. */
+  /** Relative to the manifest, with `/`; ends in `.{ext}` while that is not known. */
   readonly file: string
-  /** The name with which it is downloaded: ends in `.{ext}` unless an earlier file has told the extension. */
+  /** The name with which it is downloaded: ends in `.{ext}` unless the extension is known from an earlier file. */
   readonly name: string
   readonly fact: FileFact
 }
@@ -28,16 +34,16 @@ export interface Disk {
     count?: number,
   ): Promise<readonly PlannedOutput[]>
   /** Whether a file of an entry is still there as it was made, by its length. */
-  has(made: Made): Promise<boolean>
+  has(made: Made): boolean
   /** Equal for names of one file, relative to the manifest: its folder may be reached through a link. */
   keyOf(file: string): string
-  /** The same disk, read anew. */
+  /** The same disk, read again. */
   again(): Disk
 }
 
 const OPEN = '.{ext}'
 
-export interface DiskOptions {
+interface DiskOptions {
   /** Absolute: the manifest's. */
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
@@ -66,7 +72,11 @@ export function diskOf(
   }
 
   /** The file that an output with an open extension has, or might have. */
-  async function fileAt(name: string, { kind }: ManifestEntry, own: Output | undefined): Promise<string> {
+  async function fileAt(
+    name: string,
+    { kind }: ManifestEntry,
+    own: LockedOutput | undefined,
+  ): Promise<string> {
     if (!name.endsWith(OPEN)) return name
     const stem = name.slice(0, -OPEN.length)
     if (own !== undefined && withExtensionOf(name, own) === own.file) return own.file
@@ -82,7 +92,7 @@ export function diskOf(
   }
 
   /** The known file at its former path. */
-  async function elsewhere(own: Output): Promise<string | undefined> {
+  async function elsewhere(own: LockedOutput): Promise<string | undefined> {
     if (!mayRead(own.file)) return undefined
     const path = resolve(folder, own.file)
     const fact = await factOf(path, (bytes) => bytes === own.bytes)
@@ -92,9 +102,9 @@ export function diskOf(
   interface Sought {
     readonly entry: ManifestEntry
     readonly name: string
-    /** As the lock file knows it. */
-    readonly own: Output | undefined
-    /** Lengths of the files that were about to get the name. */
+    /** From the lock file. */
+    readonly own: LockedOutput | undefined
+    /** Lengths of files that an earlier batch was about to move to this path. */
     readonly placing: readonly number[]
   }
 
@@ -107,11 +117,11 @@ export function diskOf(
     return mayRead(file) ? { ...fact, known: known.find(file, fact.sha256) } : fact
   }
 
-  /** Where a file with the same bytes is that of another entry, it will move away. */
-  const isOwn = (file: string, fact: FileFact, own: Output | undefined): boolean =>
+  /** A file with the same bytes may belong to another entry, and then it will move away. */
+  const isOwn = (file: string, fact: FileFact, own: LockedOutput | undefined): boolean =>
     own !== undefined && isInPlace(fact, own.sha256) && (isFileOf(own, file) || !known.has(file))
 
-  const isFileOf = (own: Output, file: string): boolean =>
+  const isFileOf = (own: LockedOutput, file: string): boolean =>
     own.file === file || keyOf(own.file) === keyOf(file)
 
   async function lookAtOne(sought: Sought): Promise<PlannedOutput> {
@@ -143,20 +153,18 @@ export function diskOf(
       }
       return found
     },
-    async has(made) {
-      const found = outputsOf(made).map(({ file, bytes }) => {
+    has: (made) =>
+      outputsOf(made).some(({ file, bytes }) => {
         const stats = statOf(resolve(folder, file))
         return stats?.isFile() === true && stats.size === bytes
-      })
-      return found.includes(true)
-    },
+      }),
     keyOf,
     again: () => diskOf(options, grounds, names),
   }
 }
 
 /** The name with the extension of an output. */
-const withExtensionOf = (name: string, { file }: Output): string =>
+const withExtensionOf = (name: string, { file }: LockedOutput): string =>
   `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
 
 /** The files that the lock file knows, of every row. */
@@ -174,7 +182,7 @@ function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) =
   return {
     has: (file: string) => holderOf(file) !== undefined,
     hasBytes: (bytes: number) => lengths.has(bytes),
-    /** Undefined for a file that no row has. */
+    /** Undefined for a file of no row. */
     find(file: string, sha256: string): { readonly of: string | undefined } | undefined {
       const holder = holderOf(file)
       if (holder?.output.sha256 !== sha256) return undefined
@@ -187,7 +195,7 @@ function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) =
 async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {
   try {
     const found = statOf(path)
-    // A dangling link is in the way too, and can be replaced.
+    // A dangling link also occupies the path, and can be replaced.
     if (found === undefined) return isThere(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
@@ -215,3 +223,48 @@ function isThere(path: string): boolean {
     return false
   }
 }
+
+/**
+ * The names of a run's outputs after its first one: `fox.png`, `fox-2.png`, `fox-3.png`. If a row of the manifest has
+ * that name, as with `count: 2`, it is `fox-1-2.png`. Every batch finds the same names.
+ */
+function createOutputNames(
+  entries: readonly ManifestEntry[],
+  { realPathOf }: Pick<ManifestFolder, 'realPathOf'>,
+) {
+  const indexOfEntries = () =>
+    createFileIndex(entries.map((entry) => ({ entry, kind: entry.kind, realPath: realPathOf(entry.output) })))
+  /** Made on demand: most runs have one output. */
+  let files: ReturnType<typeof indexOfEntries> | undefined
+
+  function isTaken(file: string, entry: ManifestEntry): boolean {
+    files ??= indexOfEntries()
+    const claim = { realPath: realPathOf(file), kind: entry.kind }
+    return files.find(claim, (each) => each.entry !== entry) !== undefined
+  }
+
+  return {
+    /** The name of output `number`, counted from 1, relative to the manifest; may end in `.{ext}`. */
+    nameOf(entry: ManifestEntry, number: number): string {
+      if (number === 1) return entry.output
+      let base = entry.output
+      while (isTaken(base, entry) || isTaken(numbered(base, number), entry)) base = numbered(base, 1)
+      return numbered(base, number)
+    },
+    /** Whether a file that the lock file knows as this output may keep its name. */
+    isNameOf(file: string, entry: ManifestEntry, number: number): boolean {
+      const name = withoutExtension(file)
+      const stem = withoutExtension(entry.output)
+      const isNumbered = new RegExp(`^(-1)*-${number}$`).test(name.slice(stem.length))
+      if (!name.startsWith(stem) || !isNumbered || isTaken(file, entry)) return false
+      // A new row may exist whose output `number` has this name.
+      const extension = posix.extname(file)
+      const base = `${name.slice(0, -`-${number}`.length)}${extension}`
+      const hasExtension =
+        posix.extname(entry.output) === '.{ext}' || posix.extname(entry.output) === extension
+      return hasExtension && (base === `${stem}${extension}` || !isTaken(base, entry))
+    },
+  }
+}
+
+const withoutExtension = (path: string): string => path.slice(0, path.length - posix.extname(path).length)

@@ -3,49 +3,54 @@
  * braces that is almost a key is a problem, since the text would be paid for with the braces in it; others stay.
  */
 import leven from 'leven'
-import { nearest } from '../../protocol/nearest.js'
-import { shortened } from '../../protocol/text.js'
-import type { Combination } from './matrix-combinations.js'
-import { type MatrixKeys, namedBy, OUTPUT_PLACEHOLDERS } from './matrix-values.js'
-import { type Field, isNull, type Node, type Scalar, scalar } from './nodes.js'
+import { nearest, shortened } from '../../protocol/text.js'
+import { type Combination, type MatrixKeys, namedBy, OUTPUT_PLACEHOLDERS } from './combinations.js'
+import {
+  type Field,
+  isNull,
+  type Node,
+  type Position,
+  type ReportProblem,
+  type Scalar,
+  scalar,
+} from './nodes.js'
 import type { Naming } from './output-paths.js'
-import type { Position, ReportProblem } from './position.js'
-import { LIST_FIELDS } from './row-fields.js'
+import { LIST_FIELDS } from './sections.js'
 
 const BRACES = /\{([^{}\n]+)\}/g
 /** A key, and perhaps a field of its values. */
 const EXACT = /^([^.]+)(?:\.(.+))?$/
-/** What a mistyped placeholder looks like: `{ animal }`, `{Aspect ratio}`, `{animal:03}`; not `{animal: fox}`. */
+/** A mistyped placeholder: `{ animal }`, `{Aspect ratio}`, `{animal:03}`; not `{animal: fox}`. */
 const MISTYPED = /^\s*([\p{L}_][\p{L}\p{M}\p{N}_ -]*?)\s*([.:][\p{L}\p{M}\p{N}_-]*)?\s*$/u
 /** The comparison with the keys is quadratic. */
 const MAX_WORD_LENGTH = 200
 
-interface Placeholder {
+interface KeyPlaceholder {
   readonly key: string
   /** Of values that are maps. */
   readonly field: string | undefined
-  /** It was read as this, but is written in another way. */
+  /** Close to a key, but not written as one. */
   readonly isMistyped: boolean
 }
 
-export interface CheckedPlaceholders {
+interface CheckedPlaceholders {
   /** The keys that are used. */
   readonly keys: ReadonlySet<string>
-  /** A mistyped placeholder is filled in as what it means, so that the row can be read. */
+  /** A mistyped placeholder is filled in with the value of the nearest key, so that the row can be read. */
   readonly canBeFilled: boolean
 }
 
 export interface Placeholders {
   check(field: string, node: Node, report: ReportProblem): CheckedPlaceholders
-  /** The node itself when nothing is to be filled in. */
+  /** Returns the node itself if it has no placeholder. */
   fill(field: string, node: Node, combination: Combination): Node
 }
 
 export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholders {
-  const known = new Map<string, Placeholder | undefined>()
+  const known = new Map<string, KeyPlaceholder | undefined>()
   const isOwn = (field: string, word: string) => field === 'output' && OUTPUT_PLACEHOLDERS.includes(word)
 
-  function placeholderOf(field: string, word: string): Placeholder | undefined {
+  function placeholderOf(field: string, word: string): KeyPlaceholder | undefined {
     if (isOwn(field, word) && !keys.has(word)) return undefined
     if (!known.has(word)) known.set(word, read(word, keys))
     return known.get(word)
@@ -69,7 +74,7 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
       return filled === component ? component : naming.unreserved(filled)
     })
 
-  /** A placeholder alone stands for the value with its type: `seed: "{seed}"` in the input of another model. */
+  /** A placeholder alone is replaced by the value with its type: `seed: "{seed}"` in the input of another model. */
   function wholeValue(field: string, text: string, combination: Combination): Scalar | undefined {
     const [, word] = /^\{([^{}\n]+)\}$/.exec(text) ?? []
     const placeholder = word === undefined ? undefined : placeholderOf(field, word)
@@ -128,7 +133,7 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
   }
 }
 
-function read(word: string, keys: MatrixKeys): Placeholder | undefined {
+function read(word: string, keys: MatrixKeys): KeyPlaceholder | undefined {
   const [, key = '', field] = EXACT.exec(word) ?? []
   if (keys.has(key)) return { key, field, isMistyped: false }
   const [, meant = '', rest = ''] = (word.length <= MAX_WORD_LENGTH && MISTYPED.exec(word)) || []
@@ -154,40 +159,35 @@ function bareKeyIn(
     : undefined
 }
 
-interface Problem {
-  readonly at: Position
-  readonly message: string
-}
-
 function problemsOf(
-  placeholder: Placeholder,
+  placeholder: KeyPlaceholder,
   whole: string,
   at: Position,
   values: readonly Node[],
-): readonly Problem[] {
+): readonly { readonly at: Position; readonly message: string }[] {
   const { key, field } = placeholder
   if (placeholder.isMistyped)
     return [{ at, message: unknownPlaceholder(whole, `{${key}${field === undefined ? '' : `.${field}`}}`) }]
-  const lacking = values.filter((value) => valueIn(placeholder, value) === undefined)
-  if (lacking.some(({ type }) => type === 'list'))
+  const unnamed = values.filter((value) => valueIn(placeholder, value) === undefined)
+  if (unnamed.some(({ type }) => type === 'list'))
     return [{ at, message: `${whole} is a list, which cannot be part of a text` }]
-  if (field !== undefined && lacking.length === values.length)
+  if (field !== undefined && unnamed.length === values.length)
     return [{ at, message: unknownField(key, field, whole, values) }]
-  return lacking.map((value) => ({ at: value.at, message: lackingMessage(placeholder, value) }))
+  return unnamed.map((value) => ({ at: value.at, message: missingMessage(placeholder, value) }))
 }
 
-function valueIn({ field }: Placeholder, value: Node): Scalar | undefined {
+function valueIn({ field }: KeyPlaceholder, value: Node): Scalar | undefined {
   if (field === undefined) return namedBy(value)
   const found = value.type === 'fields' ? value.fields.get(field)?.value : undefined
   return found?.type === 'scalar' && !isNull(found) ? found : undefined
 }
 
-const chosenValue = (placeholder: Placeholder, combination: Combination): Scalar | undefined => {
+const chosenValue = (placeholder: KeyPlaceholder, combination: Combination): Scalar | undefined => {
   const value = combination.get(placeholder.key)
   return value === undefined ? undefined : valueIn(placeholder, value)
 }
 
-/** A block of YAML ends with a line end that is not meant. */
+/** Without the line end of a YAML block. */
 const textOf = (value: Scalar | undefined): string => value?.text.replace(/\r?\n$/, '') ?? ''
 
 /** Only at the beginning of a component is a dot or a dash unsafe: `fox{suffix}.png` may become `fox-night.png`. */
@@ -217,8 +217,9 @@ function unknownField(key: string, field: string, whole: string, values: readonl
     : `unknown placeholder ${shortened(whole, 60)}: the values of ${key} have ${fields.join(', ')}`
 }
 
-function lackingMessage({ key, field }: Placeholder, value: Node): string {
+function missingMessage({ key, field }: KeyPlaceholder, value: Node): string {
   if (field !== undefined) return `this value of ${key} has no "${field}", and {${key}.${field}} is used`
   const [other] = value.type === 'fields' ? value.fields.keys() : []
-  return `this value of ${key} has no name, and {${key}} is used: add a name${other === undefined ? '' : `, or use {${key}.${other}}`}`
+  const instead = other === undefined ? '' : `, or use {${key}.${other}}`
+  return `this value of ${key} has no name, and {${key}} is used: add a name${instead}`
 }

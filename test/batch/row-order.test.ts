@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { expectationOf } from '../../src/batch/plan/expected.js'
-import type { Step } from '../../src/batch/plan/index.js'
+import type { PlanStep } from '../../src/batch/plan/index.js'
+import { expectationOf } from '../../src/batch/plan/row-order.js'
 
-type Planned = Pick<Step, 'action' | 'model'>
+type Planned = Pick<PlanStep, 'action' | 'model'>
 
 const make = (count: number, model: string | null = 'a/b'): readonly Planned[] =>
   Array.from({ length: count }, () => ({

@@ -1,16 +1,29 @@
 /** Reads one row, merges the defaults into it and checks it against the schema of its model. */
-import type { Kind, ModelInput, ParameterSchema } from '../../protocol/models.js'
+import {
+  isModelName,
+  KINDS,
+  type Kind,
+  type ModelInput,
+  type ParameterSchema,
+} from '../../protocol/models.js'
 import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
-import { inputProblems } from '../../protocol/validate.js'
-import { NO_INCLUDE } from './matrix-values.js'
-import { type Field, type Fields, isNull, lostDigitsIn, type Node, plainValue } from './nodes.js'
-import type { Position, ReportProblem } from './position.js'
-import { MAX_RUNS, ROW_FIELDS } from './row-fields.js'
-import { modelOfRow, type RowModel } from './row-model.js'
-import { type Sections, unknownMessage } from './sections.js'
+import { inputProblems, isKind } from '../../protocol/validate.js'
+import { NO_INCLUDE } from './combinations.js'
+import {
+  type Field,
+  type FieldMap,
+  isNull,
+  lostDigitsIn,
+  type MapNode,
+  type Node,
+  type Position,
+  plainValue,
+  type ReportProblem,
+} from './nodes.js'
+import { invalidModelMessage, MAX_RUNS, ROW_FIELDS, type Sections, unknownMessage } from './sections.js'
 
-export interface ManifestRow extends RowModel {
+export interface ManifestRow extends Omit<RowModel, 'input'> {
   readonly at: Position
   readonly name: string | undefined
   /** As written, before placeholders are filled in. */
@@ -18,15 +31,15 @@ export interface ManifestRow extends RowModel {
   /** Whether `output` comes from the defaults and so applies to several rows. */
   readonly isOutputShared: boolean
   readonly count: number
-  /** The row has an `input` of its own, which is sent unchanged. */
+  /** The row itself has an `input`, which is sent unchanged. */
   readonly hasOwnInput: boolean
   /** With local images by path. */
   readonly input: ModelInput
-  /** The position of a field for later problems; the position of the row when it lacks the field. */
+  /** The position of a field for later problems; the position of the row if the field is absent. */
   positionOf(name: string, item?: number): Position
 }
 
-export function readRow(node: Fields, sections: Sections, report: ReportProblem): ManifestRow {
+export function readRow(node: MapNode, sections: Sections, report: ReportProblem): ManifestRow {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
   for (const [name, { at }] of own)
     if (!ROW_FIELDS.includes(name))
@@ -56,18 +69,13 @@ export function readRow(node: Fields, sections: Sections, report: ReportProblem)
 }
 
 /** A field of the defaults, unless the row has it, even as `null`. */
-const defaultUnlessGiven = ({ fields }: Fields, name: string, { defaults }: Sections): Field | undefined => {
+const defaultUnlessGiven = ({ fields }: MapNode, name: string, { defaults }: Sections): Field | undefined => {
   const found = fields.has(name) ? undefined : defaults.get(name)
   return found === undefined || isNull(found.value) ? undefined : found
 }
 
 /** Only the parameters of the row's kind: a manifest with videos may have a default `quality` for its images. */
-function withDefaults(
-  own: ReadonlyMap<string, Field>,
-  node: Fields,
-  kind: Kind,
-  sections: Sections,
-): ReadonlyMap<string, Field> {
+function withDefaults(own: FieldMap, node: MapNode, kind: Kind, sections: Sections): FieldMap {
   const fields = new Map(own)
   for (const name of Object.keys(parametersOf(kind))) {
     const field = defaultUnlessGiven(node, name, sections)
@@ -76,11 +84,7 @@ function withDefaults(
   return fields
 }
 
-function inputOf(
-  fields: ReadonlyMap<string, Field>,
-  kind: Kind | undefined,
-  report: ReportProblem,
-): ModelInput {
+function inputOf(fields: FieldMap, kind: Kind | undefined, report: ReportProblem): ModelInput {
   if (kind === undefined) return {}
   const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
     const value = fields.get(name)?.value
@@ -95,20 +99,15 @@ function inputOf(
 const isText = (schema: ParameterSchema): boolean =>
   schema.type === 'string' && listedValues(schema) === undefined
 
-/** A text may be written without quotes where the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
+/** A text may be written without quotes even if the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
 function parameterValue(schema: ParameterSchema, value: Node): unknown {
   if (value.type !== 'scalar') return plainValue(value)
-  // A block of YAML ends with a line end that is not meant; the last one of a prompt file is dropped too.
+  // A block of YAML ends with an unintended line end; the last one of a prompt file is dropped too.
   if (isText(schema)) return value.text.replace(/\r?\n$/, '')
   return schema.type === 'string' ? String(value.value) : value.value
 }
 
-function checkInput(
-  row: ManifestRow,
-  kind: Kind,
-  own: ReadonlyMap<string, Field>,
-  report: ReportProblem,
-): void {
+function checkInput(row: ManifestRow, kind: Kind, own: FieldMap, report: ReportProblem): void {
   const known = parametersOf(kind)
   for (const name of PARAMETER_NAMES) {
     const field = own.get(name)
@@ -159,3 +158,90 @@ function countOf(field: Field | undefined, report: ReportProblem): number {
   )
   return 1
 }
+
+/** One of the two kinds with its fields, or another model with an `input`. */
+interface RowModel {
+  readonly kind: Kind | undefined
+  /** Undefined if the manifest names none for the kind; then the settings may. */
+  readonly model: string | undefined
+  /** Undefined if the row has the fields of a kind. */
+  readonly input: ModelInput | undefined
+}
+
+/** A row with its own kind or model takes neither from the defaults, since the two belong together. */
+function modelOfRow(own: FieldMap, sections: Sections, at: Position, report: ReportProblem): RowModel {
+  const namesItsModel = own.has('kind') || own.has('model')
+  const from = namesItsModel ? own : new Map([...sections.defaults].filter(([, { value }]) => !isNull(value)))
+  const kindField = from.get('kind')
+  const model = modelOf(from.get('model'), report)
+  const input = own.get('input')
+  if (input !== undefined)
+    for (const name of PARAMETER_NAMES) {
+      const field = own.get(name)
+      if (field !== undefined) report(field.at, `${name} must be inside input`)
+    }
+  const kind =
+    kindOf(kindField, report) ??
+    kindOfModel(model, sections) ??
+    (namesItsModel && model !== undefined && input === undefined && !kindField
+      ? kindOf(sections.defaults.get('kind'), report)
+      : undefined)
+  if (kind !== undefined) {
+    if (input === undefined) return { kind, model: model ?? sections.models[kind], input: undefined }
+    if (kindField !== undefined && namesItsModel)
+      report(input.at, `input is only for other models; put the parameters of ${kind} directly in the row`)
+    if (kindField !== undefined && !namesItsModel && model === undefined)
+      report(input.at, 'input needs a model in the same row')
+    return { kind, model, input: objectOf(input, report) }
+  }
+  // An invalid kind or model has been reported; do not report what follows from it.
+  const isRefused = kindField !== undefined || from.has('model') !== (model !== undefined)
+  return isRefused ? { kind: undefined, model, input: {} } : otherModel(own, sections, model, at, report)
+}
+
+function otherModel(
+  own: FieldMap,
+  sections: Sections,
+  model: string | undefined,
+  at: Position,
+  report: ReportProblem,
+): RowModel {
+  const input = own.get('input') ?? sections.defaults.get('input')
+  if (model === undefined)
+    report(
+      own.get('input')?.at ?? at,
+      own.has('input') ? 'input needs a model in the same row' : `kind is missing: ${KINDS.join(' or ')}`,
+    )
+  else if (input === undefined || isNull(input.value))
+    report(
+      at,
+      `input is missing: the whole input of ${model}. Or set kind (${KINDS.join(' or ')}) if it takes the same parameters`,
+    )
+  return { kind: undefined, model, input: input === undefined ? {} : objectOf(input, report) }
+}
+
+function objectOf({ value }: Field, report: ReportProblem): ModelInput {
+  for (const problem of lostDigitsIn(value)) report(problem, problem.message)
+  if (value.type === 'fields') return plainValue(value) as ModelInput
+  if (!isNull(value)) report(value.at, 'input must be a map')
+  return {}
+}
+
+function kindOf(field: Field | undefined, report: ReportProblem): Kind | undefined {
+  if (field === undefined || isNull(field.value)) return undefined
+  const text = field.value.type === 'scalar' ? field.value.text : ''
+  if (isKind(text)) return text
+  report(field.value.at, unknownMessage('unknown kind', text, KINDS))
+  return undefined
+}
+
+function modelOf(field: Field | undefined, report: ReportProblem): string | undefined {
+  if (field === undefined) return undefined
+  if (field.value.type === 'scalar' && isModelName(field.value.text)) return field.value.text
+  report(field.value.at, invalidModelMessage(field.value))
+  return undefined
+}
+
+/** A model that the manifest assigns to a kind is checked by the schema of that kind. */
+const kindOfModel = (model: string | undefined, { models }: Sections): Kind | undefined =>
+  model === undefined ? undefined : KINDS.find((kind) => models[kind] === model)

@@ -1,0 +1,251 @@
+/** The combinations of one matrix: its keys and values, checked, without what `exclude` leaves out. Pure. */
+import { nearest, shortened } from '../../protocol/text.js'
+import {
+  type Field,
+  isNull,
+  lostDigitsIn,
+  type ManifestProblem,
+  type MapNode,
+  type Node,
+  type Position,
+  plainValue,
+  type ReportProblem,
+  type Scalar,
+} from './nodes.js'
+import { LIST_FIELDS, MAX_RUNS, ROW_FIELDS, unknownMessage } from './sections.js'
+
+/** A value for each key, in the order of the keys. */
+export type Combination = ReadonlyMap<string, Node>
+
+export interface Matrix {
+  readonly keys: MatrixKeys
+  /** The last key changes fastest. */
+  readonly combinations: readonly Combination[]
+}
+
+/** Counted before `exclude`, which looks at each combination. */
+const MAX_PRODUCT = 10 * MAX_RUNS
+
+/**
+ * Undefined if the keys or values are wrong, which has been reported. Without combinations if `exclude` is wrong:
+ * then the placeholders can still be checked.
+ */
+export function readMatrix(
+  { at, value }: Field,
+  exclude: Field | undefined,
+  report: ReportProblem,
+): Matrix | undefined {
+  let isRefused = false
+  const refuse: ReportProblem = (where, message) => {
+    isRefused = true
+    report(where, message)
+  }
+  const keys = readKeys(value, refuse)
+  const product = [...keys.values()].reduce((count, { length }) => count * length, 1)
+  if (product > MAX_PRODUCT)
+    refuse(at, `the matrix has ${product} combinations before exclude; the limit is ${MAX_PRODUCT}`)
+  if (isRefused) return undefined
+  const excludes = exclude === undefined ? [] : readExclude(exclude.value, keys, refuse)
+  if (isRefused) return { keys, combinations: [] }
+  const combinations = remaining(combine(keys), excludes, refuse)
+  if (combinations.length === 0) refuse(exclude?.at ?? at, 'exclude leaves out every combination')
+  return { keys, combinations: isRefused ? [] : combinations }
+}
+
+function combine(keys: MatrixKeys): readonly Combination[] {
+  let combinations: readonly Combination[] = [new Map()]
+  for (const [key, values] of keys)
+    combinations = combinations.flatMap((each) => values.map((value) => new Map(each).set(key, value)))
+  return combinations
+}
+
+interface Exclude {
+  readonly at: Position
+  readonly values: Combination
+}
+
+function readExclude(node: Node, keys: MatrixKeys, report: ReportProblem): readonly Exclude[] {
+  if (node.type !== 'list') {
+    report(node.at, 'exclude must be a list of maps, such as [{animal: bear}]')
+    return []
+  }
+  return node.items.flatMap((item) => {
+    if (item.type === 'fields' && item.fields.size > 0)
+      return [{ at: item.at, values: excludedValues(item, keys, report) }]
+    report(item.at, 'each entry of exclude must be a map with keys of the matrix, such as {animal: bear}')
+    return []
+  })
+}
+
+function excludedValues({ fields }: MapNode, keys: MatrixKeys, report: ReportProblem): Combination {
+  const found = new Map<string, Node>()
+  for (const [key, { at, value }] of fields) {
+    const values = keys.get(key)
+    const match = values?.find((each) => idOf(key, each) === idOf(key, value))
+    if (values === undefined) report(at, unknownMessage('unknown key', key, [...keys.keys()]))
+    else if (match === undefined) report(value.at, unknownValue(key, value, values))
+    else found.set(key, match)
+  }
+  return found
+}
+
+const MAX_LISTED = 12
+
+function unknownValue(key: string, value: Node, values: readonly Node[]): string {
+  const name = namedBy(value)
+  if (name === undefined && value.type === 'list')
+    return `an entry of exclude has one value for each key: add an entry for each value of ${key}`
+  const known = values.flatMap((each) => namedBy(each)?.text ?? [])
+  const near = name === undefined ? undefined : nearest(name.text, known)
+  const listed = known.length <= MAX_LISTED ? `: ${shortened(known.join(', '), 300)}` : ''
+  return `${labelOf(value)} is not a value of ${key}${near === undefined ? listed : `. Did you mean "${near}"?`}`
+}
+
+function remaining(
+  all: readonly Combination[],
+  excludes: readonly Exclude[],
+  report: ReportProblem,
+): readonly Combination[] {
+  const used = new Set<Exclude>()
+  const kept = all.filter((combination) => {
+    const by = excludes.find(({ values }) =>
+      [...values].every(([key, value]) => combination.get(key) === value),
+    )
+    if (by !== undefined) used.add(by)
+    return by === undefined
+  })
+  for (const each of excludes)
+    if (!used.has(each))
+      report(each.at, 'this entry of exclude matches nothing that the entries before it have not left out')
+  return kept
+}
+
+export type MatrixKeys = ReadonlyMap<string, readonly Node[]>
+
+/** Placeholders of outputs that have a value without a matrix. */
+export const OUTPUT_PLACEHOLDERS: readonly string[] = ['name', 'kind', 'index', 'ext', 'id']
+
+/** `kind` is not one of them: as a key it sets the field, and `{kind}` in an output is the same text. */
+export const FORBIDDEN_KEYS = [
+  'name',
+  'output',
+  'count',
+  'matrix',
+  'exclude',
+  'include',
+  'index',
+  'ext',
+  'id',
+] as const
+
+export const KEY_PATTERN = '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_-]*$'
+const VALID_KEY = new RegExp(KEY_PATTERN, 'u')
+
+/** Users of other tools expect `include`, which there adds rows and extends others, depending on its keys. */
+export const NO_INCLUDE = 'include is not supported: add a further row instead'
+
+export const setsField = (key: string): boolean => ROW_FIELDS.includes(key)
+
+function readKeys(node: Node, report: ReportProblem): MatrixKeys {
+  const keys = new Map<string, readonly Node[]>()
+  if (node.type !== 'fields') report(node.at, 'matrix must be a map of lists, such as {animal: [fox, bear]}')
+  else if (node.fields.size === 0)
+    report(node.at, 'matrix is empty: add a key with its values, such as animal: [fox, bear]')
+  else
+    for (const [key, { at, value }] of node.fields) {
+      const wrong = keyProblem(key)
+      if (wrong === undefined) keys.set(key, readValues(key, value, report))
+      else report(at, wrong)
+    }
+  return keys
+}
+
+function keyProblem(key: string): string | undefined {
+  switch (key as (typeof FORBIDDEN_KEYS)[number]) {
+    case 'include':
+      return NO_INCLUDE
+    case 'exclude':
+      return 'exclude belongs in the row, beside matrix'
+    case 'name':
+    case 'output':
+      return `matrix cannot set ${key}: choose another key, and write it in ${key}, such as ${key}: "icon-{animal}"`
+    case 'count':
+    case 'matrix':
+      return `matrix cannot set ${key}`
+    case 'index':
+    case 'ext':
+    case 'id':
+      return `{${key}} already has a meaning in output: choose another key`
+    default:
+      return VALID_KEY.test(key)
+        ? undefined
+        : `"${shortened(key, 60)}" is not a valid key: it may contain letters, digits, _ and -, and starts with a letter`
+  }
+}
+
+function readValues(key: string, node: Node, report: ReportProblem): readonly Node[] {
+  if (node.type !== 'list' || node.items.length === 0) {
+    report(node.at, node.type === 'list' ? `${key} has no values` : `${key} must be a list of values`)
+    return []
+  }
+  const seen = new Set<string>()
+  for (const value of node.items) {
+    const wrong = valueProblem(key, value)
+    const id = idOf(key, value)
+    if (wrong !== undefined) report(wrong, wrong.message)
+    else if (seen.has(id)) report(value.at, `${labelOf(value)} occurs twice in ${key}`)
+    seen.add(id)
+  }
+  return node.items
+}
+
+function valueProblem(key: string, value: Node): ManifestProblem | undefined {
+  const problem = (message: string, { at } = value): ManifestProblem => ({ ...at, message })
+  if (isNull(value)) return problem(`${key} contains an empty value`)
+  if (LIST_FIELDS.includes(key))
+    return value.type === 'list'
+      ? undefined
+      : problem(`each value of ${key} must be a list, such as [[a.png], [b.png]]`)
+  if (value.type === 'list') return problem(`a value of ${key} cannot be a list`)
+  if (key === 'input')
+    return value.type === 'fields'
+      ? lostDigitsIn(value).next().value
+      : problem('each value of input must be a map')
+  if (value.type !== 'fields') return undefined
+  if (setsField(key))
+    return problem(
+      `the values of ${key} set this field of the row and cannot be maps: ` +
+        `choose another key, such as look, and write {look.text} in ${key}`,
+    )
+  for (const [name, field] of value.fields)
+    if (field.value.type !== 'scalar' || isNull(field.value))
+      return problem(`${name} must be a text, a number or a boolean`, field.value)
+  return undefined
+}
+
+/** The value of `{key}`: a scalar itself, the `name` of a map. */
+export function namedBy(value: Node | undefined): Scalar | undefined {
+  const found = value?.type === 'fields' ? value.fields.get('name')?.value : value
+  return found?.type === 'scalar' && !isNull(found) ? found : undefined
+}
+
+/** Equal for values that neither a placeholder nor `exclude` can tell apart. */
+function idOf(key: string, value: Node): string {
+  // The `name` in an input is a parameter like any other.
+  const name = key === 'input' ? undefined : namedBy(value)
+  return name === undefined ? JSON.stringify(sorted(plainValue(value))) : `name ${name.text}`
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, each]) => ({ name, value: sorted(each) }))
+}
+
+/** A value in a message. */
+function labelOf(value: Node): string {
+  const name = namedBy(value)
+  return name === undefined ? 'this value' : `"${shortened(name.text, 60)}"`
+}

@@ -1,0 +1,300 @@
+/** Reports of a batch beside its output: `--report`, and the annotations and the job summary of GitHub Actions. */
+
+import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { extname, join, relative, resolve } from 'node:path'
+import { LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
+import type { Manifest } from '../../batch/manifest/index.js'
+import type { PlanStep } from '../../batch/plan/index.js'
+import { EXIT, type RushesError, usageError } from '../../errors.js'
+import { isWithin } from '../../host/directories.js'
+import { readBeginning } from '../../host/files.js'
+import { describeError } from '../../host/system-error.js'
+import { printable, printableJson, shortened } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import { variable } from '../settings/table.js'
+import { plural } from '../terminal/format.js'
+import { stepWords } from './show.js'
+
+interface BatchFiles {
+  readonly manifest: Manifest
+  readonly lockPath: string
+}
+
+/** Empties the file of `--report`. Throws `usage` if it cannot be written, or is one that the batch needs. */
+export function beginReport(path: string | undefined, { manifest, lockPath }: BatchFiles): void {
+  if (path === undefined) return
+  const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
+  if ([resolve(manifest.path), resolve(lockPath), ...outputs].includes(resolve(path)))
+    throw usageError(`--report: ${path} is a file of the batch.`, 'Give the path of another file.')
+  if (existsSync(path) && !isReport(path))
+    throw usageError(`--report: ${path} exists, and is not a report.`, 'Give the path of another file.')
+  try {
+    writeFileSync(path, '')
+  } catch (error) {
+    throw usageError(`--report: cannot write ${describeError(error, path)}.`)
+  }
+}
+
+/** Empty, or lines of JSON: an image that the batch reads or has made would be lost. A device is written to as it is. */
+function isReport(path: string): boolean {
+  if (!statSync(path).isFile()) return true
+  const first = readBeginning(path, 2).toString()
+  return first === '' || first === '{"'
+}
+
+/** Prints a value under `--json`, and appends it to the report: an interrupted batch leaves the rows that have ended. */
+export function createJsonOutput({ out }: Context, report: string | undefined): (value: unknown) => void {
+  let canWrite = report !== undefined
+  return (value) => {
+    if (out.mode.json) out.json(value)
+    if (report === undefined || !canWrite) return
+    try {
+      appendFileSync(report, `${printableJson(value)}\n`)
+    } catch (error) {
+      // Runs are paid for: the batch continues without its report.
+      canWrite = false
+      out.warn(`--report: cannot write ${describeError(error, report)}.`)
+    }
+  }
+}
+
+/** GitHub shows 10 errors of a step. The last one is the exit code. */
+export const MAX_LINE_ANNOTATIONS = 9
+
+interface Annotation {
+  readonly title: string
+  readonly message: string
+  /** A position in the manifest, whose path may be relative to the current folder. */
+  readonly at?: { readonly path: string; readonly line: number; readonly column?: number }
+}
+
+/** Under `--json` standard error has only JSON, so nothing is annotated. */
+const isActions = ({ env, out }: Pick<Context, 'env' | 'out'>): boolean =>
+  variable(env, 'GITHUB_ACTIONS') === 'true' && !out.mode.json
+
+/** A workflow command on standard error, which GitHub shows at the line of the manifest. */
+export function annotate(ctx: Context, { title, message, at }: Annotation): void {
+  if (!isActions(ctx)) return
+  const properties = [
+    ...(at === undefined ? [] : [`file=${property(pathInRepository(ctx, at.path) ?? at.path)}`]),
+    ...(at === undefined ? [] : [`line=${at.line}`]),
+    ...(at?.column === undefined ? [] : [`col=${at.column}`]),
+    `title=${property(title)}`,
+  ]
+  ctx.stderr.write(`::error ${properties.join(',')}::${data(message)}\n`)
+}
+
+/** Relative to the root of the repository, with `/`; undefined outside of it. */
+function pathInRepository({ env }: Pick<Context, 'env'>, path: string): string | undefined {
+  const root = variable(env, 'GITHUB_WORKSPACE')
+  if (root === undefined) return undefined
+  const inside = relative(root, resolve(path)).replaceAll('\\', '/')
+  return inside === '' || !isWithin(resolve(root), resolve(path)) ? undefined : inside
+}
+
+interface BatchEnd {
+  readonly code: number
+  readonly isCheck: boolean
+  /** An error that ended the command before any row. */
+  readonly error?: RushesError
+}
+
+const MAX_HINT = 1_000
+
+/** The meaning of the exit code, as the last annotation of the step. Nothing for exit code 0. */
+export async function annotateExit(ctx: Context, { code, isCheck, error }: BatchEnd): Promise<void> {
+  if (code === EXIT.ok || !isActions(ctx)) return
+  const meaning =
+    isCheck && code === EXIT.runFailed
+      ? 'some files are missing or out of date. To create them: rushes batch without --check'
+      : await meaningOf(code)
+  const reason = error === undefined ? [] : [error.message, error.hint?.slice(0, MAX_HINT) ?? '']
+  annotate(ctx, {
+    title: `rushes batch: exit code ${code}`,
+    message: [...reason, `Exit code ${code}: ${meaning}.`].filter(Boolean).join('\n'),
+  })
+}
+
+async function meaningOf(code: number): Promise<string> {
+  const { EXIT_MEANINGS } = await import('../help/topic-texts.js')
+  const names = Object.keys(EXIT) as (keyof typeof EXIT)[]
+  const name = names.find((each) => EXIT[each] === code) ?? 'bug'
+  const { happened, next } = EXIT_MEANINGS[name]
+  return `${happened}. Next: ${next}`
+}
+
+/** Line ends would begin another workflow command. */
+const data = (text: string): string =>
+  text
+    .split(/\r?\n/)
+    .map((line) => printable(line).replaceAll('%', '%25'))
+    .join('%0A')
+
+const property = (text: string): string => data(printable(text)).replaceAll(':', '%3A').replaceAll(',', '%2C')
+
+export interface SummaryRow {
+  /** Name, action, reason, file; then, after a batch, result, run and error. */
+  readonly cells: readonly string[]
+  /** Counted by it when the row is left out. */
+  readonly state: string
+  /** Failed rows are first, and rows that are up to date last. */
+  readonly importance: 'failed' | 'active' | 'up to date'
+  /** Relative to the folder of the manifest, where the file exists now. */
+  readonly file?: string | undefined
+}
+
+export interface JobSummary {
+  readonly manifest: { readonly path: string; readonly folder: string }
+  /** `5 runs: 2 created, 3 up to date` */
+  readonly line: string
+  readonly hasResults: boolean
+  readonly rows: readonly SummaryRow[]
+}
+
+/** A longer table is hard to read; the gallery and `--report` have all rows. */
+const MAX_ROWS = 500
+const MAX_BYTES = 1_000_000
+const MAX_CELL = 300
+/** A viewer loads each image in its full size. */
+const MAX_THUMBNAILS = 30
+const THUMBNAIL_WIDTH = 96
+const IMAGES = ['.png', '.jpg', '.jpeg', '.webp', '.gif', '.avif']
+const ORDER = ['failed', 'active', 'up to date'] as const
+
+/**
+ * The table of the plan, with the results if there are some. GitHub rejects a summary of more than 1 MiB as a whole, so the
+ * table is cut, and the summary counts the rows that it leaves out. A batch does not fail if its summary cannot be written.
+ */
+export function writeJobSummary(ctx: Context, summary: JobSummary): void {
+  const file = variable(ctx.env, 'GITHUB_STEP_SUMMARY')
+  if (file === undefined || !isActions(ctx)) return
+  const base = thumbnailsUrl(ctx)
+  const urlOf = (path: string): string | undefined => {
+    const inside = pathInRepository(ctx, join(summary.manifest.folder, path))
+    return base === undefined || inside === undefined
+      ? undefined
+      : `${base}/${inside.split('/').map(encodeURIComponent).join('/')}`
+  }
+  try {
+    const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    appendFileSync(file, summaryText(summary, { maxBytes: MAX_BYTES - used, urlOf }))
+  } catch {
+    // See above.
+  }
+}
+
+function thumbnailsUrl({ env, out }: Context): string | undefined {
+  const text = variable(env, 'RUSHES_THUMBNAILS_URL')
+  if (text === undefined) return undefined
+  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return new URL(text).href.replace(/\/+$/, '')
+  out.warn(`RUSHES_THUMBNAILS_URL: "${text}" is not a valid URL.`)
+  return undefined
+}
+
+interface SummaryLimits {
+  readonly maxBytes: number
+  /** The URL of a file below the manifest's folder; undefined if it is not published. */
+  urlOf(path: string): string | undefined
+}
+
+/** Pure. Empty when not even the heading fits. */
+export function summaryText(
+  { manifest, line, hasResults, rows }: JobSummary,
+  { maxBytes, urlOf }: SummaryLimits,
+): string {
+  const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
+  const candidates = sorted.slice(0, MAX_ROWS)
+  const images = thumbnailsOf(candidates, urlOf)
+  const titles = ['row', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
+  const columns = images.size > 0 ? ['', ...titles] : titles
+  const head = [`### ${escapeMarkdown(manifest.path)}`, '', `${escapeMarkdown(line)}.`, '']
+  const table = [tableRow(columns), tableRow(columns.map(() => '---'))]
+  const room = maxBytes - bytesOf([...head, ...table]) - MAX_CELL
+  const shown: string[] = []
+  let used = 0
+  for (const row of candidates) {
+    const cells = row.cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))
+    const text = tableRow(images.size > 0 ? [images.get(row) ?? '', ...cells] : cells)
+    used += bytesOf([text])
+    if (used > room) break
+    shown.push(text)
+  }
+  const left = sorted.slice(shown.length)
+  const text = [
+    ...head,
+    ...(shown.length === 0 ? [] : [...table, ...shown, '']),
+    ...(left.length === 0 ? [] : [`${leftOut(left)}.`, '']),
+    '',
+  ].join('\n')
+  return Buffer.byteLength(text) > maxBytes ? '' : text
+}
+
+function thumbnailsOf(
+  rows: readonly SummaryRow[],
+  urlOf: SummaryLimits['urlOf'],
+): ReadonlyMap<SummaryRow, string> {
+  const found = rows.flatMap((row) => {
+    const isImage = row.file !== undefined && IMAGES.includes(extname(row.file).toLowerCase())
+    const url = isImage && row.file !== undefined ? urlOf(row.file) : undefined
+    return url === undefined
+      ? []
+      : [[row, `<img src="${attribute(url)}" width="${THUMBNAIL_WIDTH}" alt="">`] as const]
+  })
+  return new Map(found.slice(0, MAX_THUMBNAILS))
+}
+
+/** `120 more rows are not shown: 20 created, 100 up to date` */
+function leftOut(rows: readonly SummaryRow[]): string {
+  const counts = new Map<string, number>()
+  for (const { state } of rows) counts.set(state, (counts.get(state) ?? 0) + 1)
+  const parts = [...counts].map(([state, count]) => `${count} ${state}`).join(', ')
+  return `${plural(rows.length, 'more row is', 'more rows are')} not shown: ${parts}`
+}
+
+const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+
+const bytesOf = (lines: readonly string[]): number => Buffer.byteLength(`${lines.join('\n')}\n`)
+
+/** Names, paths and messages are data: no Markdown and no HTML of them takes effect. */
+const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
+
+const attribute = (text: string): string =>
+  text.replace(/[&"'<>|`]/g, (character) => `&#${character.charCodeAt(0)};`)
+
+export function planRow(step: PlanStep): SummaryRow {
+  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
+  const isUpToDate = step.action.do === 'up_to_date'
+  return {
+    cells: [name, action, reason, file],
+    state: action === 'create' || action === 'download' ? `to ${action}` : action,
+    importance: isUpToDate ? 'up to date' : 'active',
+    file: isUpToDate ? file : undefined,
+  }
+}
+
+/** `open`: the state of a row that the batch has begun and not finished, or not begun. */
+export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
+  const [action = '', name = '', file = '', reason = ''] = stepWords(step)
+  const isActive = step.action.do === 'create' || step.action.do === 'download'
+  const state = row === undefined ? (isActive ? open : action) : row.result.replaceAll('_', ' ')
+  const message = messageOf(step, row)
+  return {
+    cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
+    state,
+    importance: importanceOf(state, message),
+    file: row?.made?.file ?? (state === 'up to date' ? step.file : undefined),
+  }
+}
+
+function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
+  if (row?.error !== undefined) return row.error.message
+  if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
+  if (action.do === 'unconfirmed') return LEFT_ALONE.message
+  if (action.do !== 'blocked') return ''
+  return action.by === undefined ? action.why : `needs ${action.by}`
+}
+
+function importanceOf(state: string, message: string): SummaryRow['importance'] {
+  if (message !== '') return 'failed'
+  return state === 'up to date' ? 'up to date' : 'active'
+}

@@ -1,29 +1,27 @@
 /** `plan_batch` and `run_batch`: the command `rushes batch`, with its rows as the answer. */
 import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
-import { sha256OfFile } from '../../host/file-content.js'
-import { shownPath } from '../../mcp/result.js'
-import type { Answer, Call, ResultFile } from '../../mcp/tool.js'
+import { sha256OfFile } from '../../host/files.js'
 import { isObject } from '../../protocol/parse.js'
 import type { BatchFlags } from '../batch/options.js'
 import { batchCommand } from '../commands/batch.js'
-import { plural } from '../terminal/plural.js'
-import type { Collected } from './collect.js'
-import type { Outcome } from './job.js'
-import { errorAnswer, errorResult, notReady } from './run-answers.js'
-import type { JobKey, Session, Task } from './session.js'
+import { plural } from '../terminal/format.js'
+import { errorAnswer, errorResult, notReady } from './answers.js'
+import type { CollectedOutput, JobOutcome } from './job.js'
+import type { JobKey, McpSession, SessionTask } from './session.js'
+import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
 /** More rows would fill an agent's context. */
 const MAX_ROWS = 100
 const MAX_ERRORS = 5
 const MAX_LINKS = 20
 
-interface Manifest {
+interface ManifestCall {
   readonly path: string
   readonly flags: BatchFlags
 }
 
-function manifestOf({ paths, allowOutside }: Session, { args }: Call): Manifest {
+function manifestOf({ paths, allowOutside }: McpSession, { args }: Call): ManifestCall {
   const only = Array.isArray(args.only) && args.only.length > 0 ? { only: args.only } : {}
   return {
     path: paths.file(String(args.manifest), 'manifest'),
@@ -33,11 +31,11 @@ function manifestOf({ paths, allowOutside }: Session, { args }: Call): Manifest 
 
 /** A manifest must not read or send images that the agent itself could not name. */
 const onImageIn =
-  ({ paths }: Session) =>
+  ({ paths }: McpSession) =>
   (path: string): void =>
     void paths.file(path, 'image_urls')
 
-export async function planBatch(session: Session, finished: Finished, call: Call): Promise<Answer> {
+export async function planBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
   const key = { name: `plan ${path} ${JSON.stringify(flags)}`, arguments: await contentOf(path) }
@@ -79,20 +77,20 @@ export async function planBatch(session: Session, finished: Finished, call: Call
     isError: error !== undefined,
   }
 
-  function startPlan(): Task {
+  function startPlan(): SessionTask {
     return session.start({ key }, (ctx) =>
       batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true }, onImage: onImageIn(session) }),
     )
   }
 }
 
-/** A plan of an earlier content says nothing about this one. What cannot be read, the plan reports. */
+/** A plan holds for one content of the manifest. The plan itself reports a file that cannot be read. */
 const contentOf = (manifest: string): Promise<string> => sha256OfFile(manifest).catch(() => '')
 
 /** Results that no call has received yet: starting again would pay again for rows that failed. */
-export type Finished = Map<string, { readonly arguments: string; readonly task: Task }>
+export type Finished = Map<string, { readonly arguments: string; readonly task: SessionTask }>
 
-export async function runBatch(session: Session, finished: Finished, call: Call): Promise<Answer> {
+export async function runBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
   const { max_runs, concurrency, fail_fast, overwrite } = call.args
@@ -120,7 +118,7 @@ export async function runBatch(session: Session, finished: Finished, call: Call)
     isOld,
   })
 
-  function startBatch(): Task {
+  function startBatch(): SessionTask {
     const { left } = session.budget
     const most = typeof max_runs === 'number' ? Math.min(max_runs, left) : left
     return session.start({ key }, (ctx) =>
@@ -146,7 +144,7 @@ interface Repeated {
 }
 
 /** A batch that was cancelled ends its last creates, and has the claim on the manifest until then. */
-async function untilStopped(session: Session, finished: Finished, { key, call, sinceMs }: Repeated) {
+async function untilStopped(session: McpSession, finished: Finished, { key, call, sinceMs }: Repeated) {
   const task = finished.get(key.name)?.task
   if (task === undefined || !task.job.isStopped) return
   const describe = () => 'waiting until the cancelled batch has ended'
@@ -159,13 +157,13 @@ async function untilStopped(session: Session, finished: Finished, { key, call, s
   forget(finished, key, task)
 }
 
-/** Unless another call has started the next one meanwhile. */
-function forget(finished: Finished, { name }: JobKey, task: Task): void {
+/** Keeps the entry if another call has started the next batch. */
+function forget(finished: Finished, { name }: JobKey, task: SessionTask): void {
   if (finished.get(name)?.task === task) finished.delete(name)
 }
 
 /** The batch of an earlier call. Throws `usage` for one with other arguments that is still running. */
-function continued(finished: Finished, key: JobKey): Task | undefined {
+function continued(finished: Finished, key: JobKey): SessionTask | undefined {
   const earlier = finished.get(key.name)
   if (earlier === undefined || earlier.arguments === key.arguments) return earlier?.task
   if (earlier.task.job.isDone) return undefined
@@ -175,12 +173,12 @@ function continued(finished: Finished, key: JobKey): Task | undefined {
   )
 }
 
-interface Parts {
+interface BatchLines {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   readonly summary: Readonly<Record<string, unknown>> | undefined
 }
 
-function partsOf(objects: readonly unknown[]): Parts {
+function partsOf(objects: readonly unknown[]): BatchLines {
   const lines = objects.filter(isObject)
   const last = lines.find((line) => isObject(line.summary))
   return {
@@ -189,13 +187,13 @@ function partsOf(objects: readonly unknown[]): Parts {
   }
 }
 
-const shownOf = (rows: Parts['rows']) => ({
+const shownOf = (rows: BatchLines['rows']) => ({
   rows: rows.slice(0, MAX_ROWS),
   rows_left_out: Math.max(0, rows.length - MAX_ROWS),
 })
 
 interface BatchAnswerOptions {
-  readonly collected: Collected
+  readonly collected: CollectedOutput
   /** The folder of the manifest. */
   readonly folder: string
   /** The batch had ended before this call. */
@@ -203,7 +201,7 @@ interface BatchAnswerOptions {
 }
 
 function batchAnswer(
-  outcome: Outcome | undefined,
+  outcome: JobOutcome | undefined,
   { collected: { objects, warnings }, folder, isOld }: BatchAnswerOptions,
 ): Answer {
   const { rows, summary } = partsOf(objects)
@@ -218,7 +216,8 @@ function batchAnswer(
         ? ['This is the result of the batch that an earlier call started. Call run_batch again to continue.']
         : []),
       isRunning
-        ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the same arguments to continue waiting. Nothing is paid twice.`
+        ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the ` +
+          `same arguments to continue waiting. Nothing is paid twice.`
         : countsOf(summary),
       ...shown.rows.map(({ result, name, file, run }) =>
         [result, name, shownFile(file), run ?? ''].join(' | '),
@@ -241,17 +240,17 @@ function batchAnswer(
 
 const shownFile = (file: unknown): string => (typeof file === 'string' ? shownPath(file) : 'no file')
 
-const countsOf = (summary: Parts['summary']): string =>
+const countsOf = (summary: BatchLines['summary']): string =>
   Object.entries(summary ?? {})
     .filter(([name, value]) => name !== 'elapsed_ms' && value !== 0)
     .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value}`)
     .join(', ')
 
 /** A row with the absolute path of its file. */
-const inFolder = (row: Parts['rows'][number], folder: string): Parts['rows'][number] =>
+const inFolder = (row: BatchLines['rows'][number], folder: string): BatchLines['rows'][number] =>
   typeof row.file === 'string' ? { ...row, file: join(folder, row.file) } : row
 
-const filesOf = (rows: Parts['rows']): readonly ResultFile[] =>
+const filesOf = (rows: BatchLines['rows']): readonly ResultFile[] =>
   rows
     .flatMap(({ file, bytes, content_type }) =>
       typeof file === 'string' && typeof bytes === 'number' && typeof content_type === 'string'

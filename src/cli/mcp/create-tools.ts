@@ -3,17 +3,17 @@ import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
-import type { Answer, Arguments, Call } from '../../mcp/tool.js'
 import type { Kind } from '../../protocol/models.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { checkTarget } from '../runs/check-target.js'
-import { createAll } from '../runs/create-all.js'
+import { createRuns } from '../runs/create-runs.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
-import { modelFor } from '../settings/model-settings.js'
-import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
-import type { SavedDelivery, Session, Task } from './session.js'
+import { modelFor } from '../settings/required-settings.js'
+import { errorAnswer, runResult, runsAnswer } from './answers.js'
+import type { McpSession, SavedDelivery, SessionTask } from './session.js'
+import type { Answer, Arguments, Call } from './tool.js'
 
 interface CreateArguments {
   readonly wait: boolean
@@ -25,7 +25,7 @@ interface CreateArguments {
 }
 
 /** `kind` is undefined for `create_model_run`, whose input is sent unchanged. */
-export async function createRun(session: Session, kind: Kind | undefined, call: Call): Promise<Answer> {
+export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const given = argumentsOf(session, kind, call.args)
   const { requestId, delivery, wait } = given
@@ -55,18 +55,18 @@ export async function createRun(session: Session, kind: Kind | undefined, call: 
   })
 
   function startCreate(
-    { start }: Session,
+    { start }: McpSession,
     of: Kind | undefined,
     { model, input }: CreateArguments,
     taskKey: typeof key,
-  ): Task {
+  ): SessionTask {
     return start({ key: taskKey, delivery, requestId }, (ctx, found) =>
       create(ctx, { session, kind: of, model, input, requestId, delivery, found }),
     )
   }
 }
 
-function argumentsOf(session: Session, kind: Kind | undefined, args: Arguments): CreateArguments {
+function argumentsOf(session: McpSession, kind: Kind | undefined, args: Arguments): CreateArguments {
   const { model, wait, output, overwrite, inline, request_id, ...rest } = args
   const input = kind === undefined ? (rest.input as Arguments) : rest
   const images = kind === undefined ? undefined : input.image_urls
@@ -88,7 +88,7 @@ const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | und
 
 /** A local image by its absolute path; everything else unchanged. */
 const imageIn =
-  ({ paths }: Session) =>
+  ({ paths }: McpSession) =>
   (source: string): string => {
     if (source.trim() === '' || source === '-')
       throw usageError(
@@ -99,20 +99,24 @@ const imageIn =
   }
 
 /** The work of an earlier call for the same create. */
-function joined(session: Session, key: NonNullable<Task['key']>, requestId: string): Task | undefined {
+function joined(
+  session: McpSession,
+  key: NonNullable<SessionTask['key']>,
+  requestId: string,
+): SessionTask | undefined {
   const task = session.tasks().find((each) => each.key?.name === key.name)
   if (task !== undefined && task.key?.arguments !== key.arguments) throw otherRequest(requestId)
   return task
 }
 
-interface Wanted extends Pick<CreateArguments, 'model' | 'input' | 'requestId' | 'delivery'> {
-  readonly session: Session
+interface CreateJob extends Pick<CreateArguments, 'model' | 'input' | 'requestId' | 'delivery'> {
+  readonly session: McpSession
   readonly kind: Kind | undefined
   found(id: string): void
 }
 
-async function create(ctx: Context, wanted: Wanted): Promise<void> {
-  const { session, kind, model, input, requestId, delivery } = wanted
+async function create(ctx: Context, job: CreateJob): Promise<void> {
+  const { session, kind, model, input, requestId, delivery } = job
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
   const earlier = hasModel ? await earlierCreate(ctx, requestId) : undefined
   // Before images are read.
@@ -127,13 +131,13 @@ async function create(ctx: Context, wanted: Wanted): Promise<void> {
   if (earlier !== undefined) {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
-    wanted.found(id)
+    job.found(id)
     await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(checked, { runs: 1, kind: request.kind })
-  await createAll(ctx, {
+  await createRuns(ctx, {
     connection: await ctx.connect(),
     delivery: checked,
     count: 1,
@@ -175,15 +179,19 @@ function idOf({ run }: NamedRequest, requestId: string): string {
   if (run.phase === 'sending')
     throw new RushesError(
       'submission_unknown',
-      `The create with the request_id "${requestId}" was sent by another process and is not answered yet (${key}). Nothing was sent again.`,
+      `The create with the request_id "${requestId}" was sent by another process and is not answered yet ` +
+        `(${key}). Nothing was sent again.`,
       { exitCode: EXIT.outcomeUnknown, hint: 'Call again in a few seconds, with the same request_id.' },
     )
   throw new RushesError(
     'submission_unknown',
-    `The outcome of the create with the request_id "${requestId}" is unknown (${key}): a run may exist and cost money. Nothing was sent again.`,
+    `The outcome of the create with the request_id "${requestId}" is unknown (${key}): a run may exist and cost ` +
+      `money. Nothing was sent again.`,
     {
       exitCode: EXIT.outcomeUnknown,
-      hint: `Ask the user to check the runs of the account. See it with \`rushes show ${key}\`. If the run does not exist, create it with another request_id.`,
+      hint:
+        `Ask the user to check the runs of the account. See it with \`rushes show ${key}\`. If the run does ` +
+        `not exist, create it with another request_id.`,
     },
   )
 }

@@ -1,77 +1,80 @@
 /**
- * One piece of work of the server: a run that is created and followed, or a batch. A call waits for it for 45 s at most;
- * the work continues without the call, so that no answer of the service and no output is lost.
+ * One job of the MCP server: a run that is created and followed, or a batch. A call waits for it for at most 45 s. The
+ * job then continues without the call, so that no response and no output is lost.
  */
-import type { RushesError } from '../../errors.js'
+
+import { type RushesError, usageError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { asRushesError, createInterrupts, type InterruptSource } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
+import type { CreateNote, Recorder } from '../../runs/recorder.js'
+import { once } from '../context/command-settings.js'
 import type { Connection, ConnectOptions, Context } from '../context/context.js'
-import { once } from '../context/once.js'
-import { asRushesError } from '../process/exit.js'
-import { createInterrupts, type InterruptSource } from '../process/interrupts.js'
 import type { InputStream, OutputStream } from '../process/io.js'
-import type { CreateNote, Recorder } from '../runs/record.js'
-import type { Budget } from './budget.js'
-import { type Collected, createCollector } from './collect.js'
+import { plural } from '../terminal/format.js'
+import type { Output } from '../terminal/output.js'
 
 export interface JobOptions {
   readonly base: Context
-  /** The name of the create, for its row in the journal. */
+  /** Request id of the create, for its row in the journal. */
   readonly requestId?: string
-  /** The run, where it exists already. */
+  /** The existing run, if any. */
   readonly id?: string
-  readonly budget: Budget
+  readonly budget: RunAllowance
   connect(base: Context, options: ConnectOptions | undefined): Promise<Connection>
-  /** A run was created, or has ended. */
+  /** Called when a run was created. */
   onAccepted?(id: string, base: Context): void
+  /** Called with each status received. */
   onState?(state: RunState): void
   readonly stdin: InputStream
   readonly stdout: OutputStream
 }
 
-export interface Outcome extends Collected {
-  /** Empty when all went well. */
+export interface JobOutcome extends CollectedOutput {
+  /** Empty on success. */
   readonly errors: readonly RushesError[]
 }
 
 export interface Job {
-  /** The run that it is about, as soon as there is one. */
+  /** The run of the job, as soon as its id is known. */
   readonly id: string | undefined
   /** The last status of each run. */
   readonly states: ReadonlyMap<string, RunState>
   /** The runs that it has created. */
   readonly created: readonly string[]
-  readonly collected: Collected
+  readonly collected: CollectedOutput
   readonly isDone: boolean
-  /** A create was sent and has no answer yet. */
+  /** Whether a create was sent and has no response yet. */
   readonly isUnanswered: boolean
   /** Never rejects. */
-  readonly done: Promise<Outcome>
+  readonly done: Promise<JobOutcome>
   /** Resolves when there is a run, or when the job is done. */
   readonly known: Promise<void>
   /** Whether it was interrupted: it ends soon, and no call can join it. */
   readonly isStopped: boolean
-  /** Calls that wait for it. */
+  /** Number of calls that wait for it. */
   waiters: number
   /** Called at each change that is worth a progress notification. */
   onChange: (() => void) | undefined
-  /** Nobody waits any longer. What was not sent is not sent; an unanswered create is waited for first. */
+  /** Called when no call waits for it. Stops the job, but first waits for the response to a create that was sent. */
   abandon(): void
-  /** A call waits for it again. */
+  /** Called when a call waits for it again. */
   join(): void
   interrupt(by: Parameters<InterruptSource['interrupt']>[0]): void
 }
 
-/** `found` is told the id of a run that exists already. */
-export type Work = (ctx: Context, found: (id: string) => void) => Promise<unknown>
+/** `found` is called with the id of a run that already exists. */
+export type JobFunction = (ctx: Context, found: (id: string) => void) => Promise<unknown>
 
-export function startJob(options: JobOptions, work: Work): Job {
+export function startJob(options: JobOptions, work: JobFunction): Job {
   const interrupts = createInterrupts()
   const { out, collected } = createCollector(options.base.out)
   const states = new Map<string, RunState>()
   const errors: RushesError[] = []
-  let sayKnown = () => {}
+  let setKnown = () => {}
   const known = new Promise<void>((resolve) => {
-    sayKnown = resolve
+    setKnown = resolve
   })
   let unanswered = 0
   let isAbandoned = false
@@ -106,7 +109,7 @@ export function startJob(options: JobOptions, work: Work): Job {
   function observed(recorder: Recorder, base: Context): Recorder {
     return {
       ...recorder,
-      // The embedded service renders for as long as the server lives.
+      // Not queued: the embedded service renders as long as the server runs.
       recordQueued() {},
       recordStatus(update) {
         recorder.recordStatus(update)
@@ -114,7 +117,7 @@ export function startJob(options: JobOptions, work: Work): Job {
         options.onState?.(update.state)
         state.onChange?.()
       },
-      // A session repeats creates by their name: one without an intent could be paid twice.
+      // Require the intent: a session repeats creates by request id, so a create without an intent could be paid twice.
       note: ({ requestId = options.requestId, ...intent }) =>
         observedNote(recorder.note({ ...intent, requestId }, 'required'), base),
     }
@@ -151,7 +154,7 @@ export function startJob(options: JobOptions, work: Work): Job {
         state.id ??= id
         state.created.push(id)
         options.onAccepted?.(id, base)
-        sayKnown()
+        setKnown()
         state.onChange?.()
         setUnanswered(false)
       },
@@ -163,16 +166,16 @@ export function startJob(options: JobOptions, work: Work): Job {
     }
   }
 
-  if (options.id !== undefined) sayKnown()
+  if (options.id !== undefined) setKnown()
   const found = (id: string) => {
     state.id ??= id
-    sayKnown()
+    setKnown()
   }
   const done = work(childOf(options.base), found)
     .catch((thrown: unknown) => void errors.push(asRushesError(thrown)))
-    .then((): Outcome => {
+    .then((): JobOutcome => {
       state.isDone = true
-      sayKnown()
+      setKnown()
       return { ...collected, errors: [...errors, ...collected.errors] }
     })
 
@@ -190,4 +193,114 @@ export function startJob(options: JobOptions, work: Work): Job {
     },
     interrupt,
   })
+}
+
+export type Waited = 'done' | 'late' | 'cancelled'
+
+interface WaitLimits {
+  readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
+  /** Monotonic time of the call. */
+  readonly sinceMs: number
+  readonly limitMs: number
+  /** Aborted when the client cancels the call. */
+  readonly signal: AbortSignal
+  /** Called every `everyMs` while it waits. */
+  readonly tick?: { readonly everyMs: number; call(): void }
+}
+
+/** Waits until the work has ended, the limit has passed, or the call is cancelled. The work itself is not stopped. */
+export function waitAtMost(
+  work: Promise<unknown>,
+  { clock, sinceMs, limitMs, signal, tick }: WaitLimits,
+): Promise<Waited> {
+  return new Promise((resolve) => {
+    const settle = (waited: Waited) => {
+      disarm()
+      stopTicks()
+      forget()
+      resolve(waited)
+    }
+    let disarm = () => {}
+    let stopTicks = () => {}
+    const arm = () => {
+      if (tick === undefined) return
+      stopTicks = clock.alarm(tick.everyMs, () => {
+        tick.call()
+        arm()
+      })
+    }
+    arm()
+    disarm = clock.alarm(sinceMs + limitMs - clock.monotonic(), () => settle('late'))
+    let forget = () => {}
+    forget = onAbort(signal, () => settle('cancelled'))
+    work.then(
+      () => settle('done'),
+      () => settle('done'),
+    )
+  })
+}
+
+export interface CollectedOutput {
+  /** Objects that a command prints under `--json`. */
+  readonly objects: readonly unknown[]
+  readonly errors: readonly RushesError[]
+  readonly warnings: readonly string[]
+}
+
+/** `base` is the output of the server, whose standard error is its log. */
+function createCollector(base: Output): { readonly out: Output; readonly collected: CollectedOutput } {
+  const objects: unknown[] = []
+  const errors: RushesError[] = []
+  const warnings: string[] = []
+  return {
+    collected: { objects, errors, warnings },
+    out: {
+      mode: { json: true, quiet: true, debug: base.mode.debug },
+      stdoutIsTerminal: false,
+      columns: undefined,
+      style: base.style,
+      line: (text) => void objects.push(text),
+      json: (value) => void objects.push(value),
+      note: base.debug,
+      warn: (text) => void warnings.push(text),
+      debug: base.debug,
+      error: (error) => void errors.push(error),
+      setAside() {},
+    },
+  }
+}
+
+/** The number of runs that a session may create: an agent in a loop must not empty an account. */
+export interface RunAllowance {
+  readonly left: number
+  /** Counts one create. Throws `usage` when none is left. */
+  take(): void
+  /** The service definitely did not accept the create. */
+  giveBack(): void
+  /** Throws `usage` when none is left. */
+  check(): void
+}
+
+export function createRunAllowance(maxRuns: number): RunAllowance {
+  let used = 0
+  const check = () => {
+    if (used >= maxRuns)
+      throw usageError(
+        `This session may create ${plural(maxRuns, 'run')}, and all of them were created. Nothing was sent.`,
+        'Ask the user. A new session, or `rushes mcp` with a higher --max-runs, allows more.',
+      )
+  }
+  return {
+    get left() {
+      return maxRuns - used
+    },
+    check,
+    take() {
+      check()
+      used++
+    },
+    giveBack() {
+      used--
+    },
+  }
 }

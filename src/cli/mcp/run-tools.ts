@@ -1,8 +1,5 @@
 /** The tools for runs that exist: wait, status, download, and what the journal knows. */
 import { RushesError, usageError } from '../../errors.js'
-import { MAX_WAIT_MS } from '../../mcp/definitions.js'
-import { shownPath } from '../../mcp/result.js'
-import type { Answer, Call } from '../../mcp/tool.js'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, printableJson, shortened } from '../../protocol/text.js'
@@ -10,13 +7,14 @@ import { listCommand } from '../commands/list.js'
 import { showCommand } from '../commands/show.js'
 import { statusCommand } from '../commands/status.js'
 import type { Context } from '../context/context.js'
-import { checkIds } from '../process/stdin.js'
+import { checkIds } from '../process/io.js'
 import { revisit } from '../runs/revisit.js'
 import { contextOfAll } from '../runs/where.js'
-import { modelFor } from '../settings/model-settings.js'
-import type { Job, Outcome } from './job.js'
-import { errorAnswer, runResult, runsAnswer } from './run-answers.js'
-import type { SavedDelivery, Session, Task } from './session.js'
+import { modelFor } from '../settings/required-settings.js'
+import { errorAnswer, runResult, runsAnswer } from './answers.js'
+import type { Job, JobOutcome } from './job.js'
+import type { McpSession, SavedDelivery, SessionTask } from './session.js'
+import { type Answer, type Call, MAX_WAIT_MS, shownPath } from './tool.js'
 
 const DEFAULT_LIST = 20
 /** Of a prompt in a list. */
@@ -24,12 +22,12 @@ const MAX_PROMPT = 120
 
 const idsOf = ({ args }: Call): readonly string[] => [...new Set(checkIds(args.ids as readonly string[]))]
 
-interface Wanted extends SavedDelivery {
+interface CallDelivery extends SavedDelivery {
   /** Whether the call names an output. */
   readonly isNamed: boolean
 }
 
-function deliveryIn({ paths }: Session, { args }: Call, runs: number): Wanted {
+function deliveryIn({ paths }: McpSession, { args }: Call, runs: number): CallDelivery {
   const output = typeof args.output === 'string' ? args.output : undefined
   const place = paths.output(output)
   if (runs > 1 && !/[\\/]$/.test(place) && !place.includes('{id}'))
@@ -42,14 +40,14 @@ function deliveryIn({ paths }: Session, { args }: Call, runs: number): Wanted {
 
 /** `wait_run`, and `download_run`, which does not wait for a run to finish. */
 export async function followRuns(
-  session: Session,
+  session: McpSession,
   call: Call,
   { isDownload }: { readonly isDownload: boolean },
 ): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const ids = idsOf(call)
-  const wanted = deliveryIn(session, call, ids.length)
-  const tasks = ids.map((id) => taskFor(session, id, wanted, isDownload))
+  const requested = deliveryIn(session, call, ids.length)
+  const tasks = ids.map((id) => taskFor(session, id, requested, isDownload))
   const jobs = tasks.map(({ job }) => job)
   await session.wait(Promise.all(jobs.map(({ done }) => done)), {
     call,
@@ -67,10 +65,10 @@ export async function followRuns(
 }
 
 /** The work that follows the run already, unless its outputs are wanted elsewhere: then it comes first. */
-function taskFor(session: Session, id: string, wanted: Wanted, isDownload: boolean): Task {
+function taskFor(session: McpSession, id: string, requested: CallDelivery, isDownload: boolean): SessionTask {
   const active = session.tasks().find(({ job, delivery }) => job.id === id && delivery !== undefined)
-  const saved = wanted.isNamed ? wanted : (session.deliveryOf(id) ?? wanted)
-  const delivery = { output: saved.output, overwrite: wanted.overwrite || saved.overwrite }
+  const saved = requested.isNamed ? requested : (session.deliveryOf(id) ?? requested)
+  const delivery = { output: saved.output, overwrite: requested.overwrite || saved.overwrite }
   if (active !== undefined && !isDownload && !active.job.isStopped) {
     const isSame =
       active.delivery?.output === delivery.output && active.delivery.overwrite === delivery.overwrite
@@ -84,7 +82,7 @@ function taskFor(session: Session, id: string, wanted: Wanted, isDownload: boole
 }
 
 /** One status request for each run. */
-export async function getRuns(session: Session, call: Call): Promise<Answer> {
+export async function getRuns(session: McpSession, call: Call): Promise<Answer> {
   const ids = idsOf(call)
   const tasks = ids.map((id) =>
     session.start({ id }, (ctx) => statusCommand(ctx, { ids: [id], exitStatus: false })),
@@ -103,7 +101,7 @@ export async function getRuns(session: Session, call: Call): Promise<Answer> {
   return runsAnswer(results, { warnings: jobs.flatMap(({ collected }) => collected.warnings) })
 }
 
-function withoutAnswer({ id, collected }: Job): Outcome {
+function withoutAnswer({ id, collected }: Job): JobOutcome {
   const error = new RushesError('network', 'The service has not answered within 45 s.', {
     runId: id,
     hint: 'The run is not affected. Call get_run again.',
@@ -111,12 +109,12 @@ function withoutAnswer({ id, collected }: Job): Outcome {
   return { ...collected, errors: [error] }
 }
 
-/** Commands that ask nobody, and end at once. */
+/** Runs a command that sends nothing. */
 async function local(
-  session: Session,
+  session: McpSession,
   call: Call,
   work: (ctx: Context) => Promise<unknown>,
-): Promise<Outcome> {
+): Promise<JobOutcome> {
   const { job } = session.start({}, work)
   const waited = await session.wait(job.done, {
     call,
@@ -131,7 +129,7 @@ async function local(
   })
 }
 
-export async function listRuns(session: Session, call: Call): Promise<Answer> {
+export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
   const { limit = DEFAULT_LIST, status, kind, model, since, here = false } = call.args
   const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
@@ -148,9 +146,20 @@ export async function listRuns(session: Session, call: Call): Promise<Answer> {
   }
 }
 
-type Line = Readonly<Record<string, unknown>>
+type JournalLine = Readonly<Record<string, unknown>>
 
-const briefOf = ({ id, key, request_id, status, kind, model, created_at, input, files, address }: Line) => ({
+const briefOf = ({
+  id,
+  key,
+  request_id,
+  status,
+  kind,
+  model,
+  created_at,
+  input,
+  files,
+  address,
+}: JournalLine) => ({
   id,
   key,
   request_id,
@@ -173,7 +182,7 @@ const lineOf = ({ id, key, status, kind, created_at, prompt, files }: ReturnType
     ' | ',
   )
 
-export async function showRun(session: Session, call: Call): Promise<Answer> {
+export async function showRun(session: McpSession, call: Call): Promise<Answer> {
   const { objects, errors, warnings } = await local(session, call, (ctx) =>
     showCommand(ctx, { name: String(call.args.id), again: false }),
   )
@@ -184,7 +193,7 @@ export async function showRun(session: Session, call: Call): Promise<Answer> {
   return { text: printableJson(run), structured: { run, warnings } }
 }
 
-export async function listModels({ base }: Session, { args }: Call): Promise<Answer> {
+export async function listModels({ base }: McpSession, { args }: Call): Promise<Answer> {
   const kinds = KINDS.filter((kind) => args.kind === undefined || args.kind === kind)
   const models = Object.fromEntries(kinds.map((kind) => [kind, MODEL_INPUTS[kind]]))
   const named = await Promise.all(

@@ -1,19 +1,22 @@
 /** Serves one client until it disconnects or a signal comes. */
+
 import { readFile } from 'node:fs/promises'
 import { EXIT } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
-import { instructionsFor } from '../../mcp/definitions.js'
-import { createMcpServer } from '../../mcp/server.js'
-import { connectStdio } from '../../mcp/stdio.js'
+import { asRushesError } from '../../host/interrupts.js'
 import type { Context } from '../context/context.js'
-import { asRushesError } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
-import { errorAnswer } from './run-answers.js'
-import { openSession, type SessionOptions } from './session.js'
-import { toolsOf } from './tools.js'
+import { errorAnswer } from './answers.js'
+import { type Finished, planBatch, runBatch } from './batch-tools.js'
+import { createRun } from './create-tools.js'
+import { definitionsFor, instructionsFor, type ToolName } from './definitions.js'
+import { followRuns, getRuns, listModels, listRuns, showRun } from './run-tools.js'
+import { connectStdio, createMcpServer } from './server.js'
+import { type McpSession, type McpSessionOptions, openSession } from './session.js'
+import type { Answer, Call, Tools } from './tool.js'
 
 /** The exit code: 0 when the client has disconnected. */
-export async function serveMcp(ctx: Context, options: SessionOptions): Promise<number> {
+export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
   const { out, interrupts, clock } = ctx
   const session = openSession(ctx, options)
   const server = createMcpServer({
@@ -36,4 +39,25 @@ export async function serveMcp(ctx: Context, options: SessionOptions): Promise<n
   await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)
   await server.close()
   return reason?.exitCode ?? EXIT.ok
+}
+
+/** The tools of a session: each definition with the function that carries it out. */
+
+export function toolsOf(session: McpSession): Tools {
+  const finished: Finished = new Map()
+  const calls: Readonly<Record<ToolName, (call: Call) => Promise<Answer>>> = {
+    list_models: (call) => listModels(session, call),
+    create_image: (call) => createRun(session, 'image', call),
+    create_video: (call) => createRun(session, 'video', call),
+    create_model_run: (call) => createRun(session, undefined, call),
+    wait_run: (call) => followRuns(session, call, { isDownload: false }),
+    get_run: (call) => getRuns(session, call),
+    list_runs: (call) => listRuns(session, call),
+    show_run: (call) => showRun(session, call),
+    download_run: (call) => followRuns(session, call, { isDownload: true }),
+    plan_batch: (call) => planBatch(session, finished, call),
+    run_batch: (call) => runBatch(session, finished, call),
+  }
+  const facts = { maxRuns: session.maxRuns, isLocal: session.base.globals.local }
+  return definitionsFor(facts).map((definition) => ({ definition, call: calls[definition.name] }))
 }

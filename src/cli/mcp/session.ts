@@ -1,39 +1,49 @@
 /**
- * The state of one server: its connection, the runs that it has created, the work that continues between calls, and an
- * orderly end that names the runs it leaves.
+ * The state of one MCP server: its connection, the runs that it has created, and the jobs that continue between calls.
+ * On shutdown it reports the runs that continue.
  */
-import { Readable, Writable } from 'node:stream'
-import type { RushesError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
-import { MAX_WAIT_MS } from '../../mcp/definitions.js'
-import type { Call } from '../../mcp/tool.js'
-import { type Waited, waitAtMost } from '../../mcp/wait.js'
-import type { Connection, ConnectOptions, Context } from '../context/context.js'
-import type { SignalName } from '../process/interrupts.js'
-import { resumeCommand } from '../runs/resume.js'
-import { plural } from '../terminal/plural.js'
-import { type Budget, createBudget } from './budget.js'
-import { type Job, startJob, type Work } from './job.js'
-import { createPaths, type Paths } from './paths.js'
 
-export interface SessionOptions {
+import { statSync } from 'node:fs'
+import { dirname, join, resolve, sep } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { namesFolder } from '../../download/target.js'
+import { type RushesError, usageError } from '../../errors.js'
+import { onAbort } from '../../host/abort.js'
+import { followLinks, isFolder, isWithin } from '../../host/directories.js'
+import type { SignalName } from '../../host/interrupts.js'
+import { shortened } from '../../protocol/text.js'
+import type { Connection, ConnectOptions, Context } from '../context/context.js'
+import { resumeCommand } from '../runs/resume.js'
+import { plural } from '../terminal/format.js'
+import {
+  createRunAllowance,
+  type Job,
+  type JobFunction,
+  type RunAllowance,
+  startJob,
+  type Waited,
+  waitAtMost,
+} from './job.js'
+import { type Call, MAX_WAIT_MS } from './tool.js'
+
+export interface McpSessionOptions {
   /** Absolute. */
   readonly folder: string
   readonly maxRuns: number
   readonly allowOutside: boolean
 }
 
-/** What a repeated call must equal to join the work of an earlier one. */
+/** A repeated call with an equal key joins the job of the earlier one. */
 export interface JobKey {
   readonly name: string
   readonly arguments: string
 }
 
-export interface Task {
+export interface SessionTask {
   readonly job: Job
-  /** Of a create or a batch. */
+  /** Key of a create or a batch. */
   readonly key: JobKey | undefined
-  /** Where the outputs of its run go. */
+  /** Output settings of its run. */
   readonly delivery: SavedDelivery | undefined
 }
 
@@ -46,52 +56,58 @@ export interface NewTask {
   readonly key?: JobKey
   readonly delivery?: SavedDelivery
   readonly requestId?: string
-  /** The run, where it exists already. */
+  /** The existing run, if any. */
   readonly id?: string
 }
 
-export interface Session extends SessionOptions {
+export interface McpSession extends McpSessionOptions {
   readonly base: Context
-  readonly paths: Paths
-  readonly budget: Budget
-  /** Work that continues; newest last. */
-  tasks(): readonly Task[]
-  start(task: NewTask, work: Work): Task
-  /** Where the create of a run wanted its outputs. */
+  readonly paths: CallPaths
+  readonly budget: RunAllowance
+  /** Unfinished tasks, newest last. */
+  tasks(): readonly SessionTask[]
+  start(task: NewTask, work: JobFunction): SessionTask
+  /** Output settings that were given when the run was created. */
   deliveryOf(id: string): SavedDelivery | undefined
-  /** Until `work` has ended, 45 s have passed, or the client has cancelled the call: then its jobs may stop. */
-  wait(work: Promise<unknown>, waiting: Waiting): Promise<Waited>
-  /** Interrupts all work, waits for answers to creates, and says which runs continue. */
+  /**
+   * Waits until `work` has ended, 45 s have passed, or the client has cancelled the call. After a cancel, its jobs may
+   * stop.
+   */
+  wait(work: Promise<unknown>, options: CallWait): Promise<Waited>
+  /** Interrupts all work, waits for responses to creates, and reports the runs that continue. */
   close(by: SignalName): Promise<void>
 }
 
-export interface Waiting {
+export interface CallWait {
   readonly call: Call
   readonly sinceMs: number
   readonly jobs: readonly Job[]
-  /** For progress notifications. */
+  /** Text for progress notifications. */
   describe(): string
 }
 
 const TICK_MS = 5_000
-/** A run that was created before these goes to the folder of the session, unless the call names another output. */
+/**
+ * Number of runs whose output settings are kept. Outputs of older runs go to the folder of the session, unless the call
+ * gives another output.
+ */
 const MAX_DELIVERIES = 1_000
 
-export function openSession(base: Context, options: SessionOptions): Session {
+export function openSession(base: Context, options: McpSessionOptions): McpSession {
   const { clock, out, interrupts } = base
-  const budget = createBudget(options.maxRuns)
-  const running = new Set<Task>()
+  const budget = createRunAllowance(options.maxRuns)
+  const running = new Set<SessionTask>()
   const connections = new Map<Context, Promise<Connection>>()
   const deliveries = new Map<string, SavedDelivery>()
   /** Runs created here that have not ended. */
   const open = new Map<string, Context>()
 
   function connect(from: Context, connectOptions: ConnectOptions = {}): Promise<Connection> {
-    // Reports everything that is missing.
+    // Fails, and reports everything that is missing.
     if ((connectOptions.missing ?? []).length > 0) return from.connect(connectOptions)
     const known = connections.get(from) ?? from.connect({ render: true })
     connections.set(from, known)
-    // A key that is stored meanwhile is found by the next call.
+    // A failure is not kept: the next call may find a key that was stored in the meantime.
     known.catch(() => connections.delete(from))
     return known
   }
@@ -102,7 +118,7 @@ export function openSession(base: Context, options: SessionOptions): Session {
     if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
   }
 
-  function start(given: NewTask, work: Work): Task {
+  function start(given: NewTask, work: JobFunction): SessionTask {
     const { key, delivery, ...about } = given
     const job = startJob(
       {
@@ -115,47 +131,47 @@ export function openSession(base: Context, options: SessionOptions): Session {
           if (delivery !== undefined) keepDelivery(id, delivery)
         },
         onState({ id, phase }) {
-          if (phase !== 'going') open.delete(id)
+          if (phase !== 'running') open.delete(id)
         },
         stdin: Readable.from([]),
         stdout: discarding(),
       },
       work,
     )
-    const task: Task = { job, key, delivery }
+    const task: SessionTask = { job, key, delivery }
     running.add(task)
     job.done.then(() => running.delete(task))
     return task
   }
 
-  async function wait(work: Promise<unknown>, { call, sinceMs, jobs, describe }: Waiting): Promise<Waited> {
-    const say = () => call.progress(describe())
+  async function wait(work: Promise<unknown>, { call, sinceMs, jobs, describe }: CallWait): Promise<Waited> {
+    const report = () => call.progress(describe())
     for (const job of jobs) {
       job.waiters++
       job.join()
-      job.onChange = say
+      job.onChange = report
     }
     const waited = await waitAtMost(work, {
       clock,
       sinceMs,
       limitMs: MAX_WAIT_MS,
       signal: call.signal,
-      tick: { everyMs: TICK_MS, call: say },
+      tick: { everyMs: TICK_MS, call: report },
     })
     for (const job of jobs) {
       job.waiters--
-      if (job.onChange === say) job.onChange = undefined
+      if (job.onChange === report) job.onChange = undefined
     }
     if (waited === 'cancelled') {
       const left = jobs.filter(({ isDone, waiters }) => !isDone && waiters === 0)
       for (const job of left) job.abandon()
-      for (const job of left) sayLeft(job)
+      for (const job of left) noteStillRunning(job)
     }
     return waited
   }
 
-  /** The id of a cancelled create may come later. */
-  function sayLeft(job: Job): void {
+  /** Waits for the id: the response to a cancelled create may come later. */
+  function noteStillRunning(job: Job): void {
     job.known.then(() => {
       const ids = job.created.length > 0 ? job.created : job.id === undefined ? [] : [job.id]
       if (ids.length > 0) out.note(`The call was cancelled. Still running: ${ids.join(', ')}.`)
@@ -165,23 +181,25 @@ export function openSession(base: Context, options: SessionOptions): Session {
   async function close(by: SignalName): Promise<void> {
     const left = [...running].map(({ job }) => job)
     for (const job of left) job.interrupt(by)
-    // Not the first signal: a client that has closed standard input sends SIGTERM as a matter of course.
+    // Not the first signal: clients usually send SIGTERM after they have closed standard input.
     const forget = onAbort(interrupts.second, () => {
       for (const job of left) job.interrupt(by)
     })
-    // Said at once: a client may kill the server while it waits.
-    await sayOpen()
+    // Warn before waiting: a client may kill the server.
+    await warnOfOpenRuns()
     if (left.some(({ isUnanswered }) => isUnanswered))
       out.warn(
-        'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, `rushes list --status unconfirmed` shows them.',
+        'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
+          '`rushes list --status unconfirmed` shows them.',
       )
     const outcomes = await Promise.all(left.map(({ done }) => done))
     forget()
-    for (const { errors } of outcomes) for (const error of errors) if (isNews(error)) out.error(error)
-    await sayOpen()
+    for (const { errors } of outcomes)
+      for (const error of errors) if (isWorthReporting(error)) out.error(error)
+    await warnOfOpenRuns()
   }
 
-  async function sayOpen(): Promise<void> {
+  async function warnOfOpenRuns(): Promise<void> {
     for (const isLocal of [false, true]) {
       const ids = [...open].filter(([, at]) => at.globals.local === isLocal).map(([id]) => id)
       const [first] = ids
@@ -210,8 +228,65 @@ export function openSession(base: Context, options: SessionOptions): Session {
   }
 }
 
-/** Runs that continue are named together; what remains are unconfirmed creates, batches and real failures. */
-const isNews = ({ code, message, runId }: RushesError): boolean =>
+/** Whether to report the error on shutdown. Runs that continue are already reported together. */
+const isWorthReporting = ({ code, message, runId }: RushesError): boolean =>
   !(code === 'interrupted' && (runId !== undefined || message === 'Interrupted.'))
 
 const discarding = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() })
+
+/**
+ * Resolves paths that an agent gives. They are relative to the folder of the server and must be inside it, links
+ * resolved.
+ */
+
+interface CallPaths {
+  /** Absolute, with a final separator for a folder. Undefined means the folder of the server. Throws `usage`. */
+  output(path: string | undefined): string
+  /** The absolute path of a file that is read. Throws `usage`. */
+  file(path: string, parameter: string): string
+}
+
+function createPaths(folder: string, allowOutside: boolean): CallPaths {
+  const root = followLinks(folder)
+  function refuseOutside(path: string, real: string, parameter: string): void {
+    if (!allowOutside && !isWithin(root, real)) throw outside(path, parameter, folder)
+  }
+  return {
+    output(path) {
+      if (path === undefined) return `${folder}${sep}`
+      const fullPath = resolve(folder, path)
+      const isFolderPath = namesFolder(path) || isFolder(fullPath)
+      if (dirname(isFolderPath ? join(fullPath, 'file') : fullPath).includes('{'))
+        throw usageError(
+          `output: ${shortened(path)} has a placeholder in the name of a folder.`,
+          'Use placeholders in the file name only, such as assets/{id}.{ext}.',
+        )
+      // Check only the folder: a link at the path itself would be replaced by the file.
+      refuseOutside(path, followLinks(isFolderPath ? fullPath : dirname(fullPath)), 'output')
+      return isFolderPath ? `${fullPath}${sep}` : fullPath
+    },
+    file(path, parameter) {
+      if (path.includes('\0')) throw usageError(`${parameter}: the path contains a NUL character.`)
+      const fullPath = resolve(folder, path)
+      refuseOutside(path, followLinks(fullPath), parameter)
+      // Reading a pipe would block the whole server.
+      if (isSpecial(fullPath))
+        throw usageError(
+          `${parameter}: ${shortened(path)} is not a regular file.`,
+          'Give the path of a file.',
+        )
+      return fullPath
+    },
+  }
+}
+
+const outside = (path: string, parameter: string, folder: string): RushesError =>
+  usageError(
+    `${parameter}: ${shortened(path)} is outside ${folder}. Nothing was sent.`,
+    'Use a path inside the folder of the server. `rushes mcp --allow-outside` allows others.',
+  )
+
+function isSpecial(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found !== undefined && !found.isFile() && !found.isDirectory()
+}

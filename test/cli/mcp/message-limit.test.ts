@@ -1,7 +1,7 @@
 /** Lines that are too long are left out, however they arrive; their id is found where it is certain. */
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createMessageLimit, idIn, type RequestId } from '../../src/mcp/message-limit.js'
+import { createMessageLimit, idIn, type RequestId } from '../../../src/cli/mcp/server.js'
 
 async function passed(text: string, chunkBytes: number) {
   const leftOut: (RequestId | undefined)[] = []

@@ -1,11 +1,70 @@
-/** An answer as the result of a call: text, links to the files, and their content only if it was asked for. */
+/**
+ * A tool of the server: its definition as data, the call of an agent, and its answer as the result of that
+ * call. Pure but for reading the files
+ * of an answer whose content was requested.
+ */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { printable, printableJson, withoutControls } from '../protocol/text.js'
-import { MAX_INLINE_BYTES } from './definitions.js'
-import type { Answer, ResultFile } from './tool.js'
+import type { JsonSchema, Properties } from '../../protocol/json-schema.js'
+import { printable, printableJson, withoutControls } from '../../protocol/text.js'
 
-export type Content =
+/** Clients give up after 60 s, so a call answers before that. */
+export const MAX_WAIT_MS = 45_000
+const MAX_INLINE_BYTES = 1_048_576
+
+export interface ToolDefinition {
+  readonly name: string
+  readonly title: string
+  /** For the agent: what it does, what it costs, and what to do next. */
+  readonly description: string
+  readonly inputSchema: ObjectSchema
+  readonly outputSchema: ObjectSchema
+  readonly annotations: {
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly idempotentHint: boolean
+    readonly openWorldHint: boolean
+  }
+}
+
+export interface ObjectSchema extends JsonSchema {
+  readonly type: 'object'
+  readonly properties: Properties
+  readonly required?: readonly string[]
+}
+
+export type Arguments = Readonly<Record<string, unknown>>
+
+export interface Call {
+  /** Checked against the input schema. */
+  readonly args: Arguments
+  /** Aborted when the client cancels the call, and when it disconnects. */
+  readonly signal: AbortSignal
+  /** Says how far the call is; ignored unless the client asked for it. */
+  progress(message: string): void
+}
+
+/** A file that a call has written or found. */
+export interface ResultFile {
+  /** Absolute. */
+  readonly path: string
+  readonly bytes: number
+  readonly content_type: string
+}
+
+export interface Answer {
+  /** A few lines for the agent. */
+  readonly text: string
+  readonly structured: Readonly<Record<string, unknown>>
+  readonly files?: readonly ResultFile[]
+  /** Whether the content of small files is part of the result. */
+  readonly inline?: boolean
+  readonly isError?: boolean
+}
+
+export type Tools = readonly { readonly definition: ToolDefinition; call(call: Call): Promise<Answer> }[]
+
+type Content =
   | { readonly type: 'text'; readonly text: string }
   | {
       readonly type: 'resource_link'

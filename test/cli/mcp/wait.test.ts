@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { waitAtMost } from '../../src/mcp/wait.js'
-import { createManualClock } from '../support/clock.js'
+import { waitAtMost } from '../../../src/cli/mcp/job.js'
+import { createManualClock } from '../../support/clock.js'
 
 const NEVER = new Promise<void>(() => {})
 

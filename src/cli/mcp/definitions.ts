@@ -1,12 +1,11 @@
 /** The tools as an agent sees them: names, descriptions that say what costs money, and schemas. Pure. */
-import { KINDS, type Kind, MODEL_INPUTS } from '../protocol/models.js'
-import { isRequired, parametersOf } from '../protocol/parameters.js'
-import { BATCH_OUTPUT, LIST_OUTPUT, MODELS_OUTPUT, PLAN_OUTPUT, RUN_OUTPUT, SHOW_OUTPUT } from './outputs.js'
-import type { JsonSchema, ObjectSchema, ToolDefinition } from './tool.js'
 
-/** Clients give up after 60 s, so a call answers before that. */
-export const MAX_WAIT_MS = 45_000
-export const MAX_INLINE_BYTES = 1_048_576
+import { flag, integer, type JsonSchema, type Properties, text } from '../../protocol/json-schema.js'
+import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
+import { isRequired, parametersOf } from '../../protocol/parameters.js'
+import { BATCH_OUTPUT, LIST_OUTPUT, MODELS_OUTPUT, PLAN_OUTPUT, RUN_OUTPUT, SHOW_OUTPUT } from './answers.js'
+import type { ObjectSchema, ToolDefinition } from './tool.js'
+
 export const MAX_IDS = 20
 const MAX_REQUEST_ID = 200
 
@@ -29,22 +28,14 @@ export interface SessionFacts {
   readonly isLocal: boolean
 }
 
-const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
-  type: 'string',
-  description,
-  ...more,
+const count = (description: string, minimum: number, maximum: number): JsonSchema =>
+  integer(description, { minimum, maximum })
+const object = (properties: Properties, required: readonly string[] = []): ObjectSchema => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
 })
-const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
-const count = (description: string, minimum: number, maximum: number): JsonSchema => ({
-  type: 'integer',
-  description,
-  minimum,
-  maximum,
-})
-const object = (
-  properties: Readonly<Record<string, JsonSchema>>,
-  required: readonly string[] = [],
-): ObjectSchema => ({ type: 'object', properties, required, additionalProperties: false })
 
 const IDS: JsonSchema = {
   type: 'array',
@@ -56,7 +47,8 @@ const IDS: JsonSchema = {
 
 const DELIVERY = {
   output: text(
-    'File, or folder with a final "/", in the folder of the server. A file name may contain {id} {index} {kind} {ext}. Default: <id>.<ext>',
+    'File, or folder with a final "/", in the folder of the server. A file name may contain {id} {index} {kind} ' +
+      '{ext}. Default: <id>.<ext>',
     { minLength: 1 },
   ),
   overwrite: flag('Replace an existing file. Default false: it is an error'),
@@ -69,7 +61,8 @@ const CREATE = {
     'Wait up to 45 s for the result. Default true. With false the run id is returned at once, and the outputs are saved later',
   ),
   request_id: text(
-    'Your own name for this create, such as "hero-v1". A repeated call with the same request_id and input returns the existing run and pays nothing, also after a restart. A new run needs a new one',
+    'Your own name for this create, such as "hero-v1". A repeated call with the same request_id and input ' +
+      'returns the existing run and pays nothing, also after a restart. A new run needs a new one',
     { minLength: 1, maxLength: MAX_REQUEST_ID },
   ),
 } as const
@@ -78,7 +71,8 @@ const MODEL = text('Model identifier <provider>/<name>. Default: the configured 
 
 /** How `image_urls` can name an image, beside a URL. */
 const IMAGES =
-  'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
+  'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, ' +
+  'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
 
 const parametersFor = (kind: Kind): Readonly<Record<string, JsonSchema>> =>
   Object.fromEntries(
@@ -106,10 +100,15 @@ const WRITES = {
 } as const
 
 const costOf = ({ maxRuns, isLocal }: SessionFacts): string =>
-  `${isLocal ? 'Free: runs are rendered on this machine as preview drawings.' : 'COSTS MONEY: each create is paid.'} At most ${maxRuns} runs per session.`
+  `${
+    isLocal
+      ? 'Free: runs are rendered on this machine as ' + 'preview drawings.'
+      : 'COSTS MONEY: each create is paid.'
+  } At most ${maxRuns} runs per session.`
 
 const AFTERWARDS =
-  'Waits up to 45 s, saves the outputs and returns their paths. If the run is still running then, the result has its id: call wait_run, and do not create it again.'
+  'Waits up to 45 s, saves the outputs and returns their paths. If the run is still running then, the result ' +
+  'has its id: call wait_run, and do not create it again.'
 
 export function definitionsFor(
   facts: SessionFacts,
@@ -120,7 +119,8 @@ export function definitionsFor(
       name: 'list_models',
       title: 'List models',
       description:
-        'Show the parameters of the image and the video model as JSON Schema, and which model identifiers are configured. Free, sends nothing.',
+        'Show the parameters of the image and the video model as JSON Schema, and which model identifiers are ' +
+        'configured. Free, sends nothing.',
       inputSchema: object({ kind: text('Only this kind', { enum: KINDS }) }),
       outputSchema: MODELS_OUTPUT,
       annotations: READS,
@@ -128,7 +128,9 @@ export function definitionsFor(
     ...KINDS.map((kind) => ({
       name: `create_${kind}` as const,
       title: `Create ${kind === 'image' ? 'an image' : 'a video'}`,
-      description: `${MODEL_INPUTS[kind].description}. ${cost} ${AFTERWARDS} Give a request_id, so that a repeated call is not paid twice.`,
+      description:
+        `${MODEL_INPUTS[kind].description}. ${cost} ${AFTERWARDS} Give a request_id, so that a ` +
+        `repeated call is not paid twice.`,
       inputSchema: object(
         { ...parametersFor(kind), model: MODEL, ...CREATE },
         Object.keys(parametersOf(kind)).filter((name) => isRequired(kind, name)),
@@ -139,7 +141,9 @@ export function definitionsFor(
     {
       name: 'create_model_run',
       title: 'Create a run of another model',
-      description: `Create a run of any other published model. Its input is sent unchanged. For images and videos of the configured models, use create_image and create_video. ${cost} ${AFTERWARDS}`,
+      description:
+        `Create a run of any other published model. Its input is sent unchanged. For images and ` +
+        `videos of the configured models, use create_image and create_video. ${cost} ${AFTERWARDS}`,
       inputSchema: object(
         {
           model: text('Model identifier <provider>/<name>, as published by the service'),
@@ -155,7 +159,8 @@ export function definitionsFor(
       name: 'wait_run',
       title: 'Wait for runs',
       description:
-        'Wait up to 45 s for runs that were created earlier, save their outputs and return the paths. Free. Call it again for runs that are still running. Without output, the output of the create call is used.',
+        'Wait up to 45 s for runs that were created earlier, save their outputs and return the paths. Free. ' +
+        'Call it again for runs that are still running. Without output, the output of the create call is used.',
       inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
       outputSchema: RUN_OUTPUT,
       annotations: { ...WRITES, idempotentHint: true },
@@ -164,7 +169,8 @@ export function definitionsFor(
       name: 'get_run',
       title: 'Get the status of runs',
       description:
-        'Ask the service for the current status of runs, once. Free; saves nothing. To wait for a result use wait_run instead of calling this in a loop.',
+        'Ask the service for the current status of runs, once. Free; saves nothing. To wait for a result use ' +
+        'wait_run instead of calling this in a loop.',
       inputSchema: object({ ids: IDS }, ['ids']),
       outputSchema: RUN_OUTPUT,
       annotations: { ...READS, openWorldHint: true },
@@ -173,7 +179,8 @@ export function definitionsFor(
       name: 'list_runs',
       title: 'List runs',
       description:
-        'List the runs created on this machine, newest first, with shortened prompts. Use it to find a run id that was lost. Free, sends nothing; statuses are those of the last request.',
+        'List the runs created on this machine, newest first, with shortened prompts. Use it to find a run id ' +
+        'that was lost. Free, sends nothing; statuses are those of the last request.',
       inputSchema: object({
         limit: count('Newest N runs. Default 20', 1, 200),
         status: text('Only runs with this status, such as succeeded, failed or unconfirmed'),
@@ -189,7 +196,8 @@ export function definitionsFor(
       name: 'show_run',
       title: 'Show one run',
       description:
-        'Show everything known on this machine about one run: whole prompt and input, model, files, times, error, and the shell command that repeats it. Free, sends nothing.',
+        'Show everything known on this machine about one run: whole prompt and input, model, files, times, ' +
+        'error, and the shell command that repeats it. Free, sends nothing.',
       inputSchema: object(
         { id: text('Run id, or the key of an unconfirmed run such as ~3f2a', { minLength: 1 }) },
         ['id'],
@@ -201,7 +209,8 @@ export function definitionsFor(
       name: 'download_run',
       title: 'Download the outputs of finished runs',
       description:
-        'Save the outputs of runs that have succeeded, for example again to another path. Free. Does not wait: for a run that is still running use wait_run.',
+        'Save the outputs of runs that have succeeded, for example again to another path. Free. Does not wait: ' +
+        'for a run that is still running use wait_run.',
       inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
       outputSchema: RUN_OUTPUT,
       annotations: { ...WRITES, idempotentHint: true },
@@ -210,7 +219,8 @@ export function definitionsFor(
       name: 'plan_batch',
       title: 'Plan a batch',
       description:
-        'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of runs that would be paid. Free, sends nothing. Always call it before run_batch. Waits up to 45 s.',
+        'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of ' +
+        'runs that would be paid. Free, sends nothing. Always call it before run_batch. Waits up to 45 s.',
       inputSchema: object(BATCH, ['manifest']),
       outputSchema: PLAN_OUTPUT,
       annotations: READS,
@@ -218,7 +228,10 @@ export function definitionsFor(
     {
       name: 'run_batch',
       title: 'Run a batch',
-      description: `Create only the runs of a manifest that are missing or out of date, and save their outputs. ${cost.replace('each create', 'each row with the action create')} Waits up to 45 s. If the batch is still running then, call run_batch again with the same arguments to continue waiting: nothing is paid twice.`,
+      description:
+        `Create only the runs of a manifest that are missing or out of date, and save their outputs. ` +
+        `${cost.replace('each create', 'each row with the action create')} Waits up to 45 s. If the batch is ` +
+        `still running then, call run_batch again with the same arguments to continue waiting: nothing is paid twice.`,
       inputSchema: object(
         {
           ...BATCH,

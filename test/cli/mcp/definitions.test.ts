@@ -1,10 +1,10 @@
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
-import { checkArguments } from '../../src/mcp/check-arguments.js'
-import { definitionsFor, instructionsFor } from '../../src/mcp/definitions.js'
-import { resultOf } from '../../src/mcp/result.js'
-import { KINDS } from '../../src/protocol/models.js'
-import { parametersOf } from '../../src/protocol/parameters.js'
+import { definitionsFor, instructionsFor } from '../../../src/cli/mcp/definitions.js'
+import { checkArguments } from '../../../src/cli/mcp/server.js'
+import { resultOf } from '../../../src/cli/mcp/tool.js'
+import { KINDS } from '../../../src/protocol/models.js'
+import { parametersOf } from '../../../src/protocol/parameters.js'
 
 const TOOLS = definitionsFor({ maxRuns: 20, isLocal: false })
 const tool = (name: string) => TOOLS.find((each) => each.name === name) ?? expect.unreachable()

@@ -1,0 +1,288 @@
+/** The answers of the tools: a run as a result, errors, and hints that name tools instead of commands. Pure. */
+
+import { RushesError } from '../../errors.js'
+import {
+  flag,
+  integer,
+  type JsonSchema,
+  list,
+  orNull,
+  type Properties,
+  text as textSchema,
+} from '../../protocol/json-schema.js'
+import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
+import { isObject } from '../../protocol/parse.js'
+import { printable } from '../../protocol/text.js'
+import { formatBytes } from '../../protocol/units.js'
+import { errorJson } from '../terminal/output.js'
+import type { Job, JobOutcome } from './job.js'
+import { type Answer, MAX_WAIT_MS, type ObjectSchema, type ResultFile, shownPath } from './tool.js'
+
+/**
+ * Schemas of `structuredContent`: part of the list of tools, so they are short. Unknown values are null; a call
+ * that fails before a run exists
+ * has only `error`.
+ */
+const shape = (properties: Properties): ObjectSchema => ({ type: 'object', properties })
+const ANY_OBJECT: JsonSchema = { type: 'object' }
+
+/** `error` has the shape of an error under `--json`. */
+const COMMON = { error: ANY_OBJECT, warnings: list(textSchema()) } as const
+
+const RUN = shape({
+  id: orNull(textSchema()),
+  state: { enum: ['running', 'succeeded', 'failed', 'unknown'] },
+  status: orNull(textSchema()),
+  kind: orNull(textSchema()),
+  model: orNull(textSchema()),
+  urls: list(textSchema()),
+  files: list(
+    shape({ path: textSchema(), bytes: integer(), content_type: textSchema(), sha256: textSchema() }),
+  ),
+  request_id: orNull(textSchema()),
+  error: orNull(ANY_OBJECT),
+})
+
+export const RUN_OUTPUT = shape({ runs: list(RUN), ...COMMON })
+
+export const MODELS_OUTPUT = shape({ models: ANY_OBJECT, configured: ANY_OBJECT, ...COMMON })
+
+export const LIST_OUTPUT = shape({
+  runs: list(
+    shape({
+      id: orNull(textSchema()),
+      key: orNull(textSchema()),
+      request_id: orNull(textSchema()),
+      status: textSchema(),
+      kind: orNull(textSchema()),
+      model: textSchema(),
+      created_at: orNull(textSchema()),
+      prompt: textSchema(),
+      files: list(textSchema()),
+      address: textSchema(),
+    }),
+  ),
+  ...COMMON,
+})
+
+export const SHOW_OUTPUT = shape({ run: ANY_OBJECT, ...COMMON })
+
+const ROWS = { rows: list(ANY_OBJECT), rows_left_out: integer() } as const
+
+export const PLAN_OUTPUT = shape({
+  create: integer(),
+  left_in_session: integer(),
+  summary: ANY_OBJECT,
+  ...ROWS,
+  ...COMMON,
+})
+
+export const BATCH_OUTPUT = shape({
+  is_running: flag(),
+  summary: orNull(ANY_OBJECT),
+  ...ROWS,
+  ...COMMON,
+})
+
+export interface RunResult {
+  readonly id: string | null
+  readonly state: 'running' | 'succeeded' | 'failed' | 'unknown'
+  readonly status: string | null
+  readonly kind: string | null
+  readonly model: string | null
+  readonly urls: readonly string[]
+  readonly files: readonly (ResultFile & { readonly sha256: string })[]
+  readonly request_id: string | null
+  readonly error: ErrorResult | null
+}
+
+type ErrorResult = ReturnType<typeof errorJson>['error']
+
+/** The shape of `--json`, with a hint in the words of the tools. */
+export const errorResult = (error: RushesError): ErrorResult =>
+  errorJson(
+    error.with({
+      message: inToolWords(printable(error.message)),
+      hint: error.hint === undefined ? undefined : inToolWords(error.hint),
+    }),
+  ).error
+
+/** Errors of a call that has ended while its run continues. */
+const CONTINUES: readonly string[] = ['wait_timeout', 'interrupted']
+
+/** For a job that ends soon, and continues without the call. */
+export const notReady = (what: string, tool: string): RushesError =>
+  new RushesError('wait_timeout', `${what} is not ready after ${MAX_WAIT_MS / 1_000} s. Nothing was sent.`, {
+    hint: `Call ${tool} again with the same arguments to continue waiting.`,
+  })
+
+export interface About {
+  readonly requestId?: string | undefined
+  /** Whether a run that is not finished is an error. */
+  readonly mustBeFinished?: boolean
+}
+
+/** The result of a job that is done (`outcome`), or that continues without the call. */
+export function runResult(
+  job: Pick<Job, 'id' | 'states'>,
+  outcome: JobOutcome | undefined,
+  { requestId, mustBeFinished = false }: About,
+): RunResult {
+  const [printed] = outcome?.objects ?? []
+  const line: Readonly<Record<string, unknown>> = isObject(printed) ? printed : {}
+  const id = job.id ?? text(line.id) ?? null
+  const state = id === null ? undefined : job.states.get(id)
+  const found = outcome?.errors.find(({ code }) => mustBeFinished || !CONTINUES.includes(code))
+  const phase = state?.phase
+  return {
+    id,
+    state:
+      id === null || found?.code === 'run_not_found'
+        ? 'unknown'
+        : phase === undefined || phase === 'running'
+          ? 'running'
+          : phase,
+    status: state?.status ?? text(line.status) ?? null,
+    kind: text(line.kind) ?? null,
+    model: text(line.model) ?? null,
+    urls: phase === 'succeeded' ? (state?.urls ?? []) : [],
+    files: filesIn(line.files),
+    request_id: requestId ?? null,
+    error: found === undefined ? null : errorResult(found),
+  }
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+const filesIn = (value: unknown): RunResult['files'] =>
+  Array.isArray(value)
+    ? value.map(({ path, bytes, content_type, sha256 }) => ({ path, bytes, content_type, sha256 }))
+    : []
+
+interface AnswerOptions {
+  readonly warnings?: readonly string[]
+  readonly inline?: boolean
+  /** Name of the tool that repeats a create which has no id yet. */
+  readonly creator?: string
+}
+
+export function runsAnswer(runs: readonly RunResult[], options: AnswerOptions = {}): Answer {
+  const { warnings = [], inline = false, creator = '' } = options
+  const errors = runs.flatMap(({ error }) => error ?? [])
+  const [error] = errors
+  return {
+    text: [...runs.map((run) => lineOf(run, creator)), ...waitHint(runs), ...warnings.map(warningLine)].join(
+      '\n',
+    ),
+    structured: { runs, warnings, ...(error === undefined ? {} : { error }) },
+    files: runs.flatMap(({ files }) => files),
+    inline,
+    isError: errors.length > 0,
+  }
+}
+
+const warningLine = (warning: string): string => `warning: ${warning}`
+
+function lineOf({ id, state, status, urls, files, request_id, error }: RunResult, creator: string): string {
+  if (error !== null) return JSON.stringify({ error })
+  if (id === null)
+    return (
+      `The service has not answered the create yet. Call ${creator} again with the same arguments and ` +
+      `request_id "${request_id}" to get the run id; nothing is paid twice.`
+    )
+  if (state === 'running') return `${id} is still running (${status ?? 'no status yet'}).`
+  const saved = files.map(
+    ({ path, bytes, content_type }) => `${shownPath(path)} (${content_type}, ${formatBytes(bytes)})`,
+  )
+  return `${id} ${state}${saved.length > 0 ? `: ${saved.join(', ')}` : urls.length > 0 ? `: ${urls.join(', ')}` : ''}`
+}
+
+function waitHint(runs: readonly RunResult[]): readonly string[] {
+  const ids = runs.flatMap(({ id, state, error }) =>
+    state === 'running' && id && error === null ? [id] : [],
+  )
+  if (ids.length === 0) return []
+  return [
+    `Call wait_run with ${JSON.stringify({ ids })} to wait up to ${MAX_WAIT_MS / 1_000} s more. Waiting is ` +
+      `free. Do not create it again.`,
+  ]
+}
+
+/** The answer for an error that was thrown before a run existed. */
+export function errorAnswer(error: RushesError, warnings: readonly string[] = []): Answer {
+  const result = errorResult(error)
+  return {
+    text: [JSON.stringify({ error: result }), ...warnings.map(warningLine)].join('\n'),
+    structured: { error: result, warnings },
+    isError: true,
+  }
+}
+
+const COMMANDS: Readonly<Record<string, string>> = {
+  wait: 'wait_run',
+  download: 'download_run',
+  status: 'get_run',
+  list: 'list_runs',
+  show: 'show_run',
+  models: 'list_models',
+  batch: 'run_batch',
+  'run image': 'create_image',
+  'run video': 'create_video',
+  'run model': 'create_model_run',
+}
+
+const MODEL_FLAGS = PARAMETER_NAMES.map((name) => [flagOf(name), name] as const)
+
+/** Commands in backticks that no tool carries out are left as they are: they are for the user. */
+const COMMAND = /(`rushes [^`]*`)/
+
+/** Phrases of hints that have a command in them. */
+const SENTENCES: readonly (readonly [RegExp, string])[] = [
+  [/ ?See `rushes [^`]*--help`\./g, ''],
+  [/Example: `rushes run [^`]*`/g, 'Example: {"prompt": "a red fox in fresh snow"}'],
+  [/ ?To see the request body, add --dry-run\./g, ''],
+  [/, run:<id> or -\./g, ' or run:<id>.'],
+  [
+    /Use ((?:--(?:base-url|profile) \S+|--local)(?: --(?:base-url|profile) \S+)*)( instead of --local)?\.(?= |$)/g,
+    'It needs a server that the user starts with `rushes mcp $1`$2.',
+  ],
+  [/--only (\S+) --force/g, 'only: ["$1"] and force: true'],
+  [/Set the model with --model <provider\/name>, /g, 'Give model, or ask the user to set '],
+]
+
+/** Flags of commands that are parameters of tools. */
+const PARAMETERS = [
+  'concurrency',
+  'fail-fast',
+  'here',
+  'kind',
+  'limit',
+  'max-runs',
+  'model',
+  'only',
+  'since',
+  'status',
+]
+
+const FLAGS: readonly (readonly [RegExp, string])[] = [
+  [/--(overwrite|force)(?![\w-])/g, '$1: true'],
+  [/(?:with )?-o <path>/g, 'with output'],
+  [/--dry-run(?![\w-])/g, 'plan_batch'],
+  [/--input is not/g, 'input is not'],
+  ...[...PARAMETERS.map((name) => [`--${name}`, name.replace('-', '_')] as const), ...MODEL_FLAGS].map(
+    ([flag, name]) => [new RegExp(`(?<![\\w-])${flag}(?![\\w-])(?: <[^>]*>)?`, 'g'), name] as const,
+  ),
+]
+
+const replaceAll = (text: string, phrases: typeof FLAGS): string =>
+  phrases.reduce((replaced, [phrase, word]) => replaced.replace(phrase, word), text)
+
+/** A message or hint for an agent: names of commands and flags become those of tools and parameters. */
+export const inToolWords = (message: string): string =>
+  replaceAll(message, SENTENCES)
+    .split(COMMAND)
+    .map((part) => {
+      const [, words = ''] = /^`rushes (run \w+|\w+)/.exec(part) ?? []
+      return words === '' ? replaceAll(part, FLAGS) : (COMMANDS[words] ?? part)
+    })
+    .join('')

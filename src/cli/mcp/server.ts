@@ -1,0 +1,271 @@
+/**
+ * The protocol side of `rushes mcp`: lists the tools it is given, checks arguments, sends progress
+ * notifications, cancels calls, returns errors
+ * as results. Only this file imports the SDK.
+ */
+import { pipeline, type Readable, Transform, type Writable } from 'node:stream'
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type ServerNotification,
+} from '@modelcontextprotocol/sdk/types.js'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { usageError } from '../../errors.js'
+import { findInexact } from '../../protocol/parameters.js'
+import { nearest, shortened } from '../../protocol/text.js'
+import { problemsOfAjv } from '../../protocol/validate.js'
+import {
+  type Answer,
+  type Arguments,
+  type CallResult,
+  type ReadBytes,
+  resultOf,
+  type ToolDefinition,
+  type Tools,
+} from './tool.js'
+
+export interface McpServerOptions {
+  readonly version: string
+  readonly instructions: string
+  readonly tools: Tools
+  readonly clock: { monotonic(): number }
+  readonly read: ReadBytes
+  /** The answer for what a tool or the check of its arguments has thrown. */
+  answerOfError(thrown: unknown): Answer
+  log(text: string): void
+}
+
+export interface McpServer {
+  connect(transport: Transport): Promise<void>
+  /** Resolves when the transport is closed. */
+  readonly closed: Promise<void>
+  close(): Promise<void>
+}
+
+export function createMcpServer(options: McpServerOptions): McpServer {
+  const { version, instructions, tools, log } = options
+  const server = new Server({ name: 'rushes', version }, { capabilities: { tools: {} }, instructions })
+  const closed = new Promise<void>((resolve) => {
+    server.onclose = resolve
+  })
+  server.onerror = (error) => log(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
+
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: tools.map(({ definition }) => ({ ...definition })) as never,
+  }))
+
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, _meta, sendNotification }) => {
+    const tool = tools.find(({ definition }) => definition.name === params.name)
+    if (tool === undefined) throw unknownTool(params.name, tools)
+    const progress = createProgress(_meta?.progressToken, sendNotification, options)
+    try {
+      const args = params.arguments ?? {}
+      checkArguments(tool.definition, args)
+      return await resultOf(await tool.call({ args, signal, progress }), options.read)
+    } catch (thrown) {
+      return (await resultOf(options.answerOfError(thrown), options.read)) satisfies CallResult
+    }
+  })
+
+  return {
+    connect: (transport) => server.connect(transport),
+    closed,
+    close: () => server.close(),
+  }
+}
+
+function unknownTool(name: string, tools: Tools): McpError {
+  const names = tools.map(({ definition }) => definition.name)
+  const near = nearest(name, names)
+  return new McpError(
+    ErrorCode.InvalidParams,
+    `Unknown tool "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`} Tools: ${names.join(', ')}.`,
+  )
+}
+
+/** Each notification must have a larger value than the one before: the seconds since the call. */
+function createProgress(
+  progressToken: string | number | undefined,
+  send: (notification: ServerNotification) => Promise<void>,
+  { clock, log }: McpServerOptions,
+): (message: string) => void {
+  if (progressToken === undefined) return () => {}
+  const startedAtMs = clock.monotonic()
+  let last = 0
+  return (message) => {
+    const seconds = Math.round(clock.monotonic() - startedAtMs) / 1_000
+    last = Math.max(last + 0.001, seconds)
+    const params = { progressToken, progress: last, message }
+    send({ method: 'notifications/progress', params }).catch((error) => log(String(error)))
+  }
+}
+
+const ajv = new Ajv({ allErrors: true, verbose: true })
+const compiled = new WeakMap<object, ValidateFunction>()
+
+/** Throws `usage` with every problem. */
+export function checkArguments({ name, inputSchema }: ToolDefinition, args: Arguments): void {
+  const deep = Object.keys(args).find((each) => !isWithinLevels(args[each], MAX_LEVELS))
+  if (deep !== undefined)
+    throw usageError(
+      `${shortened(deep, 60)} is nested more than ${MAX_LEVELS} levels deep. Nothing was sent.`,
+    )
+  const inexact = findInexact(args)
+  if (inexact !== undefined)
+    throw usageError(
+      `${shortened(inexact.join('.'), 100)} is a number whose digits cannot be kept: it is beyond ` +
+        `${Number.MAX_SAFE_INTEGER}. Nothing was sent.`,
+      'Use a smaller number, or a string if the model accepts one.',
+    )
+  const validate = compiled.get(inputSchema) ?? ajv.compile(inputSchema)
+  compiled.set(inputSchema, validate)
+  if (validate(args)) return
+  const known = Object.keys(inputSchema.properties)
+  const lines: string[] = []
+  const others: ErrorObject[] = []
+  for (const error of validate.errors ?? []) {
+    const own = OWN_SENTENCES[error.keyword]?.(error, known)
+    if (own === undefined) others.push(error)
+    else lines.push(own)
+  }
+  for (const { parameter, message } of problemsOfAjv(others)) lines.push(`${nameOf(parameter)} ${message}.`)
+  throw usageError(lines.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
+}
+
+/** Deeper values would exhaust the stack of the functions that read them. */
+const MAX_LEVELS = 500
+
+function isWithinLevels(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((each) => isWithinLevels(each, levels - 1))
+}
+
+/** What the checks of model inputs do not have, by Ajv's keyword. */
+const OWN_SENTENCES: Readonly<
+  Record<string, (error: ErrorObject, known: readonly string[]) => string | undefined>
+> = {
+  additionalProperties: ({ params }, known) => unknownParameter(String(params.additionalProperty), known),
+  type: ({ params, instancePath }) =>
+    params.type === 'object' ? `${nameOf(instancePath.slice(1))} must be a JSON object.` : undefined,
+  minItems: ({ instancePath }) => `${nameOf(instancePath.slice(1))} is empty.`,
+  minLength: ({ instancePath }) => `${nameOf(instancePath.slice(1))} is empty.`,
+  maxLength: ({ instancePath, params }) =>
+    `${nameOf(instancePath.slice(1))} has more than ${params.limit} characters.`,
+}
+
+/** `image_urls/3` is the fourth entry of a list. */
+function nameOf(parameter: string): string {
+  const [field = '', entry] = parameter.split('/')
+  return `${field}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`}`
+}
+
+function unknownParameter(name: string, known: readonly string[]): string {
+  const near = nearest(name, known)
+  return `Unknown parameter "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`}`
+}
+
+const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
+const TOO_LONG =
+  `The message is larger than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB and was not read. Nothing ` +
+  `was sent. Pass images as paths, not as data: URLs.`
+
+/** Serves standard input and output. Resolves when the server reads; `disconnected` resolves when the client has disconnected. */
+export async function connectStdio(
+  server: McpServer,
+  { stdin, stdout, log }: { readonly stdin: Readable; readonly stdout: Writable; log(text: string): void },
+): Promise<{ readonly disconnected: Promise<void> }> {
+  const messages = createMessageLimit({
+    onTooLong(id) {
+      log(`Protocol error: ${TOO_LONG}`)
+      const error = { code: ErrorCode.InvalidRequest, message: TOO_LONG }
+      if (id !== undefined) stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`)
+    },
+  })
+  await server.connect(
+    new StdioServerTransport(messages, stdout, { maxBufferSize: Number.POSITIVE_INFINITY }),
+  )
+  // The transport itself does not notice the end of its input.
+  const ended = new Promise<void>((resolve) => void pipeline(stdin, messages, () => resolve()))
+  return { disconnected: Promise.race([ended, server.closed]) }
+}
+
+interface MessageLimitOptions {
+  readonly maxBytes?: number
+  /** Called for each omitted line. The id is undefined if none was found. */
+  onTooLong(id: RequestId | undefined): void
+}
+
+export type RequestId = string | number
+
+/** Kept of the beginning and of the end of an omitted line, to find its id. */
+const KEPT_BYTES = 1_024
+const LINE_END = 0x0a
+
+/**
+ * Passes whole lines. The SDK closes the session when a line is longer than its buffer, which would stop paid
+ * work: here the line is omitted, and
+ * reported with the id of its request.
+ */
+export function createMessageLimit({
+  maxBytes = MAX_MESSAGE_BYTES,
+  onTooLong,
+}: MessageLimitOptions): Transform {
+  let parts: Buffer[] = []
+  let length = 0
+  /** The beginning of a line that is too long. */
+  let head: Buffer | undefined
+
+  function add(part: Buffer): void {
+    parts.push(part)
+    length += part.length
+    if (length <= maxBytes) return
+    const whole = Buffer.concat(parts)
+    head ??= Buffer.from(whole.subarray(0, KEPT_BYTES))
+    // A copy: a slice would keep all of it in memory.
+    const tail = Buffer.from(whole.subarray(-KEPT_BYTES))
+    parts = [tail]
+    length = maxBytes - KEPT_BYTES
+  }
+
+  function takeLine(): Buffer | undefined {
+    const line = Buffer.concat(parts)
+    const beginning = head
+    parts = []
+    length = 0
+    head = undefined
+    if (beginning === undefined) return line
+    onTooLong(idIn(beginning.toString('utf8'), line.toString('utf8')))
+    return undefined
+  }
+
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      let from = 0
+      for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, from)) {
+        add(chunk.subarray(from, at + 1))
+        const line = takeLine()
+        if (line !== undefined) this.push(line)
+        from = at + 1
+      }
+      if (from < chunk.length) add(chunk.subarray(from))
+      done()
+    },
+  })
+}
+
+const ID = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]{0,200}")`
+/** The first member, or behind others whose values are plain strings. */
+const FIRST = new RegExp(String.raw`^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*${ID}`)
+/** The last member: what ends with it and a brace is the message itself, not an object or a text in it. */
+const LAST = new RegExp(String.raw`[{,]\s*${ID}\s*\}\s*$`)
+
+/** The id of a request, of which only the beginning and the end are known. */
+export function idIn(beginning: string, end: string): RequestId | undefined {
+  const [, id] = FIRST.exec(beginning) ?? LAST.exec(end) ?? []
+  return id === undefined ? undefined : JSON.parse(id)
+}

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import { newRun as createNewRun } from '../support/runs.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const USABLE = { disabled: false, expiresAtMs: undefined, banned: false }
@@ -25,17 +26,8 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const keyId = await addKey()
     let created = 0
     /** A run of the account, without a key unless said otherwise. */
-    const newRun = (id: string, more: Partial<NewRun> = {}): NewRun => ({
-      id,
-      accountId,
-      keyId: undefined,
-      model: 'rushes/preview-image',
-      kind: 'image',
-      input: { prompt: 'a fox' },
-      price: 0,
-      createdAtMs: 1,
-      ...more,
-    })
+    const newRun = (id: string, more: Partial<NewRun> = {}): NewRun =>
+      createNewRun({ id, accountId, ...more })
     const addRun = async (price: number, may: Parameters<Store['addRun']>[1] = () => {}, key = keyId) => {
       const id = `run_${++created}`
       await store.addRun(newRun(id, { keyId: key, price, createdAtMs: created }), may)

@@ -1,6 +1,7 @@
 /** What the ledger of every implementation refuses, and what its check finds. */
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/service/store/contract.js'
+import { newRun } from '../support/runs.js'
 
 export interface LedgerInDatabase {
   readonly store: Store
@@ -15,8 +16,7 @@ export function creditLedgerContract(open: () => LedgerInDatabase | Promise<Ledg
     const { store } = opened
     const accountId = await store.ensureAccount({ name: 'acme', credits: 100, nowMs: 0 })
     const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
-    const run = { model: 'm', kind: 'image', input: {}, price: 5, createdAtMs: 1 } as const
-    for (const id of ['one', 'two']) await store.addRun({ ...run, id, accountId, keyId }, () => {})
+    for (const id of ['one', 'two']) await store.addRun(newRun({ id, accountId, keyId, price: 5 }), () => {})
     await store.renewLease('me')
     await store.claimRun('me', [], 2)
     await store.failRun({ id: 'one', owner: 'me', nowMs: 3 }, { code: 'x', message: 'y' })

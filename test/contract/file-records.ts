@@ -1,8 +1,8 @@
 /** What every store keeps to about files and the runs that need them. */
 import { expect, test } from 'vitest'
-import type { NewRun, Store } from '../../src/service/store/contract.js'
-import { type FileName, MAX_MARKED } from '../../src/service/store/file-records.js'
+import { type FileName, MAX_MARKED, type Store } from '../../src/service/store/contract.js'
 import { outputKey, type StoredOutput } from '../../src/service/stored-run.js'
+import { newRun } from '../support/runs.js'
 
 const HOUR_MS = 3_600_000
 const IMAGE = { sha256: 'a1b2', bytes: 3 }
@@ -17,19 +17,9 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     const create = (id: string, files: readonly FileName[] = [], price = 0) =>
-      store.addRun(
-        {
-          ...({ keyId: undefined, model: 'm', kind: 'image', input: {} } satisfies Partial<NewRun>),
-          id,
-          accountId,
-          price,
-          createdAtMs: 1,
-          files,
-        },
-        ({ balance }) => {
-          if (balance < price) throw new Error('insufficient balance')
-        },
-      )
+      store.addRun(newRun({ id, accountId, price, files }), ({ balance }) => {
+        if (balance < price) throw new Error('insufficient balance')
+      })
     const holdImage = async (image = IMAGE, nowMs = 0): Promise<FileName> => ({
       kind: 'input',
       key: await store.holdImage(image, nowMs),

@@ -2,8 +2,20 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type ByteRange, type FileStore, readStored } from '../../src/service/files/contract.js'
-import { StorageUnavailable } from '../../src/service/files/storage-unavailable.js'
+import { type ByteRange, type FileStore, StorageUnavailable } from '../../src/service/files/contract.js'
+
+/** The whole file, or undefined when it is not there or larger. */
+export async function readStored(
+  files: Pick<FileStore, 'find'>,
+  key: string,
+  maxBytes: number,
+): Promise<Uint8Array | undefined> {
+  const found = await files.find(key)
+  if (found === undefined || found.bytes > maxBytes) return undefined
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await found.read()) chunks.push(chunk as Uint8Array)
+  return Buffer.concat(chunks)
+}
 
 export interface FilesOnClock {
   readonly files: FileStore

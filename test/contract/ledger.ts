@@ -66,9 +66,9 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     const [first, ...others] = await fill(ledger)
     settleAll(others)
     await advance(600_000)
-    expect(ledger.held()).toBe(1)
+    expect(ledger.usedSlots()).toBe(1)
     const slots = [await take(ledger), await take(ledger)]
-    expect(ledger.held()).toBe(3)
+    expect(ledger.usedSlots()).toBe(3)
     settleAll([...slots, ...(first === undefined ? [] : [first])])
     await advance(9_000)
     expect(isTaken(await ledger.take('status'))).toBe(true)
@@ -116,7 +116,7 @@ export function ledgerContract({ create, isShared, inexactMs }: LedgerKind): voi
     for (let taken = 0; taken < LIMIT / 2; taken++) for (const ledger of [one, other]) await take(ledger)
     for (const ledger of [one, other, open()]) {
       expectWait(await ledger.take('status'), WINDOW_MS)
-      expect(ledger.held()).toBe(LIMIT)
+      expect(ledger.usedSlots()).toBe(LIMIT)
     }
   })
 

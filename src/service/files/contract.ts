@@ -2,7 +2,10 @@
  * The contract of a store of files: outputs (`<token>/<name>`) and inputs (named by their SHA-256). A file never changes
  * once it is stored, since a key is random or made from the content.
  */
+
 import type { Readable } from 'node:stream'
+import type { Clock } from '../../host/clock.js'
+import { retry, stepOf } from '../../host/retry.js'
 
 /** Bytes from `start` to `end`, both included. */
 export interface ByteRange {
@@ -35,19 +38,19 @@ export type FileSource = { readonly path: string } | { readonly bytes: Uint8Arra
 
 export interface FileStore {
   /**
-   * Stores a file from a path, which may be moved, or from bytes: complete, or not at all, and on the disk. When the key exists with
-   * the same size, only its age begins anew. Rejects with `StorageUnavailable`, as all others do, when the storage cannot be asked.
+   * Stores a file from a path, which may be moved, or from bytes: complete, or not at all, and on the disk. When the key exists
+   * with the same size, only its age is renewed. Rejects with `StorageUnavailable`, as all others do, without an answer.
    */
   put(key: string, source: FileSource, options?: PutOptions): Promise<void>
   /** Undefined only when the storage is there, and the file is not. */
   find(key: string): Promise<FoundFile | undefined>
-  /** A URL at which anybody can read the file for an hour, so it is a secret; undefined for a store that has none. */
+  /** A secret URL, at which the file can be read for an hour without a key; undefined for a store that has none. */
   readonly signedUrl?: ((key: string, request: SignedRequest) => Promise<string>) | undefined
   /** Where the file is on this machine; undefined for a store elsewhere. */
   readonly pathOf?: ((key: string) => string) | undefined
   /** Does nothing for a key that is not stored. */
   remove(key: string): Promise<void>
-  /** Every file that was stored more than `ageMs` ago. What cannot be read is an error after all others were listed, where it can be. */
+  /** Every file that was stored more than `ageMs` ago. Throws for unreadable files after it has listed the others, if it can. */
   listOlder(ageMs: number): AsyncIterable<string>
 }
 
@@ -61,15 +64,38 @@ export interface Storage {
   close?(): void
 }
 
-/** The whole file, or undefined when it is not there or larger. */
-export async function readStored(
-  files: Pick<FileStore, 'find'>,
-  key: string,
-  maxBytes: number,
-): Promise<Uint8Array | undefined> {
-  const found = await files.find(key)
-  if (found === undefined || found.bytes > maxBytes) return undefined
-  const chunks: Uint8Array[] = []
-  for await (const chunk of await found.read()) chunks.push(chunk as Uint8Array)
-  return Buffer.concat(chunks)
+/** The storage does not answer. The operation had no effect, and may succeed later. */
+export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable'
 }
+
+const STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
+
+interface StorageRetry {
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly signal: AbortSignal
+  onError(error: unknown): void
+}
+
+type StorageAnswer<Value> = { readonly value: Value } | { readonly unavailable: StorageUnavailable }
+
+/** Does the work again while it fails with `StorageUnavailable`, until the signal is aborted. */
+export const untilStorageAnswers = <Value>(
+  work: () => Promise<Value>,
+  { clock, signal, onError }: StorageRetry,
+): Promise<Value> =>
+  retry<StorageAnswer<Value>, Value>({
+    clock,
+    signal,
+    attempt: () =>
+      work().then(
+        (value) => ({ value }),
+        (error: unknown) => {
+          if (error instanceof StorageUnavailable) return { unavailable: error }
+          throw error
+        },
+      ),
+    decide: (outcome, number) =>
+      'value' in outcome ? { done: outcome.value } : { retryInMs: stepOf(STEPS_MS, number) },
+    onRetry: (outcome) => 'unavailable' in outcome && onError(outcome.unavailable),
+  })

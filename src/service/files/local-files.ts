@@ -1,6 +1,6 @@
 /**
- * Files in a folder of this machine. The key is the path in it. A file is missing when its name is not in the folder; a folder that
- * is gone itself, and every other error of the disk, is `StorageUnavailable`.
+ * Files in a folder of this machine. The key is the path in it. A file is missing when its name is not in the folder; a missing
+ * folder, and every other error of the disk, is `StorageUnavailable`.
  */
 import { randomBytes } from 'node:crypto'
 import type { Dirent, Stats } from 'node:fs'
@@ -9,8 +9,7 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
 import { flush, flushFolder, removeFile } from '../../host/files.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
-import type { FileSource, FileStore, Storage } from './contract.js'
-import { StorageUnavailable } from './storage-unavailable.js'
+import { type FileSource, type FileStore, type Storage, StorageUnavailable } from './contract.js'
 
 /** Outputs and inputs in folders of the data folder. */
 export const createLocalStorage = (

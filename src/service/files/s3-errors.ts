@@ -2,7 +2,7 @@
  * What the S3 client throws, in words. Its own messages and fields are not repeated: they can contain a signature, a key id or
  * the URL of a file.
  */
-import { StorageUnavailable } from './storage-unavailable.js'
+import { StorageUnavailable } from './contract.js'
 
 /** The system's codes for a storage that cannot be reached at the moment. */
 const NETWORK: Readonly<Record<string, string>> = {
@@ -29,7 +29,8 @@ const SESSION = 'The session of these credentials has ended: sign in again, or r
 
 const HINTS: Readonly<Record<string, string>> = {
   AccessDenied:
-    'The credentials need s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects.',
+    'The credentials need s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and ' +
+    's3:AbortMultipartUpload on its objects.',
   AuthorizationHeaderMalformed: REGION,
   CredentialsProviderError:
     'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or start the service where it has a role.',
@@ -49,7 +50,7 @@ const CERTIFICATE_HINT =
 export interface StorageProblem {
   /** `SlowDown (503)`, `the connection was refused`. */
   readonly reason: string
-  /** Waiting may help. Otherwise somebody has to change the settings or the storage. */
+  /** Waiting may help. Otherwise the settings or the storage must be changed. */
   readonly isTemporary: boolean
   readonly hint: string
 }
@@ -91,7 +92,7 @@ export function describeProblem(thrown: unknown): StorageProblem {
 const plainName = (name: unknown): string =>
   typeof name === 'string' && /^[\w.-]{1,80}$/.test(name) ? name : 'an unknown error'
 
-/** A 404 of whatever is missing, or of a proxy. */
+/** A 404 of the object, of the bucket, or of a proxy. */
 export const isNotFound = (thrown: unknown): boolean =>
   (thrown as Thrown | undefined)?.$metadata?.httpStatusCode === 404
 
@@ -101,7 +102,7 @@ export const isMissing = (thrown: unknown): boolean => (thrown as Thrown | undef
 /** An error of a file on this machine. */
 const isFileError = (thrown: unknown): boolean => typeof (thrown as Thrown | undefined)?.path === 'string'
 
-/** Whatever the storage answered while the service runs, an operator can correct it, so the work is done again later. */
+/** While the service runs, an operator can correct every error of the storage, so the work is repeated later. */
 export function asStorageError(thrown: unknown, operation: string): unknown {
   if (thrown instanceof StorageUnavailable || isFileError(thrown)) return thrown
   return new StorageUnavailable(`${operation}: ${describeProblem(thrown).reason}`)

@@ -1,26 +1,36 @@
 /**
  * Files in an S3 bucket, below a prefix. An upload becomes visible when it is complete. Errors are `StorageUnavailable`.
  *
- * When a key exists, the object is copied onto itself: that is the only way to make its age begin anew. The age counts by
+ * When a key exists, the object is copied onto itself: that is the only way to renew its age. The age counts by
  * the storage's clock when it was stored, and by this machine's when it is listed.
  */
+import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { PassThrough, type Readable } from 'node:stream'
 import {
+  AbortMultipartUploadCommand,
   CopyObjectCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
+  type PutObjectCommandInput,
   type S3Client,
 } from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import type { ByteRange, FileSource, FileStore, PutOptions } from './contract.js'
+import {
+  type ByteRange,
+  type FileSource,
+  type FileStore,
+  type PutOptions,
+  StorageUnavailable,
+} from './contract.js'
 import { asStorageError, isMissing, isNotFound } from './s3-errors.js'
-import { createUploader } from './s3-upload.js'
-import { StorageUnavailable } from './storage-unavailable.js'
 
 const SIGNED_FOR_S = 3_600
 
@@ -60,7 +70,7 @@ export function createS3Files({
       throw asStorageError(error, 'HeadObject')
     })
 
-  /** What is missing is proven to be: by an answer with a body that says so. */
+  /** A missing object is proven by an answer with a body that says so. */
   async function findHead(key: string): Promise<HeadObjectCommandOutput | undefined> {
     const head = await askHead(key)
     if (head !== undefined) return head
@@ -166,10 +176,92 @@ async function explained<Answer>(operation: string, answer: Promise<Answer>): Pr
   }
 }
 
-/** The connection of a body that nobody reads to its end is closed. */
+/** Closes the connection of a body that is not read to its end. */
 function withStorageErrors(body: Readable): Readable {
   const stream = new PassThrough()
   body.on('error', (error) => stream.destroy(asStorageError(error, 'GetObject') as Error))
   stream.on('close', () => body.destroy())
   return body.pipe(stream)
+}
+
+/** Uploads one file to S3, in parts when it is large. An upload that fails is aborted, so that no parts are left behind. */
+
+const MIN_PART_BYTES = 8 * 1_048_576
+const MAX_PARTS = 10_000
+/** Each is held in memory. */
+const CONCURRENT_PARTS = 2
+/** For one part: 8 MiB at 0.6 Mbit/s. */
+const PART_TIMEOUT_MS = 120_000
+
+type UploadTarget = Pick<PutObjectCommandInput, 'Bucket' | 'Key' | 'ContentType'>
+
+interface Uploader {
+  /** Rejects with the client's error, or with the signal's reason. */
+  upload(target: UploadTarget, source: FileSource, signal?: AbortSignal): Promise<void>
+}
+
+function createUploader(client: S3Client): Uploader {
+  /** Uploads that could not be aborted because the storage was away, by key. */
+  const abandoned = new Map<string, string>()
+
+  async function abortAbandoned({ Bucket, Key = '' }: UploadTarget): Promise<void> {
+    const UploadId = abandoned.get(Key)
+    if (UploadId === undefined) return
+    await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch((error) => {
+      if ((error as Error).name !== 'NoSuchUpload') throw error
+    })
+    abandoned.delete(Key)
+  }
+
+  return {
+    async upload(target, source, signal) {
+      signal?.throwIfAborted()
+      await abortAbandoned(target)
+      const stop = new AbortController()
+      const forget = onAbort(signal, () => stop.abort())
+      let failure: unknown
+      let uploadId: string | undefined
+
+      /** `Upload` would continue with the other parts when one has failed, and takes no signal for a part. */
+      async function send(command: Parameters<S3Client['send']>[0]): Promise<unknown> {
+        if (command instanceof AbortMultipartUploadCommand) {
+          await client.send(command)
+          uploadId = undefined
+          return
+        }
+        try {
+          const sent = await client.send(command, {
+            abortSignal: stop.signal,
+            requestTimeout: PART_TIMEOUT_MS,
+          })
+          if (command instanceof CreateMultipartUploadCommand)
+            uploadId = (sent as { UploadId?: string }).UploadId
+          return sent
+        } catch (error) {
+          failure ??= error
+          stop.abort()
+          throw error
+        }
+      }
+
+      // Before the file is opened: an error of a stream without a reader would end the process.
+      const bytes = 'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
+      const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
+      try {
+        await new Upload({
+          client: Object.create(client, { send: { value: send } }) as S3Client,
+          params: { ...target, Body },
+          partSize: Math.max(MIN_PART_BYTES, Math.ceil(bytes / MAX_PARTS)),
+          queueSize: CONCURRENT_PARTS,
+        }).done()
+      } catch (error) {
+        if (uploadId !== undefined) abandoned.set(target.Key ?? '', uploadId)
+        signal?.throwIfAborted()
+        throw failure ?? error
+      } finally {
+        forget()
+        if (!(Body instanceof Uint8Array)) Body.destroy()
+      }
+    },
+  }
 }

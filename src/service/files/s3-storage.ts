@@ -23,7 +23,7 @@ import { createS3Files } from './s3-files.js'
 /** Of one attempt; the client makes three. */
 const CONNECT_TIMEOUT_MS = 2_000
 const ANSWER_TIMEOUT_MS = 10_000
-/** Without a byte in a response: the storage has stopped, or whoever reads it. */
+/** Without a byte in a response: the storage has stopped, or the reader. */
 const IDLE_TIMEOUT_MS = 60_000
 const START_TIMEOUT_MS = 10_000
 const CHECK_TIMEOUT_MS = 1_000
@@ -40,7 +40,7 @@ export interface S3StorageOptions {
   warn(message: string): void
 }
 
-interface Place {
+interface BucketPath {
   readonly bucket: string
   /** Empty, or with a slash at its end. */
   readonly prefix: string
@@ -73,7 +73,7 @@ export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageO
   }
 }
 
-export function parseStorageUrl(url: string): Place {
+export function parseStorageUrl(url: string): BucketPath {
   const [, bucket, path = ''] =
     /^s3:\/\/([a-z0-9][a-z0-9._-]{1,62})(?:\/([^?#\\\u0000-\u001f\u007f]*))?$/i.exec(url) ?? []
   // It is not repeated, since it may contain a secret.
@@ -126,7 +126,7 @@ async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
 
 async function checkAccess(
   client: S3Client,
-  { bucket, prefix }: Place,
+  { bucket, prefix }: BucketPath,
   url: string,
   warn: S3StorageOptions['warn'],
 ): Promise<void> {

@@ -1,8 +1,8 @@
-/** Copies outputs and reference images from a data folder to another store of files. What is there already is not copied again. */
+/** Copies outputs and reference images from a data folder to another store of files, except those that are there already. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../../errors.js'
-import { sha256OfFile } from '../../host/file-content.js'
+import { sha256OfFile } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
 import type { DataFolders } from '../data-folders.js'
 import type { FileStore } from '../files/contract.js'
@@ -43,8 +43,8 @@ interface Item {
 }
 
 /**
- * Each call copies what the calls before have not; all files together so far. Throws `RushesError` (usage) for a file that is missing,
- * cannot be read, or has other bytes than were recorded.
+ * Each call copies the files that earlier calls did not, and returns the totals so far. Throws `RushesError` (usage) for a
+ * file that is missing, cannot be read, or has other bytes than were recorded.
  */
 export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Promise<FilesCopied> {
   const { folders, storage, allowMissing, signal, onProgress } = options

@@ -1,7 +1,7 @@
 /**
- * Moves the data of a service from its folder to PostgreSQL, and its files to a storage. Nothing in the folder is changed except a
- * mark, after which nothing writes to it. Most files are copied first, which can take hours. Then the folder is held still: what came
- * meanwhile is copied, and the rows, in one transaction. So there is no moment in which both can be written:
+ * Moves the data of a service from its folder to PostgreSQL, and its files to a storage. Nothing in the folder is changed except
+ * a mark, after which nothing writes to it. Most files are copied first, which can take hours. Then the folder is locked, and
+ * newer files and the rows are copied, in one transaction. So both are never writable at the same time:
  *
  *   the folder is locked                    when this process ends, the folder is as before
  *   the folder is marked `committing`       neither can be written
@@ -13,23 +13,19 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { usageError } from '../../errors.js'
 import type { OpenDatabase } from '../../host/database.js'
-import { BUSY_TIMEOUT_MS, type Connection, connect, createPrivately } from '../../host/database-file.js'
+import { BUSY_TIMEOUT_MS, connect, createPrivately, type SqliteConnection } from '../../host/database-file.js'
 import { isBusy } from '../../host/system-error.js'
-import { DATABASE_NAME, type DataFolders } from '../data-folders.js'
+import { DATABASE_NAME, type DataFolders, openData } from '../data-folders.js'
 import type { Storage } from '../files/contract.js'
-import { openData } from '../open-data.js'
 import type { Verification } from '../store/account-store.js'
 import type { Store } from '../store/contract.js'
 import { nameOf } from '../store/postgres/connection-errors.js'
-import { CommitUnknown, importTables, refuseFilled, wasImported } from '../store/postgres/import.js'
-import { outputOfRow } from '../store/shared-rows.js'
-import { explainDatabaseError } from '../store/sqlite/database-errors.js'
-import { openServiceDatabase, storeOf } from '../store/sqlite/index.js'
-import { type MovedMark, readMark } from '../store/sqlite/moved-mark.js'
+import { outputOfRow } from '../store/rows.js'
+import { explainDatabaseError, openServiceDatabase, storeOf } from '../store/sqlite/index.js'
+import { createSourceLock, type MovedMark, readMark, type SourceLock } from '../store/sqlite/moved-mark.js'
 import type { StoredOutput } from '../stored-run.js'
 import { createFileCopy, type FilesCopied, type KnownFiles } from './copy-files.js'
-import { createSourceLock, type SourceLock } from './source-lock.js'
-import { tablesOf } from './sqlite-tables.js'
+import { CommitUnknown, copyRows, refuseFilled, wasImported } from './copy-rows.js'
 
 export interface Migration {
   readonly dataFolder: string
@@ -47,7 +43,7 @@ export interface Migrated extends Verification {
   readonly files: FilesCopied | undefined
 }
 
-interface Source {
+interface SourceFolder {
   readonly folders: DataFolders
   readonly database: OpenDatabase
   readonly store: Pick<Store, 'verify' | 'listWorkers'>
@@ -74,7 +70,7 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
 }
 
 /** `isMoved`: the rows are in the new database already. */
-async function move(source: Source, migration: Migration, isMoved: boolean): Promise<Migrated> {
+async function move(source: SourceFolder, migration: Migration, isMoved: boolean): Promise<Migrated> {
   const { folders, database, store } = source
   const { databaseUrl, storage, allowMissing = false, signal, onProgress } = migration
   if (!isMoved) {
@@ -95,10 +91,10 @@ async function move(source: Source, migration: Migration, isMoved: boolean): Pro
     const expected = await store.verify()
     refuseProblems(expected)
     const files = await copyFiles?.(filesIn(database))
-    const verification = await importTables({
+    const verification = await copyRows({
       url: databaseUrl,
       id,
-      ...tablesOf(database),
+      source: database,
       signal,
       check(imported) {
         if (describe(imported) !== describe(expected))
@@ -146,8 +142,8 @@ async function alone<Result>(dataFolder: string, work: (path: string) => Promise
   }
 }
 
-/** The file stays: whoever removed it could remove one that another process has just locked. */
-function takeTurn(path: string): Connection {
+/** The file stays: a process that removed it could remove one that another has just locked. */
+function takeTurn(path: string): SqliteConnection {
   const lockPath = `${path}.moving`
   createPrivately(lockPath)
   const lock = connect(lockPath)
@@ -198,7 +194,7 @@ function refuseProblems({ problems: [problem] }: Verification): void {
 }
 
 /** Another process with a lease may write at any moment. */
-async function refuseRunning({ database, store }: Source): Promise<void> {
+async function refuseRunning({ database, store }: SourceFolder): Promise<void> {
   const workers = (await store.listWorkers()).filter(({ hasEnded }) => !hasEnded)
   const now = Number(database.get("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now")?.now)
   if (workers.some(({ heartbeatAtMs }) => now - heartbeatAtMs < LEASE_MS))
@@ -236,4 +232,4 @@ const countOutputs = (database: Pick<OpenDatabase, 'get'>): number =>
   Number(database.get('SELECT count(*) AS outputs FROM outputs')?.outputs)
 
 const describe = ({ accounts, entries, runs, credits, problems }: Verification): string =>
-  `${accounts} accounts, ${entries} entries, ${runs} runs, ${credits} credits${problems.map((problem) => `, ${problem}`).join('')}`
+  [`${accounts} accounts, ${entries} entries, ${runs} runs, ${credits} credits`, ...problems].join(', ')

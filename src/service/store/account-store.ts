@@ -2,8 +2,8 @@
  * The store's contract for accounts, keys and credits. Credits are whole numbers. Every change of a balance is an entry
  * of an append-only ledger, written in the same transaction, so that an account's entries always sum to its balance.
  */
-import type { RateLimit } from '../rate/contract.js'
-import type { KeyRecord } from '../rules/caller.js'
+import type { RateLimit } from '../rate/rate-limiter.js'
+import type { KeyRecord } from '../rules/key-checks.js'
 
 export interface NewAccount {
   readonly name: string

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { StorageUnavailable } from '../../../src/service/files/contract.js'
 import { asStorageError, describeProblem, isMissing } from '../../../src/service/files/s3-errors.js'
-import { StorageUnavailable } from '../../../src/service/files/storage-unavailable.js'
 
 const answered = (name: string, httpStatusCode: number) =>
   Object.assign(new Error(`AWSAccessKeyId AKIDSECRET ${name}`), { name, $metadata: { httpStatusCode } })

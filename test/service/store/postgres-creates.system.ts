@@ -1,8 +1,7 @@
 /** Creates of one account that arrive together, and share a transaction. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
-import { withBudgetCheck } from '../../../src/service/store/service-store.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
 

@@ -4,12 +4,15 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import {
+  DatabaseUnavailable,
+  type NewRun,
+  type Store,
+  withBudgetCheck,
+} from '../../../src/service/store/contract.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
+import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/driver.js'
 import { openPostgresStore, type PostgresOptions } from '../../../src/service/store/postgres/index.js'
-import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/locks.js'
-import { withBudgetCheck } from '../../../src/service/store/service-store.js'
-import { DatabaseUnavailable } from '../../../src/service/store/unavailable.js'
 import { createConsoleService, FOX, signInByLink } from '../../support/console.js'
 import {
   canRestartPostgres,
@@ -20,6 +23,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { newRun as createNewRun } from '../../support/runs.js'
 import { until } from '../../support/until.js'
 
 const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
@@ -38,16 +42,7 @@ async function openWithKey(url: string, credits: number) {
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
   await store.renewLease('me')
-  const newRun = (id: string): NewRun => ({
-    id,
-    accountId,
-    keyId,
-    model: 'm',
-    kind: 'image',
-    input: {},
-    price: 1,
-    createdAtMs: 1,
-  })
+  const newRun = (id: string): NewRun => createNewRun({ id, accountId, keyId, price: 1 })
   const add = (id: string) => withBudgetCheck(store).addRun(newRun(id))
   const status = async (id: string) => (await store.findRun(id, accountId))?.status
   return { store, accountId, newRun, add, status }

@@ -1,7 +1,7 @@
 /** Creates and sweeps that take the same file at the same moment. What both databases share: test/contract/file-records.ts. */
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/service/store/postgres/driver.js'
-import { SQL } from '../../../src/service/store/postgres/file-records.js'
+import { FILE_SQL } from '../../../src/service/store/postgres/files.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
@@ -40,8 +40,8 @@ async function openWithImage() {
 }
 
 const ADD_RUN = `
-  INSERT INTO runs (id, account_id, model, kind, input, images, price, status, created_at)
-  VALUES ('raw', 1, 'm', 'image', '{}', $1, 0, 'queued', 1)`
+  INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
+  VALUES ('raw', 1, 'm', 'image', '{}', 0, 'queued', 1)`
 
 describePostgres('on PostgreSQL', () => {
   test('a sweep passes over an image that a create is taking, and then spares it', async () => {
@@ -49,7 +49,7 @@ describePostgres('on PostgreSQL', () => {
     await client.query('BEGIN')
     await client.query("SELECT 1 FROM files WHERE key = 'a1b2' FOR NO KEY UPDATE")
     await client.query("INSERT INTO run_files VALUES ('raw', 'input', 'a1b2')")
-    await client.query(ADD_RUN, [null])
+    await client.query(ADD_RUN)
     expect(await sweep()).toBe(0)
     await client.query('COMMIT')
     expect(await sweep()).toBe(0)
@@ -93,17 +93,7 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('an image that a run of the version before names in its column alone is spared', async () => {
-    const { store, client, sweep } = await openWithImage()
-    await client.query(ADD_RUN, [['a1b2', 'unknown']])
-    expect(await sweep()).toBe(0)
-    expect(await store.markUnknownFiles('input', ['unknown', 'other'], 100)).toBe(1)
-    await client.query("UPDATE runs SET status = 'succeeded'")
-    expect(await sweep()).toBe(1)
-    expect(await store.markUnknownFiles('input', ['unknown'], 100)).toBe(1)
-  })
-
-  test.each(Object.entries(SQL))(
+  test.each(Object.entries(FILE_SQL))(
     '%s looks at no more than it needs: an index leads to it',
     async (_, { text }) => {
       const { client } = await openWithImage()

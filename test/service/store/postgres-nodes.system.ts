@@ -1,7 +1,7 @@
 /** Several nodes on one database. */
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { createReadiness } from '../../../src/service/readiness.js'
+import { createReadiness } from '../../../src/service/node.js'
 import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'

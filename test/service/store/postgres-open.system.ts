@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { explainConnection } from '../../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
-import { SERVICE_MIGRATIONS } from '../../../src/service/store/postgres/service-migrations.js'
+import { SCHEMA_VERSION } from '../../../src/service/store/postgres/schema.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 async function open(url: string) {
@@ -73,111 +73,36 @@ describePostgres('on PostgreSQL', () => {
   test('a later start finds everything, and a migration runs once', async () => {
     const url = await temporaryDatabase()
     await (await open(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
-    await openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'] })
-    await openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x integer)'] })
+    await openSchema(url, { migrations: ['CREATE TABLE later (x integer)'] })
+    await openSchema(url, { migrations: ['CREATE TABLE later (x integer)'] })
     const server = await sharedPostgres()
     expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
-      { name: 'kept', version: SERVICE_MIGRATIONS.length + 1 },
+      { name: 'kept', version: SCHEMA_VERSION + 1 },
     ])
     await expect(openPostgresStore(url)).rejects.toMatchObject(
       usage(/newer version of rushes/, /Update rushes/),
     )
   })
 
-  test('a database from before the console keeps everything, and its prompts are found', async () => {
+  test('a format from before the first release is refused, and nothing is changed', async () => {
     const url = await temporaryDatabase()
-    await openSchema(url, { migrations: SERVICE_MIGRATIONS.slice(0, 1) })
+    await (await open(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
     const server = await sharedPostgres()
-    const prompts = [
-      'a Fox',
-      'a \0 fox \\u0000 and half \ud83e',
-      'C:\\\\\0\0x',
-      '\\ud800 whole 🦊',
-      undefined,
-    ]
-    const rows = prompts.map((prompt, n) => {
-      const input = JSON.stringify({ prompt, quality: 'high' }).replaceAll("'", "''")
-      return `(${n + 1}, 'run_${n}', 1, 1, 'm', 'image', '${input}', 2, 'queued', ${n})`
-    })
-    await server.query(
-      `SET search_path = rushes;
-       INSERT INTO accounts (id, name, balance, created_at) VALUES (1, 'acme', 90, 0);
-       INSERT INTO keys (id, account_id, name, hash, spent, used, created_at) VALUES (1, 1, 'ci', 'h1', 10, 5, 0);
-       INSERT INTO runs (sequence, id, account_id, key_id, model, kind, input, price, status, created_at)
-       VALUES ${rows.join(', ')};
-       INSERT INTO credits (account_id, kind, amount, created_at) VALUES (1, 'added', 100, 0);
-       INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at)
-       SELECT 1, 'charge', -2, id, 1, created_at FROM runs`,
-      url,
+    await server.query('UPDATE rushes.format SET version = 3', url)
+    await expect(openPostgresStore(url)).rejects.toMatchObject(
+      usage(/older version of rushes: it has format 3/, /Start the version before this one/),
     )
-    const store = await open(url)
-    const found = async (search: string) =>
-      (await store.listRuns({ accountId: 1, limit: 9, search })).runs.map(({ id }) => id)
-    expect(await found('FOX')).toEqual(['run_1', 'run_0'])
-    expect(await found(' fox \\u0000 and half ')).toEqual(['run_1'])
-    expect(await found('C:\\\\x')).toEqual(['run_2'])
-    expect(await found('\\ud800 whole 🦊')).toEqual(['run_3'])
-    const { runs } = await store.listRuns({ accountId: 1, limit: 9 })
-    const stored = await Promise.all(runs.map(({ id }) => store.findRun(id, 1)))
-    expect(stored.map((run) => run?.input.prompt)).toEqual([...prompts].reverse())
-    expect(await store.listKeys()).toMatchObject([
-      { prefix: undefined, usedAtMs: undefined, rotatesUntilMs: undefined },
+    expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
+      { name: 'kept', version: 3 },
     ])
-    expect(await store.findKey('h1', 0)).toMatchObject({ id: 1 })
-    expect(await store.spendPerDay(1, 0)).toEqual([{ day: '1970-01-01', credits: 10, runs: 5 }])
-    expect((await store.verify()).problems).toEqual([])
   })
 
   test('a migration that fails changes nothing', async () => {
     const url = await temporaryDatabase()
-    await expect(openSchema(url, { migrations: [...SERVICE_MIGRATIONS, 'SELECT 1 / 0'] })).rejects.toThrow(
-      /division by zero/,
-    )
+    await expect(openSchema(url, { migrations: ['SELECT 1 / 0'] })).rejects.toThrow(/division by zero/)
     const server = await sharedPostgres()
     expect(await server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'rushes'", url)).toEqual([])
     await open(url)
-  })
-
-  test('a database from before the table of files keeps every input, and knows its files', async () => {
-    const url = await temporaryDatabase()
-    await openSchema(url, { migrations: SERVICE_MIGRATIONS.slice(0, 3) })
-    const server = await sharedPostgres()
-    const input = JSON.stringify({
-      ...{ prompt: 'a \0 fox '.repeat(1_000), aspect_ratio: '16:9' },
-      image_urls: [{ sha256: 'a', bytes: 5, content_type: 'image/png' }],
-    })
-    await server.query(
-      `SET search_path = rushes;
-       INSERT INTO accounts (id, name, balance, created_at) VALUES (1, 'acme', 90, 0);
-       INSERT INTO runs (id, account_id, model, kind, input, images, prompt, price, status, owner, created_at, finished_at)
-       SELECT id, 1, 'm', 'image', '${input}', '{a}', repeat('a fox ', 1000), 0, status, 'me', 7, finished_at
-       FROM (VALUES ('one', 'succeeded', 50), ('two', 'queued', NULL)) AS run (id, status, finished_at);
-       INSERT INTO outputs VALUES ('one', 0, 't', 'a.png', 'image/png', 3, 'sha')`,
-      url,
-    )
-    const store = await open(url)
-    expect((await store.findRun('two', 1))?.input).toEqual(JSON.parse(input))
-    const all = (sql: string) => server.query(`SET search_path = rushes; ${sql}`, url)
-    expect(await all("SELECT length(prompt), aspect_ratio FROM runs WHERE id = 'two'")).toEqual([
-      { length: 1_000, aspect_ratio: '16:9' },
-    ])
-    expect(
-      await all(
-        'SELECT kind, key, sha256, bytes::integer, state, run_id, used_at::integer FROM files ORDER BY kind',
-      ),
-    ).toEqual([
-      { kind: 'input', key: 'a', sha256: 'a', bytes: null, state: 'stored', run_id: null, used_at: 7 },
-      {
-        kind: 'output',
-        key: 't/a.png',
-        sha256: 'sha',
-        bytes: 3,
-        state: 'stored',
-        run_id: 'one',
-        used_at: 50,
-      },
-    ])
-    expect(await all('SELECT run_id, key FROM run_files')).toEqual([{ run_id: 'two', key: 'a' }])
   })
 
   test('a database of another program is refused and untouched, unless a schema was made in it', async () => {

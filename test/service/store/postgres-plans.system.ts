@@ -1,6 +1,6 @@
 /** How PostgreSQL finds a run on a new database, of which it has no statistics. */
 import { expect, test } from 'vitest'
-import { CONSOLE_SQL } from '../../../src/service/store/postgres/console-statements.js'
+import { CONSOLE_SQL } from '../../../src/service/store/postgres/console.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { SQL } from '../../../src/service/store/postgres/run-statements.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'

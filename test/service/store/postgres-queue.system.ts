@@ -2,11 +2,8 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import type { NewRun, Store } from '../../../src/service/store/contract.js'
+import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
 import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
-import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
-import { SERVICE_MIGRATIONS } from '../../../src/service/store/postgres/service-migrations.js'
-import { withBudgetCheck } from '../../../src/service/store/service-store.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import {
   canRestartPostgres,
@@ -243,44 +240,6 @@ describePostgres('on PostgreSQL', () => {
       await expectNothingLost(nodes[0] as Store, accepted)
     },
   )
-
-  test('a database of the version before gets its turns, and nodes of that version may go on writing', async () => {
-    const url = await temporaryDatabase()
-    await openSchema(url, { migrations: SERVICE_MIGRATIONS.slice(0, 1) })
-    const server = await sharedPostgres()
-    const insert = (id: string, account: number, status = 'queued') =>
-      server.query(
-        `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at)
-         VALUES ('${id}', ${account}, 'm', 'image', '{}', 0, '${status}', 1)`,
-        url,
-      )
-    await server.query(
-      `INSERT INTO rushes.accounts (id, name, created_at) SELECT i, 'account ' || i, 0 FROM generate_series(1, 4) AS i;
-       INSERT INTO rushes.turns VALUES (2, 7), (3, 5)`,
-      url,
-    )
-    await insert('ended', 3, 'succeeded')
-    for (const [id, account] of [
-      ['b1', 2],
-      ['a1', 1],
-      ['a2', 1],
-      ['b2', 2],
-    ] as const)
-      await insert(id, account)
-    const store = await opened(url)
-    expect(await turnsOf(url)).toEqual({ flagged: [1, 2], queued: [1, 2] })
-    await store.renewLease('me')
-    const claim = async () => (await store.claimRun('me', [], 5))?.id
-    expect([await claim(), await claim()]).toEqual(['a1', 'b1'])
-    await insert('d1', 4)
-    expect([await claim(), await claim(), await claim(), await claim()]).toEqual([
-      'd1',
-      'a2',
-      'b2',
-      undefined,
-    ])
-    expect((await store.verify()).problems).toEqual([])
-  })
 
   test('a turn without runs keeps nobody, and one that is missing is found by the check', async () => {
     const url = await temporaryDatabase()

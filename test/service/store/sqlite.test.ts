@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
-import { copyDatabase } from '../../../src/host/database-copy.js'
+import { copyDatabase } from '../../../src/service/backup.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
-import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
+import { SQLITE_MIGRATIONS } from '../../../src/service/store/sqlite/migrations.js'
 import { accountContract } from '../../contract/account-store.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
@@ -31,7 +31,7 @@ test('a database of a later version is refused and left as it is', async () => {
   const path = newPath()
   const store = openSqliteStore(path)
   await store.close()
-  const later = openDatabase({ path, migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x)'] })
+  const later = openDatabase({ path, migrations: [...SQLITE_MIGRATIONS, 'CREATE TABLE later (x)'] })
   later.close()
   expect(() => openSqliteStore(path)).toThrow(/newer version of rushes/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
@@ -73,7 +73,7 @@ test('a backup that was put beside the log of the old database is used, and the 
 
 test('what was made before there were credits was free, and the first account gets its credits', async () => {
   const path = newPath()
-  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 1) })
+  const before = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 1) })
   before.run("INSERT INTO accounts (name, created_at) VALUES ('default', 1), ('other', 2)")
   before.run("INSERT INTO keys (account_id, name, hash, created_at) VALUES (1, 'first', 'h1', 3)")
   for (const status of ['queued', 'succeeded', 'failed'])
@@ -101,7 +101,7 @@ test('what was made before there were credits was free, and the first account ge
 
 test('a database from before claims: a process with a lease keeps its run, and that of another is queued', async () => {
   const path = newPath()
-  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 3) })
+  const before = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 3) })
   before.run("INSERT INTO accounts (name, created_at) VALUES ('acme', 1)")
   before.run("INSERT INTO workers VALUES ('alive', 'host', 1, 1, 1)")
   for (const owner of ['alive', 'gone'])
@@ -121,7 +121,7 @@ test('a database from before claims: a process with a lease keeps its run, and t
 
 test('a database from before the console keeps everything', async () => {
   const path = newPath()
-  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 4) })
+  const before = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 4) })
   before.run("INSERT INTO accounts (name, balance, created_at) VALUES ('acme', 95, 1)")
   before.run(
     "INSERT INTO keys (account_id, name, hash, spent, used, created_at) VALUES (1, 'ci', 'h1', 5, 1, 3)",
@@ -152,7 +152,7 @@ test('a database from before the console keeps everything', async () => {
 
 test('a database from before the table of files keeps every input, and knows its files', async () => {
   const path = newPath()
-  const before = openDatabase({ path, migrations: SERVICE_MIGRATIONS.slice(0, 5) })
+  const before = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 5) })
   before.run("INSERT INTO accounts (name, balance, created_at) VALUES ('acme', 95, 1)")
   const inputs = [
     {
@@ -177,7 +177,7 @@ test('a database from before the table of files keeps every input, and knows its
   for (const [n, input] of inputs.entries())
     expect((await store.findRun(`run_${n}`, 1))?.input).toEqual(input)
   await store.close()
-  const after = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+  const after = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
   onTestFinished(() => after.close())
   const prompts = after.all('SELECT prompt FROM runs ORDER BY sequence').map(({ prompt }) => prompt)
   // SQLite ends a text at NUL.
@@ -210,7 +210,7 @@ const image = (sha256: string) => ({ sha256, bytes: 5, content_type: 'image/png'
 creditLedgerContract(() => {
   const path = newPath()
   const store = openSqliteStore(path)
-  const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+  const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
   onTestFinished(() => database.close())
   onTestFinished(() => store.close())
   return { store, run: async (sql) => void database.run(sql) }

@@ -5,9 +5,10 @@ import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import type { NewRun } from '../../../src/service/store/contract.js'
+import { openStoreThread } from '../../../src/service/store/open-store.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
-import { SERVICE_MIGRATIONS } from '../../../src/service/store/sqlite/service-migrations.js'
-import { openStoreThread } from '../../../src/service/store/thread/index.js'
+import { SQLITE_MIGRATIONS } from '../../../src/service/store/sqlite/migrations.js'
+import { newRun as createNewRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -18,14 +19,12 @@ async function openStore(path = newPath()) {
   return store
 }
 
-const RUN = { model: 'm', kind: 'image', input: {}, price: 1, createdAtMs: 1 } as const
-
 async function openWithKey(credits: number) {
   const path = newPath()
   const store = await openStore(path)
   const accountId = await store.ensureAccount({ name: 'acme', credits, nowMs: 0 })
   const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
-  const newRun = (id: string): NewRun => ({ ...RUN, id, accountId, keyId })
+  const newRun = (id: string): NewRun => createNewRun({ id, accountId, keyId, price: 1 })
   return { path, store, accountId, newRun }
 }
 
@@ -129,7 +128,7 @@ test('a closed store has everything in the file itself', async () => {
 
 test('a file of a later version is refused, before there is a thread', async () => {
   const path = newPath()
-  openDatabase({ path, migrations: [...SERVICE_MIGRATIONS, 'CREATE TABLE later (x)'] }).close()
+  openDatabase({ path, migrations: [...SQLITE_MIGRATIONS, 'CREATE TABLE later (x)'] }).close()
   await expect(openStoreThread(path)).rejects.toMatchObject({ code: 'usage' })
 })
 

@@ -1,70 +1,80 @@
 /**
- * Statements and transactions on a pool of connections. A lost connection is not an error yet: within 5 s another one
- * is taken, and what was not done is done again. After that, `DatabaseUnavailable`.
+ * Statements and transactions on a pool of connections. After a lost connection, repeats the work on another one for up
+ * to 5 s, then throws `DatabaseUnavailable`.
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
-import { DatabaseUnavailable } from '../unavailable.js'
-import { createPool, type PoolClient, type Row, type Statement, type Value } from './driver.js'
-
-export type { Statement } from './driver.js'
-
-import { forgetValues, isConnectionLost, isOverloaded, isPlanStale, isUndone } from './failures.js'
+import { DatabaseUnavailable } from '../contract.js'
+import {
+  forgetValues,
+  isConnectionLost,
+  isOverloaded,
+  isPlanStale,
+  isSerializationFailure,
+} from './connection-errors.js'
+import {
+  createPool,
+  createRetryWindow,
+  type PgValue,
+  type PoolClient,
+  type PreparedStatement,
+  type RetryWindow,
+  type Row,
+} from './driver.js'
 import { createMerger } from './merging.js'
-import { createWaiting, type Waiting } from './waiting.js'
 
-/** For checks of everything, which read whole tables. */
+/** Query timeout of full checks, which read whole tables. */
 const MAX_SLOW_MS = 3_600_000
 const MAX_END_MS = 1_000
 
 export interface Queries {
-  all(statement: Statement, ...values: readonly Value[]): Promise<readonly Row[]>
-  get(statement: Statement, ...values: readonly Value[]): Promise<Row | undefined>
-  /** How many rows it touched. */
-  run(statement: Statement, ...values: readonly Value[]): Promise<number>
+  all(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
+  get(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<Row | undefined>
+  /** Returns the number of rows that it touched. */
+  run(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<number>
 }
 
 export interface Transaction extends Queries {
-  /** The last statement, sent together with the commit. */
-  commitWith(statement: Statement, ...values: readonly Value[]): Promise<readonly Row[]>
+  /** Sends the last statement together with the commit. */
+  commitWith(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
   /**
-   * An attempt before this one was committed and its answer lost: whether it was done is to be looked up. Only with
-   * `repeatable`.
+   * The answer to the commit of an earlier attempt was lost: look up whether it was committed. Only with `repeatable`.
    */
-  readonly mayBeDone: boolean
+  readonly mayHaveCommitted: boolean
 }
 
 export interface TransactionOptions {
-  /** `work` heeds `mayBeDone`, or has the same effect when it is done twice. Otherwise a lost answer rejects. */
+  /** `work` checks `mayHaveCommitted`, or is idempotent. Otherwise a lost answer rejects. */
   readonly repeatable?: boolean
 }
 
-/** What became of an attempt. When it is unknown, the answer to its commit was lost. */
+/** The result of an attempt. `isUnknown`: the answer to its commit was lost. */
 export type Outcome<Result> =
   | { readonly value: Result }
   | { readonly error: unknown; readonly isUnknown: boolean }
 
-/** One of those that share a transaction. */
+/** One of several changes that share a transaction. */
 export interface Change<Item> {
   readonly item: Item
-  /** As of a transaction. */
-  readonly mayBeDone: boolean
+  /** See `Transaction`. */
+  readonly mayHaveCommitted: boolean
 }
 
-/** A statement outside of a transaction must have the same effect when it is done twice. */
+/** Statements outside a transaction must be idempotent. */
 export interface PostgresDatabase extends Queries {
   transaction<Result>(
     work: (transaction: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
   /**
-   * A repeatable transaction for changes that may share it: those of the same key that wait together. `work` gives the outcome of
-   * each; when it rejects, each is done alone, so that none fails for another. `bytesOf`: how large an item is, about.
+   * Runs changes of one key that wait at the same time in one repeatable transaction. `work` returns the outcome of
+   * each. If it rejects, each change runs alone, so that none fails because of another. `bytesOf`: approximate size of
+   * an item.
    */
   merged<Item, Result>(
     work: MergedWork<Item, Result>,
     bytesOf: (item: Item) => number,
   ): (key: number, item: Item) => Promise<Result>
-  /** All reads in it see the same state. They may take long. */
+  /** All reads in it see the same state, and may take long. */
   snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
@@ -77,19 +87,19 @@ type MergedWork<Item, Result> = (
 export interface PoolOptions {
   readonly url: string
   readonly maxConnections: number
-  /** After which the server cancels a statement; by default 5 s. */
+  /** Timeout after which the server cancels a statement. Default: 5 s. */
   readonly statementTimeoutMs?: number | undefined
-  readonly waiting?: Waiting | undefined
+  readonly retryWindow?: RetryWindow | undefined
 }
 
 export function createDatabase({
   url,
   maxConnections,
   statementTimeoutMs,
-  waiting = createWaiting(),
+  retryWindow = createRetryWindow(),
 }: PoolOptions): PostgresDatabase {
   const pool = createPool(url, maxConnections, statementTimeoutMs)
-  // An idle connection has ended; the next statement takes another. Without a listener the process would end.
+  // An idle connection has ended; the next statement uses another. Without a listener, the process would exit.
   pool.on('error', () => {})
 
   async function onConnection<Result>(
@@ -101,7 +111,7 @@ export function createDatabase({
     } catch (error) {
       return { error, isUnknown: false }
     }
-    // A connection that is lost while no statement runs tells so here.
+    // A connection that is lost between statements emits `error`. Without a listener, the process would exit.
     const ignore = () => {}
     client.on('error', ignore)
     let outcome: Outcome<Result> | undefined
@@ -116,34 +126,35 @@ export function createDatabase({
     }
   }
 
-  /** Repeats what was attempted on another connection while connections are lost. */
+  /** Repeats the attempt on another connection while connections are lost. */
   async function attempts<Result>(
-    attempt: (mayBeDone: boolean) => Promise<Outcome<Result>>,
+    attempt: (mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
     repeatable: boolean,
   ): Promise<Result> {
-    const startedMs = waiting.clock.monotonic()
-    let mayBeDone = false
+    const startedMs = retryWindow.clock.monotonic()
+    let mayHaveCommitted = false
 
     function decide(outcome: Outcome<Result>, number: number): RetryDecision<Result> {
       if ('value' in outcome) return { done: outcome.value }
       const { error, isUnknown } = outcome
-      mayBeDone ||= isUnknown
-      if (isOverloaded(error) || (mayBeDone && !repeatable))
-        return { fail: new DatabaseUnavailable(error, { isUnknown: mayBeDone }) }
-      if (!isConnectionLost(error) && !isUndone(error)) return { fail: error }
-      const retryInMs = waiting.pauseMs(startedMs, number)
-      if (retryInMs === undefined) return { fail: new DatabaseUnavailable(error, { isUnknown: mayBeDone }) }
+      mayHaveCommitted ||= isUnknown
+      if (isOverloaded(error) || (mayHaveCommitted && !repeatable))
+        return { fail: new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted }) }
+      if (!isConnectionLost(error) && !isSerializationFailure(error)) return { fail: error }
+      const retryInMs = retryWindow.pauseMs(startedMs, number)
+      if (retryInMs === undefined)
+        return { fail: new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted }) }
       return { retryInMs }
     }
 
     return await retry<Outcome<Result>, Result>({
-      attempt: () => attempt(mayBeDone),
+      attempt: () => attempt(mayHaveCommitted),
       decide,
-      clock: waiting.clock,
+      clock: retryWindow.clock,
     })
   }
 
-  const single = (statement: Statement, values: readonly Value[]) =>
+  const single = (statement: PreparedStatement, values: readonly PgValue[]) =>
     attempts(
       () =>
         onConnection((client) =>
@@ -157,7 +168,7 @@ export function createDatabase({
 
   async function attemptTransaction<Result>(
     client: PoolClient,
-    mayBeDone: boolean,
+    mayHaveCommitted: boolean,
     work: (transaction: Transaction) => Promise<Result>,
   ): Promise<Outcome<Result>> {
     let isCommitting = false
@@ -174,7 +185,7 @@ export function createDatabase({
     try {
       const value = await work({
         ...queries,
-        mayBeDone,
+        mayHaveCommitted,
         async commitWith(statement, ...values) {
           const last = queries.all(statement, ...values)
           const committed = commit()
@@ -199,14 +210,14 @@ export function createDatabase({
     changes: readonly Change<Item>[],
     work: MergedWork<Item, Result>,
   ): Promise<readonly Outcome<Result>[]> {
-    const mayBeDone = changes.some((change) => change.mayBeDone)
+    const mayHaveCommitted = changes.some((change) => change.mayHaveCommitted)
     const outcome = await onConnection((client) =>
-      attemptTransaction(client, mayBeDone, (transaction) => work(transaction, changes)),
+      attemptTransaction(client, mayHaveCommitted, (transaction) => work(transaction, changes)),
     )
     if ('value' in outcome) return outcome.value
     const { error } = outcome
-    const concernsAll = isConnectionLost(error) || isUndone(error) || isOverloaded(error)
-    if (concernsAll || changes.length === 1) return changes.map(() => outcome)
+    const affectsAll = isConnectionLost(error) || isSerializationFailure(error) || isOverloaded(error)
+    if (affectsAll || changes.length === 1) return changes.map(() => outcome)
     const outcomes: Outcome<Result>[] = []
     for (const change of changes) outcomes.push(...(await attemptMerged([change], work)))
     return outcomes
@@ -216,17 +227,17 @@ export function createDatabase({
     ...queriesOn(single),
     transaction: (work, { repeatable = false } = {}) =>
       attempts(
-        (mayBeDone) => onConnection((client) => attemptTransaction(client, mayBeDone, work)),
+        (mayHaveCommitted) => onConnection((client) => attemptTransaction(client, mayHaveCommitted, work)),
         repeatable,
       ),
     merged<Item, Result>(work: MergedWork<Item, Result>, bytesOf: (item: Item) => number) {
-      // Each repeats its own attempts, so that it waits as long as if it were alone.
+      // Each change repeats its attempts separately, so that it waits no longer than a change that runs alone.
       const attempt = createMerger(
         (changes: readonly Change<Item>[]) => attemptMerged(changes, work),
         ({ item }) => bytesOf(item),
       )
       return (key: number, item: Item): Promise<Result> =>
-        attempts((mayBeDone) => attempt(key, { item, mayBeDone }), true)
+        attempts((mayHaveCommitted) => attempt(key, { item, mayHaveCommitted }), true)
     },
     snapshot: (work) =>
       attempts(
@@ -251,8 +262,8 @@ export function createDatabase({
         true,
       ),
     async close() {
-      waiting.stop()
-      // A server that does not answer keeps nobody.
+      retryWindow.stop()
+      // A server that does not answer must not delay the exit.
       await Promise.race([
         pool.end().catch(() => {}),
         new Promise((resolve) => setTimeout(resolve, MAX_END_MS).unref()),
@@ -266,7 +277,9 @@ interface Result {
   readonly rowCount: number | null
 }
 
-function queriesOn(query: (statement: Statement, values: readonly Value[]) => Promise<Result>): Queries {
+function queriesOn(
+  query: (statement: PreparedStatement, values: readonly PgValue[]) => Promise<Result>,
+): Queries {
   return {
     all: async (statement, ...values) => (await query(statement, values)).rows,
     get: async (statement, ...values) => (await query(statement, values)).rows[0],

@@ -1,33 +1,35 @@
 /**
- * The contract on PostgreSQL, for several nodes on one database. Each function is one statement or one transaction; the statements
- * are in `*-statements.ts`. The run's row is the job: it is claimed in the same database as money and leases.
+ * The store's contract on PostgreSQL, for several nodes on one database. Each function is one statement or one transaction. The
+ * row of a run is the job: it is claimed in the same database as money and leases.
  *
  *   driver.ts      the package `pg`, and the settings of a connection
  *   database.ts    statements and transactions on a pool, which outlive lost connections
  *   creates.ts     creates of one account that wait together share a transaction
- *   session.ts     one connection that stays: locks of workers, and who hears of queued runs
+ *   connection.ts     one connection that stays: locks of workers, and who hears of queued runs
  *   open-schema.ts the schema `rushes`, created and migrated at the start
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../host/clock.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
-import type { RateLimiter } from '../../rate/contract.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
-import type { ClaimedRun, FailedRuns, Store } from '../contract.js'
-import { outputOfRow } from '../shared-rows.js'
-import { DatabaseUnavailable } from '../unavailable.js'
-import { createAccountStore } from './account-queries.js'
-import { createConsoleStore } from './console-queries.js'
+import type { RateLimiter } from '../../rate/rate-limiter.js'
+import {
+  type ClaimedRun,
+  DatabaseUnavailable,
+  type FailedRuns,
+  type Store,
+  type WorkerRecord,
+} from '../contract.js'
+import { outputOfRow, type Row, runOfRow } from '../rows.js'
+import { createAccountStore } from './accounts.js'
+import { createConsoleStore, createUserStore } from './console.js'
 import { createRunAdder } from './creates.js'
 import { createDatabase, type Transaction } from './database.js'
-import { hasNul, type Value } from './driver.js'
-import { createFileRecords } from './file-records.js'
+import { createRetryWindow, hasNul, type PgValue } from './driver.js'
+import { createFileRecords } from './files.js'
+import { createNodeConnection } from './node-connection.js'
 import { openSchema } from './open-schema.js'
-import { failedRunsOf, runOfRow, workerOfRow } from './rows.js'
 import { SQL } from './run-statements.js'
-import { createSession } from './session.js'
-import { createUserStore } from './user-queries.js'
-import { createWaiting } from './waiting.js'
 
 const MAX_CONNECTIONS = 10
 /** Of a pool for pages, lists and sums, so that these take no connection from creates and status requests. */
@@ -61,15 +63,15 @@ const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
 
 function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
   const node = randomUUID()
-  const waiting = createWaiting(clock)
-  const database = createDatabase({ url, maxConnections, waiting })
+  const retryWindow = createRetryWindow(clock)
+  const database = createDatabase({ url, maxConnections, retryWindow })
   const pages = createDatabase({
     url,
     maxConnections: PAGE_CONNECTIONS,
     statementTimeoutMs: PAGE_TIMEOUT_MS,
-    waiting,
+    retryWindow,
   })
-  const session = createSession({ url, node, waiting })
+  const connection = createNodeConnection({ url, node, retryWindow })
   const { get, all, run, transaction } = database
   const addRun = createRunAdder(database)
 
@@ -94,7 +96,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   const lostClaims = new Map<string, readonly string[]>()
   const lostResults = new Set<string>()
 
-  async function claimNext(tx: Transaction, worker: string, ...values: readonly Value[]) {
+  async function claimNext(tx: Transaction, worker: string, ...values: readonly PgValue[]) {
     // Sent together: none of them needs what the one before answers.
     const lock = tx.run(SQL.lockClaims)
     const lease = tx.run(SQL.holdLease, worker)
@@ -133,7 +135,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       try {
         const claimed = await transaction(
           async (tx) => {
-            const tokens = tx.mayBeDone ? [...lost, claim] : lost
+            const tokens = tx.mayHaveCommitted ? [...lost, claim] : lost
             if (tokens.length > 0) {
               await tx.run(SQL.lockClaims)
               const row = await tx.get(SQL.findClaimed, worker, tokens)
@@ -161,7 +163,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
           async (tx) => {
             const [row] = await tx.commitWith(SQL.finishRun, id, owner, nowMs, ...columns)
             if (row !== undefined) return true
-            if (!tx.mayBeDone && !lostResults.has(id)) return false
+            if (!tx.mayHaveCommitted && !lostResults.has(id)) return false
             return (
               (await get(
                 SQL.wasFinished,
@@ -199,8 +201,8 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
     },
 
-    renewLease: session.addWorker,
-    extendLease: session.extendLease,
+    renewLease: connection.addWorker,
+    extendLease: connection.extendLease,
     listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
     reapWorker: ({ id, heartbeatAtMs }, { crashes, failure, refunds = true }, nowMs) =>
       transaction(
@@ -221,21 +223,35 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
         },
         { repeatable: true },
       )
-      await session.forgetWorker(id).catch(() => {})
+      await connection.forgetWorker(id).catch(() => {})
       announceQueued()
     },
-    onQueued: session.onQueued,
+    onQueued: connection.onQueued,
 
     async checkWritable() {
-      await Promise.all([run(SQL.writeNothing), session.check()])
+      await Promise.all([run(SQL.writeNothing), connection.check()])
     },
     rateLimiter: createPostgresRateLimiter(database, clock),
-    stopWaiting: waiting.stop,
+    stopWaiting: retryWindow.stop,
     async close() {
-      waiting.stop()
+      retryWindow.stop()
       await notifying
-      await session.close()
+      await connection.close()
       await Promise.all([pages.close(), database.close()])
     },
   }
 }
+
+/** A connection that ended may be that of a living process: `isDisconnected` alone ends no lease. */
+const workerOfRow = (row: Row): WorkerRecord => ({
+  id: String(row.id),
+  heartbeatAtMs: Number(row.heartbeat_at),
+  hasEnded: false,
+  isDisconnected: row.isDisconnected === true,
+})
+
+/** Undefined when no run was moved. */
+const failedRunsOf = (row: Row | undefined): FailedRuns | undefined =>
+  row === undefined || row.moved === 0
+    ? undefined
+    : { runs: Number(row.runs), refunded: Number(row.refunded) }

@@ -1,15 +1,12 @@
-/**
- * Changes of the same thing would wait for its lock, and each for its own commit. So the first is made at once, and those that
- * arrive until it has ended are made together after it.
- */
+/** Coalesces writes per key, which would wait for one lock: the first runs alone, later ones share the next transaction. */
 
 const MAX_TOGETHER = 100
 /** A larger one is made alone. */
 const MAX_BYTES = 4 * 1_048_576
-/** Nobody waits longer for a group that hangs. */
+/** After it, the next group does not wait for one that hangs. */
 const MAX_WAIT_MS = 500
 
-interface Waiting<Item, Outcome> {
+interface QueuedWrite<Item, Outcome> {
   readonly item: Item
   readonly bytes: number
   resolve(outcome: Outcome): void
@@ -21,10 +18,10 @@ export function createMerger<Item, Outcome>(
   make: (items: readonly Item[]) => Promise<readonly Outcome[]>,
   bytesOf: (item: Item) => number = () => 0,
 ): (key: number, item: Item) => Promise<Outcome> {
-  /** Of each key of which a group is being made: what waits for its end. */
-  const waiting = new Map<number, Waiting<Item, Outcome>[]>()
+  /** Per key with a running group: the writes after it. */
+  const queues = new Map<number, QueuedWrite<Item, Outcome>[]>()
 
-  async function makeTogether(group: readonly Waiting<Item, Outcome>[]): Promise<void> {
+  async function makeTogether(group: readonly QueuedWrite<Item, Outcome>[]): Promise<void> {
     try {
       const outcomes = await make(group.map(({ item }) => item))
       for (const [at, { resolve }] of group.entries()) resolve(outcomes[at] as Outcome)
@@ -33,18 +30,18 @@ export function createMerger<Item, Outcome>(
     }
   }
 
-  async function makeAll(key: number, first: Waiting<Item, Outcome>): Promise<void> {
-    const others: Waiting<Item, Outcome>[] = []
-    waiting.set(key, others)
+  async function makeAll(key: number, first: QueuedWrite<Item, Outcome>): Promise<void> {
+    const others: QueuedWrite<Item, Outcome>[] = []
+    queues.set(key, others)
     for (let group = [first]; group.length > 0; group = others.splice(0, countTogether(others)))
       await orLate(makeTogether(group))
-    waiting.delete(key)
+    queues.delete(key)
   }
 
   return (key, item) =>
     new Promise((resolve, reject) => {
       const change = { item, bytes: bytesOf(item), resolve, reject }
-      const others = waiting.get(key)
+      const others = queues.get(key)
       if (others === undefined) void makeAll(key, change)
       else others.push(change)
     })

@@ -1,10 +1,9 @@
-/** Creates or migrates the schema at the start of a process, and says what is wrong with a database that cannot be used. */
+/** Creates or migrates the schema at the start of a process, and explains why a database cannot be used. */
 import { type RushesError, usageError } from '../../../errors.js'
 import { errorCode } from '../../../host/system-error.js'
 import { checkUrl, explainConnection, nameOf } from './connection-errors.js'
-import { type Client, createClient } from './driver.js'
-import { FORMAT_LOCK, LOCKS } from './locks.js'
-import { SERVICE_MIGRATIONS } from './service-migrations.js'
+import { type Client, createClient, FORMAT_LOCK, LOCKS } from './driver.js'
+import { POSTGRES_MIGRATIONS, SCHEMA, SCHEMA_VERSION } from './schema.js'
 
 const MIN_VERSION = 14
 
@@ -14,35 +13,30 @@ export interface SchemaOptions {
   readonly make?: boolean
 }
 
-/** A migration that deadlocks with requests of running nodes is undone, and done again. */
-const MAX_ATTEMPTS = 5
-const DEADLOCK = '40P01'
-
 /** Throws `RushesError` (usage), and then nothing was changed. Processes that start together wait for each other. */
-export async function openSchema(url: string, options: SchemaOptions = {}): Promise<void> {
-  checkUrl(url)
-  for (let attempt = 1; ; attempt++)
-    try {
-      return await migrate(url, options)
-    } catch (error) {
-      if (errorCode(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error
-    }
-}
-
-async function migrate(
+export async function openSchema(
   url: string,
-  { migrations = SERVICE_MIGRATIONS, make = true }: SchemaOptions,
+  { migrations = POSTGRES_MIGRATIONS, make = true }: SchemaOptions = {},
 ): Promise<void> {
+  checkUrl(url)
+  const newest = SCHEMA_VERSION + migrations.length
   const client = await connect(url)
   try {
     await checkServer(client, url)
     await client.query('BEGIN')
     await client.query(`SELECT pg_advisory_xact_lock(${LOCKS}, ${FORMAT_LOCK})`)
     const version = await findVersion(client, url)
-    if (version > migrations.length)
+    if (version > newest)
       throw usageError(
-        `${nameOf(url)} was written by a newer version of rushes: it has format ${version}, and this version reads up to ${migrations.length}.`,
+        `${nameOf(url)} was written by a newer version of rushes: it has format ${version}, ` +
+          `and this version reads up to ${newest}.`,
         'Update rushes, or use another database (--database).',
+      )
+    if (version > 0 && version < SCHEMA_VERSION)
+      throw usageError(
+        `${nameOf(url)} was written by an older version of rushes: it has format ${version}, ` +
+          `and this version reads from ${SCHEMA_VERSION}.`,
+        'Start the version before this one on it once, which updates the format, or use another database (--database).',
       )
     if (version === 0 && !make)
       throw usageError(
@@ -51,8 +45,9 @@ async function migrate(
       )
     if (version === 0) await client.query('CREATE SCHEMA IF NOT EXISTS rushes')
     await client.query('SET LOCAL search_path = rushes')
-    for (const script of migrations.slice(version)) await client.query(script)
-    if (version < migrations.length) await client.query(`UPDATE format SET version = ${migrations.length}`)
+    if (version === 0) await client.query(SCHEMA)
+    for (const script of migrations.slice(Math.max(version - SCHEMA_VERSION, 0))) await client.query(script)
+    if (version < newest) await client.query(`UPDATE format SET version = ${newest}`)
     await client.query('COMMIT')
   } catch (error) {
     throw explainRights(url, error) ?? explainConnection(url, error) ?? error

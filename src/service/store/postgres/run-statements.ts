@@ -2,11 +2,14 @@
  * The statements about runs, outputs and workers. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each statement
  * that moves one names the status that it comes from.
  */
-import { statementsOf } from './driver.js'
-import { CLAIMS_LOCK, LOCKS } from './locks.js'
+import { STORED_RUN_COLUMNS } from '../rows.js'
+import { RUNS } from '../statements.js'
+import { CLAIMS_LOCK, LOCKS, statementsOf } from './driver.js'
 
 /** Milliseconds by the clock of the database. */
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, input, failure`
 
 /**
  * Refunds what failed among the runs that `moved` returns. The sums come first, because an UPDATE takes one row of several for
@@ -38,10 +41,12 @@ const refundIf = (refunds: string): string => `
 const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
 
 export const SQL = statementsOf({
-  // Asked with every status request: only the columns that are needed. Without the sum, PostgreSQL reads all runs of the account as long
-  // as it has no statistics of a new database.
+  ...RUNS,
+
+  // Asked with every status request: no other columns. `+ 0` keeps the planner off the index of the account's runs until a new
+  // database has statistics.
   findRun: `
-    SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at,
+    SELECT ${RUN_COLUMNS},
       CASE WHEN status = 'succeeded' THEN (
         SELECT json_agg(outputs ORDER BY position) FROM outputs WHERE run_id = runs.id
       ) END AS outputs
@@ -50,11 +55,11 @@ export const SQL = statementsOf({
   // One claim at a time, so that each sees the turns that those before it took.
   lockClaims: `SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`,
 
-  // Whoever reaps this worker waits until the claim is committed, and finds the run.
+  // A process that reaps this worker waits until the claim is committed, and finds the run.
   holdLease: `SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE`,
 
-  // One indexed look, whatever the number of runs and accounts: turns_queued has the accounts with queued runs in the order of
-  // claims. Accounts with runs in processing are passed over; they are few, and one of them is chosen only if no other account waits.
+  // One indexed lookup for any number of runs and accounts: turns_queued has the accounts with queued runs in the order of
+  // claims. Accounts with runs in processing are skipped; they are few, and are chosen only if no other account waits.
   // The preferred runs are materialized: a plan that joins them with the queue would read all of it.
   claimRun: `
     WITH busy AS MATERIALIZED (
@@ -103,11 +108,11 @@ export const SQL = statementsOf({
       INSERT INTO turns (account_id, served) SELECT account_id, nextval('turns_served') FROM claimed
       ON CONFLICT (account_id) DO UPDATE SET served = excluded.served
     )
-    SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at FROM claimed`,
+    SELECT ${RUN_COLUMNS} FROM claimed AS runs`,
 
   // What a claim got whose answer was lost.
   findClaimed: `
-    SELECT id, account_id, model, kind, status, input, failure, created_at, started_at, finished_at, claim
+    SELECT ${RUN_COLUMNS}, claim
     FROM runs WHERE owner = $1 AND status = 'processing' AND claim = ANY ($2::text[]) LIMIT 1`,
 
   finishRun: `
@@ -159,14 +164,7 @@ export const SQL = statementsOf({
       SELECT id, since, $5::bigint, 'crashed' FROM moved WHERE status = 'queued'
     ),${refundIf('$6::boolean')}`,
 
-  findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
-
-  // One scan of the index runs_queue, which has the kind.
-  queueLengths: `
-    SELECT count(*) FILTER (WHERE kind = 'video') AS video, count(*) FILTER (WHERE kind = 'image') AS image
-    FROM runs WHERE status = 'queued'`,
-
-  // The row appears together with the lock, which this connection then holds: nobody sees the one without the other.
+  // The row appears together with the lock, which this connection then holds: no node sees one without the other.
   addWorker: `
     WITH added AS (
       INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
@@ -198,8 +196,6 @@ export const SQL = statementsOf({
     ) AS "isDisconnected"
     FROM workers`,
 
-  removeExpiredWorker: `DELETE FROM workers WHERE id = $1 AND heartbeat_at = $2`,
-
   requeueRuns: `
     WITH rendering AS (
       SELECT sequence, id, started_at FROM runs WHERE owner = $1 AND status = 'processing' FOR NO KEY UPDATE
@@ -210,8 +206,6 @@ export const SQL = statementsOf({
     )
     UPDATE runs SET status = 'queued', owner = '', started_at = NULL
     FROM rendering WHERE runs.sequence = rendering.sequence`,
-
-  removeWorker: `DELETE FROM workers WHERE id = $1`,
 
   notifyQueued: `SELECT pg_notify('rushes_queued', $1)`,
 

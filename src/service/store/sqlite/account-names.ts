@@ -1,5 +1,5 @@
 /** Read-only queries for shell completion: the names of accounts, keys and users. */
-import { readRows } from '../../../host/readonly-database.js'
+import { readRows } from '../../../host/database-file.js'
 
 export interface AccountNames {
   readonly accounts: readonly { readonly name: string; readonly balance: number }[]

@@ -1,15 +1,22 @@
 /**
- * The mark of a database whose data was moved to PostgreSQL (`admin migrate`): a table, and triggers that refuse every change, also
- * those of processes that have the file open. With two copies that can be written, a key that is disabled in one works in the other.
+ * The mark of a database whose data was moved to PostgreSQL (`admin migrate`): a table, and triggers that refuse every change,
+ * also of processes that have the file open. With two writable copies, a key that is disabled in one works in the other.
  *
  *   copying     says only why the file is locked. Without a lock, the migration has ended, and nothing was moved.
  *   committing  PostgreSQL is about to commit, or has committed: the next `admin migrate` looks there. Nothing may write.
  *   moved       PostgreSQL has the data. Nothing may write.
  */
+
 import { existsSync } from 'node:fs'
 import { type RushesError, usageError } from '../../../errors.js'
-import type { Row } from '../../../host/database.js'
-import { BUSY_TIMEOUT_MS, type Connection, withDatabase } from '../../../host/database-file.js'
+import type { OpenDatabase, Row } from '../../../host/database.js'
+import {
+  BUSY_TIMEOUT_MS,
+  connect,
+  rollBack,
+  type SqliteConnection,
+  withDatabase,
+} from '../../../host/database-file.js'
 import { errorCode, isBusy } from '../../../host/system-error.js'
 
 export interface MovedMark {
@@ -40,7 +47,7 @@ const CHANGES = ['INSERT', 'UPDATE', 'DELETE'] as const
 const REFUSAL = 'the data was moved to another database'
 
 /** SQL that removes the mark, also one of another version, which knows other tables. */
-export const unmarkStatements = (database: Connection): string =>
+export const unmarkStatements = (database: SqliteConnection): string =>
   [
     ...namesIn(database, "type = 'trigger' AND name LIKE 'moved\\_%' ESCAPE '\\'").map(
       (name) => `DROP TRIGGER ${name}`,
@@ -49,10 +56,10 @@ export const unmarkStatements = (database: Connection): string =>
   ].join(';\n')
 
 /** All tables except the mark itself. */
-export const tablesIn = (database: Connection): readonly string[] =>
+export const tablesIn = (database: SqliteConnection): readonly string[] =>
   namesIn(database, "type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'moved'")
 
-const namesIn = (database: Connection, condition: string): readonly string[] =>
+const namesIn = (database: SqliteConnection, condition: string): readonly string[] =>
   (database.prepare(`SELECT name FROM sqlite_schema WHERE ${condition}`).all() as Row[]).map(({ name }) =>
     String(name),
   )
@@ -62,7 +69,7 @@ export const readMark = (path: string, busyTimeoutMs = 0): MovedMark | undefined
   existsSync(path) ? withDatabase(path, busyTimeoutMs, markIn) : undefined
 
 /** As `readMark`. */
-export function markIn(database: Connection): MovedMark | undefined {
+export function markIn(database: SqliteConnection): MovedMark | undefined {
   const [table] = database
     .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'moved'")
     .all()
@@ -72,7 +79,7 @@ export function markIn(database: Connection): MovedMark | undefined {
     | undefined
 }
 
-/** Throws `RushesError` (usage) when the data was moved or is being moved. Removes the mark of a migration that copied nothing. */
+/** Throws `RushesError` (usage) when the data was or is being moved. Removes the mark of a migration that copied nothing. */
 export function refuseMoved(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
   withDatabase(path, busyTimeoutMs, (database) => {
     const mark = markIn(database)
@@ -118,4 +125,85 @@ export function explainMark(path: string, { state, database }: MovedMark): Rushe
     `The data of ${path} was moved to ${database}.`,
     'Use it there (--database). To use this folder again: `rushes admin migrate --from <folder> --undo` (docs/scale.md).',
   )
+}
+
+/** Holds the database of the folder still while its rows are copied, and marks it when they are moved. */
+
+export interface SourceLock {
+  /**
+   * From now on others only read. Waits up to 10 s for a process that writes, then throws its error; throws `RushesError`
+   * (usage) when the data was moved.
+   */
+  hold(): void
+  /** From now on nothing writes to the data until `undo`, also when this process ends. */
+  seal(): void
+  /**
+   * PostgreSQL has committed. When it fails, the data stays sealed, and the next migration completes it. Throws `RushesError`
+   * (usage) when the mark of this move was removed.
+   */
+  complete(): void
+  /** Nothing was moved: the data is as before. When it fails, as `complete`. Leaves the mark of another move. */
+  undo(): void
+  close(): void
+}
+
+export function createSourceLock(
+  source: Pick<OpenDatabase, 'path' | 'isCurrent'>,
+  move: Pick<MovedMark, 'id' | 'database'>,
+): SourceLock {
+  const { path } = source
+  // A second connection: `source` reads meanwhile.
+  const lock = connect(path)
+  lock.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA synchronous = FULL`)
+
+  /** The mark stays as it is read until the transaction ends. */
+  function lockedMark(): MovedMark | undefined {
+    if (!lock.inTransaction) lock.exec('BEGIN IMMEDIATE')
+    if (!source.isCurrent()) throw new Error('the database was replaced while its data was copied')
+    return markIn(lock)
+  }
+  const mark = (state: MovedMark['state']) =>
+    lock.exec(`${markStatements({ ...move, state }, tablesIn(lock))}; COMMIT`)
+
+  function refuseMarked(): void {
+    const found = lockedMark()
+    if (found === undefined || found.state === 'copying') return
+    rollBack(lock)
+    throw explainMark(path, found)
+  }
+
+  /** False when the mark is not of this move. A failure is not told: the mark stays as it is. */
+  function changeOurs(change: () => void): boolean {
+    try {
+      if (lockedMark()?.id === move.id) change()
+      else return false
+    } catch {
+    } finally {
+      rollBack(lock)
+    }
+    return true
+  }
+
+  return {
+    hold() {
+      refuseMarked()
+      mark('copying')
+      // Another process may have come between.
+      refuseMarked()
+    },
+    seal: () => mark('committing'),
+    complete() {
+      if (!changeOurs(() => mark('moved')))
+        throw usageError(
+          `The data of ${path} was moved to ${move.database}, but its mark was removed meanwhile: both can be changed.`,
+          'Use only one of them. To use the database, stop what uses the folder and remove the folder.',
+        )
+    },
+    undo: () => void changeOurs(() => lock.exec(`${unmarkStatements(lock)}; COMMIT`)),
+    close() {
+      // Statements that are not collected yet would keep the lock.
+      rollBack(lock)
+      lock.close()
+    },
+  }
 }

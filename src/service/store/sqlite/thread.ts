@@ -1,21 +1,36 @@
 /**
  * The entry of the database thread; built as `dist/store.cjs`, and started by `openStoreThread`. Each commit waits for the
  * disk, so the changes that wait together share one. A database that another process has locked is tried again every
- * few milliseconds, and reads are answered meanwhile. Two threads with this entry only read (messages.ts).
+ * few milliseconds, and reads are answered meanwhile. Two threads with this entry only read.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { errorCode, isBusy } from '../../../host/system-error.js'
 import type { Numbered } from '../../../host/thread.js'
-import { sentError } from '../../sent-error.js'
-import { withBudgetCheck } from '../service-store.js'
-import { openServiceDatabase, storeOf } from '../sqlite/index.js'
-import {
-  METHODS,
-  type StoreAnswer,
-  type StoreCall,
-  type StoreRequest,
-  type StoreThreadData,
-} from './messages.js'
+import { type SentError, sentError } from '../../rules/refusal.js'
+import { type ServiceStore, withBudgetCheck } from '../contract.js'
+import { openServiceDatabase, storeOf } from './index.js'
+
+export type StoreMethod = Exclude<keyof ServiceStore, 'onQueued'>
+
+/** Which thread runs a method, and whether it is a change, which shares a commit with others (open-store.ts). */
+export type StoreRoute = 'change' | 'read' | 'lookup' | 'page'
+
+/** What a thread is started with. */
+export interface StoreThreadData {
+  readonly path: string
+  readonly role: Exclude<StoreRoute, 'read'>
+}
+
+interface StoreCall {
+  readonly method: StoreMethod
+  readonly args: readonly unknown[]
+  readonly route: StoreRoute
+}
+
+/** `stop waiting`: the service closes, so a change waits for a lock only a little longer. */
+export type StoreRequest = StoreCall | { readonly method: 'stop waiting' }
+
+export type StoreAnswer = { readonly result: unknown } | { readonly error: SentError }
 
 /** How long one statement waits for a lock, and reads wait behind it. */
 const BUSY_TIMEOUT_MS = 100
@@ -34,12 +49,12 @@ const database = openServiceDatabase(path, { busyTimeoutMs: BUSY_TIMEOUT_MS })
 if (role !== 'change') database.get('PRAGMA query_only = ON')
 const store = withBudgetCheck(storeOf(database))
 
-interface Change {
+interface PendingChange {
   readonly request: Numbered<StoreCall>
   readonly sinceMs: number
 }
 
-let changes: readonly Change[] = []
+let changes: readonly PendingChange[] = []
 let retrying = false
 let closingSinceMs: number | undefined
 
@@ -55,7 +70,7 @@ const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
   )
 
 /** Every statement of the store runs before its function returns, so all of them are part of the transaction. */
-async function commit(batch: readonly Change[]): Promise<void> {
+async function commit(batch: readonly PendingChange[]): Promise<void> {
   const results: Promise<unknown>[] = []
   const taken = () => batch.slice(0, results.length)
   try {
@@ -89,14 +104,14 @@ async function firstFailure(results: readonly Promise<unknown>[]): Promise<unkno
     .find(({ reason }) => errorCode(reason) !== undefined)?.reason
 }
 
-function isLate({ sinceMs }: Change): boolean {
+function isLate({ sinceMs }: PendingChange): boolean {
   const nowMs = performance.now()
   const isLateToClose =
     closingSinceMs !== undefined && nowMs - Math.max(sinceMs, closingSinceMs) > MAX_CLOSING_BUSY_MS
   return isLateToClose || nowMs - sinceMs > MAX_BUSY_MS
 }
 
-function retryLater(batch: readonly Change[], error: unknown): void {
+function retryLater(batch: readonly PendingChange[], error: unknown): void {
   for (const { request } of batch.filter(isLate)) send(request.id, { error: sentError(error) })
   changes = [...batch.filter((change) => !isLate(change)), ...changes]
   retrying = true
@@ -130,7 +145,7 @@ async function receive(first: Numbered<StoreRequest>): Promise<void> {
     if (message.method === 'stop waiting') {
       closingSinceMs = performance.now()
       send(id, { result: undefined })
-    } else if (METHODS[message.method] !== 'change') await sendOutcome(id, call({ id, message }))
+    } else if (message.route !== 'change') await sendOutcome(id, call({ id, message }))
     else changes = [...changes, { request: { id, message }, sinceMs: performance.now() }]
   }
   await commitAll()

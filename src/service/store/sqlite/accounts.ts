@@ -1,21 +1,54 @@
 /** Accounts, keys and credits on SQLite. */
-import type { OpenDatabase, Value } from '../../../host/database.js'
+import type { OpenDatabase, Row, SqlValue } from '../../../host/database.js'
+import type { AccountState } from '../../rules/key-checks.js'
 import type { AccountStore, KeyTerms, NewAccount, NewKey, Verification } from '../account-store.js'
+import type { NewRun } from '../contract.js'
 import {
   accountOfRow,
+  accountStateOfRow,
   checkActiveKeys,
   isSet,
   keyDetailsOfRow,
+  keylessStateOf,
   keyOfRow,
   ledgerEntryOfRow,
   termValues,
   verificationOf,
-} from '../shared-rows.js'
-import { ACCOUNT_SQL as SQL } from './account-statements.js'
-import { LEDGER_STATEMENTS } from './ledger-check.js'
+} from '../rows.js'
+import { ACCOUNTS, ENTRY_COLUMNS, KEYS, ledgerStatements, sqliteText, sqliteTexts } from '../statements.js'
 
-const valuesOf = (terms: Partial<KeyTerms>): readonly Value[] =>
-  termValues<Value>(terms, (value) => (typeof value === 'boolean' ? Number(value) : JSON.stringify(value)))
+const SQL = {
+  ...sqliteTexts(ACCOUNTS),
+
+  activeKeys: `SELECT count(*) AS active FROM keys WHERE account_id = ?1 AND disabled = 0`,
+
+  findKeyById: sqliteText(`${KEYS} WHERE keys.id = $1`),
+
+  accountState: `
+    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ?1`,
+
+  balance: `SELECT balance, banned FROM accounts WHERE id = ?1`,
+
+  // Balances and spends repeat what the entries sum to, so that a create need not sum them up.
+  moveBalance: `UPDATE accounts SET balance = balance + ?2 WHERE id = ?1`,
+
+  moveSpend: `UPDATE keys SET spent = spent + ?2, used = used + ?3 WHERE id = ?1`,
+
+  addEntry: `
+    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+
+  listEntries: `
+    SELECT ${ENTRY_COLUMNS} FROM credits JOIN accounts ON accounts.id = credits.account_id
+    WHERE accounts.name = ?1 ORDER BY credits.sequence DESC LIMIT ?2`,
+} as const
+
+export const LEDGER_STATEMENTS: readonly string[] = Object.values(
+  ledgerStatements("error_code = 'not_recorded'"),
+)
+
+const valuesOf = (terms: Partial<KeyTerms>): readonly SqlValue[] =>
+  termValues<SqlValue>(terms, (value) => (typeof value === 'boolean' ? Number(value) : JSON.stringify(value)))
 
 export function createAccountStore({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {
   /** Undefined when the name is taken. */
@@ -35,7 +68,7 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
   const insertKey = ({ accountId, name, hash, prefix, nowMs, ...terms }: NewKey): number =>
     Number(get(SQL.addKey, accountId, name, hash, ...valuesOf(terms), nowMs, prefix)?.id)
 
-  /** SQLite fails after its first row when a page cannot be read, so no more are asked for. */
+  /** SQLite fails after its first row when a page cannot be read, so one is enough. */
   const findDamage = (): readonly string[] =>
     String(get('PRAGMA integrity_check(1)')?.integrity_check)
       .split('\n')
@@ -111,6 +144,45 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
         ...ledger,
         problems: [...damage.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
       }
+    },
+  }
+}
+
+/**
+ * Charges and refunds of a run, each within the transaction of the caller: the run, the entry, the balance and the spend of
+ * the key change together or not at all.
+ */
+export interface CreditLedger {
+  /** Throws when the key or the account does not exist. */
+  accountState(run: Pick<NewRun, 'accountId' | 'keyId'>): AccountState
+  charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
+  /** `run` is a row of the table. The credits. */
+  refund(run: Row, nowMs: number): number
+}
+
+export function createCreditLedger({ run, get }: Pick<OpenDatabase, 'run' | 'get'>): CreditLedger {
+  return {
+    accountState({ accountId, keyId }) {
+      const row = keyId === undefined ? get(SQL.balance, accountId) : get(SQL.accountState, keyId)
+      if (row === undefined)
+        throw new Error(
+          keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
+        )
+      return keyId === undefined ? keylessStateOf(row) : accountStateOfRow(row)
+    },
+    charge({ id, accountId, keyId, price }, nowMs) {
+      if (keyId !== undefined) run(SQL.moveSpend, keyId, price, 1)
+      if (price === 0) return
+      run(SQL.moveBalance, accountId, -price)
+      run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, nowMs)
+    },
+    refund({ id, account_id, key_id, price }, nowMs) {
+      if (Number(price) === 0) return 0
+      const [accountId, keyId] = [Number(account_id), key_id === null ? null : Number(key_id)]
+      if (keyId !== null) run(SQL.moveSpend, keyId, -Number(price), 0)
+      run(SQL.moveBalance, accountId, Number(price))
+      run(SQL.addEntry, accountId, 'refund', Number(price), String(id), keyId, nowMs)
+      return Number(price)
     },
   }
 }

@@ -1,25 +1,33 @@
 /**
- * The connection of a node that stays: it holds the locks by which others see that its workers live, renews their leases, and
- * hears when a run is queued. When it is lost it is made again, with growing pauses; what was queued meanwhile is not
- * announced again, so the listeners are called.
+ * The permanent connection of a node: holds the locks that prove to others that its workers are alive, renews
+ * their leases, and receives
+ * the notification of a queued run. A lost connection is opened again after growing pauses. Notifications of
+ * the meantime are lost, so
+ * the listeners are called then.
  */
-import { stepOf } from '../../../host/backoff.js'
-import { type RetryDecision, retry } from '../../../host/retry.js'
-import { DatabaseUnavailable } from '../unavailable.js'
-import { type Client, createClient, prepareSession, type Row, type Statement, type Value } from './driver.js'
-import { isConnectionLost, isOverloaded } from './failures.js'
+import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
+import { DatabaseUnavailable } from '../contract.js'
+import { isConnectionLost, isOverloaded } from './connection-errors.js'
+import {
+  type Client,
+  createClient,
+  type PgValue,
+  type PreparedStatement,
+  prepareSession,
+  type RetryWindow,
+  type Row,
+} from './driver.js'
 import { SQL } from './run-statements.js'
-import type { Waiting } from './waiting.js'
 
 const RECONNECT_STEPS_MS = [0, 50, 100, 250, 500, 1_000] as const
-/** A connection that does not answer for so long is given up. */
+/** Closes a connection that does not answer for this long. */
 const QUERY_TIMEOUT_MS = 4_000
 const QUEUED = 'rushes_queued'
 
-export interface Session {
+export interface NodeConnection {
   /** Adds a worker, or renews its lease. */
   addWorker(id: string): Promise<void>
-  /** Renews the lease of a worker; false when it has none any more. */
+  /** Renews the lease of a worker; false when it has none. */
   extendLease(id: string): Promise<boolean>
   /** After the worker was removed. */
   forgetWorker(id: string): Promise<void>
@@ -30,11 +38,11 @@ export interface Session {
   close(): Promise<void>
 }
 
-export interface SessionOptions {
+export interface NodeConnectionOptions {
   readonly url: string
   /** The payload of this node's own notifications, which are ignored. */
   readonly node: string
-  readonly waiting: Waiting
+  readonly retryWindow: RetryWindow
 }
 
 type Attempt<Result> = { readonly value: Result } | { readonly error: unknown }
@@ -45,7 +53,7 @@ interface Connection {
   readonly slots: Map<string, number>
 }
 
-export function createSession({ url, node, waiting }: SessionOptions): Session {
+export function createNodeConnection({ url, node, retryWindow }: NodeConnectionOptions): NodeConnection {
   const workers = new Set<string>()
   const listeners = new Set<() => void>()
   let connection: Promise<Connection> | undefined
@@ -99,7 +107,7 @@ export function createSession({ url, node, waiting }: SessionOptions): Session {
     for (const listener of listeners) listener()
   }
 
-  /** Renews the lease, and takes its lock, unless this connection has it; false when the worker has no lease any more. */
+  /** Renews the lease, and takes its lock, unless this connection has it; false when the worker has no lease. */
   async function extend(on: Connection, id: string): Promise<boolean> {
     const row = await ask(on.client, SQL.extendLease, id, on.slots.has(id))
     if (row === undefined) return false
@@ -116,7 +124,7 @@ export function createSession({ url, node, waiting }: SessionOptions): Session {
 
   /** Runs `work` on the connection, which is made again while it is lost. */
   function onConnection<Result>(work: (on: Connection) => Promise<Result>): Promise<Result> {
-    const startedMs = waiting.clock.monotonic()
+    const startedMs = retryWindow.clock.monotonic()
 
     async function attempt(): Promise<Attempt<Result>> {
       const current = connected()
@@ -137,11 +145,11 @@ export function createSession({ url, node, waiting }: SessionOptions): Session {
       const { error } = outcome
       if (isOverloaded(error)) return { fail: new DatabaseUnavailable(error) }
       if (!isConnectionLost(error)) return { fail: error }
-      const retryInMs = isClosed ? undefined : waiting.pauseMs(startedMs, number)
+      const retryInMs = isClosed ? undefined : retryWindow.pauseMs(startedMs, number)
       return retryInMs === undefined ? { fail: new DatabaseUnavailable(error) } : { retryInMs }
     }
 
-    return retry<Attempt<Result>, Result>({ attempt, decide, clock: waiting.clock })
+    return retry<Attempt<Result>, Result>({ attempt, decide, clock: retryWindow.clock })
   }
 
   return {
@@ -180,8 +188,8 @@ export function createSession({ url, node, waiting }: SessionOptions): Session {
 
 async function ask(
   client: Client,
-  statement: Statement,
-  ...values: readonly Value[]
+  statement: PreparedStatement,
+  ...values: readonly PgValue[]
 ): Promise<Row | undefined> {
   const { rows } = await client.query({
     ...statement,

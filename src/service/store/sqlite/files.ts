@@ -1,14 +1,19 @@
 /** Files and the runs that need them, on SQLite. */
+
 import type { OpenDatabase } from '../../../host/database.js'
 import { outputKey } from '../../stored-run.js'
-import type { Store } from '../contract.js'
-import { type FileName, type FileRecords, MAX_MARKED, RENEWED_AFTER_MS, spareKeyOf } from '../file-records.js'
+import {
+  type FileName,
+  type FileRecords,
+  MAX_MARKED,
+  RENEWED_AFTER_MS,
+  type Store,
+  spareKeyOf,
+} from '../contract.js'
+import { FILES, sqliteTexts } from '../statements.js'
 
-// The planner takes the partial indexes only where their condition is repeated word by word.
 const SQL = {
-  liveImage: `
-    SELECT key, used_at FROM files
-    WHERE kind = 'input' AND sha256 = ?1 AND state IN ('writing', 'stored')`,
+  ...sqliteTexts(FILES),
 
   renewFile: `UPDATE files SET used_at = max(used_at, ?3) WHERE kind = ?1 AND key = ?2`,
 
@@ -32,27 +37,9 @@ const SQL = {
       ORDER BY used_at LIMIT ${MAX_MARKED}
     )`,
 
-  markOrphans: `
-    UPDATE files SET state = 'removing', used_at = ?2
-    WHERE state <> 'stored' AND state = 'writing' AND (
-      kind = 'input' AND used_at < ?1
-      OR kind = 'output' AND NOT EXISTS (
-        SELECT 1 FROM runs WHERE runs.id = files.run_id AND runs.owner = files.owner AND status = 'processing'
-      )
-    )`,
-
   markUnknown: `
     INSERT OR IGNORE INTO files (kind, key, sha256, state, used_at)
     SELECT ?1, value, '', 'removing', ?3 FROM json_each(?2)`,
-
-  listMarked: `
-    SELECT kind, key FROM files
-    WHERE state <> 'stored' AND state = 'removing' AND (kind, key) > (?2, ?3) ORDER BY kind, key LIMIT ?1`,
-
-  recordRemoved: `
-    UPDATE files SET state = 'removed', used_at = ?3 WHERE kind = ?1 AND key = ?2 AND state = 'removing'`,
-
-  forgetRemoved: `DELETE FROM files WHERE state <> 'stored' AND state = 'removed' AND used_at < ?1`,
 } as const
 
 export function createFileRecords({

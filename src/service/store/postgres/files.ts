@@ -1,18 +1,19 @@
 /** Files and the runs that need them, on PostgreSQL. */
 import { outputKey } from '../../stored-run.js'
-import type { Store } from '../contract.js'
-import { type FileName, type FileRecords, MAX_MARKED, RENEWED_AFTER_MS, spareKeyOf } from '../file-records.js'
+import {
+  type FileName,
+  type FileRecords,
+  MAX_MARKED,
+  RENEWED_AFTER_MS,
+  type Store,
+  spareKeyOf,
+} from '../contract.js'
+import { FILES } from '../statements.js'
 import type { PostgresDatabase } from './database.js'
 import { statementsOf } from './driver.js'
 
-/** Nodes of the version before name the images of their runs in a column alone. */
-const IMAGES_OF_RUNS = `
-    SELECT unnest(images) FROM runs WHERE images IS NOT NULL AND status IN ('queued', 'processing')`
-
-export const SQL = statementsOf({
-  liveImage: `
-    SELECT key, used_at FROM files
-    WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')`,
+export const FILE_SQL = statementsOf({
+  ...FILES,
 
   // Waits for a sweep that marks it, and then does not find it.
   renewImage: `
@@ -43,40 +44,19 @@ export const SQL = statementsOf({
     SELECT key FROM files
     WHERE kind = $1 AND state = 'stored' AND used_at < $2
       AND NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)
-      AND (kind <> 'input' OR key NOT IN (${IMAGES_OF_RUNS}))
     ORDER BY used_at LIMIT ${MAX_MARKED}
     FOR UPDATE SKIP LOCKED`,
 
-  // A statement of its own, which sees what a create committed before the rows were locked.
+  // A second statement sees what a create committed before the rows were locked.
   markOld: `
     UPDATE files SET state = 'removing', used_at = $3
     WHERE kind = $1 AND key = ANY ($2::text[])
-      AND NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)
-      AND (kind <> 'input' OR key NOT IN (${IMAGES_OF_RUNS}))`,
-
-  markOrphans: `
-    UPDATE files SET state = 'removing', used_at = $2
-    WHERE state <> 'stored' AND state = 'writing' AND (
-      kind = 'input' AND used_at < $1
-      OR kind = 'output' AND NOT EXISTS (
-        SELECT 1 FROM runs WHERE runs.id = files.run_id AND runs.owner = files.owner AND status = 'processing'
-      )
-    )`,
+      AND NOT EXISTS (SELECT 1 FROM run_files WHERE run_files.kind = files.kind AND run_files.key = files.key)`,
 
   markUnknown: `
     INSERT INTO files (kind, key, sha256, state, used_at)
     SELECT $1::text, key, '', 'removing', $3 FROM unnest($2::text[]) AS key
-    WHERE $1::text <> 'input' OR key NOT IN (${IMAGES_OF_RUNS})
     ON CONFLICT DO NOTHING`,
-
-  listMarked: `
-    SELECT kind, key FROM files
-    WHERE state <> 'stored' AND state = 'removing' AND (kind, key) > ($2, $3) ORDER BY kind, key LIMIT $1`,
-
-  recordRemoved: `
-    UPDATE files SET state = 'removed', used_at = $3 WHERE kind = $1 AND key = $2 AND state = 'removing'`,
-
-  forgetRemoved: `DELETE FROM files WHERE state <> 'stored' AND state = 'removed' AND used_at < $1`,
 })
 
 export function createFileRecords({
@@ -89,21 +69,21 @@ export function createFileRecords({
   return {
     async holdImage({ sha256, bytes }, nowMs) {
       for (;;) {
-        const young = await get(SQL.liveImage, sha256)
+        const young = await get(FILE_SQL.liveImage, sha256)
         if (young !== undefined && nowMs - Number(young.used_at) < RENEWED_AFTER_MS) return String(young.key)
         const row =
-          (await get(SQL.renewImage, sha256, nowMs)) ??
-          (await get(SQL.addImage, sha256, spareKeyOf(sha256), bytes, nowMs))
+          (await get(FILE_SQL.renewImage, sha256, nowMs)) ??
+          (await get(FILE_SQL.addImage, sha256, spareKeyOf(sha256), bytes, nowMs))
         if (row !== undefined) return String(row.key)
       }
     },
     async findImage(sha256) {
-      const row = await get(SQL.liveImage, sha256)
+      const row = await get(FILE_SQL.liveImage, sha256)
       return row && String(row.key)
     },
     addOutputFiles: async ({ id, owner, nowMs }, outputs) =>
       (await get(
-        SQL.addOutputFiles,
+        FILE_SQL.addOutputFiles,
         id,
         owner,
         nowMs,
@@ -116,20 +96,20 @@ export function createFileRecords({
     markOldFiles: (kind, beforeMs, nowMs) =>
       transaction(
         async (tx) => {
-          const keys = (await tx.all(SQL.lockOld, kind, beforeMs)).map(({ key }) => String(key))
-          return keys.length === 0 ? 0 : await tx.run(SQL.markOld, kind, keys, nowMs)
+          const keys = (await tx.all(FILE_SQL.lockOld, kind, beforeMs)).map(({ key }) => String(key))
+          return keys.length === 0 ? 0 : await tx.run(FILE_SQL.markOld, kind, keys, nowMs)
         },
         { repeatable: true },
       ),
-    markOrphans: (beforeMs, nowMs) => run(SQL.markOrphans, beforeMs, nowMs),
-    markUnknownFiles: (kind, keys, nowMs) => run(SQL.markUnknown, kind, keys, nowMs),
+    markOrphans: (beforeMs, nowMs) => run(FILE_SQL.markOrphans, beforeMs, nowMs),
+    markUnknownFiles: (kind, keys, nowMs) => run(FILE_SQL.markUnknown, kind, keys, nowMs),
     async listMarkedFiles(limit, last) {
-      const rows = await all(SQL.listMarked, limit, last?.kind ?? '', last?.key ?? '')
+      const rows = await all(FILE_SQL.listMarked, limit, last?.kind ?? '', last?.key ?? '')
       return rows.map(({ kind, key }) => ({ kind: kind as FileName['kind'], key: String(key) }))
     },
-    recordRemoved: async ({ kind, key }, nowMs) => (await run(SQL.recordRemoved, kind, key, nowMs)) > 0,
+    recordRemoved: async ({ kind, key }, nowMs) => (await run(FILE_SQL.recordRemoved, kind, key, nowMs)) > 0,
     async forgetRemoved(beforeMs) {
-      await run(SQL.forgetRemoved, beforeMs)
+      await run(FILE_SQL.forgetRemoved, beforeMs)
     },
   }
 }

@@ -1,0 +1,319 @@
+/** Converts database rows to values of the contract, where SQLite and PostgreSQL return the same. */
+
+import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../../protocol/credentials.js'
+import type { Kind } from '../../protocol/models.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
+import type { AccountState, KeyRecord } from '../rules/key-checks.js'
+import { Refusal } from '../rules/refusal.js'
+import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
+import type {
+  AccountRecord,
+  KeyDetails,
+  KeyTerms,
+  LedgerEntry,
+  LedgerEntryKind,
+  Verification,
+} from './account-store.js'
+import type {
+  DaySpend,
+  KeyName,
+  ListedEntry,
+  ListedRun,
+  LoginRecord,
+  LostAttempt,
+  SessionRecord,
+  UserDetails,
+  UserRecord,
+} from './console-store.js'
+
+import type { NewRun } from './contract.js'
+
+export type Row = Readonly<Record<string, unknown>>
+
+export const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
+
+/** SQLite has no booleans: they are stored as 0 and 1. */
+export const isSet = (value: unknown): boolean => Boolean(value)
+
+export const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
+
+/** SQLite has no lists: they are stored as JSON. */
+const listOr = (value: unknown): readonly string[] | undefined =>
+  ((typeof value === 'string' ? JSON.parse(value) : value) as readonly string[] | null) ?? undefined
+
+/** Earlier versions accepted lifetimes beyond the range of `Date`. */
+const timeOr = (value: unknown): number | undefined =>
+  value === null ? undefined : Math.min(Number(value), MAX_TIME_MS)
+
+const limitsOf = (row: Row) => ({
+  disabled: isSet(row.disabled),
+  expiresAtMs: timeOr(row.expires_at),
+  allowedIps: listOr(row.allowed_ips),
+  rate:
+    row.rate_requests === null
+      ? undefined
+      : { requests: Number(row.rate_requests), windowMs: Number(row.rate_window_ms) },
+})
+
+export const keyOfRow = (row: Row): KeyRecord => ({
+  ...limitsOf(row),
+  id: Number(row.id),
+  accountId: Number(row.account_id),
+  hash: String(row.hash),
+  banned: isSet(row.banned),
+})
+
+export const keyDetailsOfRow = (row: Row): KeyDetails => ({
+  ...limitsOf(row),
+  id: Number(row.id),
+  account: String(row.account),
+  name: String(row.name),
+  prefix: textOr(row.prefix),
+  spendLimit: numberOr(row.spend_limit),
+  spent: Number(row.spent),
+  quota: numberOr(row.quota),
+  used: Number(row.used),
+  createdAtMs: Number(row.created_at),
+  usedAtMs: numberOr(row.last_used_at),
+  rotatesUntilMs: numberOr(row.old_until),
+})
+
+/** Throws `Refusal` if the number of active keys is at its limit. */
+export function checkActiveKeys(row: Row | undefined): void {
+  if (Number(row?.active) >= MAX_ACTIVE_KEYS) throw new Refusal('too_many_keys')
+}
+
+/** The terms of a key in the order of the parameters. `encode` converts booleans and lists for the database. */
+export const termValues = <Value>(
+  { disabled = false, expiresAtMs, spendLimit, quota, allowedIps, rate }: Partial<KeyTerms>,
+  encode: (value: boolean | readonly string[]) => Value,
+): readonly (Value | number | null)[] => [
+  encode(disabled),
+  expiresAtMs ?? null,
+  spendLimit ?? null,
+  quota ?? null,
+  allowedIps === undefined ? null : encode(allowedIps),
+  rate?.requests ?? null,
+  rate?.windowMs ?? null,
+]
+
+export const accountOfRow = (row: Row): AccountRecord => ({
+  id: Number(row.id),
+  name: String(row.name),
+  balance: Number(row.balance),
+  banned: isSet(row.banned),
+  keys: Number(row.keys),
+  runs: Number(row.runs),
+  createdAtMs: Number(row.created_at),
+})
+
+export const accountStateOfRow = (row: Row): AccountState => ({
+  spent: Number(row.spent),
+  spendLimit: numberOr(row.spend_limit),
+  used: Number(row.used),
+  quota: numberOr(row.quota),
+  balance: Number(row.balance),
+  disabled: isSet(row.disabled),
+  expiresAtMs: timeOr(row.expires_at),
+  banned: isSet(row.banned),
+})
+
+/** Account state for a run that is created in the console, without a key. */
+export const keylessStateOf = ({ balance, banned }: Row): AccountState => ({
+  spent: 0,
+  spendLimit: undefined,
+  used: 0,
+  quota: undefined,
+  balance: Number(balance),
+  disabled: false,
+  expiresAtMs: undefined,
+  banned: isSet(banned),
+})
+
+export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
+  sequence: Number(row.sequence),
+  account: String(row.account),
+  kind: row.kind as LedgerEntryKind,
+  amount: Number(row.amount),
+  runId: textOr(row.run_id),
+  keyId: numberOr(row.key_id),
+  createdAtMs: Number(row.created_at),
+})
+
+/** Builds the result from the rows of each verification statement. */
+export function verificationOf([
+  totals = [],
+  notRecorded = [],
+  ...checks
+]: readonly (readonly Row[])[]): Verification {
+  const [row] = totals
+  return {
+    accounts: Number(row?.accounts ?? 0),
+    entries: Number(row?.entries ?? 0),
+    runs: Number(row?.runs ?? 0),
+    credits: Number(row?.credits ?? 0),
+    problems: checks.flatMap((rows) => rows.map(({ problem }) => String(problem))),
+    notRecorded: notRecorded.map((row) => ({
+      runId: String(row.id),
+      account: String(row.account),
+      credits: Number(row.credits),
+    })),
+  }
+}
+
+/** A corrupt input fails only its run. If it rejected a claim, every later claim would fail on it too. */
+export function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
+  try {
+    return { ...run, input: JSON.parse(String(text)) as StoredInput }
+  } catch {
+    return { ...run, input: {}, failure: run.failure ?? CORRUPT_INPUT }
+  }
+}
+
+const CORRUPT_INPUT: RunFailure = {
+  code: 'render_failed',
+  message: 'The stored input of this run is damaged.',
+}
+
+export const outputOfRow = (row: Row): StoredOutput => ({
+  token: String(row.token),
+  name: String(row.name),
+  contentType: String(row.content_type),
+  bytes: Number(row.bytes),
+  sha256: String(row.sha256),
+})
+
+export const DAY_MS = 86_400_000
+
+const keyNameOf = ({ key_id, key_name }: Row): KeyName | undefined =>
+  key_id === null ? undefined : { id: Number(key_id), name: String(key_name) }
+
+export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun => ({
+  ...run,
+  sequence: Number(row.sequence),
+  prompt: textOr(row.prompt),
+  aspectRatio: textOr(row.aspect_ratio),
+  key: keyNameOf(row),
+  price: Number(row.price),
+})
+
+export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
+
+export const accountSummaryOf = (row: Row) => ({
+  name: String(row.name),
+  balance: Number(row.balance),
+  banned: isSet(row.banned),
+})
+
+export const lostAttemptOf = (row: Row): LostAttempt => ({
+  startedAtMs: Number(row.started_at),
+  endedAtMs: Number(row.ended_at),
+  result: row.result as LostAttempt['result'],
+})
+
+/** `at`: any time on that day, in milliseconds. */
+export const daySpendOf = (row: Row): DaySpend => ({
+  day: new Date(Number(row.at)).toISOString().slice(0, 10),
+  credits: Number(row.credits),
+  runs: Number(row.runs),
+})
+
+export const userOfRow = (row: Row): UserRecord => ({
+  id: Number(row.user_id),
+  email: String(row.email),
+  accountId: Number(row.account_id),
+  account: String(row.account),
+  banned: isSet(row.banned),
+  password: textOr(row.password),
+  createdAtMs: Number(row.user_created_at),
+})
+
+export const userDetailsOfRow = (row: Row): UserDetails => ({
+  ...userOfRow(row),
+  sessions: Number(row.sessions),
+  lastSeenAtMs: numberOr(row.last_seen_at),
+})
+
+export const sessionOfRow = (row: Row): SessionRecord => ({
+  id: Number(row.id),
+  hash: String(row.hash),
+  user: userOfRow(row),
+  fromLink: isSet(row.from_link),
+  address: textOr(row.address),
+  userAgent: textOr(row.user_agent),
+  createdAtMs: Number(row.created_at),
+  usedAtMs: Number(row.used_at),
+  expiresAtMs: Number(row.expires_at),
+})
+
+export const loginOfRow = (row: Row): LoginRecord => ({
+  userId: Number(row.user_id),
+  accountId: Number(row.account_id),
+  banned: isSet(row.banned),
+  challenge: String(row.challenge),
+  name: String(row.name),
+})
+
+/** Number of characters of a prompt that are stored. A search covers only these. */
+const MAX_PROMPT_CHARACTERS = 1_000
+
+/** Removes NUL and unpaired surrogates, which neither PostgreSQL nor the driver of SQLite can store. */
+const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '')
+
+/** The first characters of the prompt; null when it is not a text. */
+export const promptOf = ({ prompt }: StoredInput): string | null =>
+  typeof prompt === 'string'
+    ? [...storable(prompt.slice(0, 4 * MAX_PROMPT_CHARACTERS))].slice(0, MAX_PROMPT_CHARACTERS).join('')
+    : null
+
+/** Longer than any real ratio: a model may accept any text. */
+const MAX_RATIO_CHARACTERS = 100
+
+export const aspectRatioOf = ({ aspect_ratio }: StoredInput): string | null =>
+  typeof aspect_ratio === 'string' ? storable(aspect_ratio.slice(0, MAX_RATIO_CHARACTERS)) : null
+
+/** The values of a `NewRun` by column. Both databases derive their statements from these names. */
+export const newRunColumns = ({ id, accountId, keyId, model, kind, input, price, createdAtMs }: NewRun) =>
+  ({
+    id,
+    account_id: accountId,
+    key_id: keyId ?? null,
+    model,
+    kind,
+    prompt: promptOf(input),
+    aspect_ratio: aspectRatioOf(input),
+    price,
+    created_at: createdAtMs,
+  }) as const
+
+/**
+ * Columns of a `StoredRun` without input, outputs and failure. They are read for every status request, so no others
+ * are.
+ */
+export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.kind, runs.status, runs.created_at,
+      runs.started_at, runs.finished_at`
+
+export const runOfRow = (row: Row, outputs?: readonly Row[]): StoredRun =>
+  withInput(runSummaryOf(row, outputs), row.input)
+
+/** Converts a row without its input. PostgreSQL returns the outputs in the row, and the failure as JSON. */
+export const runSummaryOf = (
+  row: Row,
+  outputs = row.outputs as readonly Row[] | null | undefined,
+): Omit<StoredRun, 'input'> => ({
+  id: String(row.id),
+  accountId: Number(row.account_id),
+  model: String(row.model),
+  kind: row.kind as Kind,
+  status: row.status as LocalStatus,
+  outputs: (outputs ?? []).map(outputOfRow),
+  failure: failureOf(row),
+  createdAtMs: Number(row.created_at),
+  startedAtMs: numberOr(row.started_at),
+  finishedAtMs: numberOr(row.finished_at),
+})
+
+function failureOf({ failure, error_code, error_message }: Row): RunFailure | undefined {
+  if (typeof failure === 'string') return JSON.parse(failure) as RunFailure
+  return error_code == null ? undefined : { code: String(error_code), message: String(error_message) }
+}

@@ -1,0 +1,297 @@
+/** Runs, their queue and the workers on SQLite. Each function is one statement or one transaction. */
+import type { OpenDatabase, Row, SqlValue } from '../../../host/database.js'
+import { KINDS, type Kind } from '../../../protocol/models.js'
+import type { AccountStore } from '../account-store.js'
+import type { ConsoleStore, UserStore } from '../console-store.js'
+import type {
+  AddedRun,
+  ClaimedRun,
+  CrashLimit,
+  FailedRuns,
+  FileName,
+  FileRecords,
+  NewRun,
+  Store,
+  WorkerRecord,
+} from '../contract.js'
+import { newRunColumns, outputOfRow, runOfRow, STORED_RUN_COLUMNS } from '../rows.js'
+import { RUNS, sqliteTexts } from '../statements.js'
+import { createCreditLedger } from './accounts.js'
+import { createWorkerLocks, processColumns, type WorkerLocks } from './worker-locks.js'
+
+/**
+ * A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each
+ * statement that moves one names the status that it comes from.
+ */
+const SQL = {
+  ...sqliteTexts(RUNS),
+
+  // Asked with every status request, and libsql spends most of a read on its columns.
+  findRun: `
+    SELECT ${STORED_RUN_COLUMNS}, error_code, error_message, coalesce(run_inputs.input, runs.input) AS input
+    FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1 AND account_id = ?2`,
+
+  addInput: `INSERT INTO run_inputs (run_id, input) VALUES (?1, ?2)`,
+
+  // An older process, which still runs while a newer one migrates the file, writes the input into the run.
+  inputOfRun: `
+    SELECT coalesce(run_inputs.input, runs.input) AS input FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1`,
+
+  liveImage: `SELECT 1 FROM files WHERE kind = 'input' AND key = ?1 AND state IN ('writing', 'stored')`,
+
+  recordImages: `
+    UPDATE files SET state = 'stored'
+    WHERE kind = 'input' AND key IN (SELECT value ->> 'key' FROM json_each(?1)) AND state = 'writing'`,
+
+  addRunFiles: `
+    INSERT OR IGNORE INTO run_files (run_id, kind, key)
+    SELECT ?1, files.kind, files.key
+    FROM json_each(?2) AS wanted
+    JOIN files ON files.kind = wanted.value ->> 'kind' AND files.key = wanted.value ->> 'key' AND state = 'stored'`,
+
+  createdBefore: `
+    SELECT run_id, request FROM idempotency_keys WHERE account_id = ?1 AND key = ?2 AND expires_at > ?3`,
+
+  removeExpiredKeys: `DELETE FROM idempotency_keys WHERE expires_at <= ?1`,
+
+  addIdempotencyKey: `
+    INSERT INTO idempotency_keys (account_id, key, request, run_id, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)`,
+
+  outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
+
+  // A queue of any length costs one indexed look per account: `queues` steps from one account to the next in the index
+  // runs_queue, and `candidates` takes the oldest run of each, beside the preferred ones.
+  claimRun: `
+    WITH RECURSIVE queues (account_id) AS (
+      SELECT min(account_id) FROM runs WHERE status = 'queued'
+      UNION ALL
+      SELECT (SELECT min(account_id) FROM runs WHERE status = 'queued' AND account_id > queues.account_id)
+      FROM queues WHERE queues.account_id IS NOT NULL
+    ),
+    candidates AS (
+      SELECT account_id, 0 AS preferred, (
+        SELECT min(sequence) FROM runs WHERE status = 'queued' AND account_id = queues.account_id
+      ) AS sequence
+      FROM queues
+      WHERE ?4 = 'all' AND account_id IS NOT NULL
+      UNION ALL
+      SELECT account_id, 1, sequence FROM runs
+      WHERE id IN (SELECT value FROM json_each(?3)) AND status = 'queued'
+    ),
+    busy AS MATERIALIZED (
+      SELECT account_id, count(*) AS runs FROM runs INDEXED BY runs_rendering WHERE status = 'processing'
+      GROUP BY account_id
+    )
+    UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
+    WHERE sequence = (
+      SELECT candidates.sequence
+      FROM candidates JOIN accounts ON accounts.id = candidates.account_id
+      LEFT JOIN busy ON busy.account_id = candidates.account_id
+      WHERE candidates.account_id NOT IN (SELECT value FROM json_each(?5))
+      ORDER BY coalesce(busy.runs, 0), accounts.served, candidates.preferred DESC, candidates.sequence
+      LIMIT 1
+    )
+    AND EXISTS (SELECT 1 FROM workers WHERE id = ?1)
+    RETURNING *`,
+
+  markServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
+
+  finishRun: `
+    UPDATE runs SET status = 'succeeded', finished_at = ?3
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'`,
+
+  addOutput: `
+    INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+
+  failRun: `
+    UPDATE runs SET status = 'failed', finished_at = ?3, error_code = ?4, error_message = ?5
+    WHERE id = ?1 AND owner = ?2 AND status = 'processing'
+    RETURNING *`,
+
+  // One run of the owner; when ?2 is null, all runs that it was rendering.
+  recordCrash: `
+    UPDATE runs SET
+      attempts = attempts + 1,
+      status = iif(attempts + 1 >= ?3, 'failed', 'queued'),
+      owner = iif(attempts + 1 >= ?3, owner, ''),
+      error_code = iif(attempts + 1 >= ?3, ?4, NULL),
+      error_message = iif(attempts + 1 >= ?3, ?5, NULL),
+      started_at = iif(attempts + 1 >= ?3, started_at, NULL),
+      finished_at = iif(attempts + 1 >= ?3, ?6, NULL)
+    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)
+    RETURNING *`,
+
+  // Before recordCrash, for the runs that it returns to the queue. The attempt of a run that fails is in the run itself.
+  recordCrashedAttempts: `
+    INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
+    SELECT id, started_at, ?4, 'crashed' FROM runs
+    WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2) AND attempts + 1 < ?3`,
+
+  renewLease: `
+    INSERT INTO workers (id, host, pid, born_at, heartbeat_at)
+    VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
+
+  extendLease: `
+    UPDATE workers SET heartbeat_at = max(heartbeat_at + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    WHERE id = ?1`,
+
+  listWorkers: `SELECT * FROM workers`,
+
+  recordReturnedAttempts: `
+    INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
+    SELECT id, started_at, ?2, 'returned' FROM runs WHERE owner = ?1 AND status = 'processing'`,
+
+  requeueRuns: `
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL WHERE owner = ?1 AND status = 'processing'`,
+
+  writeNothing: `UPDATE accounts SET served = served WHERE id = (SELECT min(id) FROM accounts)`,
+} as const
+
+/** The input is in another table (migrations.ts). */
+const addRunSql = (columns: readonly string[]): string => `
+    INSERT INTO runs (${columns.join(', ')}, input, status, owner)
+    VALUES (${columns.map((_, index) => `?${index + 1}`).join(', ')}, '', 'queued', '')`
+
+const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
+
+type RunStore = Omit<
+  Store,
+  keyof AccountStore | keyof UserStore | keyof ConsoleStore | keyof FileRecords | 'addOutputFiles'
+>
+
+export function createRunStore(database: OpenDatabase): RunStore {
+  const { run, get, all, transaction } = database
+  const changed = (sql: string, ...values: readonly SqlValue[]) => run(sql, ...values).changes > 0
+  const ledger = createCreditLedger(database)
+  const locks = createWorkerLocks(database.path)
+
+  /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
+  function moveRuns(
+    { nowMs, refunds = true }: { readonly nowMs: number; readonly refunds?: boolean | undefined },
+    sql: string,
+    ...values: readonly SqlValue[]
+  ): FailedRuns | undefined {
+    const rows = all(sql, ...values)
+    if (rows.length === 0) return undefined
+    const failed = rows.filter(({ status }) => status === 'failed')
+    const credits = refunds ? failed.map((row) => ledger.refund(row, nowMs)) : []
+    return { runs: failed.length, refunded: credits.reduce((sum, each) => sum + each, 0) }
+  }
+
+  function applyCrash(
+    { crashes, failure: { code, message }, refunds }: CrashLimit,
+    owner: string,
+    id: string | null,
+    nowMs: number,
+  ) {
+    run(SQL.recordCrashedAttempts, owner, id, crashes, nowMs)
+    return moveRuns({ nowMs, refunds }, SQL.recordCrash, owner, id, crashes, code, message, nowMs)
+  }
+
+  const isRemoved = ({ kind, key }: FileName): boolean =>
+    kind === 'input' && get(SQL.liveImage, key) === undefined
+
+  /** What a create with this idempotency key has got before. */
+  function createdBefore({ accountId, idempotency, createdAtMs }: NewRun): AddedRun | undefined {
+    const row = idempotency && get(SQL.createdBefore, accountId, idempotency.key, createdAtMs)
+    if (row === undefined) return undefined
+    return row.request === idempotency?.request ? { id: String(row.run_id) } : { refused: 'key_reused' }
+  }
+
+  function rememberKey({ id, accountId, idempotency, createdAtMs }: NewRun): void {
+    if (idempotency === undefined) return
+    const { key, request, expiresAtMs } = idempotency
+    run(SQL.removeExpiredKeys, createdAtMs)
+    run(SQL.addIdempotencyKey, accountId, key, request, id, expiresAtMs)
+  }
+
+  return {
+    addRun: async (added, check) =>
+      transaction(() => {
+        const { id, accountId, keyId, input, price, createdAtMs, files = [] } = added
+        const before = createdBefore(added)
+        if (before !== undefined) return before
+        if (keyId !== undefined || price > 0) check(ledger.accountState({ accountId, keyId }))
+        if (files.some(isRemoved)) return { refused: 'file_removed' }
+        const columns = newRunColumns(added)
+        run(addRunSql(Object.keys(columns)), ...Object.values(columns))
+        run(SQL.addInput, id, JSON.stringify(input))
+        if (files.length > 0) {
+          run(SQL.recordImages, JSON.stringify(files.filter(({ kind }) => kind === 'input')))
+          run(SQL.addRunFiles, id, JSON.stringify(files))
+        }
+        rememberKey(added)
+        ledger.charge({ id, accountId, keyId, price }, createdAtMs)
+        return { id }
+      }),
+    async findRun(id, accountId) {
+      const row = get(SQL.findRun, id, accountId)
+      if (row === undefined) return undefined
+      return runOfRow(row, row.status === 'succeeded' ? all(SQL.outputsOfRun, id) : [])
+    },
+    claimRun: async (worker, preferred, nowMs, claims = 'all', skippedAccounts = []) =>
+      transaction(() => {
+        const lists = [JSON.stringify(preferred), claims, JSON.stringify(skippedAccounts)]
+        const row = get(SQL.claimRun, worker, nowMs, ...lists)
+        if (row === undefined) return undefined
+        run(SQL.markServed, Number(row.account_id))
+        return runOfRow({ ...row, ...get(SQL.inputOfRun, String(row.id)) })
+      }),
+    finishRun: async ({ id, owner, nowMs }: ClaimedRun, outputs) =>
+      transaction(() => {
+        if (!changed(SQL.finishRun, id, owner, nowMs)) return false
+        for (const [position, { token, name, contentType, bytes, sha256 }] of outputs.entries())
+          run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256)
+        return true
+      }),
+    failRun: async ({ id, owner, nowMs }, { code, message }, { refunds } = { refunds: true }) =>
+      transaction(() => moveRuns({ nowMs, refunds }, SQL.failRun, id, owner, nowMs, code, message)),
+    recordCrash: async ({ id, owner, nowMs }, limit) =>
+      transaction(() => applyCrash(limit, owner, id, nowMs)),
+    async findOutput(token, name) {
+      const row = get(SQL.findOutput, token, name)
+      return row && outputOfRow(row)
+    },
+    async queueLengths() {
+      const row = get(SQL.queueLengths)
+      return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
+    },
+
+    renewLease: async (id) =>
+      transaction(() => {
+        const others = all(SQL.listWorkers).map((row) => String(row.id))
+        locks.hold(id, others)
+        run(SQL.renewLease, id, ...processColumns())
+      }),
+    extendLease: async (id) => changed(SQL.extendLease, id),
+    listWorkers: async () => all(SQL.listWorkers).map((row) => workerOfRow(row, locks)),
+    reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
+      transaction(() => {
+        if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return undefined
+        locks.remove(id)
+        return applyCrash(limit, id, null, nowMs) ?? NO_FAILED_RUNS
+      }),
+    releaseWorker: async (id, nowMs) =>
+      transaction(() => {
+        run(SQL.recordReturnedAttempts, id, nowMs)
+        run(SQL.requeueRuns, id)
+        run(SQL.removeWorker, id)
+        locks.remove(id)
+      }),
+
+    checkWritable: async () => void run(SQL.writeNothing),
+
+    async close() {
+      database.close()
+      locks.end()
+    },
+  }
+}
+
+const workerOfRow = (row: Row, { hasEnded }: Pick<WorkerLocks, 'hasEnded'>): WorkerRecord => ({
+  id: String(row.id),
+  heartbeatAtMs: Number(row.heartbeat_at),
+  hasEnded: hasEnded(String(row.id)),
+})

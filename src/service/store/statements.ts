@@ -1,0 +1,296 @@
+/**
+ * SQL that is the same for both databases, with the parameters of PostgreSQL (`$1`), which `sqliteTexts` rewrites. Statements
+ * that differ by necessity are in the folders of the databases.
+ */
+import type { EntryFilter, FoundRuns, ListedRun, RunFilter } from './console-store.js'
+
+/** For SQLite, where `$1` is a name: its number would be that of its first use. */
+export const sqliteText = (text: string): string => text.replace(/\$(?=\d)/g, '?')
+
+export const sqliteTexts = <Texts extends Readonly<Record<string, string>>>(texts: Texts): Texts =>
+  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, sqliteText(text)])) as Texts
+
+/**
+ * Columns are named: in PostgreSQL a prepared statement with `*` fails on every connection once a newer version has added a
+ * column, and libsql spends most of a read on its columns. Without the hashes.
+ */
+const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
+      keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
+      keys.last_used_at, keys.old_until, accounts.name AS account, accounts.banned AS banned`
+
+export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
+
+export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, credits.run_id, credits.key_id, credits.created_at,
+      accounts.name AS account`
+
+/** Needed with every request: no other columns. */
+const CALLER_COLUMNS = `keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, accounts.banned
+    FROM keys JOIN accounts ON accounts.id = keys.account_id`
+
+export const ACCOUNTS = {
+  addAccount: `
+    INSERT INTO accounts (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id`,
+
+  findAccount: `SELECT id, balance FROM accounts WHERE name = $1`,
+
+  // Grouped first: a subquery per account would read all runs once per account.
+  listAccounts: `
+    SELECT accounts.id, accounts.name, accounts.balance, accounts.banned, accounts.created_at,
+      coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
+    FROM accounts
+    LEFT JOIN (SELECT account_id, count(*) AS keys FROM keys GROUP BY account_id) AS keyed
+      ON keyed.account_id = accounts.id
+    LEFT JOIN (SELECT account_id, count(*) AS runs FROM runs GROUP BY account_id) AS made
+      ON made.account_id = accounts.id
+    ORDER BY accounts.id`,
+
+  setBanned: `UPDATE accounts SET banned = $2 WHERE name = $1`,
+
+  addKey: `
+    INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
+      rate_requests, rate_window_ms, created_at, prefix)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    RETURNING id`,
+
+  anyKey: `SELECT id FROM keys LIMIT 1`,
+
+  findKey: `SELECT keys.id, keys.account_id, keys.hash, ${CALLER_COLUMNS} WHERE keys.hash = $1`,
+
+  findRotatedKey: `
+    SELECT keys.id, keys.account_id, keys.old_hash AS hash, ${CALLER_COLUMNS}
+    WHERE keys.old_hash = $1 AND keys.old_until > $2`,
+
+  listKeys: `${KEYS} ORDER BY keys.id`,
+
+  changeKey: `
+    UPDATE keys SET name = $2, disabled = $3, expires_at = $4, spend_limit = $5, quota = $6, allowed_ips = $7,
+      rate_requests = $8, rate_window_ms = $9
+    WHERE id = $1`,
+
+  // Done twice, it keeps the secret that was there before the first.
+  rotateKey: `
+    UPDATE keys SET hash = $2, prefix = $3,
+      old_hash = CASE WHEN hash = $2 THEN old_hash ELSE hash END, old_until = $4
+    WHERE id = $1`,
+
+  recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
+} as const
+
+/** The first returns totals, the second runs without a record. Each other one finds wrong sums, one sentence per row. */
+export const ledgerStatements = (isNotRecorded: string): Readonly<Record<string, string>> => ({
+  totals: `
+    SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
+      (SELECT count(*) FROM runs) AS runs, CAST((SELECT coalesce(sum(balance), 0) FROM accounts) AS bigint) AS credits`,
+
+  notRecorded: `
+    SELECT runs.id, accounts.name AS account, price AS credits
+    FROM runs JOIN accounts ON accounts.id = runs.account_id
+    WHERE status = 'failed' AND ${isNotRecorded} ORDER BY runs.sequence`,
+
+  balances: `
+    SELECT format('Account %s has a balance of %s, and its entries sum to %s.', name, balance, entries) AS problem
+    FROM (
+      SELECT name, balance, coalesce(summed.amount, 0) AS entries
+      FROM accounts LEFT JOIN (SELECT account_id, sum(amount) AS amount FROM credits GROUP BY account_id) AS summed
+        ON summed.account_id = accounts.id
+    ) AS sums
+    WHERE balance <> entries`,
+
+  overdrafts: `
+    SELECT format('Account %s was %s below zero after entry %s.', name, -balance, sequence) AS problem
+    FROM (
+      SELECT accounts.name, credits.sequence, credits.amount,
+        sum(amount) OVER (PARTITION BY account_id ORDER BY sequence) AS balance
+      FROM credits JOIN accounts ON accounts.id = credits.account_id
+    ) AS balances
+    WHERE balance < 0 AND amount < 0`,
+
+  spends: `
+    SELECT format('Key %s has spent %s, and its entries sum to %s.', id, spent, entries) AS problem
+    FROM (
+      SELECT keys.id, spent, coalesce(-charged.amount, 0) AS entries
+      FROM keys LEFT JOIN (SELECT key_id, sum(amount) AS amount FROM credits GROUP BY key_id) AS charged
+        ON charged.key_id = keys.id
+    ) AS sums
+    WHERE spent <> entries`,
+
+  uses: `
+    SELECT format('Key %s was used %s times, and made %s runs.', id, used, made) AS problem
+    FROM (
+      SELECT keys.id, used, coalesce(made.runs, 0) AS made
+      FROM keys LEFT JOIN (SELECT key_id, count(*) AS runs FROM runs GROUP BY key_id) AS made ON made.key_id = keys.id
+    ) AS counts
+    WHERE used <> made`,
+
+  charges: `
+    SELECT format('Run %s costs %s, and was charged %s.', runs.id, price,
+      coalesce(CAST(-amount AS text), 'nothing')) AS problem
+    FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'charge'
+    WHERE price <> coalesce(-amount, 0) OR ${OF_ANOTHER}`,
+
+  refunds: `
+    SELECT format('Run %s is %s, costs %s, and was given back %s.', runs.id, status, price,
+      coalesce(CAST(amount AS text), 'nothing')) AS problem
+    FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
+    WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' AND NOT coalesce(${isNotRecorded}, false) THEN price ELSE 0 END
+      OR ${OF_ANOTHER}`,
+})
+
+const OF_ANOTHER = `(amount IS NOT NULL
+        AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
+
+/** Of a user, beside the columns of another table. */
+export const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
+      users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
+
+export const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
+
+const SESSIONS = `
+    SELECT sessions.id, sessions.hash, sessions.from_link, sessions.address, sessions.user_agent, sessions.created_at,
+      sessions.used_at, sessions.expires_at, ${USER_COLUMNS}
+    FROM sessions JOIN users ON users.id = sessions.user_id JOIN accounts ON accounts.id = users.account_id`
+
+export const CONSOLE = {
+  addUser: `
+    INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING RETURNING id`,
+
+  findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
+
+  listUsers: `
+    SELECT ${USER_COLUMNS}, users.last_seen_at, coalesce(signed_in.sessions, 0) AS sessions
+    FROM ${USERS}
+    LEFT JOIN (SELECT user_id, count(*) AS sessions FROM sessions WHERE expires_at > $1 GROUP BY user_id) AS signed_in
+      ON signed_in.user_id = users.id
+    ORDER BY users.id`,
+
+  removeUser: `DELETE FROM users WHERE email = $1`,
+
+  findSession: `${SESSIONS} WHERE sessions.hash = $1 AND sessions.expires_at > $2`,
+
+  endSession: `DELETE FROM sessions WHERE hash = $1`,
+
+  endSessionById: `DELETE FROM sessions WHERE user_id = $1 AND id = $2`,
+
+  listSessions: `
+    ${SESSIONS} WHERE sessions.user_id = $1 AND sessions.expires_at > $2
+    ORDER BY sessions.used_at DESC, sessions.id DESC LIMIT 100`,
+
+  findAccountById: `SELECT name, balance, banned FROM accounts WHERE id = $1`,
+
+  latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
+
+  listLostAttempts: `SELECT started_at, ended_at, result FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
+
+  listAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
+
+  findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
+} as const
+
+/** SQLite's planner takes the partial indexes only where their condition is repeated word by word. */
+export const FILES = {
+  liveImage: `
+    SELECT key, used_at FROM files
+    WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')`,
+
+  markOrphans: `
+    UPDATE files SET state = 'removing', used_at = $2
+    WHERE state <> 'stored' AND state = 'writing' AND (
+      kind = 'input' AND used_at < $1
+      OR kind = 'output' AND NOT EXISTS (
+        SELECT 1 FROM runs WHERE runs.id = files.run_id AND runs.owner = files.owner AND status = 'processing'
+      )
+    )`,
+
+  listMarked: `
+    SELECT kind, key FROM files
+    WHERE state <> 'stored' AND state = 'removing' AND (kind, key) > ($2, $3) ORDER BY kind, key LIMIT $1`,
+
+  recordRemoved: `
+    UPDATE files SET state = 'removed', used_at = $3 WHERE kind = $1 AND key = $2 AND state = 'removing'`,
+
+  forgetRemoved: `DELETE FROM files WHERE state <> 'stored' AND state = 'removed' AND used_at < $1`,
+} as const
+
+export const RUNS = {
+  findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
+
+  // One scan of the index runs_queue, which has the kind: 100,000 queued runs take 10 to 17 ms. GROUP BY would sort, and take
+  // three times as long.
+  queueLengths: `
+    SELECT count(*) FILTER (WHERE kind = 'video') AS video, count(*) FILTER (WHERE kind = 'image') AS image
+    FROM runs WHERE status = 'queued'`,
+
+  removeExpiredWorker: `DELETE FROM workers WHERE id = $1 AND heartbeat_at = $2`,
+
+  removeWorker: `DELETE FROM workers WHERE id = $1`,
+} as const
+
+/** A filter of the lists of the console. `?` is the parameter. */
+export interface Condition {
+  readonly sql: string
+  readonly value?: string | number
+}
+
+const ifGiven = (sql: string, value: string | number | undefined): readonly Condition[] =>
+  value === undefined ? [] : [{ sql, value }]
+
+/** How many runs one page looks at: their prompts, or only their entries in an index. */
+const MAX_SEARCHED = 2_000
+const MAX_FILTERED = 50_000
+
+/** Undefined for a list without a filter, which looks at no more than it shows. */
+export function maxLookedAt({ status, kind, model, key, search }: RunFilter): number | undefined {
+  if (search !== undefined) return MAX_SEARCHED
+  return [status, kind, model, key].every((each) => each === undefined) ? undefined : MAX_FILTERED
+}
+
+/** `floor` is the first run that this page does not look at; undefined: it looks at all. */
+export function foundRuns(found: readonly ListedRun[], limit: number, floor: number | undefined): FoundRuns {
+  const runs = found.slice(0, limit)
+  if (found.length > limit) return { runs, next: runs.at(-1)?.sequence }
+  return { runs, next: floor === undefined ? undefined : floor + 1 }
+}
+
+/** Of all runs from which the filter chooses. */
+export const rangeConditions = (filter: RunFilter): readonly Condition[] => [
+  { sql: 'runs.account_id = ?', value: filter.accountId },
+  ...ifGiven('runs.sequence < ?', filter.before),
+  ...ifGiven('runs.sequence > ?', filter.after),
+]
+
+/** All but the search. */
+export const runConditions = (filter: RunFilter, floor: number | undefined): readonly Condition[] => [
+  ...rangeConditions(filter),
+  ...ifGiven('runs.sequence > ?', floor),
+  ...ifGiven('runs.status = ?', filter.status),
+  ...ifGiven('runs.kind = ?', filter.kind),
+  ...ifGiven('runs.model = ?', filter.model),
+  ...(filter.key === 'console' ? [{ sql: 'runs.key_id IS NULL' }] : ifGiven('runs.key_id = ?', filter.key)),
+]
+
+export const entryConditions = (filter: EntryFilter): readonly Condition[] => [
+  { sql: 'credits.account_id = ?', value: filter.accountId },
+  ...ifGiven('credits.sequence < ?', filter.before),
+  ...ifGiven('credits.kind = ?', filter.kind),
+  ...ifGiven('credits.key_id = ?', filter.keyId),
+  ...ifGiven('credits.created_at >= ?', filter.fromMs),
+  ...ifGiven('credits.created_at < ?', filter.untilMs),
+]
+
+export interface Where {
+  /** With numbered parameters. */
+  readonly sql: string
+  readonly values: readonly (string | number)[]
+  /** Of the parameter after them. */
+  readonly next: string
+}
+
+export function whereOf(conditions: readonly Condition[], sign: '?' | '$'): Where {
+  const values: (string | number)[] = []
+  const parts = conditions.map(({ sql, value }) => {
+    if (value === undefined) return sql
+    values.push(value)
+    return sql.replace('?', `${sign}${values.length}`)
+  })
+  return { sql: parts.join(' AND '), values, next: `${sign}${values.length + 1}` }
+}

@@ -1,0 +1,46 @@
+/** Runs for tests, complete except for what the test is about. */
+import type { RunState } from '../../src/protocol/run-state.js'
+import type { NewRun } from '../../src/service/store/contract.js'
+import type { StoredRun } from '../../src/service/stored-run.js'
+
+/** A create of account 1 without a key, which is free. */
+export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
+  id: 'run_1',
+  accountId: 1,
+  keyId: undefined,
+  model: 'rushes/preview-image',
+  kind: 'image',
+  input: { prompt: 'a fox' },
+  price: 0,
+  createdAtMs: 1,
+  ...run,
+})
+
+/** A run that a worker has claimed. */
+export const storedRun = (run: Partial<StoredRun> = {}): StoredRun => ({
+  id: 'run_1',
+  accountId: 1,
+  model: 'rushes/preview-image',
+  kind: 'image',
+  status: 'processing',
+  input: { prompt: 'a fox' },
+  outputs: [],
+  failure: undefined,
+  createdAtMs: 0,
+  startedAtMs: 0,
+  finishedAtMs: undefined,
+  ...run,
+})
+
+/** As one status request shows a run that is rendered. */
+export const runState = (state: Partial<RunState> = {}): RunState => ({
+  id: 'run_1',
+  status: 'processing',
+  phase: 'running',
+  urls: [],
+  failure: undefined,
+  createdAt: undefined,
+  finishedAt: undefined,
+  service: {},
+  ...state,
+})

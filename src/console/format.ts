@@ -1,5 +1,5 @@
-/** Numbers, times and sizes as people read them. Pure; a value that is null or not valid is a dash. */
-import { formatBytes as formatByteSize } from '../protocol/byte-size.js'
+/** Numbers, times and sizes for people. Pure; null and invalid values become a dash. */
+import { formatBytes as formatByteSize } from '../protocol/units.js'
 
 const DASH = '–'
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
@@ -41,8 +41,8 @@ const DAY_MS = 86_400_000
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
 
 /**
- * `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`; after a week the date. From a day on it counts calendar days in the time
- * zone, which is that of the browser by default.
+ * `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`; after a week the date. Days are calendar days in the time zone, by
+ * default that of the browser.
  */
 export function formatRelative(iso: string | null | undefined, now: number, timeZone?: string): string {
   const time = parseTime(iso)
@@ -88,7 +88,7 @@ export function formatTime(iso: string | null | undefined, timeZone?: string): s
 
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Kept, since creating one takes longer than drawing a row. */
+/** Cached: creating one takes longer than drawing a row. */
 function dateFormat(timeZone: string | undefined, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${timeZone} ${Object.keys(options)}`
   const known = dateFormats.get(key)

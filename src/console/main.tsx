@@ -1,10 +1,124 @@
 /**
- * The console: the page of `rushes serve` for people who look at results and own the account. It knows the service only by
- * the endpoints of `protocol/console.ts`, asks them relative to its own address, and keeps nothing but the choice of colours.
+ * The console: the page of `rushes serve` for people who look at results and own the account. It knows the service only by the
+ * endpoints of `protocol/console.ts`, relative to its own address. The session, then the fragment, decides which page is
+ * drawn.
  */
-import { render } from 'preact'
-import { App } from './app.js'
+import { Component, type ComponentChildren, render } from 'preact'
+import { AccountPage } from './account/account-page.js'
+import { lastAnswerStore, refreshSession, sessionStore } from './api.js'
+import { LinkButton } from './components/button.js'
+import { CodeBlock } from './components/copy.js'
+import { EmptyState, ErrorNotice, Notice, RetryButton } from './components/notice.js'
+import { Page } from './components/page.js'
+import { Toasts } from './components/toast.js'
+import { CreditsPage } from './credits/credits-page.js'
+import { KeysPage } from './keys/keys-page.js'
+import { useResource } from './resource.js'
+import { linkTo, type Route, useRoute } from './routes.js'
+import { NewRunPage } from './runs/new-run-page.js'
+import { RunPage } from './runs/run-page.js'
+import { RunsPage } from './runs/runs-page.js'
+import { useSessionCheck } from './session.js'
+import { Centered } from './shell/centered.js'
+import { Shell } from './shell/shell.js'
+import { LoginPage } from './sign-in/login-page.js'
+import { FirstPasswordPage, LinkPage, SignInPage } from './sign-in/sign-in-page.js'
+import { useStore } from './store.js'
 import { applyTheme } from './theme.js'
+
+function App() {
+  const route = useRoute()
+  return (
+    <>
+      <ErrorBoundary key={`${route.page}/${route.param}`}>
+        <Entrance route={route} />
+      </ErrorBoundary>
+      <Toasts />
+    </>
+  )
+}
+
+/** The fragment stays during sign-in: afterwards its page is shown. */
+function Entrance({ route }: { readonly route: Route }) {
+  const session = useStore(sessionStore)
+  const token = route.page === 'link' ? route.param : undefined
+  const isUnknown = session === undefined
+  const first = useResource(async () => (isUnknown ? await refreshSession() : undefined), [isUnknown])
+  useSessionCheck()
+
+  if (session === undefined) return <Start {...first} />
+  if (token !== undefined) return <LinkPage token={token} session={session} />
+  if (session === null) return <SignInPage />
+  if (route.page === 'link') return <FirstPasswordPage />
+  if (route.page === 'login') return <LoginPage query={route.query} />
+  return (
+    <Shell session={session} page={route.page}>
+      <ErrorBoundary key={`${route.page}/${route.param}`}>{pageOf(route)}</ErrorBoundary>
+    </Shell>
+  )
+}
+
+function pageOf({ page, param, query }: Route): ComponentChildren {
+  if (page === 'runs') return param === undefined ? <RunsPage query={query} /> : <RunPage id={param} />
+  if (page === 'new') return <NewRunPage query={query} />
+  if (page === 'keys') return <KeysPage />
+  if (page === 'credits') return <CreditsPage query={query} />
+  if (page === 'account') return <AccountPage />
+  return <MissingPage />
+}
+
+/** Before the service has answered: nothing, unless it does not answer. */
+function Start({ error, reload }: { readonly error: unknown; reload(): void }) {
+  if (error === undefined) return <Centered />
+  return (
+    <Centered title="Console">
+      <ErrorNotice error={error} onRetry={reload} />
+    </Centered>
+  )
+}
+
+function MissingPage() {
+  return (
+    <Page title="Page not found">
+      <EmptyState
+        icon="search"
+        title="This address has no page"
+        action={<LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>}
+      >
+        Check the address, or choose a page of the navigation.
+      </EmptyState>
+    </Page>
+  )
+}
+
+/** Where drawing failed, shows the error and the last data of the service. */
+class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, { readonly error: unknown }> {
+  override state = { error: undefined as unknown }
+
+  static override getDerivedStateFromError(error: unknown) {
+    return { error }
+  }
+
+  override render({ children }: { readonly children: ComponentChildren }) {
+    const { error } = this.state
+    if (error === undefined) return children
+    const retry = <RetryButton onClick={() => this.setState({ error: undefined })} />
+    const data = lastAnswerStore.get()
+    return (
+      <div class="page page-normal">
+        <Notice tone="bad" title="This could not be shown." action={retry}>
+          {error instanceof Error ? error.message : String(error)}
+        </Notice>
+        {data !== undefined && (
+          <details class="raw" open>
+            <summary>The data of the service, as JSON</summary>
+            <CodeBlock code={JSON.stringify(data, null, 2)} label="JSON" />
+          </details>
+        )}
+      </div>
+    )
+  }
+}
 
 applyTheme()
 const root = document.getElementById('app')

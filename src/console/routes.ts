@@ -1,10 +1,11 @@
-/** The pages as fragments: `#/runs?status=failed`, `#/runs/<id>`. Pure. */
+/** The pages as fragments of the address: `#/runs?status=failed`, `#/runs/<id>`. */
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 export const PAGES = ['runs', 'new', 'keys', 'credits', 'account', 'link', 'login'] as const
 export type PageName = (typeof PAGES)[number]
 
 export interface Route {
-  /** Undefined: no page has this address. */
+  /** Undefined for an unknown address. */
   readonly page: PageName | undefined
   /** The id of a run, or the token of a link. */
   readonly param: string | undefined
@@ -43,13 +44,13 @@ export function linkTo(page: PageName, { param, query = {} }: LinkParts = {}): s
 
 export interface LinkParts {
   readonly param?: string
-  readonly query?: Query
+  readonly query?: UrlQuery
 }
 
-export type Query = Readonly<Record<string, string | number | undefined | null>>
+export type UrlQuery = Readonly<Record<string, string | number | undefined | null>>
 
 /** A path with a query; values that are undefined, null or empty are left out. */
-export function withQuery(path: string, query: Query): string {
+export function withQuery(path: string, query: UrlQuery): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === null || value === '' ? [] : [[name, String(value)]],
   )
@@ -61,4 +62,27 @@ export function relativePath(path: string, params: Readonly<Record<string, strin
   return path
     .replace(/^\//, '')
     .replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name] ?? '')))
+}
+
+/** The current page. */
+export function useRoute(): Route {
+  const [fragment, setFragment] = useState(location.hash)
+  // A plain effect runs after painting, later in a hidden tab, and would miss an earlier change.
+  useLayoutEffect(() => {
+    const onChange = () => setFragment(location.hash)
+    window.addEventListener('hashchange', onChange)
+    return () => window.removeEventListener('hashchange', onChange)
+  }, [])
+  return parseRoute(fragment)
+}
+
+/** Goes to a fragment of `linkTo`. `replace`: without an entry in the history, for filters. */
+export function navigate(fragment: string, { replace = false } = {}): void {
+  if (fragment === location.hash) return
+  if (!replace) {
+    location.hash = fragment
+    return
+  }
+  history.replaceState(null, '', fragment)
+  window.dispatchEvent(new HashChangeEvent('hashchange'))
 }

@@ -1,7 +1,6 @@
-/** Keys that work everywhere on the page: `g` then a letter goes to a page, `?` lists them. */
+/** Keyboard shortcuts of all pages: `g` then a letter goes to a page, `?` lists them. */
 import { useEffect } from 'preact/hooks'
-import { navigate } from './router.js'
-import { linkTo, type PageName } from './routes.js'
+import { linkTo, navigate, type PageName } from './routes.js'
 
 export interface Shortcut {
   readonly keys: readonly string[]
@@ -23,31 +22,30 @@ export const SHORTCUTS: readonly Shortcut[] = [
 
 const MAX_PAUSE_MS = 1_500
 
-/** Whether a key is typed as text, or a dialog has the keyboard. */
-export function isTyping(event: KeyboardEvent): boolean {
-  const target = event.target instanceof HTMLElement ? event.target : undefined
-  return (
-    (target?.closest('input, textarea, select, [contenteditable]') !== null && target !== undefined) ||
-    document.querySelector('dialog[open]') !== null
-  )
+/** Whether a key is for the page: not typed as text, not with a modifier, and not for a dialog. */
+export function isShortcut(event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false
+  const target = event.target instanceof HTMLElement ? event.target : null
+  const field = target?.closest('input, textarea, select, [contenteditable]') ?? null
+  return field === null && document.querySelector('dialog[open]') === null
 }
 
 export function useShortcuts(showList: () => void): void {
   useEffect(() => {
     let startedAt = Number.NEGATIVE_INFINITY
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return
+      if (!isShortcut(event)) return
       const page = GO[event.key]
       const isSecond = event.timeStamp - startedAt < MAX_PAUSE_MS
       startedAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
       if (isSecond && page !== undefined) {
-        // `k` after `g` is not also that of a page.
+        // Pages must not handle the `k` of `g k`.
         event.preventDefault()
         navigate(linkTo(page))
       } else if (event.key === '?') showList()
       else if (event.key === '/') focusSearch(event)
     }
-    // Before the listeners of pages, whichever was added first.
+    // In the capture phase, so that it runs before the listeners of pages.
     document.addEventListener('keydown', onKey, true)
     return () => document.removeEventListener('keydown', onKey, true)
   }, [showList])

@@ -1,15 +1,15 @@
-/** A value that components share: they are drawn again when it changes. */
+/** Values that components share, and are drawn again for when they change. */
 import { useEffect, useReducer } from 'preact/hooks'
 
-export interface Store<Value> {
+export interface SharedValue<Value> {
   get(): Value
-  /** Changes the value of now, not one that was read before a request: changes that overlap lose nothing. */
+  /** Takes the current value, not one from before a request: overlapping changes are all kept. */
   set(change: (value: Value) => Value): void
-  /** Returns the function that ends it. */
+  /** Returns the function that unsubscribes. */
   subscribe(listener: () => void): () => void
 }
 
-export function createStore<Value>(initial: Value): Store<Value> {
+export function createStore<Value>(initial: Value): SharedValue<Value> {
   let current = initial
   const listeners = new Set<() => void>()
   return {
@@ -27,7 +27,7 @@ export function createStore<Value>(initial: Value): Store<Value> {
   }
 }
 
-export function useStore<Value>(store: Store<Value>): Value {
+export function useStore<Value>(store: SharedValue<Value>): Value {
   const [, draw] = useReducer((count: number) => count + 1, 0)
   const drawn = store.get()
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says; the choice is kept in this browser. */
+/** Light, dark or the system's colours; the choice is stored in this browser. */
 import { createStore } from './store.js'
 
 export const THEMES = ['system', 'light', 'dark'] as const
@@ -29,6 +29,6 @@ export function setTheme(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme)
   } catch {
-    // It holds until the page is closed.
+    // Lasts until the page is closed.
   }
 }

@@ -1,11 +1,11 @@
 /**
- * What the console's endpoints send and receive, shared by the local service and its page. All are JSON; an error has the shape of
+ * The messages of the console's endpoints, shared by the local service and its page. All are JSON; errors have the shape of
  * section 7 of the interface. Times are ISO 8601 in UTC, amounts are credits, and an unknown value is null.
  */
 import type { Kind } from './models.js'
 import type { LocalStatus } from './run-state.js'
 
-/** The authentication endpoints (CONTRACT 11). */
+/** The authentication endpoints (docs/console.md, "Endpoints"). */
 export const AUTH_PATHS = {
   /** POST `SignIn` → 200 `Session`, and the cookie. */
   signIn: '/api/auth/sign-in',
@@ -22,8 +22,8 @@ export const AUTH_PATHS = {
 } as const
 
 /**
- * The `id` of the session that the page shows. All tabs of a browser share one cookie, and somebody else may have signed in: a request
- * with another id than that of the cookie's session is refused with 409 `session_changed`. Without the header nothing is compared.
+ * The `id` of the session that the page shows. All tabs of a browser share one cookie, and another user may have signed in: a
+ * request with the id of another session is refused with 409 `session_changed`. Without the header nothing is compared.
  */
 export const SESSION_HEADER = 'x-rushes-session'
 
@@ -38,7 +38,7 @@ export interface SignOut {
 }
 
 export interface NewPassword {
-  /** Not needed in a session that a link began, until the password is set. */
+  /** Not needed in a session that began with a link, until the password is set. */
   readonly current?: string
   readonly password: string
 }
@@ -59,24 +59,27 @@ export interface Session {
   readonly expires_at: string
   /** The names of the two models here. */
   readonly models: Readonly<Record<Kind, string>>
-  /** What output URLs and the examples of the page begin with. */
+  /** The start of output URLs and of the examples on the page. */
   readonly base_url: string
 }
 
 /**
- * The console's endpoints. All need a session (401 `not_signed_in`), and those that change something an `Origin` of the service
- * (403 `foreign_origin`). What belongs to another account is 404 `not_found`, or `run_not_found`.
+ * The console's endpoints. All need a session (401 `not_signed_in`), and changes an `Origin` of the service (403
+ * `foreign_origin`). Objects of another account are 404 `not_found`, or `run_not_found`.
  */
 export const CONSOLE_PATHS = {
   /** GET with the query `RunsQuery` → `RunsPage`. POST the body of a create → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: the current state of these runs, and those that came later. */
+  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: the current state of these runs, and newer runs. */
   updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
-  /** GET → a small WebP of the first picture. 404 `not_found` when none can be made, 410 `gone` when the file was removed, 503 when one may be made later. */
+  /**
+   * GET → a small WebP of the first picture. 404 `not_found` when none can be made, 410 `gone` when the file was removed, 503
+   * when one may be made later.
+   */
   thumbnail: '/api/console/runs/:id/thumbnail',
-  /** GET `?before=<cursor>` → `KeyList`: at most 100, the newest first. POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`. */
+  /** GET `?before=<cursor>` → `KeyList`: at most 100, newest first. POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`. */
   keys: '/api/console/keys',
   /** PATCH `KeyTermsBody` → `ConsoleKey`. */
   key: '/api/console/keys/:id',
@@ -152,16 +155,16 @@ export interface RunsPage {
 }
 
 export interface RunsUpdate {
-  /** The runs that were asked for. */
+  /** The runs of `ids`. */
   readonly changed: readonly RunSummary[]
-  /** Those that came after the cursor, the newest first; at most 100, and then `next` is not null. */
+  /** Runs after the cursor, the newest first; at most 100, and then `next` is not null. */
   readonly added: readonly RunSummary[]
   readonly next: string | null
   readonly latest: string
   readonly balance: number
 }
 
-/** A time at which a worker took the run from the queue, and what came of it. */
+/** A time at which a worker took the run from the queue, with its outcome. */
 export interface RunAttempt {
   readonly started_at: string
   /** Null until it has ended. */
@@ -233,7 +236,7 @@ export interface EntriesQuery {
   readonly to?: string
 }
 
-export interface Entry {
+export interface BalanceEntry {
   readonly sequence: number
   readonly kind: 'added' | 'charge' | 'refund'
   /** Negative for a charge or a removal. */
@@ -244,7 +247,7 @@ export interface Entry {
 }
 
 export interface EntriesPage {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly BalanceEntry[]
   readonly next: string | null
   readonly balance: number
 }
@@ -266,9 +269,9 @@ export interface SessionList {
 }
 
 /**
- * `rushes login --web` opens `<base>/#/login?port=<port>&challenge=<challenge>&state=<state>&name=<host>`. The page asks the user, posts
- * this, and goes to `http://127.0.0.1:<port>/?code=<code>&state=<state>`. The command then posts the code with the verifier whose
- * SHA-256 (base64url) the challenge is, and gets a key: the key itself passes through no URL and no page.
+ * `rushes login --web` opens `<base>/#/login?port=<port>&challenge=<challenge>&state=<state>&name=<host>`. The page asks the
+ * user, posts this, and goes to `http://127.0.0.1:<port>/?code=<code>&state=<state>`. The command then posts the code with the
+ * verifier whose SHA-256 (base64url) the challenge is, and gets a key: the key itself passes through no URL and no page.
  */
 export interface LoginRequest {
   readonly challenge: string

@@ -1,7 +1,7 @@
 /** Numbers and times as the console shows them; a value that is missing is a dash and never an error. */
 import { describe, expect, it } from 'vitest'
-import { describeAgent } from '../../src/console/account/user-agent.js'
-import { barsOf, labelledDays, topOf } from '../../src/console/credits/chart-scale.js'
+import { describeAgent } from '../../src/console/account/account-page.js'
+import { barsOf, labelledDays, topOf } from '../../src/console/credits/credits-page.js'
 import * as format from '../../src/console/format.js'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')

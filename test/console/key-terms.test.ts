@@ -1,6 +1,6 @@
 /** The form of an API key: what is typed to what is sent. */
 import { describe, expect, it } from 'vitest'
-import { exportLines, stateOf } from '../../src/console/keys/key-state.js'
+import { exportLines } from '../../src/console/keys/key-dialogs.js'
 import {
   checkFields,
   expiryHint,
@@ -9,9 +9,9 @@ import {
   NO_TERMS,
   termsOf,
 } from '../../src/console/keys/key-terms.js'
+import { stateOf } from '../../src/console/keys/keys-page.js'
 import { CONSOLE_PATHS, type ConsoleKey } from '../../src/protocol/console.js'
-import type { KeyState } from '../../src/protocol/key-state.js'
-import { MAX_ALLOWED_IPS, MAX_CREDITS } from '../../src/protocol/key-terms.js'
+import { type KeyState, MAX_ALLOWED_IPS, MAX_CREDITS } from '../../src/protocol/credentials.js'
 import { createConsoleService, signInByLink } from '../support/console.js'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')

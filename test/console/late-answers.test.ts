@@ -1,18 +1,10 @@
-/** Answers that come after somebody has left, changed or signed in: they go to whom they belong to, or nowhere. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { actionState, addViewer, runAction } from '../../src/console/actions.js'
-import { EMPTY_DRAFT } from '../../src/console/runs/draft.js'
-import { createDrafts, type Form } from '../../src/console/runs/drafts.js'
-import { type Found, startPolling } from '../../src/console/runs/poller.js'
-import type { Reference } from '../../src/console/runs/reference-list.js'
-import {
-  balanceTime,
-  createUserStore,
-  currentUser,
-  forgetUsers,
-  sessionStore,
-  setBalance,
-} from '../../src/console/session-store.js'
+/** Answers that come after the session has expired, a component was left or a form was changed. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { nextReadNumber, sessionStore, setBalance } from '../../src/console/api.js'
+import { actionState, addViewer, runAction } from '../../src/console/resource.js'
+import { createDrafts, EMPTY_DRAFT, type Form } from '../../src/console/runs/drafts.js'
+import { type PollResult, startPolling } from '../../src/console/runs/polling.js'
+import type { Reference } from '../../src/console/runs/references.js'
 import { createStore } from '../../src/console/store.js'
 import type { Session } from '../../src/protocol/console.js'
 
@@ -21,14 +13,11 @@ const session = (email: string, balance = 100): Session => ({
   ...{ can_set_password: false, has_password: true, expires_at: '2026-01-08T00:00:00.000Z' },
   ...{ models: { image: 'm', video: 'v' }, base_url: 'http://127.0.0.1:7878' },
 })
-const signIn = (email: string, balance?: number) => sessionStore.set(() => session(email, balance))
+const signIn = () => sessionStore.set(() => session('ann'))
 const expire = () => sessionStore.set(() => null)
 
-beforeEach(() => signIn('ann'))
-afterEach(() => {
-  expire()
-  forgetUsers()
-})
+beforeEach(signIn)
+afterEach(expire)
 
 /** An answer that the test gives. */
 function deferred<Value>() {
@@ -47,43 +36,65 @@ it('a store keeps changes that overlap', () => {
   expect(store.get()).toEqual(['a', 'b'])
 })
 
-describe('a store of users', () => {
-  it('shows each what is theirs, also after their session has expired', () => {
-    const store = createUserStore(0)
-    store.set(() => 1)
-    const ann = currentUser()
-    signIn('bob')
-    expect(store.get()).toBe(0)
-    // An answer to a request of before.
-    store.set((value) => value + 1, ann)
-    expect(store.get()).toBe(0)
-    expire()
-    expect(store.get()).toBe(0)
-    signIn('ann')
-    expect(store.get()).toBe(2)
+describe('a page whose browser has signed in as another user', () => {
+  /** A page of its own, which is not used again: modules keep that it is about to reload. */
+  async function openPage(fragment: string) {
+    vi.resetModules()
+    const reload = vi.fn()
+    const location = { hash: fragment, reload }
+    vi.stubGlobal('location', location)
+    vi.stubGlobal('window', new EventTarget())
+    vi.stubGlobal('HashChangeEvent', Event)
+    vi.stubGlobal('history', {
+      replaceState: (_: unknown, __: string, next: string) => {
+        location.hash = next
+      },
+    })
+    const api = await import('../../src/console/api.js')
+    const { createDrafts: create } = await import('../../src/console/runs/drafts.js')
+    api.adoptSession(session('ann'))
+    return { api, create, location, reload }
+  }
+  afterEach(() => {
+    vi.unstubAllGlobals()
+    vi.resetModules()
   })
 
-  it('tells its listeners of changes and of other users', () => {
-    const store = createUserStore(0)
-    let count = 0
-    const end = store.subscribe(() => count++)
-    store.set(() => 1)
-    signIn('bob')
-    expect(count).toBe(2)
-    end()
-    signIn('ann')
-    expect(count).toBe(2)
+  it.each([
+    ['#/runs?search=secret', '#/runs'],
+    ['#/runs/run_1', '#/runs'],
+    ['#/link/token', '#/link/token'],
+    ['#/login?port=1', '#/login?port=1'],
+  ])('shows nothing, and loads again: %s', async (before, after) => {
+    const { api, location, reload } = await openPage(before)
+    api.adoptSession(session('bob'))
+    expect([api.sessionStore.get(), location.hash, reload.mock.calls.length]).toEqual([undefined, after, 1])
   })
 
-  it('has nothing after a sign-out, whatever is answered later', () => {
-    const store = createUserStore(0)
-    const ann = currentUser()
-    store.set(() => 1)
-    expire()
-    forgetUsers()
-    store.set(() => 2, ann)
-    signIn('ann')
-    expect(store.get()).toBe(0)
+  it('takes no more answers, sends no requests and writes no drafts', async () => {
+    const { api, create } = await openPage('#/new')
+    const answer = deferred<Response>()
+    const sent = vi.fn(() => answer.promise)
+    vi.stubGlobal('fetch', sent)
+    vi.stubGlobal('document', { baseURI: 'http://127.0.0.1:7878/' })
+    const settled = vi.fn()
+    void api.request('GET', '/late').then(settled, settled)
+    const written = vi.fn()
+    const drafts = create({ read: () => undefined, write: written })
+    api.adoptSession(session('bob'))
+    answer.resolve(Response.json({ of: 'ann' }))
+    void api.request('POST', '/later').then(settled, settled)
+    drafts.edit({ name: 'new', start: EMPTY_DRAFT }, () => ({ values: { prompt: 'of ann' } }))
+    await new Promise(setImmediate)
+    expect([sent.mock.calls.length, settled.mock.calls, written.mock.calls]).toEqual([1, [], []])
+    expect(api.lastAnswerStore.get()).toBeUndefined()
+  })
+
+  it('stays when the same user has another session', async () => {
+    const { api, reload } = await openPage('#/runs')
+    api.sessionStore.set(() => null)
+    api.adoptSession({ ...session('ann'), id: 'another' })
+    expect([api.sessionStore.get()?.id, reload.mock.calls.length]).toEqual(['another', 0])
   })
 })
 
@@ -91,11 +102,11 @@ describe('the balance', () => {
   const balance = () => sessionStore.get()?.account.balance
 
   it('is that of the request that was sent last, in whatever order they are answered', () => {
-    const [first, second] = [balanceTime(), balanceTime()]
+    const [first, second] = [nextReadNumber(), nextReadNumber()]
     setBalance(97, second)
     setBalance(98, first)
     expect(balance()).toBe(97)
-    setBalance(96, balanceTime())
+    setBalance(96, nextReadNumber())
     expect(balance()).toBe(96)
   })
 })
@@ -107,8 +118,7 @@ describe('an action', () => {
     told.length = 0
     shown.length = 0
   })
-  const view = (name = 'create') =>
-    addViewer({ name, user: currentUser(), onDone: (each) => shown.push(each) })
+  const view = (name = 'create') => addViewer({ name, onDone: (each) => shown.push(each) })
   const start = <Answer>(answer: Promise<Answer>, name = 'create') =>
     runAction(name, {
       act: () => answer,
@@ -116,23 +126,15 @@ describe('an action', () => {
       onMissedError: (error) => told.push(error),
     })
 
-  it('that succeeds while the session has expired is told when its user is back, unless they signed out', async () => {
-    for (const [hasSignedOut, expected] of [
-      [false, ['done']],
-      [true, []],
-    ] as const) {
-      signIn('ann')
-      const answer = deferred<string>()
-      const started = start(answer.promise)
-      expire()
-      answer.resolve('done')
-      await started
-      signIn('bob')
-      expect(told).toEqual([])
-      if (hasSignedOut) forgetUsers()
-      signIn('ann')
-      expect(told.splice(0)).toEqual(expected)
-    }
+  it('that succeeds while the session has expired is told when its user is back', async () => {
+    const answer = deferred<string>()
+    const started = start(answer.promise)
+    expire()
+    answer.resolve('done')
+    await started
+    expect(told).toEqual([])
+    signIn()
+    expect(told).toEqual(['done'])
   })
 
   it('is in progress for whoever comes back, and cannot be started again', async () => {
@@ -140,50 +142,35 @@ describe('an action', () => {
     const leave = view()
     const first = start(answer.promise)
     leave()
-    view()
+    const leaveAgain = view()
     expect(actionState('create').isBusy).toBe(true)
     expect(await start(Promise.resolve('second'))).toBe(false)
     answer.resolve('first')
     expect(await first).toBe(true)
     expect([shown, told, actionState('create').isBusy]).toEqual([['first'], [], false])
+    leaveAgain()
   })
 
   it.each([
     ['an answer', (answer: ReturnType<typeof deferred<string>>) => answer.resolve('done')],
     ['an error', (answer: ReturnType<typeof deferred<string>>) => answer.reject('done')],
-  ])('tells %s that nobody shows any more, unless somebody else is signed in', async (_, end) => {
-    for (const [user, expected] of [
-      ['ann', ['done']],
-      ['bob', []],
-    ] as const) {
-      told.length = 0
-      signIn('ann')
-      const answer = deferred<string>()
-      const leave = view()
-      const started = start(answer.promise)
-      leave()
-      signIn(user)
-      view()()
-      end(answer)
-      await started
-      expect([shown, told]).toEqual([[], expected])
-      signIn('ann')
-      expect(actionState('create')).toEqual({ isBusy: false, error: undefined })
-    }
-  })
-
-  it('never gives the answer of one user to another', async () => {
+  ])('tells %s that no component shows any more', async (_, end) => {
     const answer = deferred<string>()
     const leave = view()
     const started = start(answer.promise)
     leave()
-    signIn('bob')
-    const leaveToo = view()
-    expect(actionState('create').isBusy).toBe(false)
-    answer.resolve('of ann')
+    end(answer)
     await started
-    expect([shown, told]).toEqual([[], []])
-    leaveToo()
+    expect([shown, told]).toEqual([[], ['done']])
+    expect(actionState('create')).toEqual({ isBusy: false, error: undefined })
+  })
+
+  it('tells no error while the session has expired', async () => {
+    const started = start(Promise.reject('no'))
+    expire()
+    await started
+    signIn()
+    expect(told).toEqual([])
   })
 
   it('shows its error as long as somebody looks at it', async () => {
@@ -201,10 +188,8 @@ describe('a draft', () => {
   const create = () =>
     createDrafts({
       read: () => undefined,
-      write: (name, owner, draft) =>
-        draft === undefined
-          ? saved.delete(`${owner} ${name}`)
-          : saved.set(`${owner} ${name}`, draft.values.prompt ?? ''),
+      write: (name, draft) =>
+        draft === undefined ? saved.delete(name) : saved.set(name, draft.values.prompt ?? ''),
     })
   const form: Form = { name: 'new', start: EMPTY_DRAFT }
   const image: Reference = { id: 1, name: 'a.png', source: 'data:,', bytes: 1, isUrl: false }
@@ -249,19 +234,6 @@ describe('a draft', () => {
     expect(new Set(sent).size).toBe(3)
   })
 
-  it('of a user who has signed out is written nowhere', async () => {
-    const drafts = create()
-    const answer = deferred<string>()
-    drafts.edit(form, () => ({ values: { prompt: 'a fox' } }))
-    const sending = drafts.send(form, parts(answer.promise))
-    expire()
-    forgetUsers()
-    saved.clear()
-    answer.reject('refused')
-    await expect(sending).rejects.toBe('refused')
-    expect([...saved]).toEqual([])
-  })
-
   it('takes images that are read late, and not those of the draft before', async () => {
     const drafts = create()
     const [early, late] = [deferred<readonly Reference[]>(), deferred<readonly Reference[]>()]
@@ -284,7 +256,7 @@ describe('a draft', () => {
     drafts.edit({ ...form, name: 'run_1' }, () => ({ values: { prompt: 'a boat' } }))
     expect([drafts.load('run_1'), drafts.load('new')]).toEqual([true, false])
     expire()
-    signIn('ann')
+    signIn()
     expect(drafts.store.get().get('run_1')?.values).toEqual({ prompt: 'a boat' })
   })
 })
@@ -292,13 +264,13 @@ describe('a draft', () => {
 describe('polling', () => {
   /** Requests that the test answers, and the timer that is set. */
   function poll(isFinal = (_: unknown) => false) {
-    const asked: ReturnType<typeof deferred<Found>>[] = []
+    const asked: ReturnType<typeof deferred<PollResult>>[] = []
     const errors: unknown[] = []
     const page = { isVisible: true }
     let timer: { readonly act: () => void; readonly ms: number } | undefined
     const poller = startPolling({
       ask() {
-        const answer = deferred<Found>()
+        const answer = deferred<PollResult>()
         asked.push(answer)
         return answer.promise
       },
@@ -313,7 +285,7 @@ describe('polling', () => {
         }
       },
     })
-    const answer = async (found: Found | { readonly error: unknown }) => {
+    const answer = async (found: PollResult | { readonly error: unknown }) => {
       const last = asked.at(-1)
       if (typeof found === 'string') last?.resolve(found)
       else last?.reject(found.error)

@@ -8,13 +8,14 @@ import {
   canResend,
   type Draft,
   draftOf,
+  drafts,
   draftText,
   EMPTY_DRAFT,
-  type Sending,
+  type SubmissionParts,
   withAttempt,
   withContent,
-} from '../../src/console/runs/draft.js'
-import { fieldsOf, filledForm, inputOf, shapeOf, valuesForKind } from '../../src/console/runs/form.js'
+} from '../../src/console/runs/drafts.js'
+import { fieldsOf, filledForm, inputOf, shapeOf, valuesForKind } from '../../src/console/runs/form-fields.js'
 import {
   fileProblem,
   isTooLarge,
@@ -23,12 +24,11 @@ import {
   type Reference,
   urlProblem,
   urlsIn,
-} from '../../src/console/runs/reference-list.js'
-import { drafts } from '../../src/console/runs/saved-draft.js'
-import { priceOf } from '../../src/protocol/local-prices.js'
+} from '../../src/console/runs/references.js'
+import { priceOf } from '../../src/protocol/limits.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { inputProblems } from '../../src/protocol/validate.js'
-import { readCreateRequest } from '../../src/service/rules/create-request.js'
+import { readCreate } from '../../src/service/rules/create-request.js'
 import { Refusal } from '../../src/service/rules/refusal.js'
 import { anyCharacter } from '../support/any-character.js'
 
@@ -121,10 +121,9 @@ describe('what was typed', () => {
   const content = { ...EMPTY_DRAFT, kind: 'video', values: { prompt: 'a fox', duration: '10' } } as const
   const kept = (draft: Draft, owner = 'a') => draftOf(draftText(draft, 'a'), owner)
   it('is kept for the one who typed it, with the URLs of images', () => {
-    const { references: _, ...draft } = content
     expect(kept({ ...content, references: [reference(1), reference(2, 'data:,', false)] })).toEqual({
-      ...draft,
-      urls: ['https://e.test/a'],
+      ...content,
+      references: [expect.objectContaining({ source: 'https://e.test/a', isUrl: true })],
     })
     expect(kept(content, 'b')).toBeUndefined()
   })
@@ -140,7 +139,7 @@ describe('what was typed', () => {
     const text =
       '{"kind":"image","values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"attempt":{"id":1},"owner":"a"}'
     expect(draftOf(text, 'a')).toMatchObject({
-      ...{ kind: 'image', values: { quality: 'high' }, urls: [], attempt: undefined },
+      ...{ kind: 'image', values: { quality: 'high' }, references: [], attempt: undefined },
     })
   })
   it('is not kept as it was before when there is no room for it', () => {
@@ -178,7 +177,7 @@ describe('the id of a request', () => {
   const HOUR_MS = 3_600_000
   const draft: Draft = { ...EMPTY_DRAFT, values: { prompt: 'a fox' } }
   let ids = 0
-  const send = (of: Draft, more: Partial<Sending> = {}) =>
+  const send = (of: Draft, more: Partial<SubmissionParts> = {}) =>
     withAttempt(of, { model: 'm', nowMs: 0, newId: () => `id ${++ids}`, ...more })
   const changed = (of: Draft) => withContent(of, { values: { prompt: 'a wolf' } })
   const idOf = (of: Draft) => of.attempt?.id
@@ -269,7 +268,7 @@ describe('a refusal', () => {
   const models = { image: 'a/image', video: 'a/video' }
   const refusalOf = (input: unknown): string => {
     try {
-      readCreateRequest(Buffer.from(JSON.stringify({ model: 'a/image', input })), models)
+      readCreate(Buffer.from(JSON.stringify({ model: 'a/image', input })), models)
     } catch (error) {
       if (error instanceof Refusal) return error.message
     }
@@ -302,7 +301,6 @@ describe('a refusal', () => {
     [503, 'not_ready', 'The run may exist.', 'you do not pay a second time', true],
     [401, 'not_signed_in', 'You were signed out.', 'Sign in', false],
     [0, 'network', 'The run may exist.', 'The connection ended', true],
-    [409, 'other_user', 'The run may exist.', 'an error (409)', true],
     [409, 'session_changed', 'The run was not created.', 'input.quality is odd', false],
     [500, 'internal_error', 'The run may exist.', 'an error (500)', true],
     [502, 'bad_response', 'The run may exist.', 'an error (502)', true],

@@ -1,8 +1,8 @@
 /** Fragments, queries and paths of the console's page. */
 import { describe, expect, it } from 'vitest'
-import { entriesQuery, readFilter } from '../../src/console/credits/ledger-filter.js'
+import { entriesQuery, readFilter } from '../../src/console/credits/ledger.js'
 import { linkTo, PAGES, parseRoute, relativePath, withQuery } from '../../src/console/routes.js'
-import { readLoginQuery, returnAddress } from '../../src/console/sign-in/login-request.js'
+import { readLoginQuery, returnAddress } from '../../src/console/sign-in/login-page.js'
 import { CONSOLE_PATHS } from '../../src/protocol/console.js'
 
 describe('a fragment', () => {

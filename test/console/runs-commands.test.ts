@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { commandsOf } from '../../src/console/runs/commands.js'
+import { commandsOf } from '../../src/console/runs/run-again.js'
 import { anyCharacter } from '../support/any-character.js'
 
 const BASE = 'http://127.0.0.1:8787'

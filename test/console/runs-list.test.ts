@@ -1,9 +1,8 @@
 /** The list of runs: pages and updates in any order give every run once, the newest first. */
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/filters.js'
-import { pollDelayMs } from '../../src/console/runs/poll-pace.js'
-import { isNearEnd, rowHeightOf, scrollToShow, visibleRows } from '../../src/console/runs/row-window.js'
+import { pollDelayMs } from '../../src/console/runs/polling.js'
+import { timelineOf } from '../../src/console/runs/run-details.js'
 import {
   countAbove,
   listOfPage,
@@ -15,7 +14,8 @@ import {
   withOlder,
   withUpdate,
 } from '../../src/console/runs/run-list.js'
-import { timelineOf } from '../../src/console/runs/timeline.js'
+import { isNearEnd, rowHeightOf, scrollToShow, visibleRows } from '../../src/console/runs/run-rows.js'
+import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/runs-filters.js'
 import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
 import type { LocalStatus } from '../../src/protocol/run-state.js'
 

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
-import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
+import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
 import {
@@ -23,7 +23,7 @@ const top = (page: Page, prompt: string) =>
 
 /** Finished runs as one transaction, since creating them one by one takes a minute. */
 function fill({ dataFolder }: PageService, count: number): void {
-  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SERVICE_MIGRATIONS })
+  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SQLITE_MIGRATIONS })
   database.run(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
      INSERT INTO runs (id, account_id, model, kind, input, prompt, status, owner, created_at, started_at, finished_at)
@@ -49,6 +49,7 @@ describePages('the list of runs', (pages) => {
     await service.create({ prompt: 'WAIT for the fox' })
     await shown('WAIT for the fox', 'processing')
     expect(await page.locator('.run-thumb img').count()).toBe(0)
+    await expect.poll(() => engine.waiting).toBe(1)
     engine.finish()
     await shown('WAIT for the fox', 'succeeded')
     await becomesTrue(page, 'document.querySelector(".run-thumb img")?.naturalWidth === 1')

@@ -1,12 +1,18 @@
-import { Badge, Notice } from '../components/notice.js'
+import { useState } from 'preact/hooks'
+import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
+import { ApiError, messageOf, request } from '../api.js'
+import { Button } from '../components/button.js'
+import { ConfirmDialog } from '../components/dialog.js'
+import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
+import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
 import { showToast } from '../components/toast.js'
-import { useSession } from '../session.js'
-import { useStore } from '../store.js'
+import { actionState, actionStore, runAction, useResource } from '../resource.js'
+import { signOut, useSession } from '../session.js'
+import { createStore, useStore } from '../store.js'
 import { setTheme, THEMES, type Theme, themeStore } from '../theme.js'
 import { PasswordForm } from './password-form.js'
-import { SessionsCard } from './sessions-card.js'
 
 export function AccountPage() {
   const { email, account, has_password: hasPassword, expires_at: expiresAt } = useSession()
@@ -61,4 +67,137 @@ function ThemeChoice() {
       ))}
     </fieldset>
   )
+}
+
+type ListedSession = SessionList['sessions'][number]
+
+/** The limit of the service. */
+const MAX_LISTED = 100
+
+const sessionsStore = createStore<SessionList | undefined>(undefined)
+
+const endName = ({ id }: ListedSession): string => `end session ${id}`
+
+function end(session: ListedSession): void {
+  void runAction(endName(session), {
+    async act() {
+      await request('DELETE', CONSOLE_PATHS.session, { params: { id: session.id } }).catch(
+        (thrown: unknown) => {
+          // Already ended.
+          if (!(thrown instanceof ApiError && thrown.code === 'not_found')) throw thrown
+        },
+      )
+      sessionsStore.set(
+        (list) => list && { ...list, sessions: list.sessions.filter(({ id }) => id !== session.id) },
+      )
+    },
+    onMissed: () => showToast('The session has ended.'),
+    onMissedError: (error) => showToast(messageOf(error), 'bad'),
+  })
+}
+
+function SessionsCard() {
+  const { data, error, reload } = useResource(
+    (signal) => request<SessionList>('GET', CONSOLE_PATHS.sessions, { signal }),
+    [],
+    sessionsStore,
+  )
+  useStore(actionStore)
+  const [isAsking, setAsking] = useState(false)
+  const columns: readonly Column<ListedSession>[] = [
+    {
+      name: 'Browser',
+      render: (row) => (
+        <span class="row" title={row.user_agent ?? undefined}>
+          <span class="wrap">{describeAgent(row.user_agent)}</span>
+          {row.current && <Badge tone="accent">This one</Badge>}
+        </span>
+      ),
+    },
+    { name: 'Address', render: (row) => <span class="mono">{row.address ?? '–'}</span> },
+    { name: 'Signed in', class: 'nowrap', render: (row) => <Time at={row.created_at} /> },
+    { name: 'Last used', class: 'nowrap', render: (row) => <Time at={row.last_used_at} /> },
+    {
+      name: 'End',
+      isTitleHidden: true,
+      align: 'right',
+      render: (row) =>
+        row.current ? (
+          <span />
+        ) : (
+          <Button size="small" isBusy={actionState(endName(row)).isBusy} onClick={() => end(row)}>
+            End
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <Card
+      isFlush
+      title="Sessions"
+      about="Browsers that are signed in as you. A session ends after 7 days without use."
+      actions={
+        <Button size="small" icon="sign-out" onClick={() => setAsking(true)}>
+          Sign out everywhere
+        </Button>
+      }
+    >
+      {error !== undefined && (
+        <div class="card-notice">
+          <ErrorNotice error={error} onRetry={reload} />
+        </div>
+      )}
+      {data !== undefined ? (
+        <Table caption="Sessions" columns={columns} rows={data.sessions} keyOf={({ id }) => id} />
+      ) : (
+        error === undefined && <SkeletonLines count={2} />
+      )}
+      {data?.sessions.length === MAX_LISTED && (
+        <p class="hint card-notice">These are the {MAX_LISTED} sessions that were used last.</p>
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title="Sign out everywhere?"
+          action="Sign out everywhere"
+          kind="danger"
+          onConfirm={() => signOut(true)}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            All your sessions end, also this one, and unused sign-in links. API keys and runs are not
+            affected.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Card>
+  )
+}
+
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/\bEdgA?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(Chrome|CriOS|Chromium|HeadlessChrome)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+  [/\bcurl\//, 'curl'],
+]
+
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+/** The browser and system of a user agent, as `Chrome on macOS`; an unknown one unchanged. */
+export function describeAgent(line: string | null | undefined): string {
+  if (line === null || line === undefined || line.trim() === '') return 'Unknown browser'
+  const find = (table: typeof BROWSERS) => table.find(([pattern]) => pattern.test(line))?.[1]
+  const [browser, system] = [find(BROWSERS), find(SYSTEMS)]
+  if (browser === undefined && system === undefined) return line.slice(0, 80)
+  return [browser ?? 'A browser', system].filter((part) => part !== undefined).join(' on ')
 }

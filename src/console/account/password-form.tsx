@@ -5,7 +5,7 @@ import {
   MAX_PASSWORD_LENGTH,
   MIN_PASSWORD_LENGTH,
   passwordLength,
-} from '../../protocol/password.js'
+} from '../../protocol/credentials.js'
 import { ApiError, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { focusFirstError, PasswordField } from '../components/field.js'

@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, ComponentChildren, Ref } from 'preact'
+import type { ComponentChildren, Ref } from 'preact'
 import { Icon, type IconName } from './icon.js'
 
 export interface ButtonLook {
@@ -12,17 +12,14 @@ export interface ButtonProps extends ButtonLook {
   readonly children?: ComponentChildren
   /** Needed when there is only an icon. */
   readonly label?: string
-  /** In progress: shown, and a press does nothing. */
+  /** Shows a spinner; a press does nothing. */
   readonly isBusy?: boolean
   readonly disabled?: boolean
   readonly type?: 'button' | 'submit'
   readonly class?: string
   readonly onClick?: (event: MouseEvent) => void
   readonly ref?: Ref<HTMLButtonElement>
-  readonly attributes?: Pick<
-    ButtonHTMLAttributes,
-    'aria-expanded' | 'aria-controls' | 'aria-pressed' | 'aria-haspopup'
-  >
+  readonly isPressed?: boolean
 }
 
 const classOf = (
@@ -38,16 +35,16 @@ export function Button(props: ButtonProps) {
   const { children, label, isBusy = false, disabled = false, type = 'button', onClick, ref } = props
   return (
     <button
-      {...props.attributes}
       ref={ref ?? null}
       type={type}
       class={classOf(props, props.class, children !== undefined)}
       aria-label={label}
       title={label}
       aria-busy={isBusy || undefined}
+      aria-pressed={props.isPressed}
       disabled={disabled}
       onClick={(event) => {
-        // A disabled button would lose the focus, and with it the place in the page.
+        // Not disabled: the button would lose the focus, and the user the position in the page.
         if (isBusy) event.preventDefault()
         else onClick?.(event)
       }}

@@ -4,7 +4,7 @@ import { showToast } from './toast.js'
 
 export interface CopyButtonProps extends ButtonLook {
   readonly text: string
-  /** Says what is copied; without it the button is only an icon. */
+  /** The text of the button; without it there is only an icon. */
   readonly children?: string
   readonly label?: string
 }
@@ -67,7 +67,7 @@ function copySelected(text: string): boolean {
 
 export interface CodeBlockProps {
   readonly code: string
-  /** What it is, for screen readers: "Command". */
+  /** For screen readers: "Command". */
   readonly label: string
 }
 

@@ -2,24 +2,24 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { messageOf } from '../api.js'
 import { useAction } from '../resource.js'
-import { Button, type ButtonProps } from './button.js'
+import { Button } from './button.js'
 import { Notice } from './notice.js'
 
 export interface DialogProps {
   readonly title: string
   readonly children: ComponentChildren
-  /** Escape, the button with the cross, and a press beside it. */
+  /** Called by Escape, the close button, and a press outside. */
   readonly onClose: () => void
   readonly size?: 'normal' | 'wide'
-  /** Closes by its buttons alone: what it shows is shown once, and a key that was meant for another dialog must not take it away. */
+  /** Closes by its buttons alone: for content that is shown once, which an accidental Escape must not remove. */
   readonly isSticky?: boolean
 }
 
-/** A field, else the button that changes nothing: the browser would take the cross. */
+/** A field, else the button that changes nothing. The browser would focus the close button. */
 const FIRST_FOCUS =
   'form input, form textarea, form select, .dialog-actions .button-secondary, .code-block .button'
 
-/** Drawn while it is open. The browser keeps the focus inside, and puts it back where it was. */
+/** A modal dialog, open while it is drawn. The focus stays inside, and returns to the opener afterwards. */
 export function Dialog({ title, children, onClose, size = 'normal', isSticky = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
@@ -30,7 +30,7 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
     dialog?.querySelector<HTMLElement>(FIRST_FOCUS)?.focus()
     return () => {
       dialog?.close()
-      // The element is removed before the browser could do it.
+      // The element is removed before the browser can return the focus.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
     }
   }, [])
@@ -45,7 +45,7 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
         if (!isSticky) onClose()
       }}
       onClose={({ currentTarget: dialog }) => {
-        // Some browsers close it at the second Escape, whatever was prevented.
+        // Some browsers close it at the second Escape despite `preventDefault`.
         if (!dialog.isConnected) return
         if (isSticky) dialog.showModal()
         else onClose()
@@ -73,10 +73,10 @@ export function DialogActions({ children }: { readonly children: ComponentChildr
 export interface ConfirmDialogProps {
   readonly title: string
   readonly children: ComponentChildren
-  /** What the button says: the thing that happens, as "Rotate key". */
+  /** The label of the button, as "Rotate key". */
   readonly action: string
   readonly kind?: 'primary' | 'danger'
-  /** Of the action, for one that must not be started again while it is in progress. */
+  /** The name of an action that must not start twice. */
   readonly name?: string
   /** Closes the dialog when it succeeds; an error is shown in it. */
   readonly onConfirm: () => Promise<unknown>
@@ -93,7 +93,6 @@ export function ConfirmDialog({
   onClose,
 }: ConfirmDialogProps) {
   const confirm = useAction(onConfirm, { ...(name !== undefined && { name }), onDone: onClose })
-  const look: Pick<ButtonProps, 'kind'> = { kind }
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -106,7 +105,7 @@ export function ConfirmDialog({
         {confirm.error !== undefined && <Notice tone="bad">{messageOf(confirm.error)}</Notice>}
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" isBusy={confirm.isBusy} {...look}>
+          <Button type="submit" kind={kind} isBusy={confirm.isBusy}>
             {action}
           </Button>
         </DialogActions>

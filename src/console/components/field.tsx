@@ -7,10 +7,10 @@ import { Icon } from './icon.js'
 export interface FieldText {
   readonly label: string
   readonly hint?: ComponentChildren
-  /** What is wrong with the value, and what to write instead. */
+  /** The error of the value, with the correction. */
   readonly error?: string | undefined
   readonly isOptional?: boolean | undefined
-  /** Read out, but not shown: filters above a list. */
+  /** For screen readers only: filters above a list. */
   readonly isLabelHidden?: boolean | undefined
 }
 
@@ -83,7 +83,7 @@ export function TextField(props: TextFieldProps) {
           {...control}
           ref={inputRef ?? null}
           class="input"
-          // Preact has a type for each of them, and none for their union.
+          // Preact has a type for each value, but none for their union.
           type={type as 'text'}
           value={value}
           onInput={(event) => onInput(event.currentTarget.value)}
@@ -180,7 +180,7 @@ export interface PasswordFieldProps extends FieldText {
   readonly autocomplete: 'current-password' | 'new-password'
 }
 
-/** With a button that shows what was typed. */
+/** With a button that reveals the password. */
 export function PasswordField(props: PasswordFieldProps) {
   const { value, onInput, autocomplete, ...text } = props
   const [isShown, setShown] = useState(false)
@@ -204,7 +204,7 @@ export function PasswordField(props: PasswordFieldProps) {
             size="small"
             icon={isShown ? 'eye-off' : 'eye'}
             label={isShown ? 'Hide the password' : 'Show the password'}
-            attributes={{ 'aria-pressed': isShown }}
+            isPressed={isShown}
             onClick={() => setShown(!isShown)}
           />
         </span>
@@ -224,7 +224,55 @@ function splitText<More>({
   return { text: { label, hint, error, isOptional, isLabelHidden }, attributes }
 }
 
-/** After a form was refused: the first field with an error, once it is drawn. */
+/** Focuses the first field with an error, once it is drawn. */
 export function focusFirstError(form: HTMLFormElement): void {
   setTimeout(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+}
+
+interface RadioChoice<Value extends string> {
+  readonly value: Value
+  readonly label: ComponentChildren
+}
+
+interface RadioGroupProps<Value extends string> {
+  readonly label: string
+  readonly error?: string | undefined
+  readonly value: Value
+  readonly choices: readonly RadioChoice<Value>[]
+  readonly onChange: (value: Value) => void
+}
+
+/** A choice of few values, drawn as buttons. */
+export function RadioGroup<Value extends string>(props: RadioGroupProps<Value>) {
+  const { label, error, value, choices, onChange } = props
+  const id = useId()
+  return (
+    <fieldset
+      class="fieldset field"
+      aria-describedby={error === undefined ? undefined : `${id}-error`}
+      aria-invalid={error === undefined ? undefined : true}
+    >
+      <legend>{label}</legend>
+      <div class="radio-group">
+        {choices.map((choice) => (
+          <label key={choice.value} class="radio">
+            <input
+              type="radio"
+              class="visually-hidden"
+              name={id}
+              value={choice.value}
+              checked={choice.value === value}
+              onChange={() => onChange(choice.value)}
+            />
+            <span class="radio-face">{choice.label}</span>
+          </label>
+        ))}
+      </div>
+      {error !== undefined && (
+        <p class="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+    </fieldset>
+  )
 }

@@ -1,4 +1,4 @@
-/** What to tell beside the data: notices, errors, places without data, and data that is on its way. */
+/** Notices, errors, empty states, loading states and badges. */
 import type { ComponentChildren } from 'preact'
 import { messageOf } from '../api.js'
 import { Button } from './button.js'
@@ -21,7 +21,7 @@ export interface NoticeProps {
   readonly action?: ComponentChildren
 }
 
-/** An error is read out at once. */
+/** Screen readers announce an error at once. */
 export function Notice({ tone = 'neutral', title, children, action }: NoticeProps) {
   return (
     <div class={`notice notice-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
@@ -35,17 +35,25 @@ export function Notice({ tone = 'neutral', title, children, action }: NoticeProp
   )
 }
 
-/** What went wrong with a read. */
+/** An error of a read. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
-  const retry = onRetry && (
-    <Button size="small" icon="rotate" onClick={onRetry}>
-      Try again
-    </Button>
-  )
   return (
-    <Notice tone="bad" {...(retry !== undefined && { action: retry })}>
+    <Notice tone="bad" action={onRetry && <RetryButton onClick={onRetry} />}>
       {messageOf(error)}
     </Notice>
+  )
+}
+
+export interface RetryButtonProps {
+  readonly label?: string
+  readonly onClick: () => void
+}
+
+export function RetryButton({ label = 'Try again', onClick }: RetryButtonProps) {
+  return (
+    <Button size="small" icon="rotate" onClick={onClick}>
+      {label}
+    </Button>
   )
 }
 
@@ -80,7 +88,7 @@ export function Skeleton({ width = '100%', height = '0.9em' }: SkeletonProps) {
   return <span class="skeleton" style={{ width, height }} aria-hidden="true" />
 }
 
-/** Lines of text on their way, read out as "Loading". */
+/** Lines of text that are being loaded, announced as "Loading". */
 export function SkeletonLines({ count = 3 }: { readonly count?: number }) {
   return (
     <div class="skeleton-lines">

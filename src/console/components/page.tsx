@@ -13,11 +13,11 @@ export interface PageProps {
   readonly width?: 'narrow' | 'normal' | 'wide'
 }
 
-/** A page of the console. Its title gets the focus, so that screen readers say where one is. */
+/** A page of the console. Its title gets the focus, so that screen readers announce it. */
 export function Page({ title, children, about, actions, above, width = 'normal' }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    // Not over a field that wants the focus itself.
+    // Unless a field of the page has taken the focus.
     if (document.activeElement === null || document.activeElement === document.body)
       heading.current?.focus({ preventScroll: true })
   }, [])
@@ -46,7 +46,7 @@ export interface CardProps {
   readonly about?: ComponentChildren
   readonly actions?: ComponentChildren
   readonly children?: ComponentChildren
-  /** The content reaches the edges: tables. */
+  /** No padding: for tables. */
   readonly isFlush?: boolean
 }
 

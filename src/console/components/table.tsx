@@ -1,36 +1,38 @@
 import type { ComponentChildren } from 'preact'
+import type { Action } from '../resource.js'
+import { Button } from './button.js'
 
 export interface Column<Row> {
   readonly name: string
   readonly render: (row: Row) => ComponentChildren
   /** Numbers are right-aligned. */
   readonly align?: 'left' | 'right'
-  /** Read out, but not shown: a column of buttons. */
+  /** For screen readers only: a column of buttons. */
   readonly isTitleHidden?: boolean
   readonly class?: string
 }
 
 export interface TableProps<Row> {
-  /** What the rows are, for screen readers. */
+  /** For screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
   readonly class?: string
-  /** Dims the rows while others are read. */
+  /** Dims the rows while other rows are loaded. */
   readonly isLoading?: boolean
-  /** The first column names the row. */
-  readonly rowClass?: (row: Row) => string | undefined
 }
 
-/** A table; on a narrow screen each row becomes a card with the column names before the values. */
+/**
+ * A table whose first column names the row. On a narrow screen each row becomes a card with the column names before the
+ * values.
+ */
 export function Table<Row>({
   caption,
   columns,
   rows,
   keyOf,
   isLoading = false,
-  rowClass,
   class: more,
 }: TableProps<Row>) {
   const classOf = ({ align = 'left', class: more }: Column<Row>) =>
@@ -49,7 +51,7 @@ export function Table<Row>({
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={keyOf(row)} class={rowClass?.(row)}>
+          <tr key={keyOf(row)}>
             {columns.map((column, at) => {
               const shared = {
                 class: classOf(column),
@@ -69,5 +71,21 @@ export function Table<Row>({
         ))}
       </tbody>
     </table>
+  )
+}
+
+export interface LoadMoreProps {
+  readonly action: Action<[]>
+  readonly disabled: boolean
+}
+
+/** Below a table with a next page. */
+export function LoadMore({ action, disabled }: LoadMoreProps) {
+  return (
+    <div class="card-more">
+      <Button isBusy={action.isBusy} disabled={disabled} onClick={() => void action.run()}>
+        Load more
+      </Button>
+    </div>
   )
 }

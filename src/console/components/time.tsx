@@ -2,13 +2,13 @@ import { useEffect } from 'preact/hooks'
 import { formatRelative, formatTime } from '../format.js'
 import { createStore, useStore } from '../store.js'
 
-/** The time that relative times are drawn with. */
+/** The base of relative times. */
 const nowStore = createStore(Date.now())
 const TICK_MS = 15_000
 let users = 0
-let timer: number | undefined
+let timer: ReturnType<typeof setInterval> | undefined
 
-/** Ticks while something on the page uses it. */
+/** Ticks while a component uses it. */
 export function useNow(): number {
   useEffect(() => {
     users++
@@ -26,7 +26,7 @@ export function useNow(): number {
 
 export interface TimeProps {
   readonly at: string | null | undefined
-  /** Shown in the place of null: `never`. */
+  /** The text for null: `never`. */
   readonly none?: string
 }
 

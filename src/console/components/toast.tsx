@@ -1,6 +1,6 @@
 /**
- * Short messages that are read out. They disappear after some seconds, and at once when the user goes to another page, where
- * they would lie over a button that is needed next.
+ * Short messages, also for screen readers. They disappear after some seconds, and at once on another page, where they could
+ * cover a button.
  */
 import { useEffect } from 'preact/hooks'
 import { createStore, useStore } from '../store.js'
@@ -9,7 +9,7 @@ import { Icon } from './icon.js'
 
 export interface ToastLink {
   readonly text: string
-  /** A fragment. */
+  /** The fragment of a page. */
   readonly href: string
 }
 

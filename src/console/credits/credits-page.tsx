@@ -1,18 +1,18 @@
 /** Balance, spend per day, and every entry that changed the balance. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type Spend } from '../../protocol/console.js'
 import { request } from '../api.js'
 import { SelectField } from '../components/field.js'
 import { ErrorNotice, Skeleton } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
-import { formatNumber } from '../format.js'
+import { Table } from '../components/table.js'
+import { formatCredits, formatDay, formatNumber, plural } from '../format.js'
 import { useResource } from '../resource.js'
 import { useSession } from '../session.js'
 import { Ledger } from './ledger.js'
-import { SpendChart } from './spend-chart.js'
 
-const SPANS = ['7', '30', '90'] as const
-type Span = (typeof SPANS)[number]
+const SPEND_DAYS = ['7', '30', '90'] as const
+type SpendDays = (typeof SPEND_DAYS)[number]
 
 export function CreditsPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { account } = useSession()
@@ -40,10 +40,10 @@ export function CreditsPage({ query }: { readonly query: Readonly<Record<string,
 }
 
 function SpendCard() {
-  const [span, setSpan] = useState<Span>('30')
+  const [days, setDays] = useState<SpendDays>('30')
   const { data, error, reload } = useResource(
-    (signal) => request<Spend>('GET', CONSOLE_PATHS.spend, { query: { days: span }, signal }),
-    [span],
+    (signal) => request<Spend>('GET', CONSOLE_PATHS.spend, { query: { days }, signal }),
+    [days],
   )
   return (
     <Card
@@ -52,9 +52,9 @@ function SpendCard() {
         <SelectField
           label="Days"
           isLabelHidden
-          value={span}
-          onChange={setSpan}
-          choices={SPANS.map((value) => ({ value, label: `Last ${value} days` }))}
+          value={days}
+          onChange={setDays}
+          choices={SPEND_DAYS.map((value) => ({ value, label: `Last ${value} days` }))}
         />
       }
     >
@@ -66,4 +66,175 @@ function SpendCard() {
       )}
     </Card>
   )
+}
+
+/** Spend per day as bars, with the same figures as a table. */
+
+type Day = Spend['days'][number]
+
+const HEIGHT = 176
+const MARGIN = { left: 44, right: 20, top: 10, bottom: 24 } as const
+const MIN_LABEL_GAP = 74
+
+function SpendChart({ days }: { readonly days: readonly Day[] }) {
+  const [box, width] = useWidth()
+  const [pointed, setPointed] = useState<number>()
+  const values = days.map(({ credits }) => credits)
+  const top = topOf(values)
+  const area = {
+    left: MARGIN.left,
+    top: MARGIN.top,
+    width: Math.max(0, width - MARGIN.left - MARGIN.right),
+    height: HEIGHT - MARGIN.top - MARGIN.bottom,
+  }
+  const bars = barsOf(values, top, area)
+  const slot = days.length === 0 ? 0 : area.width / days.length
+  const heightOf = (share: number) => area.top + area.height * (1 - share)
+  const day = pointed === undefined ? undefined : days[pointed]
+  return (
+    <div class="chart" ref={box}>
+      <p class="chart-readout" aria-hidden="true">
+        {day === undefined ? totalOf(days) : `${dayName(day.day)}: ${creditsAndRuns(day)}`}
+      </p>
+      {width > 0 && (
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="img"
+          aria-label={`Spend per day. ${totalOf(days)} The same figures are in the table below.`}
+          onPointerMove={(event) => {
+            const at = Math.floor((event.offsetX - area.left) / slot)
+            setPointed(at >= 0 && at < days.length ? at : undefined)
+          }}
+          onPointerLeave={() => setPointed(undefined)}
+        >
+          {[0, 0.5, 1].map((share) => (
+            <g key={share}>
+              <line
+                class="chart-line"
+                x1={area.left}
+                x2={width - MARGIN.right}
+                y1={heightOf(share)}
+                y2={heightOf(share)}
+              />
+              <text class="chart-label" x={area.left - 8} y={heightOf(share) + 4} text-anchor="end">
+                {formatNumber(top * share)}
+              </text>
+            </g>
+          ))}
+          {bars.map(({ x, y, width: barWidth, height }, at) => (
+            <rect
+              key={days[at]?.day}
+              class={at === pointed ? 'chart-bar chart-bar-pointed' : 'chart-bar'}
+              x={x}
+              y={y}
+              width={barWidth}
+              height={height}
+              rx={Math.min(2.5, barWidth / 2)}
+            />
+          ))}
+          {labelledDays(days.length, area.width, MIN_LABEL_GAP).map((at) => (
+            <text
+              key={at}
+              class="chart-label"
+              x={area.left + slot * (at + 0.5)}
+              y={HEIGHT - 6}
+              text-anchor="middle"
+            >
+              {shortDay(days[at]?.day ?? '')}
+            </text>
+          ))}
+        </svg>
+      )}
+      <details class="chart-table">
+        <summary>Show as a table</summary>
+        <div class="chart-rows">
+          <Table
+            caption="Spend per day"
+            rows={[...days].reverse()}
+            keyOf={({ day: name }) => name}
+            columns={[
+              { name: 'Day (UTC)', render: (each) => dayName(each.day) },
+              { name: 'Credits', align: 'right', render: (each) => formatNumber(each.credits) },
+              { name: 'Runs', align: 'right', render: (each) => formatNumber(each.runs) },
+            ]}
+          />
+        </div>
+      </details>
+    </div>
+  )
+}
+
+const creditsAndRuns = ({ credits, runs }: Pick<Day, 'credits' | 'runs'>) =>
+  `${formatCredits(credits)}, ${plural(runs, 'run')}`
+
+function totalOf(days: readonly Day[]): string {
+  const sum = (pick: (day: Day) => number) => days.reduce((total, day) => total + pick(day), 0)
+  const total = { credits: sum(({ credits }) => credits), runs: sum(({ runs }) => runs) }
+  return `${creditsAndRuns(total)} in ${plural(days.length, 'day')}.`
+}
+
+const dayName = (day: string) => formatDay(`${day}T00:00:00Z`, 'UTC')
+const shortDay = (day: string) => dayName(day).replace(/, \d+$/, '')
+
+/** The width of an element, measured again when it changes. */
+function useWidth() {
+  const ref = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    const element = ref.current
+    if (element === null) return
+    const measure = () => setWidth(Math.floor(element.clientWidth))
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+  return [ref, width] as const
+}
+
+/** Their halves are integers from 4 on. */
+const AXIS_STEPS = [1, 2, 4, 10] as const
+
+/** The top of the axis: the next of 4, 10, 20, 40, 100 …. */
+export function topOf(values: readonly number[]): number {
+  const highest = Math.max(4, ...values)
+  const power = 10 ** Math.floor(Math.log10(highest))
+  return (AXIS_STEPS.find((step) => step * power >= highest) ?? 10) * power
+}
+
+interface Bar {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+interface Area {
+  readonly left: number
+  readonly top: number
+  readonly width: number
+  readonly height: number
+}
+
+/** One bar per value; a value above zero is at least 2 high, to be visible. */
+export function barsOf(values: readonly number[], top: number, area: Area): readonly Bar[] {
+  const slot = values.length === 0 ? 0 : area.width / values.length
+  const width = Math.max(1, Math.min(28, slot * 0.7))
+  return values.map((value, at) => {
+    const height = value <= 0 ? 0 : Math.max(2, (value / top) * area.height)
+    return {
+      x: area.left + slot * at + (slot - width) / 2,
+      y: area.top + area.height - height,
+      width,
+      height,
+    }
+  })
+}
+
+/** The days with a label: the last one, and earlier ones at least `minGap` apart. */
+export function labelledDays(count: number, width: number, minGap: number): readonly number[] {
+  if (count === 0 || width <= 0) return []
+  const step = Math.max(1, Math.ceil((minGap * count) / width))
+  return Array.from({ length: Math.ceil(count / step) }, (_, at) => count - 1 - at * step).reverse()
 }

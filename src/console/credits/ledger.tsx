@@ -1,26 +1,31 @@
 import { useEffect, useState } from 'preact/hooks'
-import { CONSOLE_PATHS, type EntriesPage, type Entry } from '../../protocol/console.js'
+import {
+  type BalanceEntry,
+  CONSOLE_PATHS,
+  type EntriesPage,
+  type EntriesQuery,
+} from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
-import { messageOf, type RequestOptions, request } from '../api.js'
+import { type ApiRequest, messageOf, nextReadNumber, request, setBalance } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { SelectField, TextField } from '../components/field.js'
 import { Badge, EmptyState, ErrorNotice, SkeletonLines, type Tone } from '../components/notice.js'
 import { Card } from '../components/page.js'
-import { type Column, Table } from '../components/table.js'
+import { type Column, LoadMore, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
 import { showToast } from '../components/toast.js'
 import { formatAmount } from '../format.js'
-import { readKeyChoices } from '../keys/key-requests.js'
 import { useAction, useResource } from '../resource.js'
-import { navigate } from '../router.js'
-import { linkTo } from '../routes.js'
-import { withKey } from '../runs/runs-filters.js'
-import { balanceTime, setBalance } from '../session-store.js'
-import { ENTRY_KINDS, entriesQuery, type LedgerFilter, readFilter } from './ledger-filter.js'
+import { linkTo, navigate } from '../routes.js'
+import { useKeyChoices } from '../runs/runs-filters.js'
 
-const TONES: Readonly<Record<Entry['kind'], Tone>> = { added: 'good', charge: 'neutral', refund: 'accent' }
+const TONES: Readonly<Record<BalanceEntry['kind'], Tone>> = {
+  added: 'good',
+  charge: 'neutral',
+  refund: 'accent',
+}
 
-const COLUMNS: readonly Column<Entry>[] = [
+const COLUMNS: readonly Column<BalanceEntry>[] = [
   { name: 'Time', class: 'nowrap', render: ({ created_at }) => <Time at={created_at} /> },
   {
     name: 'Kind',
@@ -63,31 +68,27 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
     [sentText],
   )
   const { error, isLoading, reload, set } = resource
-  // Entries of another filter stay while those of this one are read, not when that has failed.
+  // Entries of the previous filter stay while others are loaded, unless that fails.
   const data = isLoading || resource.data?.sentText === sentText ? resource.data : undefined
   const more = useAction(async () => {
     const before = data?.next
     if (before == null) return
     const page = await readEntries({ query: { ...sent, before } })
-    // Only the list that it continues takes it: another filter may be shown by now.
+    // Only into the list that it continues: the filter may have changed.
     set((now) =>
       now.next === before && now.sentText === sentText
         ? { ...page, sentText, entries: [...now.entries, ...page.entries] }
         : now,
     )
   })
-  useEffect(() => {
-    if (more.error !== undefined) showToast(messageOf(more.error), 'bad')
-  }, [more.error])
-  // Not a link: it could not say whose entries are meant.
+  // Not a link, which could not send the session header.
   const save = (text: string) => saveFile(text, 'credits.csv')
   const csv = useAction(() => request<string>('GET', CONSOLE_PATHS.csv, { query: sent, isText: true }), {
     onDone: save,
     onMissed: save,
   })
-  useEffect(() => {
-    if (csv.error !== undefined) showToast(messageOf(csv.error), 'bad')
-  }, [csv.error])
+  useErrorToast(more.error)
+  useErrorToast(csv.error)
   const isFiltered = Object.keys(sent).length > 0
   return (
     <Card
@@ -118,28 +119,28 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
           isLoading={isLoading}
         />
       )}
-      {data?.next != null && (
-        <div class="card-more">
-          <Button isBusy={more.isBusy} disabled={isLoading} onClick={() => void more.run()}>
-            Load more
-          </Button>
-        </div>
-      )}
+      {data?.next != null && <LoadMore action={more} disabled={isLoading} />}
     </Card>
   )
 }
 
-async function readEntries(options: RequestOptions): Promise<EntriesPage> {
-  const readAt = balanceTime()
+function useErrorToast(error: unknown): void {
+  useEffect(() => {
+    if (error !== undefined) showToast(messageOf(error), 'bad')
+  }, [error])
+}
+
+async function readEntries(options: ApiRequest): Promise<EntriesPage> {
+  const read = nextReadNumber()
   const page = await request<EntriesPage>('GET', CONSOLE_PATHS.credits, options)
-  setBalance(page.balance, readAt)
+  setBalance(page.balance, read)
   return page
 }
 
 function saveFile(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
   Object.assign(document.createElement('a'), { href, download: name }).click()
-  // Some browsers begin to read it only after this task.
+  // Some browsers begin to read the URL only after this task.
   setTimeout(() => URL.revokeObjectURL(href), 60_000)
 }
 
@@ -170,8 +171,7 @@ function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
 }
 
 function Filters({ filter }: { readonly filter: LedgerFilter }) {
-  const keys = useResource(readKeyChoices, [])
-  const known = (keys.data ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) }))
+  const keys = useKeyChoices(filter.key)
   const [today] = useState(() => new Date().toISOString().slice(0, 10))
   const change = (changes: Partial<LedgerFilter>) =>
     navigate(linkTo('credits', { query: { ...filter, ...changes } }), { replace: true })
@@ -190,10 +190,7 @@ function Filters({ filter }: { readonly filter: LedgerFilter }) {
         label="Key"
         value={filter.key}
         onChange={(key) => change({ key })}
-        choices={[
-          { value: '', label: 'All keys' },
-          ...withKey(known, filter.key === '' ? undefined : filter.key),
-        ]}
+        choices={[{ value: '', label: 'All keys' }, ...keys]}
       />
       <TextField
         label="From (UTC)"
@@ -213,3 +210,34 @@ function Filters({ filter }: { readonly filter: LedgerFilter }) {
     </div>
   )
 }
+
+const ENTRY_KINDS: Readonly<Record<BalanceEntry['kind'], string>> = {
+  charge: 'Charge',
+  refund: 'Refund',
+  added: 'Added',
+}
+
+/** The filter in the fragment and in the query of the request. An empty field matches all. */
+interface LedgerFilter {
+  readonly kind: string
+  readonly key: string
+  readonly from: string
+  readonly to: string
+}
+
+const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
+
+/** Leaves out invalid fields. */
+export function readFilter(query: Readonly<Record<string, string>>): LedgerFilter {
+  const { kind = '', key = '', from = '', to = '' } = query
+  return {
+    kind: Object.hasOwn(ENTRY_KINDS, kind) ? kind : '',
+    key: /^[1-9]\d{0,14}$/.test(key) ? key : '',
+    from: isDay(from) ? from : '',
+    to: isDay(to) ? to : '',
+  }
+}
+
+/** The parts of the filter that are set. */
+export const entriesQuery = (filter: LedgerFilter): Omit<EntriesQuery, 'kind'> & { readonly kind?: string } =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))

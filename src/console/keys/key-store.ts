@@ -1,16 +1,23 @@
 /**
- * The API keys of the user and what changes them. A secret is shown once, so an answer that brings one waits here until the user has
- * copied it, wherever the user is by then.
+ * The API keys of the user, their changes and the requests. A secret is shown once, so a new one is kept here until the user has
+ * copied it, on any page.
  */
-import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
+import {
+  CONSOLE_PATHS,
+  type ConsoleKey,
+  type KeyList,
+  type KeyTermsBody,
+  type NewKeyAnswer,
+} from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
-import { isUnknown } from '../runs/create-failure.js'
-import { createUserStore, currentUser, type User } from '../session-store.js'
+import { type ApiRequest, request, sessionStore } from '../api.js'
+import { isOutcomeUnknown } from '../runs/create-failure.js'
+import { createStore } from '../store.js'
 
-/** Undefined until they were read. */
-export const keysStore = createUserStore<KeyList | undefined>(undefined)
+/** Undefined until the first read. */
+export const keysStore = createStore<KeyList | undefined>(undefined)
 
-/** What was asked of a key that has a new secret. */
+/** A request that creates a secret. */
 export interface SecretRequest {
   readonly name: string
   readonly isRotated: boolean
@@ -20,19 +27,19 @@ export interface NewSecret extends SecretRequest {
   readonly apiKey: string
 }
 
-/** Those that the user has not closed yet, the oldest first. */
-export const secretsStore = createUserStore<readonly NewSecret[]>([])
+/** Secrets that the user has not closed, the oldest first. */
+export const secretsStore = createStore<readonly NewSecret[]>([])
 
-/** How many are being made: leaving the console would lose them. */
-export const awaitedSecretsStore = createUserStore(0)
+/** Number of secrets in progress, which leaving the console would lose. */
+export const awaitedSecretsStore = createStore(0)
 
-/** Those whose answers were lost: the service may have carried them out. */
-export const lostSecretsStore = createUserStore<readonly SecretRequest[]>([])
+/** Requests without a response: the service may have carried them out. */
+export const lostSecretsStore = createStore<readonly SecretRequest[]>([])
 
-/** How many changes had answers that were lost: only the list can tell what became of them. */
-export const lostChangesStore = createUserStore(0)
+/** Number of changes without a response: only the list shows their outcome. */
+export const lostChangesStore = createStore(0)
 
-/** The service may have carried out a change: the answer was lost. */
+/** A change without a response: the service may have carried it out. */
 export class ChangeUnknown extends Error {
   override readonly name = 'ChangeUnknown'
   constructor(key: ConsoleKey) {
@@ -40,36 +47,36 @@ export class ChangeUnknown extends Error {
   }
 }
 
-/** The list with a key as the service sent it. A new one comes first, as in the list of the service. */
+/** The list with a key from the service. A new one comes first, as in the service's list. */
 export function withKey(list: KeyList | undefined, key: ConsoleKey): KeyList {
   const { keys, next } = list ?? { keys: [], next: null }
   const isKnown = keys.some(({ id }) => id === key.id)
   return { keys: isKnown ? keys.map((each) => (each.id === key.id ? key : each)) : [key, ...keys], next }
 }
 
-/** The list with its next page, which begins after `before`. A list that was read again meanwhile stays as it is. */
+/** The list with the page after `before`. A list that was read again meanwhile is unchanged. */
 export function withPage(list: KeyList, before: string, page: KeyList): KeyList {
   if (list.next !== before) return list
   const known = new Set(list.keys.map(({ id }) => id))
   return { keys: [...list.keys, ...page.keys.filter(({ id }) => !known.has(id))], next: page.next }
 }
 
-/** Requests of which each answers as the service does. */
+/** The requests to the service. */
 export interface KeyRequests {
   create(body: KeyTermsBody): Promise<NewKeyAnswer>
   change(id: number, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(id: number): Promise<NewKeyAnswer>
 }
 
-/** Whether the answer came: a lost one is in `lostSecretsStore`. */
+/** `lost` without a response: the request is in `lostSecretsStore`. */
 export type SecretOutcome = 'shown' | 'lost'
 
 export interface KeyActions {
-  /** Rejects when the service refused it. */
+  /** Rejects after a refusal. */
   create(body: KeyTermsBody): Promise<SecretOutcome>
-  /** Rejects when the service refused it, and with `ChangeUnknown`. */
+  /** Rejects after a refusal, and with `ChangeUnknown`. */
   change(key: ConsoleKey, body: KeyTermsBody): Promise<void>
-  /** Rejects when the service refused it. */
+  /** Rejects after a refusal. */
   rotate(key: ConsoleKey): Promise<SecretOutcome>
 }
 
@@ -77,63 +84,85 @@ export function createKeyActions(requests: KeyRequests): KeyActions {
   const inTurn = createTurns()
 
   async function takeSecret(asked: SecretRequest, ask: () => Promise<NewKeyAnswer>): Promise<SecretOutcome> {
-    const user = currentUser()
-    awaitedSecretsStore.set((count) => count + 1, user)
+    awaitedSecretsStore.set((count) => count + 1)
     try {
       const { key, api_key: apiKey } = await ask()
       if (key === undefined || apiKey === undefined) throw new Error('The answer has no key.')
-      keysStore.set((list) => withKey(list, key), user)
-      secretsStore.set((secrets) => [...secrets, { ...asked, apiKey }], user)
+      keysStore.set((list) => withKey(list, key))
+      secretsStore.set((secrets) => [...secrets, { ...asked, apiKey }])
       return 'shown'
     } catch (error) {
       if (!mayBeAccepted(error)) throw error
-      lostSecretsStore.set((lost) => [...lost, asked], user)
+      lostSecretsStore.set((lost) => [...lost, asked])
       return 'lost'
     } finally {
-      awaitedSecretsStore.set((count) => count - 1, user)
+      awaitedSecretsStore.set((count) => count - 1)
     }
   }
 
   return {
     create: (body) => takeSecret({ name: body.name ?? '', isRotated: false }, () => requests.create(body)),
-    change: (key, body) => {
-      const user = currentUser()
-      return inTurn(key, user, async () => {
+    change: (key, body) =>
+      inTurn(key, async () => {
         const changed = await requests.change(key.id, body).catch((error: unknown) => {
           if (!mayBeAccepted(error)) throw error
-          lostChangesStore.set((count) => count + 1, user)
+          lostChangesStore.set((count) => count + 1)
           throw new ChangeUnknown(key)
         })
-        keysStore.set((list) => withKey(list, changed), user)
-      })
-    },
+        keysStore.set((list) => withKey(list, changed))
+      }),
     rotate: (key) =>
-      inTurn(key, currentUser(), () =>
-        takeSecret({ name: key.name, isRotated: true }, () => requests.rotate(key.id)),
-      ),
+      inTurn(key, () => takeSecret({ name: key.name, isRotated: true }, () => requests.rotate(key.id))),
   }
 }
 
-/** Whether the service may have carried it out. An answer that came after another user signed in is not given to anybody. */
+/** Whether the service may have carried it out. */
 function mayBeAccepted(error: unknown): boolean {
-  const { status, code = '' } = error as { readonly status?: number; readonly code?: string }
-  return status === undefined || code === 'other_user' || isUnknown({ status, code })
+  const { status } = error as { readonly status?: number }
+  return status === undefined || isOutcomeUnknown({ status })
 }
 
-/** Changes of one key, one after the other: their answers are whole keys, and could come in another order. */
+/** Runs the changes of one key in sequence: their answers are whole keys, and could arrive in another order. */
 function createTurns() {
   const last = new Map<number, Promise<unknown>>()
-  return async <Answer>({ id }: ConsoleKey, user: User, act: () => Promise<Answer>): Promise<Answer> => {
+  return async <Answer>({ id }: ConsoleKey, act: () => Promise<Answer>): Promise<Answer> => {
     const before = last.get(id) ?? Promise.resolve()
     const turn = before.then(() => {
-      if (currentUser() !== user) throw new Error('Not sent: you were signed out.')
+      if (!sessionStore.get()) throw new Error('Not sent: you were signed out.')
       return act()
     })
-    const isOver = turn.then(
-      () => undefined,
-      () => undefined,
+    last.set(
+      id,
+      turn.catch(() => undefined),
     )
-    last.set(id, isOver)
     return await turn
   }
+}
+
+export const keyActions = createKeyActions({
+  create: (body) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.keys, { body }),
+  change: (id, body) => request<ConsoleKey>('PATCH', CONSOLE_PATHS.key, { params: { id }, body }),
+  rotate: (id) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.rotate, { params: { id } }),
+})
+
+/** `before`: the cursor of a page; without it the first one. */
+export const readKeys = (options: Pick<ApiRequest, 'signal'>, before?: string): Promise<KeyList> =>
+  request<KeyList>('GET', CONSOLE_PATHS.keys, {
+    ...options,
+    ...(before !== undefined && { query: { before } }),
+  })
+
+/** A usable length of a list of choices; an account may have more keys, most of them disabled. */
+const MAX_CHOICES = 500
+
+/** The newest keys, for the filters by key. */
+export async function readKeyChoices(signal: AbortSignal): Promise<readonly ConsoleKey[]> {
+  const keys: ConsoleKey[] = []
+  let next: string | null = null
+  do {
+    const page = await readKeys({ signal }, next ?? undefined)
+    keys.push(...page.keys)
+    next = page.next
+  } while (next != null && keys.length < MAX_CHOICES)
+  return keys
 }

@@ -1,6 +1,6 @@
-/** What a key may do, as the fields of a form and as the body of a request. Pure. */
+/** The limits of a key, as the fields of a form and as the body of a request. Pure. */
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
-import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_TIME_MS } from '../../protocol/key-terms.js'
+import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_TIME_MS } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
 import { formatNumber, formatTime } from '../format.js'
 
@@ -58,7 +58,7 @@ const NOT_A_LIMIT = `Enter a whole number from 0 to ${formatNumber(MAX_CREDITS)}
 const isLimit = (text: string) =>
   text.trim() === '' || (/^\d+$/.test(text.trim()) && Number(text.trim()) <= MAX_CREDITS)
 
-/** A key that a program created may end within a day, which the field cannot show. */
+/** Shows the time for a key that a program created, which may end within a day. */
 export function expiryHint(expires: string, key: ConsoleKey | undefined, timeZone?: string): string {
   const at = key?.expires_at ?? ''
   const isEndOfDay = Math.floor(Date.parse(at) / 1000) === endOfDay(expires) / 1000

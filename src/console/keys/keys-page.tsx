@@ -1,35 +1,44 @@
-/** API keys: what each may do and has done, and everything that changes one. */
+/** API keys: their limits and use, and all changes of a key. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleKey } from '../../protocol/console.js'
+import { type KeyState, keyStateOf } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
-import { runAction } from '../actions.js'
 import { messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
-import { EmptyState, ErrorNotice, SkeletonLines } from '../components/notice.js'
+import { Badge, EmptyState, ErrorNotice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
+import { type Column, LoadMore, Table } from '../components/table.js'
+import { Time, useNow } from '../components/time.js'
 import { showToast } from '../components/toast.js'
-import { useAction, useResource } from '../resource.js'
+import { formatNumber, formatTime } from '../format.js'
+import { actionState, actionStore, runAction, useAction, useResource } from '../resource.js'
 import { useSession } from '../session.js'
-import { currentUser } from '../session-store.js'
 import { useStore } from '../store.js'
-import { KeyDialog } from './key-dialog.js'
-import { keyActions, readKeys } from './key-requests.js'
-import { ChangeUnknown, keysStore, lostChangesStore, lostSecretsStore, withPage } from './key-store.js'
-import { KeyTable, toggleName } from './key-table.js'
+import { KeyDialog } from './key-dialogs.js'
+import {
+  ChangeUnknown,
+  keyActions,
+  keysStore,
+  lostChangesStore,
+  lostSecretsStore,
+  readKeys,
+  withPage,
+} from './key-store.js'
 
-type Open = { readonly kind: 'create' } | { readonly kind: 'edit' | 'rotate'; readonly key: ConsoleKey }
+type OpenDialog = { readonly kind: 'create' } | { readonly kind: 'edit' | 'rotate'; readonly key: ConsoleKey }
 
 export function KeysPage() {
   const { account } = useSession()
   const { data, error, isLoading, reload } = useResource((signal) => readKeys({ signal }), [], keysStore)
   const [lostSecrets, lostChanges] = [useStore(lostSecretsStore).length, useStore(lostChangesStore)]
   useEffect(() => {
-    // Only the list can tell what became of them.
+    // Only the list shows their outcome.
     if (lostSecrets + lostChanges > 0) reload()
   }, [lostSecrets, lostChanges])
   const more = useAction(readMore, { name: 'more keys' })
-  const [open, setOpen] = useState<Open>()
+  const [open, setOpen] = useState<OpenDialog>()
   const close = () => setOpen(undefined)
 
   const newKey = (
@@ -65,13 +74,7 @@ export function KeysPage() {
               <ErrorNotice error={more.error} />
             </div>
           )}
-          {data?.next != null && (
-            <div class="card-more">
-              <Button isBusy={more.isBusy} disabled={isLoading} onClick={() => void more.run()}>
-                Load more
-              </Button>
-            </div>
-          )}
+          {data?.next != null && <LoadMore action={more} disabled={isLoading} />}
         </Card>
       )}
       {open?.kind === 'create' && <KeyDialog onSubmit={keyActions.create} onClose={close} />}
@@ -89,11 +92,10 @@ export function KeysPage() {
 }
 
 async function readMore(): Promise<void> {
-  const user = currentUser()
   const before = keysStore.get()?.next
   if (before == null) return
   const page = await readKeys({}, before)
-  keysStore.set((list) => list && withPage(list, before, page), user)
+  keysStore.set((list) => list && withPage(list, before, page))
 }
 
 function toggle(key: ConsoleKey): void {
@@ -137,3 +139,155 @@ function RotateDialog({ of: key, onClose }: RotateDialogProps) {
     </ConfirmDialog>
   )
 }
+
+interface MeterProps {
+  readonly value: number
+  /** Null: no limit. */
+  readonly max: number | null
+}
+
+/** `20 / 100` with a thin bar below; without a limit only the number. */
+function Meter({ value, max }: MeterProps) {
+  if (max === null || max === undefined) return <span class="number">{formatNumber(value)}</span>
+  const share = max <= 0 ? 1 : Math.min(1, Math.max(0, value / max))
+  const tone = share >= 1 ? 'full' : share >= 0.8 ? 'near' : 'low'
+  return (
+    <span class="meter">
+      <span class="number">
+        {formatNumber(value)} <span class="muted">/ {formatNumber(max)}</span>
+      </span>
+      <span class={`meter-bar meter-${tone}`} aria-hidden="true">
+        <span style={{ width: `${share * 100}%` }} />
+      </span>
+    </span>
+  )
+}
+
+interface KeyTableProps {
+  readonly keys: readonly ConsoleKey[]
+  readonly onEdit: (key: ConsoleKey) => void
+  readonly onRotate: (key: ConsoleKey) => void
+  readonly onToggle: (key: ConsoleKey) => void
+}
+
+function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
+  const now = useNow()
+  useStore(actionStore)
+  const columns: readonly Column<ConsoleKey>[] = [
+    { name: 'Key', class: 'key-name', render: (key) => <KeyName of={key} now={now} /> },
+    {
+      name: 'State',
+      render: (key) => {
+        const { label, tone } = KEY_STATES[stateOf(key, now)]
+        return <Badge tone={tone}>{label}</Badge>
+      },
+    },
+    { name: 'Spent', render: (key) => <Meter value={key.spent} max={key.spend_limit} /> },
+    { name: 'Runs', render: (key) => <Meter value={key.used} max={key.quota} /> },
+    { name: 'Last used', class: 'nowrap', render: (key) => <Time at={lastUseOf(key)} none="Never" /> },
+    { name: 'Created', class: 'nowrap', render: (key) => <Time at={key.created_at} /> },
+    {
+      name: 'Actions',
+      isTitleHidden: true,
+      align: 'right',
+      class: 'key-buttons',
+      render: (key) => (
+        <div class="key-actions">
+          <Button
+            kind="ghost"
+            size="small"
+            icon="edit"
+            label={`Change ${printable(key.name)}`}
+            onClick={() => onEdit(key)}
+          />
+          <Button
+            kind="ghost"
+            size="small"
+            icon={key.disabled ? 'play' : 'pause'}
+            isBusy={actionState(toggleName(key)).isBusy}
+            label={`${key.disabled ? 'Enable' : 'Disable'} ${printable(key.name)}`}
+            onClick={() => onToggle(key)}
+          />
+          <Button
+            kind="ghost"
+            size="small"
+            icon="rotate"
+            label={`Rotate ${printable(key.name)}`}
+            onClick={() => onRotate(key)}
+          />
+        </div>
+      ),
+    },
+  ]
+  return <Table class="keys" caption="API keys" columns={columns} rows={keys} keyOf={({ id }) => id} />
+}
+
+/** The name of the action. */
+const toggleName = ({ id }: ConsoleKey): string => `toggle key ${id}`
+
+/** Known to the minute: never before the creation. */
+const lastUseOf = ({ last_used_at: used, created_at: created }: ConsoleKey): string | null =>
+  used != null && used < created ? created : used
+
+const MAX_ADDRESSES = 2
+
+function KeyName({ of: key, now }: { readonly of: ConsoleKey; readonly now: number }) {
+  const addresses = key.allowed_ips ?? []
+  const shown = addresses.slice(0, MAX_ADDRESSES).join(', ')
+  const notes: readonly (ComponentChildren | false)[] = [
+    key.expires_at != null && (
+      <span>
+        {Date.parse(key.expires_at) <= now ? 'Expired' : 'Expires'} <Time at={key.expires_at} />
+      </span>
+    ),
+    addresses.length > 0 && (
+      <span title={addresses.join('\n')}>
+        Only from {shown}
+        {addresses.length > MAX_ADDRESSES && ` and ${addresses.length - MAX_ADDRESSES} more`}
+      </span>
+    ),
+    key.rate != null && <span>Rate limit {key.rate}</span>,
+    key.rotates_until != null && (
+      <span title={formatTime(key.rotates_until)}>
+        Old secret ends <Time at={key.rotates_until} />
+      </span>
+    ),
+  ]
+  const present = notes.filter((note) => note !== false)
+  return (
+    <div class="key-label">
+      <strong class="wrap">{printable(key.name)}</strong>
+      {key.prefix != null && <span class="mono muted">{key.prefix}…</span>}
+      {present.length > 0 && (
+        <div class="key-notes">
+          {present.map((note, at) => (
+            <span key={at}>{note}</span>
+          ))}
+        </div>
+      )}
+    </div>
+  )
+}
+
+const KEY_STATES: Readonly<
+  Record<KeyState, { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>
+> = {
+  active: { label: 'Active', tone: 'good' },
+  disabled: { label: 'Disabled', tone: 'neutral' },
+  expired: { label: 'Expired', tone: 'bad' },
+  'spend limit reached': { label: 'Spend limit reached', tone: 'warn' },
+  'quota used up': { label: 'Quota used up', tone: 'warn' },
+}
+
+export const stateOf = (key: ConsoleKey, now: number): KeyState =>
+  keyStateOf(
+    {
+      disabled: key.disabled,
+      expiresAtMs: key.expires_at === null ? undefined : Date.parse(key.expires_at),
+      spent: key.spent,
+      spendLimit: key.spend_limit ?? undefined,
+      used: key.used,
+      quota: key.quota ?? undefined,
+    },
+    now,
+  )

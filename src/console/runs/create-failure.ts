@@ -1,7 +1,7 @@
-/** What to tell about a create that did not succeed. Pure. */
+/** The message for a create that failed, or whose outcome is unknown. Pure. */
 
 export interface FailedCreate {
-  /** 0: nothing answered. */
+  /** 0 without a response. */
   readonly status: number
   readonly code: string
   readonly message: string
@@ -10,24 +10,24 @@ export interface FailedCreate {
 
 export interface CreateFailure {
   readonly title: string
-  /** What to do. */
+  /** The next step. */
   readonly text: string
   /** The service's messages, by the parameter that they name. */
   readonly fields: Readonly<Record<string, string>>
-  /** The request may have been accepted. */
+  /** Whether the request may have been accepted. */
   readonly mayExist: boolean
 }
 
 export interface FailureContext {
   /** The name of the account. */
   readonly account: string
-  /** Whether sending the form again pays for one run at most. */
+  /** Whether sending the form again cannot pay twice. */
   readonly canResend: boolean
 }
 
 export function failureOf(error: FailedCreate, { account, canResend }: FailureContext): CreateFailure {
   const { status, code, message } = error
-  if (isUnknown(error))
+  if (isOutcomeUnknown(error))
     return unknownOutcome(
       canResend,
       status === 0
@@ -35,10 +35,10 @@ export function failureOf(error: FailedCreate, { account, canResend }: FailureCo
         : `The service sent an error (${status}).`,
     )
   const fields = code === 'invalid_input' ? fieldMessages(message) : {}
-  return { ...wordsOf(error, account, Object.keys(fields).length > 0), fields, mayExist: false }
+  return { ...textOf(error, account, Object.keys(fields).length > 0), fields, mayExist: false }
 }
 
-/** Of a request whose answer is not known: also of one that was sent before the page was loaded again. */
+/** For a request without a response, also from before a reload of the page. */
 export const unknownOutcome = (
   canResend: boolean,
   reason = 'This form was sent, and the answer is not known.',
@@ -54,11 +54,11 @@ const RESEND =
 const LOOK_FIRST =
   'The form has changed since, so it creates another run, which costs credits too. Look for the first run in the list.'
 
-/** Nothing answered, or what answered is not known to have refused it. */
-export const isUnknown = ({ status, code }: Pick<FailedCreate, 'status' | 'code'>): boolean =>
-  status === 0 || (status >= 200 && status < 300) || status >= 500 || code === 'other_user'
+/** Whether the request may have been accepted. */
+export const isOutcomeUnknown = ({ status }: Pick<FailedCreate, 'status'>): boolean =>
+  status === 0 || (status >= 200 && status < 300) || status >= 500
 
-function wordsOf(
+function textOf(
   { status, code, message, retryAfterS }: FailedCreate,
   account: string,
   hasFields: boolean,
@@ -97,8 +97,8 @@ function waitText(seconds: number | undefined): string {
 }
 
 /**
- * The parts of a message of `invalid_input`: `… input.quality must be one of basic, high, not "x"; input.prompt is missing.` An entry
- * of a list belongs to its list.
+ * The parts of a message of `invalid_input`, by parameter; an entry of a list belongs to its list. Example:
+ * `… input.quality must be one of basic, high, not "x"; input.prompt is missing.`
  */
 export function fieldMessages(message: string): Readonly<Record<string, string>> {
   const parts = message.matchAll(/input\.(\w+)(?:\/(\d+))? (.*?)(?=; input\.\w|\.?$)/gs)

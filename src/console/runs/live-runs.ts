@@ -1,13 +1,9 @@
-/** The list of runs as the page keeps it: read by pages, and kept up to date while it is shown. */
+/** The list of runs: loaded by pages, and updated while it is shown. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunSummary, type RunsPage, type RunsUpdate } from '../../protocol/console.js'
-import { request } from '../api.js'
-import { balanceTime, createUserStore, setBalance } from '../session-store.js'
-import { useStore } from '../store.js'
-import { type Filters, isFiltered, isSameFilter, stillMatches } from './filters.js'
-import type { Found } from './poller.js'
-import { usePolling } from './polling.js'
-import type { RowRange } from './row-window.js'
+import { nextReadNumber, request, setBalance } from '../api.js'
+import { createStore, useStore } from '../store.js'
+import { type PollResult, usePolling } from './polling.js'
 import {
   isFinished,
   listOfPage,
@@ -17,17 +13,19 @@ import {
   withOlder,
   withUpdate,
 } from './run-list.js'
+import type { RowRange } from './run-rows.js'
+import { type Filters, isFiltered, isSameFilter, stillMatches } from './runs-filters.js'
 
-/** Stays while other pages are shown: for the way back, and for the runs before and after one. */
+/** Stays while other pages are shown, for the way back and for the neighbours of a run. */
 interface Feed {
   readonly filters: Filters
   readonly list: RunList
 }
 
-export const feedStore = createUserStore<Feed | undefined>(undefined)
+export const feedStore = createStore<Feed | undefined>(undefined)
 
 const PAGE_SIZE = 100
-/** Of new runs that came while the page was hidden. Beyond them the list begins anew. */
+/** Pages of new runs after the page was hidden. Beyond them the list is loaded again. */
 const MAX_CATCH_UP_PAGES = 50
 
 const readPage = (filters: Filters, signal: AbortSignal, before?: string): Promise<RunsPage> =>
@@ -39,26 +37,26 @@ const readPage = (filters: Filters, signal: AbortSignal, before?: string): Promi
 const beginList = (filters: Filters, page: RunsPage): void =>
   feedStore.set(() => ({ filters, list: listOfPage(page) }))
 
-/** Changes the list, unless another one was begun meanwhile. */
+/** Changes the list, unless the filters have changed. */
 const changeList = (filters: Filters, change: (list: RunList) => RunList): void =>
   feedStore.set((feed) =>
     feed !== undefined && isSameFilter(feed.filters, filters) ? { filters, list: change(feed.list) } : feed,
   )
 
 export interface LiveRuns {
-  /** Undefined until the first answer. With `isStale` it is that of the filters before. */
+  /** Undefined until the first response. With `isStale`, the list of the previous filters. */
   readonly list: RunList | undefined
   readonly isStale: boolean
-  /** Of the last request for the newest runs, which is tried again by itself. */
+  /** Of the last poll, which is retried. */
   readonly error: unknown
-  /** Does so now. */
+  /** Polls now. */
   retry(): void
   readonly olderError: unknown
   readonly isReadingOlder: boolean
   readOlder(): void
 }
 
-/** `shown`: the rows that are in view. */
+/** `shown`: the visible rows. */
 export function useLiveRuns(filters: Filters, shown: () => RowRange): LiveRuns {
   const deps = [filters.status, filters.kind, filters.key, filters.search]
   const feed = useStore(feedStore)
@@ -103,8 +101,8 @@ function useOlderRuns(
   return { olderError, isReadingOlder, readOlder }
 }
 
-/** Reads the list, or what is new in it. */
-async function refresh(filters: Filters, shown: RowRange, signal: AbortSignal): Promise<Found> {
+/** Loads the list or its changes. */
+async function refresh(filters: Filters, shown: RowRange, signal: AbortSignal): Promise<PollResult> {
   const feed = feedStore.get()
   if (feed === undefined || !isSameFilter(feed.filters, filters))
     beginList(filters, await readPage(filters, signal))
@@ -115,9 +113,9 @@ async function refresh(filters: Filters, shown: RowRange, signal: AbortSignal): 
 async function update(filters: Filters, list: RunList, shown: RowRange, signal: AbortSignal): Promise<void> {
   const ids = unfinishedIds(list.runs, shown).join(',')
   const query = { ids, after: list.latest }
-  const readAt = balanceTime()
+  const read = nextReadNumber()
   const news = await request<RunsUpdate>('GET', CONSOLE_PATHS.updates, { query, signal })
-  setBalance(news.balance, readAt)
+  setBalance(news.balance, read)
   if (!isFiltered(filters)) {
     const added = await allAdded(news, list, signal)
     if (added === undefined) beginList(filters, await readPage(filters, signal))
@@ -125,11 +123,11 @@ async function update(filters: Filters, list: RunList, shown: RowRange, signal: 
     return
   }
   changeList(filters, (current) => {
-    // New runs are known only when the head has been read too.
+    // `latest` changes only after the first page has been read too.
     const changed = withUpdate(current, { ...news, added: [], latest: current.latest })
     return { ...changed, runs: changed.runs.filter((run) => stillMatches(filters, run)) }
   })
-  // Which of the new runs match is known to the service alone, and a run that has ended may now match the status.
+  // Only the service knows which new runs match, and a run may have changed to the status of the filter.
   if (news.added.length === 0 && filters.status === undefined) return
   const head = await readPage(filters, signal)
   changeList(filters, (current) => withHead(current, head))
@@ -154,7 +152,7 @@ async function allAdded(
   return all
 }
 
-/** For the runs before and after one that was opened by its address. */
+/** For the neighbours of a run that was opened by its address. */
 export async function readFirstRuns(signal: AbortSignal): Promise<void> {
   if (feedStore.get() !== undefined) return
   const page = await readPage({}, signal)

@@ -1,36 +1,30 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
-import { priceOf } from '../../protocol/local-prices.js'
+import { priceOf } from '../../protocol/limits.js'
 import { KINDS } from '../../protocol/models.js'
 import { printable } from '../../protocol/text.js'
-import { ApiError, request } from '../api.js'
+import { ApiError, refreshSession, request } from '../api.js'
 import { Button } from '../components/button.js'
-import { TextAreaField } from '../components/field.js'
+import { RadioGroup, TextAreaField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { Notice } from '../components/notice.js'
-import { RadioGroup } from '../components/radio-group.js'
 import { showToast } from '../components/toast.js'
 import { formatCredits, plural } from '../format.js'
 import { useAction } from '../resource.js'
-import { navigate } from '../router.js'
-import { linkTo } from '../routes.js'
-import { readSession, useSession } from '../session.js'
+import { linkTo, navigate } from '../routes.js'
+import { useSession } from '../session.js'
 import { useStore } from '../store.js'
 import {
   type CreateFailure,
   type FailedCreate,
   failureOf,
-  isUnknown,
+  isOutcomeUnknown,
   unknownOutcome,
 } from './create-failure.js'
-import { canResend, createBody } from './draft.js'
-import { type Form, NEW_RUN } from './drafts.js'
-import { fieldsOf, inputOf, valuesForKind } from './form.js'
-import { ParameterField } from './parameter-field.js'
-import { readFiles } from './read-references.js'
-import { isTooLarge } from './reference-list.js'
+import { canResend, createBody, drafts, type Form, NEW_RUN } from './drafts.js'
+import { fieldsOf, inputOf, ParameterField, valuesForKind } from './form-fields.js'
+import { isTooLarge, readFiles } from './references.js'
 import { ReferencesField } from './references-field.js'
-import { drafts } from './saved-draft.js'
 
 export function NewRunForm({ form }: { readonly form: Form }) {
   const { account, models } = useSession()
@@ -47,11 +41,11 @@ export function NewRunForm({ form }: { readonly form: Form }) {
   const create = useAction(() => createRun(form, model), {
     name: `create ${form.name}`,
     onDone: (created) => {
-      // Whoever reads a dialog or goes on typing stays here.
+      // Stay on the form if a dialog is open or the user continues typing.
       if (created.isChanged || document.querySelector('dialog[open]') !== null) setCreated(created.run)
       else navigate(linkTo('runs', { param: created.run.id }))
     },
-    onMissed: tellCreated,
+    onMissed: showCreatedToast,
     onMissedError: (error) => {
       const { title, text } = failureOf(asFailure(error), {
         account: account.name,
@@ -70,10 +64,10 @@ export function NewRunForm({ form }: { readonly form: Form }) {
   const set = (name: string, value: string) =>
     drafts.edit(form, (content) => ({ values: { ...content.values, [name]: value } }))
   const submit = () => {
-    const lacks = (values.prompt ?? '').trim() === ''
+    const isEmpty = (values.prompt ?? '').trim() === ''
     setCreated(undefined)
-    setMissing(lacks ? 'Write a prompt: what the model should make.' : undefined)
-    if (lacks) prompt.current?.focus()
+    setMissing(isEmpty ? 'Write a prompt: what the model should make.' : undefined)
+    if (isEmpty) prompt.current?.focus()
     else if (draft.reading === 0 && !isTooLarge(references)) void create.run()
   }
   return (
@@ -86,10 +80,10 @@ export function NewRunForm({ form }: { readonly form: Form }) {
       }}
       onKeyDown={(event) => {
         if (event.key !== 'Enter') return
-        const isMeant = event.ctrlKey || event.metaKey
-        // Otherwise Enter in a field, or on a choice, sends the form, which costs credits.
-        if (isMeant || event.target instanceof HTMLInputElement) event.preventDefault()
-        if (isMeant && !event.repeat) submit()
+        const isSubmit = event.ctrlKey || event.metaKey
+        // Otherwise Enter in a field or on a choice would submit the form, which costs credits.
+        if (isSubmit || event.target instanceof HTMLInputElement) event.preventDefault()
+        if (isSubmit && !event.repeat) submit()
       }}
     >
       <TextAreaField
@@ -192,15 +186,15 @@ async function createRun(form: Form, model: string) {
         body: createBody(draft, model),
         idempotencyKey: id,
       }),
-    mayExist: (error) => isUnknown(asFailure(error)),
+    mayExist: (error) => isOutcomeUnknown(asFailure(error)),
     refusesInput: (error) => asFailure(error).code === 'invalid_input',
   })
-  // Not the balance less the price: others create too, and a run that existed already costs nothing.
-  readSession().catch(() => undefined)
+  // Do not subtract the price locally: other users create runs too, and a run that already existed costs nothing.
+  refreshSession().catch(() => undefined)
   return created
 }
 
-/** Not `randomUUID`: browsers have it only where the page came by https or from this machine. */
+/** Not `randomUUID`, which needs https or a loopback address. */
 const newRequestId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
@@ -208,12 +202,12 @@ const newRequestId = (): string =>
 
 const CREATED = { text: 'The run is created.', link: 'Show it' } as const
 
-const tellCreated = ({ run }: { readonly run: RunDetails }): void =>
+const showCreatedToast = ({ run }: { readonly run: RunDetails }): void =>
   showToast(CREATED.text, 'good', { text: CREATED.link, href: linkTo('runs', { param: run.id }) })
 
 const hrefOf = ({ name }: Form): string => linkTo('new', name === NEW_RUN ? {} : { query: { from: name } })
 
-/** Returns what is wrong with files. */
+/** Returns the problems of the files. */
 async function addFiles(form: Form, files: readonly File[]): Promise<readonly string[]> {
   let problems: readonly string[] = []
   let count = 0

@@ -10,12 +10,10 @@ import { plural } from '../format.js'
 import { useResource } from '../resource.js'
 import { linkTo } from '../routes.js'
 import { useStore } from '../store.js'
-import { EMPTY_DRAFT } from './draft.js'
-import { type Form, NEW_RUN } from './drafts.js'
-import { type FilledForm as FilledValues, filledForm } from './form.js'
+import { drafts, EMPTY_DRAFT, type Form, NEW_RUN } from './drafts.js'
+import { type FilledForm as FilledValues, filledForm } from './form-fields.js'
 import { NewRunForm } from './new-run-form.js'
-import { referenceOfUrl } from './read-references.js'
-import { drafts } from './saved-draft.js'
+import { referenceOfUrl } from './references.js'
 
 export function NewRunPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { from } = query
@@ -88,7 +86,7 @@ function FilledForm({ run: { id, kind, input } }: { readonly run: RunDetails }) 
   )
 }
 
-/** What the run had and the form cannot have. */
+/** Names the parts of the run that the form cannot have. */
 function LeftOut({ filled: { lostImages, unknown } }: { readonly filled: FilledValues }) {
   const names = unknown.map(printable)
   return (

@@ -4,18 +4,25 @@ import { Button } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { formatBytes } from '../format.js'
 import { useSession } from '../session.js'
-import { referenceOfUrl } from './read-references.js'
-import { isTooLarge, moved, type Reference, sourceBytes, urlProblem, urlsIn } from './reference-list.js'
+import {
+  isTooLarge,
+  moved,
+  type Reference,
+  referenceOfUrl,
+  sourceBytes,
+  urlProblem,
+  urlsIn,
+} from './references.js'
 
 export interface ReferencesFieldProps {
   readonly label: string
-  /** From the schema; undefined when it names no limit. */
+  /** From the schema; undefined without a limit. */
   readonly maxItems: number | undefined
   readonly references: readonly Reference[]
   readonly error: string | undefined
   readonly isReading: boolean
   readonly onChange: (change: (list: readonly Reference[]) => readonly Reference[]) => void
-  /** Adds what can be read of files. Resolves to what is wrong with the others. */
+  /** Adds readable files. Resolves to the problems of the others. */
   readonly onFiles: (files: readonly File[]) => Promise<readonly string[]>
 }
 
@@ -30,7 +37,7 @@ export function ReferencesField(props: ReferencesFieldProps) {
   const addFiles = async (list: Iterable<File>) => {
     setProblems([])
     const found = await onFiles([...list])
-    // Of other files that were being read at the same time too.
+    // Together with those of files that were read at the same time.
     setProblems((before) => [...before, ...found])
   }
   const addUrls = (urls: readonly string[]) => {
@@ -99,7 +106,7 @@ export function ReferencesField(props: ReferencesFieldProps) {
           aria-label="Image files"
           onChange={(event) => {
             void addFiles(event.currentTarget.files ?? [])
-            // So that the same file can be chosen again.
+            // Allows the same file to be chosen again.
             event.currentTarget.value = ''
           }}
         />
@@ -133,15 +140,15 @@ export function ReferencesField(props: ReferencesFieldProps) {
 
 function tooMany(references: readonly Reference[], maxItems: number | undefined): readonly string[] {
   const count = references.length
+  const size = formatBytes(sourceBytes(references))
+  const tooLarge =
+    `The images have ${size} as they are sent; a request has at most 64 MiB. ` +
+    'Remove one, or give its URL.'
   return [
     ...(maxItems !== undefined && count > maxItems
       ? [`There are ${count} images; the model takes at most ${maxItems}.`]
       : []),
-    ...(isTooLarge(references)
-      ? [
-          `The images have ${formatBytes(sourceBytes(references))} as they are sent; a request has at most 64 MiB. Remove one, or give its URL.`,
-        ]
-      : []),
+    ...(isTooLarge(references) ? [tooLarge] : []),
   ]
 }
 
@@ -156,7 +163,7 @@ interface ReferenceItemProps {
 function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceItemProps) {
   const { name, bytes, isUrl } = reference
   const { base_url } = useSession()
-  // Another site would learn that somebody looks at this page, and the page's policy forbids it.
+  // Loading it from another site would reveal the visit; the page's policy forbids it.
   const isOwn = isUrl && reference.source.startsWith(`${base_url}/`)
   const picture = isUrl
     ? isOwn
@@ -203,11 +210,13 @@ interface Drops {
   readonly onPaste: (files: FileList) => void
 }
 
-/** A drop beside the zone counts too: the browser would leave the page and show the file. */
+/** Accepts drops on the whole page: the browser would leave the page to show the file. */
 function useWindowDrops(drops: Drops): void {
   const latest = useRef(drops)
   latest.current = drops
   useEffect(() => {
+    const controller = new AbortController()
+    const { signal } = controller
     const onDragOver = (event: DragEvent) => {
       event.preventDefault()
       latest.current.onOver(true)
@@ -217,7 +226,7 @@ function useWindowDrops(drops: Drops): void {
     }
     const onDrop = (event: DragEvent) => {
       latest.current.onOver(false)
-      // Text that is dropped into a field is for the field.
+      // A field handles dropped text itself.
       if (event.dataTransfer?.files.length === 0 && isTextField(event.target)) return
       event.preventDefault()
       latest.current.onDrop(event.dataTransfer)
@@ -226,16 +235,11 @@ function useWindowDrops(drops: Drops): void {
       if (clipboardData !== null && clipboardData.files.length > 0)
         latest.current.onPaste(clipboardData.files)
     }
-    document.addEventListener('dragover', onDragOver)
-    document.addEventListener('dragleave', onDragLeave)
-    document.addEventListener('drop', onDrop)
-    document.addEventListener('paste', onPaste)
-    return () => {
-      document.removeEventListener('dragover', onDragOver)
-      document.removeEventListener('dragleave', onDragLeave)
-      document.removeEventListener('drop', onDrop)
-      document.removeEventListener('paste', onPaste)
-    }
+    document.addEventListener('dragover', onDragOver, { signal })
+    document.addEventListener('dragleave', onDragLeave, { signal })
+    document.addEventListener('drop', onDrop, { signal })
+    document.addEventListener('paste', onPaste, { signal })
+    return () => controller.abort()
   }, [])
 }
 

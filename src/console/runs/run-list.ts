@@ -1,10 +1,10 @@
-/** The runs that the page knows, the newest first. Pure: pages and updates are merged without repeats and without gaps. */
+/** The loaded runs, the newest first. Pure: merges pages and updates without duplicates and gaps. */
 import type { RunSummary, RunsPage, RunsUpdate } from '../../protocol/console.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 
 export interface RunList {
   readonly runs: readonly RunSummary[]
-  /** Where the runs continue that are older than these; null at the end. */
+  /** The cursor of older runs; null at the end. */
   readonly next: string | null
   /** The newest run of the account when this was read, for the next update. */
   readonly latest: string
@@ -19,38 +19,38 @@ export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
   latest,
 })
 
-/** Appends the page that was read from `before`, if the list still ends there: else there would be a gap. */
+/** Appends the page after `before` if the list still ends there, since there would be a gap otherwise. */
 export const withOlder = (list: RunList, page: RunsPage, before: string): RunList =>
   list.next === before
     ? { ...list, runs: withoutRepeats([...list.runs, ...page.runs]), next: page.next }
     : list
 
-/** Puts new runs first, and replaces those that changed. `update.next` must be null: all new runs are in it. */
+/** Puts new runs first, and replaces changed ones. The update must have all new runs: `next` is null. */
 export function withUpdate(list: RunList, { changed, added, latest }: RunsUpdate): RunList {
   const runs = withChanges(list.runs, changed)
   return { ...list, latest, runs: added.length === 0 ? runs : withoutRepeats([...added, ...runs]) }
 }
 
 /**
- * Makes the first page of a filter the only truth about its range, since runs enter and leave a filter in the middle: all that is as
- * new as its last run is replaced, and what is older stays. A page without runs says nothing of those that are older than its end.
+ * Replaces all runs that are as new as the last one of a filter's first page, since runs enter and leave a filter in the
+ * middle. Older runs stay, and all of them when the page is empty.
  */
 export function withHead(list: RunList, page: RunsPage): RunList {
   const last = page.runs.at(-1)
   if (page.next === null) return listOfPage(page)
   if (last === undefined) return { ...list, latest: page.latest }
   const ids = new Set(page.runs.map(({ id }) => id))
-  // The last run of the page that the list has: what follows it is older than the page.
+  // Runs after the last common one are older than the page.
   const overlap = list.runs.findLastIndex(({ id }) => ids.has(id))
   const older = overlap === -1 ? [] : list.runs.slice(overlap + 1).filter((run) => isOlder(run, last))
-  // Without an older run the list continues where the page ends.
+  // Without older runs, the list continues after the page.
   const next = older.length === 0 ? page.next : list.next
   return { runs: withoutRepeats([...page.runs, ...older]), next, latest: page.latest }
 }
 
 const isOlder = (one: RunSummary, other: RunSummary): boolean => one.created_at <= other.created_at
 
-/** A late response never makes a finished run unfinished. Returns the same list when nothing is different. */
+/** A finished run stays finished, even after a late response. Returns the same list without a difference. */
 function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]): readonly RunSummary[] {
   const byId = new Map(changed.map((run) => [run.id, run]))
   let isChanged = false
@@ -63,7 +63,7 @@ function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]
   return isChanged ? merged : runs
 }
 
-/** Of a run, only what these say changes; outputs and error come with the status. */
+/** Compares the fields that change; outputs and error change with the status. */
 const isSame = (one: RunSummary, other: RunSummary): boolean =>
   one.status === other.status &&
   one.started_at === other.started_at &&
@@ -75,10 +75,10 @@ function withoutRepeats(runs: readonly RunSummary[]): readonly RunSummary[] {
   return runs.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
-/** The most ids of one request, so that its URL stays below 8 KB. */
+/** Per request, so that its URL stays below 8 KB. */
 export const MAX_FOLLOWED = 100
 
-/** The unfinished runs to ask about, those that are nearest to what is shown first. */
+/** The unfinished runs to poll, visible ones first. */
 export function unfinishedIds(
   runs: readonly RunSummary[],
   { first, end }: { readonly first: number; readonly end: number } = { first: 0, end: runs.length },
@@ -91,13 +91,13 @@ export function unfinishedIds(
     .map(({ id }) => id)
 }
 
-/** How many runs came before the first run of an earlier list. */
+/** The number of runs before the first run of an earlier list. */
 export function countAbove(runs: readonly RunSummary[], firstId: string | undefined): number {
   const at = runs.findIndex(({ id }) => id === firstId)
   return at === -1 ? 0 : at
 }
 
-/** The ids of the runs above and below one; undefined at an end, and for a run that the list does not have. */
+/** The ids of the runs above and below; undefined at an end, and for an unknown run. */
 export function neighboursOf(
   runs: readonly RunSummary[],
   id: string,

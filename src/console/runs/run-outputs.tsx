@@ -1,21 +1,21 @@
-/** The files of a run: pictures, players, and what was removed. */
-import { useEffect, useState } from 'preact/hooks'
-import type { RunOutput } from '../../protocol/console.js'
-import { mediaTypeOf } from '../../protocol/output-media.js'
+/** The files of a run: full size on its page, and as a thumbnail in the list. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { RunOutput, RunSummary } from '../../protocol/console.js'
+import { type MediaType, mediaTypeOf } from '../../protocol/media.js'
 import { printable } from '../../protocol/text.js'
-import { Button, LinkButton } from '../components/button.js'
+import { LinkButton } from '../components/button.js'
 import { Icon } from '../components/icon.js'
+import { RetryButton } from '../components/notice.js'
 import { formatBytes } from '../format.js'
-import { ratioOf } from './aspect-ratio.js'
+import { isFinished } from './run-list.js'
 
 export interface RunOutputsProps {
-  readonly outputs: readonly RunOutput[]
-  readonly aspectRatio: string | null
-  /** What pictures show, for those who do not see them. */
+  readonly run: RunSummary
+  /** The text alternative of pictures. */
   readonly prompt: string
 }
 
-export function RunOutputs({ outputs, aspectRatio, prompt }: RunOutputsProps) {
+export function RunOutputs({ run: { outputs, aspect_ratio: aspectRatio }, prompt }: RunOutputsProps) {
   return (
     <ul class={outputs.length === 1 ? 'outputs' : 'outputs outputs-many'}>
       {outputs.map((output) => (
@@ -36,7 +36,7 @@ interface OutputProps {
 function Output({ output, aspectRatio, prompt }: OutputProps) {
   const [size, setSize] = useState<string>()
   const [isLost, setLost] = useState(false)
-  const [isGone, setGone] = useState(false)
+  const [isRemoved, setRemoved] = useState(false)
   const [round, setRound] = useState(0)
   const type = mediaTypeOf(output.content_type)
   const name = printable(output.name)
@@ -47,7 +47,12 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
   return (
     <figure class="output">
       {isLost ? (
-        <LostOutput path={output.path} isGone={isGone} onGone={() => setGone(true)} onRetry={retry} />
+        <LostOutput
+          path={output.path}
+          isRemoved={isRemoved}
+          onRemoved={() => setRemoved(true)}
+          onRetry={retry}
+        />
       ) : (
         <Media
           key={round}
@@ -65,7 +70,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
             {[size, printable(output.content_type), formatBytes(output.bytes)].filter(Boolean).join(' · ')}
           </span>
         </span>
-        {!isGone && (
+        {!isRemoved && (
           <span class="output-links">
             {(type === 'image' || type === 'video') && (
               <LinkButton
@@ -95,7 +100,7 @@ interface MediaProps {
   readonly onLost: () => void
 }
 
-/** The frame has the shape of the run before the file is there, so that nothing jumps. */
+/** Has the aspect ratio of the run before the file is loaded, so that the page does not shift. */
 function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
   const [isThere, setThere] = useState(false)
   const type = mediaTypeOf(output.content_type)
@@ -151,24 +156,24 @@ function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
   )
 }
 
-const GONE = 410
+const REMOVED_STATUS = 410
 
 interface LostOutputProps {
   readonly path: string
-  readonly isGone: boolean
-  readonly onGone: () => void
+  readonly isRemoved: boolean
+  readonly onRemoved: () => void
   readonly onRetry: () => void
 }
 
-/** Why a file could not be shown: a browser does not say. One that it cannot show can still be downloaded. */
-function LostOutput({ path, isGone, onGone, onRetry }: LostOutputProps) {
+/** Finds out whether the file was removed, which browsers do not report. An unsupported file can still be downloaded. */
+function LostOutput({ path, isRemoved, onRemoved, onRetry }: LostOutputProps) {
   const [isKnown, setKnown] = useState(false)
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
     fetch(path, { method: 'HEAD', signal })
-      .then(({ status }) => status === GONE && onGone())
-      // A redirect to another origin cannot be followed here.
+      .then(({ status }) => status === REMOVED_STATUS && onRemoved())
+      // The page cannot follow a redirect to another origin.
       .catch(() => undefined)
       .finally(() => signal.aborted || setKnown(true))
     return () => controller.abort()
@@ -176,7 +181,7 @@ function LostOutput({ path, isGone, onGone, onRetry }: LostOutputProps) {
   return (
     <div class="output-media output-file" role="status">
       <Icon name="image" size={22} />
-      {isGone ? (
+      {isRemoved ? (
         <>
           <strong>This file was removed.</strong>
           <p class="muted">
@@ -187,12 +192,120 @@ function LostOutput({ path, isGone, onGone, onRetry }: LostOutputProps) {
         isKnown && (
           <>
             <strong>The file could not be shown.</strong>
-            <Button size="small" icon="rotate" onClick={onRetry}>
-              Try again
-            </Button>
+            <RetryButton onClick={onRetry} />
           </>
         )
       )}
     </div>
   )
 }
+
+/** `16:9` as a number; 1 for everything else. */
+function ratioOf(text: unknown): number {
+  const [, width, height] = /^(\d{1,5}):(\d{1,5})$/.exec(typeof text === 'string' ? text : '') ?? []
+  const ratio = Number(width) / Number(height)
+  return Number.isFinite(ratio) && ratio > 0 ? ratio : 1
+}
+
+const THUMBNAIL_TYPES: readonly MediaType[] = ['image', 'video']
+
+/** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
+export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
+  const [isLost, setLost] = useState(false)
+  const isSettled = useSettled()
+  const output = run.outputs.find(({ content_type: type }) => THUMBNAIL_TYPES.includes(mediaTypeOf(type)))
+  if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
+  if (output === undefined || isLost)
+    return (
+      <span class="thumb thumb-empty">
+        <Icon name={run.status === 'failed' ? 'alert' : run.kind} />
+      </span>
+    )
+  const onLost = () => setLost(true)
+  if (mediaTypeOf(output.content_type) === 'video')
+    return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
+  // No fallback from a refused thumbnail to the output, which may be too large for a browser.
+  const source = run.thumbnail ?? output.path
+  return (
+    <span class="thumb">
+      {isSettled && <img src={source} alt="" loading="lazy" decoding="async" onError={onLost} />}
+    </span>
+  )
+}
+
+/** Skips pictures during fast scrolling, most of whose time they would take to decode. */
+function useSettled(): boolean {
+  const [isSettled, setSettled] = useState(() => !isPassing())
+  useEffect(() => {
+    if (isSettled) return
+    const timer = setInterval(() => setSettled(!isPassing()), SETTLED_MS)
+    return () => clearInterval(timer)
+  }, [isSettled])
+  return isSettled
+}
+
+interface VideoThumbProps {
+  readonly output: RunOutput
+  readonly isSettled: boolean
+  readonly isPlaying: boolean
+  readonly onLost: () => void
+}
+
+function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
+  const ref = useRef<HTMLVideoElement>(null)
+  useEffect(() => {
+    const video = ref.current
+    return () => {
+      // Otherwise the browser keeps the connection of a removed element.
+      video?.removeAttribute('src')
+      video?.load()
+    }
+  }, [isSettled])
+  useEffect(() => {
+    const video = ref.current
+    if (video === null) return
+    if (isPlaying && !matchMedia('(prefers-reduced-motion: reduce)').matches)
+      void video.play().catch(() => undefined)
+    else {
+      video.pause()
+      if (video.currentTime > 0) video.currentTime = 0
+    }
+  }, [isPlaying, isSettled])
+  return (
+    <span class="thumb">
+      {isSettled && (
+        <video
+          ref={ref}
+          src={output.path}
+          muted
+          loop
+          playsInline
+          disablePictureInPicture
+          preload="metadata"
+          tabIndex={-1}
+          aria-hidden="true"
+          onError={onLost}
+        />
+      )}
+      <span class="thumb-kind">
+        <Icon name="play" size={10} />
+      </span>
+    </span>
+  )
+}
+
+/** About 30 rows per second. */
+const FAST_PX_PER_MS = 2
+/** After the last movement. */
+const SETTLED_MS = 150
+
+let last = { atMs: 0, top: 0 }
+let speed = 0
+
+export function noteScroll(): void {
+  const now = { atMs: performance.now(), top: scrollY }
+  speed = Math.abs(now.top - last.top) / Math.max(1, now.atMs - last.atMs)
+  last = now
+}
+
+const isPassing = (): boolean => speed > FAST_PX_PER_MS && performance.now() - last.atMs < SETTLED_MS

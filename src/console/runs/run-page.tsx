@@ -1,27 +1,21 @@
 /** One run: outputs, fields, timeline, and how to create it again. */
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
-import { printable, printableJson, withoutControls } from '../../protocol/text.js'
+import { printable, withoutControls } from '../../protocol/text.js'
 import { ApiError, request } from '../api.js'
 import { LinkButton } from '../components/button.js'
-import { CodeBlock, CopyButton } from '../components/copy.js'
+import { CopyButton } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
-import { Tabs } from '../components/tabs.js'
-import { navigate } from '../router.js'
-import { linkTo } from '../routes.js'
-import { useSession } from '../session.js'
-import { isTyping } from '../shortcuts.js'
+import { linkTo, navigate } from '../routes.js'
+import { isShortcut } from '../shortcuts.js'
 import { useStore } from '../store.js'
-import { commandsOf } from './commands.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
-import { type Polling, usePolling } from './polling.js'
-import { PollingNotice } from './polling-notice.js'
-import { RunFields } from './run-fields.js'
+import { type Polling, PollingNotice, usePolling } from './polling.js'
+import { Again } from './run-again.js'
+import { RunFields, RunStatus, RunTimeline } from './run-details.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
-import { RunStatus } from './run-status.js'
-import { RunTimeline } from './run-timeline.js'
 
 export function RunPage({ id }: { readonly id: string }) {
   const [run, setRun] = useState<RunDetails>()
@@ -32,7 +26,7 @@ export function RunPage({ id }: { readonly id: string }) {
         setRun(read)
         return isFinished(read) ? 'done' : 'unfinished'
       },
-      // A run that was shown exists, so a 404 for it is asked again.
+      // Retries the 404 of a run that was shown, since it exists.
       isFinal: (error) => run === undefined && isMissing(error),
     },
     [id],
@@ -61,7 +55,7 @@ export function RunPage({ id }: { readonly id: string }) {
   )
 }
 
-/** Said by the service: a proxy that answers 404 knows nothing of runs. */
+/** From the service: a proxy can send a 404 too. */
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 'run_not_found'
 
 function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Polling }) {
@@ -72,7 +66,7 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
       width="wide"
       above={<RunNavigation id={run.id} />}
       about={
-        <span class="run-id">
+        <span class="row">
           <RunStatus status={run.status} /> <code>{printable(run.id)}</code>
           <CopyButton kind="ghost" text={run.id} label="Copy the run id" />
         </span>
@@ -107,7 +101,7 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
   )
 }
 
-/** What came of it, or what is still to come. */
+/** The outputs, the error, or the progress. */
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
   if (run.status === 'failed')
     return (
@@ -134,7 +128,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
     )
   if (run.outputs.length === 0)
     return <Notice tone="warn">This run succeeded, and the service has no files of it.</Notice>
-  return <RunOutputs outputs={run.outputs} aspectRatio={run.aspect_ratio} prompt={prompt} />
+  return <RunOutputs run={run} prompt={prompt} />
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
@@ -149,28 +143,7 @@ const adviceFor = (code: string | undefined): string =>
   (code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined) ??
   'Run it again with changes. If it fails again, ask the administrator of the service.'
 
-function Again({ run }: { readonly run: RunDetails }) {
-  const { base_url } = useSession()
-  const commands = commandsOf(run, base_url)
-  return (
-    <Card title="Create it again" about="The same run from a terminal or a program. It needs an API key.">
-      <Tabs
-        label="Ways to create this run again"
-        tabs={[
-          { name: 'rushes', render: () => <CodeBlock code={commands.rushes} label="rushes command" /> },
-          { name: 'curl', render: () => <CodeBlock code={commands.curl} label="curl command" /> },
-          { name: 'Node.js', render: () => <CodeBlock code={commands.node} label="Node.js module" /> },
-          {
-            name: 'JSON',
-            render: () => <CodeBlock code={printableJson(run.service, 2)} label="JSON of the run" />,
-          },
-        ]}
-      />
-    </Card>
-  )
-}
-
-/** Back to the list, and to the runs beside this one in it. */
+/** Links to the list and to the neighbours of this run. */
 function RunNavigation({ id }: { readonly id: string }) {
   const feed = useStore(feedStore)
   const { newer, older } = neighboursOf(feed?.list.runs ?? [], id)
@@ -181,7 +154,7 @@ function RunNavigation({ id }: { readonly id: string }) {
   }, [])
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return
+      if (!isShortcut(event)) return
       const target = event.key === 'k' ? newer : event.key === 'j' ? older : undefined
       if (target !== undefined) navigate(linkTo('runs', { param: target }))
     }

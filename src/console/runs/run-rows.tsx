@@ -1,28 +1,23 @@
-/** The rows of the list, of which only those near the view are in the document. */
+/** The rows of the list. Only those near the viewport are in the document; all have one height. */
+import { type AnchorHTMLAttributes, Component, type ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { RunSummary } from '../../protocol/console.js'
-import { isTyping } from '../shortcuts.js'
-import {
-  isNearEnd,
-  type RowRange,
-  type RowView,
-  rowHeightOf,
-  scrollToShow,
-  visibleRows,
-} from './row-window.js'
-import { RunRow } from './run-row.js'
-import { noteScroll } from './scrolling.js'
+import { printable } from '../../protocol/text.js'
+import { Time } from '../components/time.js'
+import { formatNumber } from '../format.js'
+import { linkTo } from '../routes.js'
+import { isShortcut } from '../shortcuts.js'
+import { RunStatus } from './run-details.js'
+import { noteScroll, Thumbnail } from './run-outputs.js'
 
 export interface RunRowsProps {
   readonly runs: readonly RunSummary[]
-  /** Whether there are more than these. */
+  /** Whether there are older runs. */
   readonly hasMore: boolean
   readonly isStale: boolean
   readonly onRange: (range: RowRange, isAtTop: boolean) => void
   readonly onNearEnd: () => void
 }
-
-const HEADS = ['Output', 'Prompt', 'Key', 'Status', 'Credits', 'Created'] as const
 
 export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsProps) {
   const body = useRef<HTMLDivElement>(null)
@@ -79,11 +74,11 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
     measure()
     focusLink()
   }
-  // For a row that was not in the document yet.
+  // For a row that was added to the document.
   useLayoutEffect(focusLink)
   useRowKeys(current, focusRow)
 
-  // A row with the focus stays in the document wherever it is.
+  // The row with the focus always stays in the document.
   const indexes = Array.from({ length: Math.max(0, range.end - range.first) }, (_, at) => range.first + at)
   if (current < range.first && current < runs.length) indexes.unshift(current)
   if (current >= range.end && current < runs.length) indexes.push(current)
@@ -101,11 +96,11 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
         {/* biome-ignore lint/a11y/useSemanticElements: see the table */}
         {/* biome-ignore lint/a11y/useFocusableInteractive: a row of titles */}
         <div role="row" aria-rowindex={1} class="runs-heads">
-          {HEADS.map((head) => (
+          {COLUMNS.map(({ name }) => (
             // biome-ignore lint/a11y/useSemanticElements: see the table
             // biome-ignore lint/a11y/useFocusableInteractive: a title
-            <div role="columnheader" key={head} class={`head-${head.toLowerCase()}`}>
-              {head}
+            <div role="columnheader" key={name} class={`head-${name.toLowerCase()}`}>
+              {name}
             </div>
           ))}
         </div>
@@ -133,14 +128,14 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
 
 type Body = { readonly current: HTMLDivElement | null }
 
-/** Keeps what one looks at in its place when runs come or go above it. */
+/** Keeps the scroll position relative to the first visible run when runs above it change. */
 function useAnchor(body: Body, runs: readonly RunSummary[], rowHeight: number): void {
   const before = useRef(runs)
   useLayoutEffect(() => {
     const old = before.current
     before.current = runs
     const top = -(body.current?.getBoundingClientRect().top ?? 0)
-    // At the top one wants to see what is new.
+    // At the top, new runs come into view.
     if (old === runs || top < rowHeight) return
     const at = Math.floor(top / rowHeight)
     const anchor = old[at]?.id
@@ -151,12 +146,12 @@ function useAnchor(body: Body, runs: readonly RunSummary[], rowHeight: number): 
 
 const STEPS: Readonly<Record<string, number>> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }
 
-/** `j` and `k` work everywhere on the page; the arrows on a row, since they scroll otherwise. */
+/** `j` and `k` work on the whole page; the arrows only on a row, since they scroll otherwise. */
 function useRowKeys(current: number, focusRow: (index: number) => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return
-      // Not `current`: the next key can come before the rows are drawn.
+      if (!isShortcut(event)) return
+      // Not `current`: the next key can arrive before the rows are drawn.
       const row = document.activeElement?.closest('.run-row') ?? null
       const step = STEPS[event.key]
       if (step === undefined || (event.key.startsWith('Arrow') && row === null)) return
@@ -167,3 +162,152 @@ function useRowKeys(current: number, focusRow: (index: number) => void): void {
     return () => document.removeEventListener('keydown', onKey)
   })
 }
+
+interface RunRowProps {
+  readonly run: RunSummary
+  readonly index: number
+  readonly top: number
+  /** Whether the tab key leads to this row. */
+  readonly isCurrent: boolean
+  readonly onFocus: (index: number) => void
+}
+
+/** Drawn again only after a change, since scrolling draws all rows of the list. */
+class RunRow extends Component<RunRowProps> {
+  override shouldComponentUpdate(next: RunRowProps): boolean {
+    const { run, index, top, isCurrent } = this.props
+    return run !== next.run || index !== next.index || top !== next.top || isCurrent !== next.isCurrent
+  }
+
+  override render(props: RunRowProps) {
+    return <RunCells {...props} />
+  }
+}
+
+function RunCells({ run, index, top, isCurrent, onFocus }: RunRowProps) {
+  const [isPlaying, setPlaying] = useState(false)
+  const link: RunLink = {
+    href: linkTo('runs', { param: run.id }),
+    tabIndex: isCurrent ? 0 : -1,
+    onFocus() {
+      onFocus(index)
+      setPlaying(true)
+    },
+    onBlur: () => setPlaying(false),
+  }
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: rows of a table element cannot be placed by themselves
+    // biome-ignore lint/a11y/useFocusableInteractive: its link has the focus
+    <div
+      role="row"
+      class="run-row"
+      aria-rowindex={index + 2}
+      data-run={run.id}
+      style={{ transform: `translateY(${top}px)` }}
+      onPointerEnter={() => setPlaying(true)}
+      onPointerLeave={() => setPlaying(false)}
+    >
+      {COLUMNS.map(({ name, class: cell, render }) => (
+        // biome-ignore lint/a11y/useSemanticElements: see the row
+        <div role="cell" key={name} class={cell}>
+          {render(run, { isPlaying, link })}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+type RunLink = Pick<AnchorHTMLAttributes, 'href' | 'tabIndex' | 'onFocus' | 'onBlur'>
+
+interface RunColumn {
+  readonly name: string
+  readonly class: string
+  render(run: RunSummary, row: { readonly isPlaying: boolean; readonly link: RunLink }): ComponentChildren
+}
+
+/** The columns of the list; their widths are in runs.css. */
+const COLUMNS: readonly RunColumn[] = [
+  {
+    name: 'Output',
+    class: 'run-thumb',
+    render: (run, { isPlaying }) => (
+      <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} />
+    ),
+  },
+  {
+    name: 'Prompt',
+    class: 'run-prompt',
+    render: (run, { link }) => (
+      <>
+        <a {...link}>
+          <bdi>{printable(run.prompt).trim() || 'No prompt'}</bdi>
+        </a>
+        <span class="run-about">
+          <span class="run-model">{printable(run.model)}</span>
+          {run.aspect_ratio !== null && <span>{printable(run.aspect_ratio)}</span>}
+          {run.error !== null && run.error !== undefined && (
+            <bdi class="run-error">{printable(run.error.message)}</bdi>
+          )}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: 'Key',
+    class: 'run-key',
+    render: ({ key }) => (key ? <bdi>{printable(key.name)}</bdi> : <span class="muted">Console</span>),
+  },
+  { name: 'Status', class: 'run-state', render: ({ status }) => <RunStatus status={status} /> },
+  {
+    name: 'Credits',
+    class: 'run-price',
+    render: ({ price }) => (
+      <>
+        <span class="number">{formatNumber(price)}</span>
+        <span class="run-unit">{price === 1 ? ' credit' : ' credits'}</span>
+      </>
+    ),
+  },
+  { name: 'Created', class: 'run-time', render: (run) => <Time at={run.created_at} /> },
+]
+
+interface RowView {
+  readonly count: number
+  readonly rowHeight: number
+  /** The top of the viewport, in pixels from the top of the first row; negative above it. */
+  readonly top: number
+  readonly height: number
+}
+
+export interface RowRange {
+  readonly first: number
+  /** Exclusive. */
+  readonly end: number
+}
+
+/** Rows above and below the visible part that are drawn too, so that fast scrolling shows no gap. */
+const OVERSCAN = 8
+
+export function visibleRows({ count, rowHeight, top, height }: RowView, overscan = OVERSCAN): RowRange {
+  const first = clamp(Math.floor(top / rowHeight) - overscan, 0, count)
+  const end = clamp(Math.ceil((top + height) / rowHeight) + overscan, first, count)
+  return { first, end }
+}
+
+/** The distance to scroll to make a row visible, with one row of context; 0 for a visible row. */
+export function scrollToShow(index: number, { rowHeight, top, height }: RowView): number {
+  const start = index * rowHeight
+  if (start < top + rowHeight) return Math.min(0, start - rowHeight - top)
+  return Math.max(0, start + 2 * rowHeight - (top + height))
+}
+
+/** Whether the next page should be loaded: the end is less than three screens away. */
+export const isNearEnd = ({ count, rowHeight, top, height }: RowView): boolean =>
+  count * rowHeight - (top + height) < 3 * height
+
+const NARROW_WIDTH = 720
+
+/** The same as in runs.css. */
+export const rowHeightOf = (width: number): number => (width < NARROW_WIDTH ? 92 : 68)
+
+const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))

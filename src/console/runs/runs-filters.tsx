@@ -1,14 +1,47 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { KINDS } from '../../protocol/models.js'
-import { LOCAL_STATUSES } from '../../protocol/run-state.js'
+import type { RunSummary } from '../../protocol/console.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { LOCAL_STATUSES, type LocalStatus } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { Button } from '../components/button.js'
 import { type Choice, Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
-import { readKeyChoices } from '../keys/key-requests.js'
+import { readKeyChoices } from '../keys/key-store.js'
 import { useResource } from '../resource.js'
 import { useSession } from '../session.js'
-import { type Filters, isFiltered } from './filters.js'
+
+export interface Filters {
+  readonly status?: LocalStatus
+  readonly kind?: Kind
+  /** The id of a key, or `console`. */
+  readonly key?: string
+  readonly search?: string
+}
+
+/** The filters of a fragment, without invalid ones. */
+export function filtersOf(query: Readonly<Record<string, string>>): Filters {
+  const { status, kind, key, search } = query
+  const knownStatus = LOCAL_STATUSES.find((each) => each === status)
+  const knownKind = KINDS.find((each) => each === kind)
+  return {
+    ...(knownStatus !== undefined && { status: knownStatus }),
+    ...(knownKind !== undefined && { kind: knownKind }),
+    ...(key !== undefined && /^(console|\d{1,15})$/.test(key) && { key }),
+    ...(search !== undefined && search.trim() !== '' && { search }),
+  }
+}
+
+export const isFiltered = (filters: Filters): boolean => Object.keys(filters).length > 0
+
+export const isSameFilter = (one: Filters, other: Filters): boolean =>
+  one.status === other.status &&
+  one.kind === other.kind &&
+  one.key === other.key &&
+  one.search === other.search
+
+/** For a listed run, of which only the status can change. */
+export const stillMatches = ({ status }: Filters, run: RunSummary): boolean =>
+  status === undefined || status === run.status
 
 export interface RunsFiltersProps {
   readonly filters: Filters
@@ -25,7 +58,7 @@ const STATUSES: readonly Choice[] = [
 
 export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
   const { models } = useSession()
-  const keys = useResource(readKeyChoices, [])
+  const keys = useKeyChoices(filters.key)
   const set = (name: keyof Filters, value: string, isTyping = false) => {
     const { [name]: _, ...others } = filters
     onChange(value === '' ? others : { ...others, [name]: value }, isTyping)
@@ -34,7 +67,6 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
     value: kind,
     label: `${capitalized(kind)}: ${printable(models[kind])}`,
   }))
-  const known = (keys.data ?? []).map(({ id, name }) => ({ value: String(id), label: printable(name) }))
   return (
     // biome-ignore lint/a11y/useSemanticElements: the search element is not known to all readers
     <div class="runs-filters" role="search" aria-label="Filter runs">
@@ -54,11 +86,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
       <FilterSelect
         label="Key"
         value={filters.key ?? ''}
-        choices={[
-          { value: '', label: 'Any key' },
-          { value: 'console', label: 'Created here' },
-          ...withKey(known, filters.key),
-        ]}
+        choices={[{ value: '', label: 'Any key' }, { value: 'console', label: 'Created here' }, ...keys]}
         onChange={(value) => set('key', value)}
       />
       {isFiltered(filters) && (
@@ -70,11 +98,13 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
   )
 }
 
-/** The key of the filter is a choice before the keys have been read. */
-export const withKey = (choices: readonly Choice[], key: string | undefined): readonly Choice[] =>
-  key === undefined || key === 'console' || choices.some(({ value }) => value === key)
-    ? choices
-    : [...choices, { value: key, label: `Key ${key}` }]
+/** The keys as choices, with that of the filter before the keys are loaded. */
+export function useKeyChoices(selected = ''): readonly Choice[] {
+  const { data = [] } = useResource(readKeyChoices, [])
+  const choices = data.map(({ id, name }) => ({ value: String(id), label: printable(name) }))
+  const isListed = ['', 'console', ...choices.map(({ value }) => value)].includes(selected)
+  return isListed ? choices : [...choices, { value: selected, label: `Key ${selected}` }]
+}
 
 interface FilterSelectProps {
   readonly label: string
@@ -114,7 +144,7 @@ function SearchField({ value, onSearch }: SearchFieldProps) {
     search.current(next)
   }
   useEffect(() => {
-    // The back button, or Clear.
+    // After the back button or Clear.
     if (value === sent.current) return
     sent.current = value
     setText(value)

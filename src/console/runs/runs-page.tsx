@@ -5,22 +5,19 @@ import { CodeBlock } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Skeleton } from '../components/notice.js'
 import { Page } from '../components/page.js'
 import { plural } from '../format.js'
-import { navigate } from '../router.js'
-import { linkTo } from '../routes.js'
-import { type Filters, filtersOf, isFiltered, isSameFilter } from './filters.js'
+import { linkTo, navigate } from '../routes.js'
 import { type LiveRuns, useLiveRuns } from './live-runs.js'
-import { PollingNotice } from './polling-notice.js'
-import type { RowRange } from './row-window.js'
+import { PollingNotice } from './polling.js'
 import { countAbove } from './run-list.js'
-import { RunRows } from './run-rows.js'
-import { RunsFilters } from './runs-filters.js'
+import { type RowRange, RunRows } from './run-rows.js'
+import { type Filters, filtersOf, isFiltered, isSameFilter, RunsFilters } from './runs-filters.js'
 
 export interface RunsPageProps {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Where one was, for the way back from a run. */
-let lastPlace: { readonly filters: Filters; readonly top: number } | undefined
+/** The scroll position, for the way back from a run. */
+let lastPosition: { readonly filters: Filters; readonly top: number } | undefined
 
 export function RunsPage({ query }: RunsPageProps) {
   const filters = filtersOf(query)
@@ -28,7 +25,7 @@ export function RunsPage({ query }: RunsPageProps) {
   const live = useLiveRuns(filters, () => range.current)
   const onChange = (next: Filters, isTyping = false) =>
     navigate(linkTo('runs', { query: { ...next } }), { replace: isTyping })
-  usePlace(filters, live)
+  useScrollPosition(filters, live)
   return (
     <Page
       title="Runs"
@@ -69,7 +66,7 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
   if (error !== undefined && (runs === undefined || isStale))
     return <ErrorNotice error={error} onRetry={retry} />
   if (runs === undefined) return <SkeletonRows />
-  // A page can be empty before the end: the service looks at a limited number of runs at a time.
+  // A page before the end can be empty: the service searches a limited number of runs per request.
   if (runs.length === 0 && !isStale && list?.next === null)
     return isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />
   const countNew = isStale ? 0 : countAbove(runs, seen)
@@ -105,15 +102,15 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
   )
 }
 
-/** Back from a run, the list is where it was; with other filters it begins at its top. */
-function usePlace(filters: Filters, { list, isStale }: LiveRuns): void {
+/** Restores the scroll position after a run; other filters start at the top. */
+function useScrollPosition(filters: Filters, { list, isStale }: LiveRuns): void {
   const isReady = list !== undefined && !isStale
   const shown = useRef<Filters>(undefined)
   useLayoutEffect(() => {
     if (!isReady) return
     const isBack =
-      shown.current === undefined && lastPlace !== undefined && isSameFilter(lastPlace.filters, filters)
-    if (isBack) scrollTo({ top: lastPlace?.top ?? 0, behavior: 'instant' })
+      shown.current === undefined && lastPosition !== undefined && isSameFilter(lastPosition.filters, filters)
+    if (isBack) scrollTo({ top: lastPosition?.top ?? 0, behavior: 'instant' })
     else if (shown.current === undefined || !isSameFilter(shown.current, filters))
       scrollTo({ top: 0, behavior: 'instant' })
     shown.current = filters
@@ -121,7 +118,7 @@ function usePlace(filters: Filters, { list, isStale }: LiveRuns): void {
   useLayoutEffect(() => {
     if (!isReady) return
     const onScroll = () => {
-      lastPlace = { filters, top: scrollY }
+      lastPosition = { filters, top: scrollY }
     }
     window.addEventListener('scroll', onScroll, { passive: true })
     return () => window.removeEventListener('scroll', onScroll)

@@ -1,24 +1,22 @@
-/** What is around every page: navigation, balance, who is signed in, and what concerns the whole account. */
+/** The frame of every page: navigation, balance, the user who is signed in, and notices about the whole account. */
 import type { ComponentChildren } from 'preact'
 import { useCallback, useRef, useState } from 'preact/hooks'
 import type { Session } from '../../protocol/console.js'
-import { connectionStore, messageOf } from '../api.js'
+import { connectionStore, messageOf, refreshSession } from '../api.js'
 import { Button } from '../components/button.js'
+import { Dialog } from '../components/dialog.js'
 import { Icon, type IconName } from '../components/icon.js'
-import { Notice } from '../components/notice.js'
+import { Notice, RetryButton } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { formatNumber } from '../format.js'
-import { LostSecrets, NewSecrets } from '../keys/secret-dialog.js'
+import { LostSecrets, NewSecrets } from '../keys/key-dialogs.js'
 import { linkTo, type PageName } from '../routes.js'
 import { usePolling } from '../runs/polling.js'
-import { interruptedStore, readSession, signOut } from '../session.js'
-import { userOf } from '../session-store.js'
-import { useShortcuts } from '../shortcuts.js'
+import { signOut } from '../session.js'
+import { SHORTCUTS, useShortcuts } from '../shortcuts.js'
 import { useStore } from '../store.js'
-import { Brand } from './brand.js'
-import { ShortcutsDialog } from './shortcuts-dialog.js'
-import { ThemeButton } from './theme-button.js'
-import { UserChangeNotice } from './user-change-notice.js'
+import { setTheme, THEMES, type Theme, themeStore } from '../theme.js'
+import { Brand } from './centered.js'
 
 interface NavigationItem {
   readonly page: PageName
@@ -117,12 +115,12 @@ function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
   )
 }
 
-/** Tries by itself: not every page has something to ask. */
+/** Tries to reach the service by itself, since not every page polls. */
 function Reconnecting() {
   const { retry } = usePolling(
     {
       async ask(signal) {
-        await readSession(signal)
+        await refreshSession(signal)
         return 'done'
       },
     },
@@ -132,44 +130,18 @@ function Reconnecting() {
     <Notice
       tone="warn"
       title="The service does not answer."
-      action={
-        <Button size="small" icon="rotate" onClick={retry}>
-          Try now
-        </Button>
-      }
+      action={<RetryButton label="Try now" onClick={retry} />}
     >
       Trying again. Nothing that you see here is lost.
     </Notice>
   )
 }
 
-/** After signing in again. What it was has been forgotten with the session. */
-function InterruptedNotice({ session }: { readonly session: Session }) {
-  const user = userOf(session)
-  if (!useStore(interruptedStore).has(user)) return null
-  const dismiss = () => interruptedStore.set((names) => new Set([...names].filter((name) => name !== user)))
-  return (
-    <Notice
-      tone="warn"
-      title="Something was still being created when you were signed out."
-      action={
-        <Button size="small" onClick={dismiss}>
-          OK
-        </Button>
-      }
-    >
-      Check <a href={linkTo('runs')}>Runs</a> and <a href={linkTo('keys')}>API keys</a>.
-    </Notice>
-  )
-}
-
-/** What holds for every page. */
+/** Notices for every page. */
 function Banners({ session }: { readonly session: Session }) {
   const connection = useStore(connectionStore)
   return (
     <div class="banners">
-      <UserChangeNotice />
-      <InterruptedNotice session={session} />
       <LostSecrets />
       {connection === 'lost' && <Reconnecting />}
       {session.account.banned && (
@@ -179,5 +151,41 @@ function Banners({ session }: { readonly session: Session }) {
         </Notice>
       )}
     </div>
+  )
+}
+
+function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+      <dl class="shortcuts">
+        {SHORTCUTS.map(({ keys, label }) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}
+
+const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' }
+const NAMES: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' }
+
+function ThemeButton() {
+  const theme = useStore(themeStore)
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system'
+  return (
+    <Button
+      kind="ghost"
+      size="small"
+      icon={ICONS[theme]}
+      label={`Colours: ${NAMES[theme]}. Change to ${NAMES[next]}`}
+      onClick={() => setTheme(next)}
+    />
   )
 }

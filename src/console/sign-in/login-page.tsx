@@ -1,6 +1,7 @@
-/** `#/login?…`: lets a command line on this computer have a key. Nothing is created before the button is pressed. */
+/** `#/login?…`: creates a key for the command line on this computer, after a confirmation. */
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type LoginGrant } from '../../protocol/console.js'
+import { printable } from '../../protocol/text.js'
 import { messageOf, request } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { Notice } from '../components/notice.js'
@@ -9,8 +10,6 @@ import { useAction } from '../resource.js'
 import { linkTo } from '../routes.js'
 import { signOut, useSession } from '../session.js'
 import { Centered } from '../shell/centered.js'
-import { UserChangeNotice } from '../shell/user-change-notice.js'
-import { declinedAddress, type LoginQuery, readLoginQuery, returnAddress } from './login-request.js'
 
 export function LoginPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const login = readLoginQuery(query)
@@ -27,11 +26,11 @@ export function LoginPage({ query }: { readonly query: Readonly<Record<string, s
   return <Confirmation login={login} />
 }
 
-type Step = 'asking' | 'returning' | 'declined'
+type LoginStep = 'asking' | 'returning' | 'declined'
 
 function Confirmation({ login }: { readonly login: LoginQuery }) {
   const { email, account } = useSession()
-  const [step, setStep] = useState<Step>('asking')
+  const [step, setStep] = useState<LoginStep>('asking')
   const { challenge, name } = login
   const grant = useAction(
     () => request<LoginGrant>('POST', CONSOLE_PATHS.logins, { body: { challenge, name } }),
@@ -63,7 +62,6 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
     )
   return (
     <Centered title="Log in on the command line">
-      <UserChangeNotice />
       <p class="wrap">
         The command <code>rushes login --web</code> on this computer asks for an API key.
       </p>
@@ -105,3 +103,35 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
     </Centered>
   )
 }
+
+/** From the address that `rushes login --web` opens. */
+
+interface LoginQuery {
+  readonly port: number
+  readonly challenge: string
+  readonly state: string
+  /** Of the key, such as `rushes on laptop`. */
+  readonly name: string
+}
+
+/** Undefined for an address that the command did not make. */
+export function readLoginQuery(query: Readonly<Record<string, string>>): LoginQuery | undefined {
+  const { port = '', challenge = '', state = '', name = '' } = query
+  if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535) return undefined
+  // The SHA-256 of the verifier as base64url.
+  if (!/^[\w-]{43}$/.test(challenge)) return undefined
+  if (!/^[\w-]{8,200}$/.test(state)) return undefined
+  // The key gets exactly the name that is shown.
+  const shown = printable(name).trim()
+  if (shown === '' || name.length > 100) return undefined
+  return { port: Number(port), challenge, state, name: shown }
+}
+
+/** Always on this computer. */
+const addressOf = ({ port, state }: LoginQuery, result: Readonly<Record<string, string>>): string =>
+  `http://127.0.0.1:${port}/?${new URLSearchParams({ ...result, state })}`
+
+export const returnAddress = (login: LoginQuery, code: string): string => addressOf(login, { code })
+
+/** Tells the command that the user declined. */
+const declinedAddress = (login: LoginQuery): string => addressOf(login, { error: 'access_denied' })

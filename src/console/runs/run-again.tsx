@@ -1,11 +1,72 @@
-/** A run as the commands that create it again: `rushes`, curl and Node.js. Pure. */
+/** A run as the commands that create it again: `rushes`, curl and Node.js, in tabs. */
+import { useId, useRef, useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
-import { RUNS_PATH } from '../../protocol/routes.js'
-import { isSentImage, runWords, type SentImage } from '../../protocol/run-words.js'
-import { quoteWord } from '../../protocol/shell-word.js'
-import { printable, printableJson } from '../../protocol/text.js'
+import { RUNS_PATH } from '../../protocol/id.js'
+import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
+import { printable, printableJson, quoteWord } from '../../protocol/text.js'
+import { CodeBlock } from '../components/copy.js'
+import { Card } from '../components/page.js'
+import { useSession } from '../session.js'
 
-export interface Commands {
+const TAB_STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
+
+/** Tabs, which the arrow keys change too. */
+export function Again({ run }: { readonly run: RunDetails }) {
+  const { base_url } = useSession()
+  const { rushes, curl, node } = commandsOf(run, base_url)
+  const tabs = [
+    { name: 'rushes', code: rushes, label: 'rushes command' },
+    { name: 'curl', code: curl, label: 'curl command' },
+    { name: 'Node.js', code: node, label: 'Node.js module' },
+    { name: 'JSON', code: printableJson(run.service, 2), label: 'JSON of the run' },
+  ] as const
+  const [chosen, setChosen] = useState(0)
+  const { code, label } = tabs[chosen] ?? tabs[0]
+  const id = useId()
+  const list = useRef<HTMLDivElement>(null)
+  const choose = (index: number) => {
+    setChosen(index)
+    const buttons = list.current?.querySelectorAll<HTMLButtonElement>('[role="tab"]')
+    buttons?.[index]?.focus()
+  }
+  return (
+    <Card title="Create it again" about="The same run from a terminal or a program. It needs an API key.">
+      <div class="tabs">
+        <div
+          role="tablist"
+          aria-label="Ways to create this run again"
+          class="tab-list"
+          ref={list}
+          onKeyDown={(event) => {
+            const step = TAB_STEPS[event.key]
+            if (step !== undefined) choose((chosen + step + tabs.length) % tabs.length)
+          }}
+        >
+          {tabs.map(({ name }, index) => (
+            <button
+              key={name}
+              type="button"
+              role="tab"
+              class="tab"
+              id={`${id}-tab-${index}`}
+              aria-selected={index === chosen}
+              aria-controls={`${id}-panel`}
+              tabIndex={index === chosen ? 0 : -1}
+              onClick={() => setChosen(index)}
+            >
+              {name}
+            </button>
+          ))}
+        </div>
+        <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`}>
+          <CodeBlock code={code} label={label} />
+        </div>
+      </div>
+    </Card>
+  )
+}
+
+interface Commands {
   /** For a POSIX shell. */
   readonly rushes: string
   /** For bash and zsh. */
@@ -14,9 +75,9 @@ export interface Commands {
   readonly node: string
 }
 
-type Run = Pick<RunDetails, 'kind' | 'model' | 'input'>
+type CommandRun = Pick<RunDetails, 'kind' | 'model' | 'input'>
 
-export function commandsOf(run: Run, baseUrl: string): Commands {
+export function commandsOf(run: CommandRun, baseUrl: string): Commands {
   const base = baseUrl.replace(/\/+$/, '')
   return { rushes: rushesCommand(run, base), curl: curlCommand(run, base), node: nodeModule(run, base) }
 }
@@ -40,22 +101,22 @@ const fileOf = (image: SentImage, index: number): MissingFile => ({
   image,
 })
 
-const sourcesOf = ({ input }: Run): readonly unknown[] =>
+const sourcesOf = ({ input }: CommandRun): readonly unknown[] =>
   Array.isArray(input.image_urls) ? input.image_urls : []
 
-const missingFiles = (run: Run): readonly MissingFile[] =>
+const missingFiles = (run: CommandRun): readonly MissingFile[] =>
   sourcesOf(run).flatMap((source, index) => (isSentImage(source) ? [fileOf(source, index)] : []))
 
-const noteOf = ({ name, image }: MissingFile): string =>
-  `${name}: an image of ${image.bytes} bytes (${printable(image.content_type)}) that was sent with the run. Put yours in its place.`
+const noteOf = ({ name, image: { bytes, content_type: type } }: MissingFile): string =>
+  `${name}: an image of ${bytes} bytes (${printable(type)}) that was sent with the run. Put yours in its place.`
 
-function rushesCommand(run: Run, base: string): string {
+function rushesCommand(run: CommandRun, base: string): string {
   const { image_urls: _, ...others } = run.input
   const sources = sourcesOf(run)
   const flagged = sources.map((source, index) =>
     isSentImage(source) ? fileOf(source, index).name : sourceWord(source),
   )
-  // What `-i` would take for a file or a run is a URL of the interface all the same.
+  // `-i` takes only these; other sources go into `--input`.
   const areFlags = flagged.every((word) => word !== undefined)
   const { words, rest } = runWords(run.kind, areFlags ? others : run.input)
   const parts = [
@@ -71,8 +132,8 @@ function rushesCommand(run: Run, base: string): string {
 const sourceWord = (source: unknown): string | undefined =>
   typeof source === 'string' && /^https?:\/\//i.test(source) ? source : undefined
 
-/** The body, with a mark in the place of each missing file: a text that no JSON of the input contains. */
-function markedBody({ model, input }: Run): {
+/** The body, with a mark instead of each missing file: a text that the JSON of the input does not contain. */
+function markedBody({ model, input }: CommandRun): {
   readonly json: string
   readonly mark: (index: number) => string
 } {
@@ -80,7 +141,7 @@ function markedBody({ model, input }: Run): {
   let stem = 'DATA'
   while (plain.includes(stem)) stem += '_'
   const mark = (index: number) => `${stem}${index}`
-  const image_urls = sourcesOf({ input } as Run).map((source, index) =>
+  const image_urls = sourcesOf({ input } as CommandRun).map((source, index) =>
     isSentImage(source) ? mark(index) : source,
   )
   const body = { model, input: { ...input, ...('image_urls' in input && { image_urls }) } }
@@ -88,7 +149,7 @@ function markedBody({ model, input }: Run): {
 }
 
 /** The JSON goes through standard input: an argument may have 128 KiB, and a prompt more. */
-function curlCommand(run: Run, base: string): string {
+function curlCommand(run: CommandRun, base: string): string {
   const files = missingFiles(run)
   const request = [
     `curl -sS ${quoteWord(`${base}${RUNS_PATH}`)}`,
@@ -118,7 +179,7 @@ function splitOnce(text: string, separator: string): readonly [string, string] {
   return [text.slice(0, at), text.slice(at + separator.length)]
 }
 
-function nodeModule(run: Run, base: string): string {
+function nodeModule(run: CommandRun, base: string): string {
   const files = missingFiles(run)
   const { json, mark } = markedBody(run)
   const body = sourcesOf(run).reduce<string>((text, source, index) => {

@@ -1,11 +1,71 @@
-/** The form of a new run, from the model schemas: a new parameter appears by itself. Pure. */
-import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
+/** The fields of the form of a new run, from the schemas of the models: a new parameter appears by itself. */
+import { LOCAL_DEFAULTS } from '../../protocol/limits.js'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
 import { isRequired, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
 import { isHttpUrl } from '../../protocol/parse.js'
+import { RadioGroup, TextAreaField, TextField } from '../components/field.js'
+
+export interface ParameterFieldProps {
+  readonly field: FormField
+  readonly value: string
+  readonly error: string | undefined
+  readonly onChange: (value: string) => void
+}
+
+/** The control of a parameter, by its schema. The prompt and the images have their own. */
+export function ParameterField({ field, value, error, onChange }: ParameterFieldProps) {
+  const { label, hint, control, isRequired, standard } = field
+  const text = { label, hint, error, isOptional: !isRequired, value, onInput: onChange }
+  if (control === 'ratio' || control === 'choice')
+    return <ChoiceField {...{ field, value, error, onChange }} />
+  if (control === 'switch') return <ChoiceField {...{ field: switchField(field), value, error, onChange }} />
+  if (control === 'list') return <TextAreaField {...text} hint={`${hint}. One per line.`} />
+  if (control === 'number')
+    return <TextField {...text} type="number" step="any" placeholder={standard ?? ''} />
+  return <TextField {...text} placeholder={standard ?? ''} />
+}
+
+/** Three states: an omitted boolean is not the same as false. */
+const switchField = (field: FormField): FormField => ({ ...field, choices: ['true', 'false'] })
+
+const SWITCH_LABELS: Readonly<Record<string, string>> = { true: 'On', false: 'Off' }
+
+function ChoiceField({ field, value, error, onChange }: ParameterFieldProps) {
+  const { label, control, choices, standard, name, isRequired } = field
+  const unit = name === 'duration' ? ' s' : ''
+  const shown = choices.map((choice) => ({
+    value: choice,
+    label: (
+      <>
+        {control === 'ratio' && <Shape ratio={choice} />}
+        {(control === 'switch' ? SWITCH_LABELS[choice] : choice) + unit}
+      </>
+    ),
+  }))
+  // For a parameter without a known default.
+  const none = standard === undefined && !isRequired ? [{ value: '', label: 'Default' }] : []
+  return (
+    <RadioGroup
+      label={label}
+      value={value === '' ? (standard ?? '') : value}
+      choices={[...none, ...shown]}
+      error={error}
+      onChange={onChange}
+    />
+  )
+}
+
+function Shape({ ratio }: { readonly ratio: string }) {
+  const { width, height } = shapeOf(ratio)
+  return (
+    <span class="ratio-box" aria-hidden="true">
+      <span style={{ width: `${width}px`, height: `${height}px` }} />
+    </span>
+  )
+}
 
 /** `ratio`: a choice that is shown as shapes. `sources`: the list of images. */
-export type Control = 'prompt' | 'ratio' | 'choice' | 'switch' | 'number' | 'text' | 'list' | 'sources'
+type Control = 'prompt' | 'ratio' | 'choice' | 'switch' | 'number' | 'text' | 'list' | 'sources'
 
 export interface FormField {
   readonly name: string
@@ -15,9 +75,9 @@ export interface FormField {
   readonly control: Control
   readonly schema: ParameterSchema
   readonly isRequired: boolean
-  /** Of a choice. */
+  /** For a choice. */
   readonly choices: readonly string[]
-  /** What the service takes when the field is left out, as text; undefined when that is not known. */
+  /** The service's default, as text; undefined when it is unknown. */
   readonly standard: string | undefined
 }
 
@@ -25,7 +85,7 @@ export const SOURCES = 'image_urls'
 
 export function fieldsOf(kind: Kind): readonly FormField[] {
   const fields = Object.entries(parametersOf(kind)).map(([name, schema]) => fieldOf(kind, name, schema))
-  // The prompt comes first whatever the order of the schema is.
+  // The prompt first, in any order of the schema.
   return [...fields.filter(isPrompt), ...fields.filter((field) => !isPrompt(field))]
 }
 
@@ -63,13 +123,13 @@ function controlOf(name: string, schema: ParameterSchema): Control {
   return schema.type === 'string' ? 'text' : 'number'
 }
 
-/** What was entered, by parameter. A list has one entry per line, a switch `true`. Images are kept apart. */
+/** The texts of the fields, by parameter. A list has one entry per line, a switch `true`. Images are separate. */
 export type Values = Readonly<Record<string, string>>
 
-export type Input = Readonly<Record<string, unknown>>
+type RunInput = Readonly<Record<string, unknown>>
 
 /** The input of the request: a field that is empty is left out. */
-export function inputOf(kind: Kind, values: Values, sources: readonly string[]): Input {
+export function inputOf(kind: Kind, values: Values, sources: readonly string[]): RunInput {
   const entries = fieldsOf(kind).flatMap(({ name, control, schema }): readonly [string, unknown][] => {
     if (control === 'sources') return sources.length === 0 ? [] : [[name, sources]]
     const text = values[name] ?? ''
@@ -84,14 +144,14 @@ export interface FilledForm {
   readonly values: Values
   /** The URLs of `image_urls`. */
   readonly urls: readonly string[]
-  /** Images that were sent as data, which no response has. */
+  /** Number of images that were sent as data, which no response has. */
   readonly lostImages: number
   /** Fields of the input that the form does not have. */
   readonly unknown: readonly string[]
 }
 
-/** The form of a run, to create it again with changes. */
-export function filledForm(kind: Kind, input: Input): FilledForm {
+/** The form filled from a run, to create it again with changes. */
+export function filledForm(kind: Kind, input: RunInput): FilledForm {
   const fields = fieldsOf(kind)
   const sources = Array.isArray(input[SOURCES]) ? (input[SOURCES] as readonly unknown[]) : []
   const values = fields.flatMap(({ name, control }): readonly [string, string][] => {
@@ -107,7 +167,7 @@ export function filledForm(kind: Kind, input: Input): FilledForm {
   }
 }
 
-/** The values that another kind's form has too, so that a change of the model keeps what it can. */
+/** The values that are valid for another kind too. */
 export function valuesForKind(kind: Kind, values: Values): Values {
   const kept = fieldsOf(kind).flatMap(({ name, choices }): readonly [string, string][] => {
     const value = values[name]

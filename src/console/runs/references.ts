@@ -1,0 +1,110 @@
+/** The reference images of a form: from files of the browser or by URL, their order, and why they cannot be sent. */
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { imageTypeOf } from '../../protocol/media.js'
+import { isHttpUrl } from '../../protocol/parse.js'
+import { printable } from '../../protocol/text.js'
+
+/** An image of the form, from a file or by its URL. */
+export interface Reference {
+  /** Within the form. */
+  readonly id: number
+  readonly name: string
+  /** For the request: a data: URL, or an http(s) URL. */
+  readonly source: string
+  /** For its thumbnail; undefined for a URL. */
+  readonly preview?: string
+  /** Of the file; 0 for a URL. */
+  readonly bytes: number
+  readonly isUrl: boolean
+}
+
+export const moved = (list: readonly Reference[], from: number, to: number): readonly Reference[] => {
+  const item = list[from]
+  if (item === undefined || to < 0 || to >= list.length) return list
+  return list.toSpliced(from, 1).toSpliced(to, 0, item)
+}
+
+/** Reserved for the prompt and the other parameters. */
+const OTHER_BYTES = 512 * 1024
+
+/** The size of the sources in the body. */
+export const sourceBytes = (list: readonly Reference[]): number =>
+  list.reduce((sum, { source }) => sum + source.length + 3, 0)
+
+export const isTooLarge = (list: readonly Reference[]): boolean =>
+  sourceBytes(list) > MAX_BODY_BYTES - OTHER_BYTES
+
+/** Base64 has 4 characters for 3 bytes. */
+export const MAX_FILE_BYTES = Math.floor(((MAX_BODY_BYTES - OTHER_BYTES) / 4) * 3)
+
+/** The problem of a file, as a sentence; undefined when it can be sent. */
+export function fileProblem(name: string, bytes: Uint8Array, size: number): string | undefined {
+  if (size === 0) return `${name} is empty.`
+  if (size > MAX_FILE_BYTES) return `${name} is larger than 48 MB. Use a smaller image, or its URL.`
+  return imageTypeOf(bytes) === undefined ? `${name} is not a PNG, JPEG, WebP, GIF or AVIF image.` : undefined
+}
+
+/** The problem of a URL. */
+export const urlProblem = (text: string): string | undefined =>
+  isHttpUrl(text) ? undefined : `"${text}" is not a URL that begins with http:// or https://.`
+
+/** The URLs of a dropped or pasted text, one per line, without the comments of text/uri-list. */
+export const urlsIn = (text: string): readonly string[] =>
+  text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => !line.startsWith('#') && isHttpUrl(line))
+
+let lastId = 0
+
+export const referenceOfUrl = (url: string): Reference => ({
+  id: ++lastId,
+  name: printable(url),
+  source: url,
+  bytes: 0,
+  isUrl: true,
+})
+
+export interface ReadFiles {
+  readonly references: readonly Reference[]
+  /** As sentences. */
+  readonly problems: readonly string[]
+}
+
+/** Takes the type of a file from its first bytes, not from its name. */
+export async function readFiles(files: readonly File[]): Promise<ReadFiles> {
+  const references: Reference[] = []
+  const problems: string[] = []
+  for (const file of files) {
+    const name = printable(file.name) || 'The image'
+    try {
+      const head = new Uint8Array(await file.slice(0, 64).arrayBuffer())
+      const problem = fileProblem(name, head, file.size)
+      if (problem === undefined) references.push(await referenceOf(file, name, imageTypeOf(head) ?? ''))
+      else problems.push(problem)
+    } catch {
+      problems.push(`${name} could not be read.`)
+    }
+  }
+  return { references, problems }
+}
+
+async function referenceOf(file: File, name: string, type: string): Promise<Reference> {
+  const blob = new Blob([file], { type })
+  return {
+    id: ++lastId,
+    name,
+    source: await dataUrlOf(blob),
+    preview: URL.createObjectURL(blob),
+    bytes: file.size,
+    isUrl: false,
+  }
+}
+
+const dataUrlOf = (blob: Blob): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(reader.error)
+    reader.readAsDataURL(blob)
+  })

@@ -2,17 +2,15 @@
 import type { Sharp } from 'sharp'
 import { raceAbort } from '../host/abort.js'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
-import { layGrain } from './grain.js'
+import { writeOutput } from './files.js'
 import { drawCaption, type Lettering, loadLettering } from './lettering/caption.js'
-import { backdropOf, openReferences, type ReferenceImage } from './references/open-references.js'
-import { layPrints } from './references/prints.js'
-import type { ImageRequest } from './render-request.js'
+import { randomFrom } from './random.js'
+import { backdropOf, layPrints, openReferences, type ReferenceImage } from './references.js'
+import { type ImageRequest, imageSize, type Size } from './render-request.js'
 import { composeScene, type Scene } from './scenery/scene.js'
 import { type Setting, settingFor } from './scenery/scene-setting.js'
-import type { Framing } from './scenery/stage.js'
-import { pixels, stageSvg } from './scenery/svg.js'
-import { imageSize, type Size } from './sizes.js'
-import { writeOutput } from './write-output.js'
+import { type Framing, pixels, stageSvg } from './scenery/stage.js'
+import { drawSubjectCard } from './scenery/subject-card.js'
 
 const NAME = 'picture.png'
 /** Out of 255; enough to hide banding in a night sky. */
@@ -41,13 +39,16 @@ async function paint(
   size: Size,
   scene: Scene,
   references: readonly ReferenceImage[],
-  { palette, prompt }: Setting,
+  setting: Setting,
   lettering: Lettering,
 ): Promise<Buffer> {
   const sharp = await pixels()
+  const { palette, prompt } = setting
   const only = backdropOf(references, size)
   const words = { prompt, label: '', isOverPicture: only !== undefined }
   const caption = drawCaption(scene, lettering, palette, words)
+  // References show the subject.
+  const card = references.length > 0 ? '' : drawSubjectCard(scene, lettering.text, setting)
   // A single reference fills the frame (image editing).
   const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
   // A photograph needs no grain.
@@ -58,7 +59,7 @@ async function paint(
       ? await layPrints(references, size, palette, lettering.label)
       : []
   return base
-    .composite([...prints, { input: stageSvg(size, scene, caption), left: 0, top: 0 }])
+    .composite([...prints, { input: stageSvg(size, scene, card + caption), left: 0, top: 0 }])
     .removeAlpha()
     .png({ compressionLevel: 3 })
     .toBuffer()
@@ -69,4 +70,41 @@ async function grained(drawing: Buffer, size: Size): Promise<Sharp> {
   const bytes = await sharp(drawing).removeAlpha().raw().toBuffer()
   layGrain(bytes, size.width, 3, 3, GRAIN)
   return sharp(bytes, { raw: { ...size, channels: 3 } })
+}
+
+const SIDE = 256
+
+/** Noise from -`strength` to `strength`, mostly near zero, as SIDE x SIDE values that tile. */
+function noise(strength: number): Int8Array {
+  const random = randomFrom('grain')
+  return Int8Array.from({ length: SIDE * SIDE }, () => Math.round((random() + random() - 1) * strength))
+}
+
+const tiles = new Map<number, Int8Array>()
+
+/**
+ * 8 bits show banding in smooth skies, and a little noise hides it. The same in all three channels, so that it changes
+ * brightness and not colour. Adds grain in place to the first `painted` of the `channels` bytes of each pixel. */
+export function layGrain(
+  pixels: Uint8Array,
+  width: number,
+  channels: number,
+  painted: number,
+  strength: number,
+): void {
+  const tile = tiles.get(strength) ?? noise(strength)
+  tiles.set(strength, tile)
+  const height = pixels.length / (width * channels)
+  for (let row = 0; row < height; row++) {
+    const line = (row % SIDE) * SIDE
+    for (let column = 0; column < width; column++) {
+      const grain = tile[line + (column % SIDE)] as number
+      if (grain === 0) continue
+      const at = (row * width + column) * channels
+      for (let channel = at; channel < at + painted; channel++) {
+        const value = (pixels[channel] as number) + grain
+        pixels[channel] = value < 0 ? 0 : value > 255 ? 255 : value
+      }
+    }
+  }
 }

@@ -5,8 +5,8 @@
 // The same run and input give the same bytes for one version of `rushes` on one kind of machine; the letters and the
 // drawing come from packages, never from the system's fonts.
 //
-// Limits: it knows some thousand English words, and the others only seed the random numbers; captions are in Latin, Greek
-// and Cyrillic (lettering/drawable.ts has the others).
+// Limits: it knows some thousand English words, and letters any other subject on a card; captions are in Latin, Greek and
+// Cyrillic (lettering/font.ts names the other scripts).
 import type { Engine } from '../service/engines/engine.js'
 import { imageRequest, videoRequest } from './render-request.js'
 

@@ -1,19 +1,22 @@
-// Reads from the prompt what can be drawn: actors, place, time, weather, colours, camera. Only words of the vocabulary
-// count.
-
-import type { Stance } from './cast/cast-list.js'
-import { iconOfEmoji } from './cast/icons.js'
-import { type Role, roleCalled, roleOf } from './cast/roles.js'
-import { TINTS, type Tint } from './colour-words.js'
-import { emojiAsWords } from './emoji-words.js'
-import { isFigurative } from './figurative-words.js'
-import { inEnglish } from './foreign-words.js'
+// Reads a prompt: actors (or a subject without a figure), place, time, weather, colours and camera.
+import { type Role, roleCalled, roleOf, type Stance } from './cast/cast-list.js'
+import { iconOfEmoji } from './cast/figure.js'
+import { TINTS, type Tint } from './colour.js'
+import {
+  excludesThings,
+  findUnknownSubject,
+  isModifierOf,
+  type PromptWord,
+  splitNegations,
+} from './subject.js'
 import {
   BEACH,
   BLOSSOM,
   CLIFF,
+  emojiAsWords,
   GREY,
   type Hour,
+  inEnglish,
   LOCATION_WORDS,
   type Location,
   MOODS,
@@ -36,7 +39,7 @@ export interface Actor extends Role {
 }
 
 export interface Reading {
-  /** The picture's colours, in the order in which they were named; those of actors are not among them. */
+  /** Colours of the picture, in the order of the prompt, without the colours of actors. */
   readonly tints: readonly Tint[]
   readonly hour: Hour | undefined
   readonly season: Season | undefined
@@ -48,8 +51,12 @@ export interface Reading {
   readonly isBeach: boolean
   readonly hasCliff: boolean
   readonly isInBlossom: boolean
-  /** The first one is the subject. */
+  /** The first one is the subject. None when the subject is unknown. */
   readonly actors: readonly Actor[]
+  /** The subject in the words of the prompt, if no figure can draw it. */
+  readonly unknownSubject: string | undefined
+  /** Whether the prompt excludes things ("no people"), so that nothing may be added. */
+  readonly hasExclusions: boolean
 }
 
 const MAX_ACTORS = 3
@@ -67,31 +74,39 @@ const COUNTS: ReadonlyMap<string | undefined, number> = new Map(
   ),
 )
 
+const PRONOUNS: ReadonlySet<string> = new Set('she her he him'.split(' '))
 /** Nouns that make the noun before them plural. */
 const COMPANIES: ReadonlySet<string> = new Set(
   'family herd flock caravan pack swarm colony pair trio'.split(' '),
 )
 
 export function readPrompt(prompt: string): Reading {
-  const start = inEnglish(emojiAsWords(prompt.slice(0, MAX_WORDS * 20)))
-  const words: readonly string[] = (start.match(/[\p{L}\p{M}]+/gu) ?? []).slice(0, MAX_WORDS)
-  const terms = words.flatMap((word, at) => [`${word}-${words[at + 1]}`, word])
+  const { text, excluded } = splitNegations(prompt.slice(0, MAX_WORDS * 20))
+  const start = inEnglish(emojiAsWords(text))
+  const words = wordsOf(start)
+  const terms = words.flatMap(({ text: word }, at) => [`${word}-${words[at + 1]?.text}`, word])
   const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
 
   const { actors, taken } = findActors(words, start)
-  const tints = words.flatMap((word, at) =>
+  const tints = words.flatMap(({ text: word }, at) =>
     // Not in "golden hour".
-    taken.has(at) || words[at + 1] === 'hour' ? [] : (tintOf(word) ?? []),
+    taken.has(at) || words[at + 1]?.text === 'hour' ? [] : (tintOf(word) ?? []),
   )
   const hasCliff = found({ cliff: CLIFF }) !== undefined
-  // "A cliff by the sea" is the sea, seen with its cliff.
+  // "A cliff by the sea": the place is the sea, with a cliff.
   const place = hasCliff && found({ sea: LOCATION_WORDS.sea }) !== undefined ? 'sea' : found(LOCATION_WORDS)
   const isInBlossom = found({ blossom: BLOSSOM }) !== undefined
+  const seen = inOrder([...actors, ...emojiActors(start)])
+  // Emoji are the subject if the prompt names no actor.
+  const hasSubject = actors.length === 0 && seen.length > 0
+  const unknownSubject = hasSubject ? undefined : findUnknownSubject(words, place !== undefined)
+  const season = found(SEASONS)
+  const weather = found(WEATHERS)
   return {
     tints,
     hour: found(TIMES) ?? found({ grey: GREY }) ?? (place === 'space' ? 'night' : found(MOODS)),
-    season: found(SEASONS),
-    weather: found(WEATHERS),
+    season: season === 'winter' && excluded.includes('snow') ? undefined : season,
+    weather,
     view: found(VIEWS),
     skyEvent: found(SKY_EVENTS),
     place,
@@ -100,58 +115,99 @@ export function readPrompt(prompt: string): Reading {
     hasCliff,
     isBeach: found({ beach: BEACH }) !== undefined,
     // Trees in blossom are part of the landscape.
-    actors: inOrder([...actors, ...emojiActors(start)])
-      .filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree')
-      .slice(0, MAX_ACTORS),
+    actors:
+      unknownSubject !== undefined
+        ? []
+        : seen.filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree').slice(0, MAX_ACTORS),
+    unknownSubject,
+    hasExclusions: excludesThings(excluded),
   }
 }
 
+function wordsOf(text: string): readonly PromptWord[] {
+  const matches = [...text.matchAll(/\p{L}[\p{L}\p{M}]*/gu)].slice(0, MAX_WORDS)
+  let end = 0
+  return matches.map(({ 0: word, index }, at) => {
+    const gap = text.slice(end, index)
+    end = index + word.length
+    const kind = roleCalled(word) === undefined ? contextOf(word, matches[at + 1]?.[0]) : 'actor'
+    return { text: word, isAfterBreak: gap !== '-' && BREAK.test(gap), kind }
+  })
+}
+
+const BREAK = /[.,;:!?()|\n…、。，–—-]/
+const wordSet = (tables: readonly Readonly<Record<string, string>>[]): ReadonlySet<string> =>
+  new Set(tables.flatMap((table) => Object.values(table)).flatMap((list) => list.split(' ')))
+const CONTEXT_WORDS = wordSet([TIMES, MOODS, { GREY }, SEASONS, WEATHERS, SKY_EVENTS, VIEWS])
+const PLACE_WORDS = wordSet([LOCATION_WORDS])
+
+function contextOf(word: string, next: string | undefined): PromptWord['kind'] {
+  const isIn = (set: ReadonlySet<string>) => set.has(word) || set.has(`${word}-${next}`)
+  if (isIn(PLACE_WORDS)) return 'place'
+  return isIn(CONTEXT_WORDS) || tintOf(word) !== undefined || word === 'hour' ? 'context' : 'other'
+}
+
+/**
+ * Also corrects the kinds of the words: a noun in a film term is `context`, a noun that describes another noun is
+ * `other`.
+ */
 function findActors(
-  words: readonly string[],
+  words: readonly PromptWord[],
   prompt: string,
-): { actors: Actor[]; taken: ReadonlySet<number> } {
+): { readonly actors: Actor[]; readonly taken: ReadonlySet<number> } {
+  const texts = words.map(({ text }) => text)
   const actors: Actor[] = []
   const taken = new Set<number>()
-  // The end of the noun before: its adjectives are not the next noun's.
-  let ends = 0
+  // End of the previous noun. Adjectives before it do not describe the next noun.
+  let lastNounEnd = 0
+  const isApart = (from: number, to: number) =>
+    words.slice(from + 1, to + 1).some((word) => word.isAfterBreak)
   for (let at = 0; at < words.length && actors.length <= MAX_ACTORS; ) {
-    const length = [3, 2, 1].find((span) => roleCalled(words.slice(at, at + span).join('-')) !== undefined)
-    const found = length && roleCalled(words.slice(at, at + length).join('-'))
-    if (!length || !found || isFigurative(words, at, prompt, actors.length > 0)) {
+    const length = [3, 2, 1].find((span) => roleCalled(texts.slice(at, at + span).join('-')) !== undefined)
+    const found = length && roleCalled(texts.slice(at, at + length).join('-'))
+    if (!length || !found) {
       at++
       continue
     }
-    const first = Math.max(0, at - 3, ends)
-    const before = words.slice(first, at)
-    // "a red fox", "a red paper boat": the colour is the subject's. "red dunes, a fox": it is the picture's.
-    const said = [at - 1, at - 2].find((place) => place >= ends && tintOf(words[place]) !== undefined)
-    const isOwn = said !== undefined && !taken.has(said) && !between(prompt, words[said], words[at])
-    if (isOwn) taken.add(said)
+    const noun = words.slice(at, at + length)
+    if (isFigurative(texts, at, prompt, actors.length > 0)) {
+      for (const word of noun.slice(0, 1)) word.kind = 'context'
+      at++
+      continue
+    }
     // "a herd of cows", "a penguin family".
-    const company = COMPANIES.has(words[at + length] ?? '') ? 1 : 0
+    const company = COMPANIES.has(texts[at + length] ?? '') ? 1 : 0
+    // A plural or a pronoun before an unknown word is the subject of a verb: "dogs play", "her hair".
+    const canDescribe = !found.plural && company === 0 && !PRONOUNS.has(texts[at] ?? '')
+    if (canDescribe && isModifierOf(words, at + length)) {
+      for (const word of noun) word.kind = 'other'
+      at += length
+      continue
+    }
+    for (const word of noun) word.kind = 'actor'
+    const before = texts.slice(Math.max(0, at - 3, lastNounEnd), at)
+    // "a red fox", "a red paper boat": the colour is the subject's. "red dunes, a fox": it is the picture's.
+    const colourAt = [at - 1, at - 2].find(
+      (place) => place >= lastNounEnd && tintOf(texts[place]) !== undefined,
+    )
+    const isOwn = colourAt !== undefined && !taken.has(colourAt) && !isApart(colourAt, at)
+    if (isOwn) taken.add(colourAt)
     const count =
       before.map((word) => COUNTS.get(word)).find((number) => number !== undefined) ??
       (company === 1 ? 3 : undefined)
     const actor = {
       ...found.role,
-      tint: isOwn ? tintOf(words[said]) : undefined,
+      tint: isOwn ? tintOf(texts[colourAt]) : undefined,
       // "A couple" is a count by itself.
-      count: count ?? COUNTS.get(words[at]) ?? (found.plural ? 3 : 1),
+      count: count ?? COUNTS.get(texts[at]) ?? (found.plural ? 3 : 1),
     }
-    // "a chocolate cake", "a robot cat": of two nouns in a row the second is meant.
-    if (ends === at && at > 0 && !between(prompt, words[at - 1], words[at])) actors.pop()
+    // "a chocolate cake", "a robot cat": the second of two nouns in a row is the actor.
+    if (lastNounEnd === at && at > 0 && !isApart(at - 1, at)) actors.pop()
     if (!actors.some(({ icon }) => icon === actor.icon)) actors.push(actor)
     at += length + company
-    ends = at
+    lastNounEnd = at
   }
   return { actors, taken }
-}
-
-/** Whether a comma or a full stop stands between two words that are near each other. */
-function between(prompt: string, one = '', other = ''): boolean {
-  const from = prompt.indexOf(one)
-  const to = prompt.indexOf(other, from)
-  return /[.,;:]/.test(prompt.slice(from, to))
 }
 
 function emojiActors(prompt: string): Actor[] {
@@ -165,13 +221,16 @@ function emojiActors(prompt: string): Actor[] {
   })
 }
 
-/** Each once; people and animals before things and landmarks. */
+/** Removes duplicates. Puts people and animals before things and landmarks. */
 function inOrder(actors: readonly Actor[]): readonly Actor[] {
   const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
-  return [...once.filter(({ stance }) => !isAround(stance)), ...once.filter(({ stance }) => isAround(stance))]
+  return [
+    ...once.filter(({ stance }) => !isBackground(stance)),
+    ...once.filter(({ stance }) => isBackground(stance)),
+  ]
 }
 
-const isAround = (stance: Stance): boolean => stance === 'thing' || stance === 'landmark'
+const isBackground = (stance: Stance): boolean => stance === 'thing' || stance === 'landmark'
 
 function tintOf(word = ''): Tint | undefined {
   return Object.hasOwn(TINTS, word) ? TINTS[word] : undefined
@@ -190,4 +249,35 @@ function firstOf<Key extends string>(
     if (row !== undefined) return row.key
   }
   return undefined
+}
+
+/** Words that follow the nouns of `FILM_TERMS`. */
+const AFTER_FILM_TERM = new Set('shot shots light lighting view footage angle move movement eye'.split(' '))
+const FILM_TERMS = new Set('key ring crane hero drone bird'.split(' '))
+const GARMENTS = new Set(
+  (
+    'coat jacket parka scarf socks gloves kimono tie hat glasses sunglasses dress shirt jeans boots boot ' +
+    'heels gown helmet crown backpack'
+  ).split(' '),
+)
+const WORN = new Set('in with wearing wears'.split(' '))
+const WATCHED = new Set('the a an as how over him her them it out'.split(' '))
+
+/** Whether the noun at `at` is not an actor: a film term, or clothes of an actor (`after`: an actor precedes it). */
+function isFigurative(words: readonly string[], at: number, prompt: string, after: boolean): boolean {
+  const word = words[at] ?? ''
+  const next = words[at + 1] ?? ''
+  if (FILM_TERMS.has(word) && AFTER_FILM_TERM.has(next)) return true
+  if (word === 'bird' && words[at + 2] === 'eye') return true
+  if (word === 'cherry' && next.startsWith('blossom')) return true
+  if (word === 'camera')
+    return (
+      words[at - 1] === 'the' ||
+      /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/i.test(prompt)
+    )
+  if (word === 'orange') return next !== ''
+  // The verb: "they watch the sea".
+  if (word === 'watch') return WATCHED.has(next)
+  if (GARMENTS.has(word)) return after && words.slice(Math.max(0, at - 4), at).some((each) => WORN.has(each))
+  return word === 'watches'
 }

@@ -1,5 +1,5 @@
-// The accepted input, narrowed. The service has validated it against the model's schema and filled in the defaults,
-// so anything else here is a mistake of the caller's and is thrown as one.
+// The accepted input, narrowed, and its size in pixels. The service has validated it against the model's schema and
+// filled in the defaults, so anything else here is a mistake of the caller's and is thrown as one.
 
 export interface ImageRequest {
   readonly prompt: string
@@ -38,4 +38,50 @@ function oneOf<const Value extends string>(input: Input, name: string, values: r
   if (found === undefined)
     throw new TypeError(`the preview renderer needs ${name} as one of ${values.join(', ')}`)
   return found
+}
+
+/** In pixels. Every side is even: H.264 in yuv420p halves both, and a picture and a film of one shape should agree. */
+export interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+const BASIC_PIXELS = 1024 * 1024
+const HIGH_LONGER_SIDE = 3840
+const LINES = { '720p': 720, '1080p': 1080 } as const
+
+/**
+ * `basic`: the exact ratio at the size nearest to one megapixel (1:1 is 1024x1024, 16:9 is 1376x774).
+ * `high`: the longer side is 3840, the other one follows, rounded to even (21:9 is 3840x1646).
+ */
+export function imageSize(request: Pick<ImageRequest, 'aspectRatio' | 'quality'>): Size {
+  const ratio = parseRatio(request.aspectRatio)
+  if (request.quality === 'basic') {
+    const unit = even(Math.sqrt(BASIC_PIXELS / (ratio.width * ratio.height)))
+    return { width: ratio.width * unit, height: ratio.height * unit }
+  }
+  const unit = HIGH_LONGER_SIDE / Math.max(ratio.width, ratio.height)
+  return { width: even(ratio.width * unit), height: even(ratio.height * unit) }
+}
+
+/** 720p has 720 lines on the shorter side, 1080p has 1080 (9:16 at 720p is 720x1280, 21:9 is 1680x720). */
+export function videoSize(request: Pick<VideoRequest, 'aspectRatio' | 'resolution'>): Size {
+  const ratio = parseRatio(request.aspectRatio)
+  const unit = LINES[request.resolution] / Math.min(ratio.width, ratio.height)
+  return { width: even(ratio.width * unit), height: even(ratio.height * unit) }
+}
+
+function parseRatio(text: string): Size {
+  const [width, height] = text.split(':').map(Number)
+  if (!width || !height || width < 1 || height < 1) throw new TypeError(`not an aspect ratio: ${text}`)
+  const divisor = greatestCommonDivisor(width, height)
+  return { width: width / divisor, height: height / divisor }
+}
+
+function greatestCommonDivisor(one: number, other: number): number {
+  return other === 0 ? one : greatestCommonDivisor(other, one % other)
+}
+
+function even(value: number): number {
+  return Math.round(value / 2) * 2
 }

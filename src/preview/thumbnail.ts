@@ -1,11 +1,10 @@
 // Makes the thumbnails of the console, as an engine: the input names the file of a picture. It is untrusted, as reference images
-// are, and is judged by its header before it is decoded. What is refused or damaged rejects.
+// are, and is judged by its header before it is decoded. Rejects for pictures that are refused or damaged.
 import { readFile } from 'node:fs/promises'
 import type { Engine } from '../service/engines/engine.js'
-import { MAX_COST, MAX_PIXELS } from './references/decoding-cost.js'
-import { readHeader } from './references/open-references.js'
-import { pixels } from './scenery/svg.js'
-import { writeOutput } from './write-output.js'
+import { writeOutput } from './files.js'
+import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
+import { pixels } from './scenery/stage.js'
 
 /** Twice the size in the list, for dense screens. */
 const LONGER_SIDE = 160

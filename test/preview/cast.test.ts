@@ -1,16 +1,12 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { figureWithBody } from '../../src/preview/cast/body.js'
-import { EXTRAS } from '../../src/preview/cast/extras.js'
+import { ROLES, roleCalled } from '../../src/preview/cast/cast-list.js'
+import { EXTRAS, figureWithBody, iconBody, iconOfEmoji, repaint } from '../../src/preview/cast/figure.js'
 import { FIGURES, figuresAtBuild } from '../../src/preview/cast/figures.mjs'
-import { iconBody, iconOfEmoji } from '../../src/preview/cast/icons.js'
-import { repaint } from '../../src/preview/cast/repaint.js'
-import { ROLES, roleCalled } from '../../src/preview/cast/roles.js'
-import { colour, hex, mix, parseHex } from '../../src/preview/colour.js'
-import { TINTS } from '../../src/preview/colour-words.js'
-import { inEnglish } from '../../src/preview/foreign-words.js'
+import { colour, hex, mix, parseHex, TINTS } from '../../src/preview/colour.js'
 import { inLight } from '../../src/preview/scenery/lighting.js'
 import { settingFor } from '../../src/preview/scenery/scene-setting.js'
+import { inEnglish } from '../../src/preview/vocabulary.js'
 
 test('every role has a picture, and is called by its own name', () => {
   for (const { icon } of ROLES) {

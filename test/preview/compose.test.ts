@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest'
-import type { Size } from '../../src/preview/sizes.js'
-import { windowOn } from '../../src/preview/video/camera.js'
-import { composeFrame, dissolve } from '../../src/preview/video/compose.js'
-import { type ColourChannel, type FilmLayer, layerFromRgba } from '../../src/preview/video/film-layer.js'
+import type { Size } from '../../src/preview/render-request.js'
+import {
+  type ColourChannel,
+  composeFrame,
+  dissolve,
+  type FilmLayer,
+  layerFromRgba,
+} from '../../src/preview/video/compose.js'
+import { windowOn } from '../../src/preview/video/shots.js'
 
 const WHOLE = { left: 0, top: 0, width: 1, height: 1 }
 

@@ -1,7 +1,12 @@
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { placeCards } from '../../src/preview/references/cards.js'
+import { loadLettering } from '../../src/preview/lettering/caption.js'
+import { placeCards } from '../../src/preview/references.js'
+import type { Size } from '../../src/preview/render-request.js'
 import { composeScene } from '../../src/preview/scenery/scene.js'
 import { settingFor } from '../../src/preview/scenery/scene-setting.js'
+import { stageSvg } from '../../src/preview/scenery/stage.js'
+import { drawSubjectCard } from '../../src/preview/scenery/subject-card.js'
 import { LOCATION_WORDS } from '../../src/preview/vocabulary.js'
 
 const LANDS = Object.keys(LOCATION_WORDS)
@@ -104,3 +109,37 @@ test.each([1, 2, 3, 5, 9, 14])(
     }
   },
 )
+
+test('a card shows an unknown subject inside its frame, the same for the same prompt, another for other words', async () => {
+  const font = (await loadLettering()).text
+  const draw = (prompt: string, size: Size) =>
+    drawSubjectCard(sceneOf(prompt, size), font, settingFor(prompt))
+  const prompts = [
+    'treasure chest',
+    'wooden barrel',
+    'toaster',
+    'a bridge at night',
+    'rot'.repeat(80),
+    '宝箱',
+  ]
+  for (const size of SIZES) {
+    const cards = prompts.map((prompt) => draw(prompt, size))
+    expect(new Set(cards).size).toBe(prompts.length)
+    expect(prompts.map((prompt) => draw(prompt, size))).toEqual(cards)
+    for (const card of cards) {
+      const [frame, letters] = ['<rect x="', '<path d="M'].map((start) => card.lastIndexOf(start))
+      expect(frame).toBeGreaterThan(0)
+      expect(letters).toBeGreaterThan(0)
+      expect(card).not.toMatch(/NaN|undefined|Infinity/)
+      // Trimmed to the frame and its corner marks.
+      const small = { width: size.width / 4, height: size.height / 4 }
+      const pixels = await sharp(stageSvg(small, sceneOf('x', size), card))
+        .png()
+        .toBuffer()
+      const { info } = await sharp(pixels).trim().toBuffer({ resolveWithObject: true })
+      expect(info.width).toBeLessThan(small.width * 0.86)
+      expect(info.height).toBeLessThan(small.height * 0.7)
+    }
+  }
+  expect(draw('a red fox', SIZES[0] as Size)).toBe('')
+})

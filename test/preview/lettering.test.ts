@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { glossOf } from '../../src/preview/foreign-words.js'
-import { drawableText } from '../../src/preview/lettering/drawable.js'
-import { loadFont } from '../../src/preview/lettering/font.js'
-import { wrapText } from '../../src/preview/lettering/wrap.js'
+import { drawableText, loadFont, wrapText } from '../../src/preview/lettering/font.js'
+import { glossOf } from '../../src/preview/vocabulary.js'
 
 const latin = (character: string) => /[\p{Script=Latin}\p{Nd}.,!?…'"\-[\]]/u.test(character)
 

@@ -59,6 +59,70 @@ test.each([
   expect(actorsOf(prompt)).toEqual(expected)
 })
 
+test.each([
+  ['treasure chest', 'treasure chest'],
+  ['a treasure chest on a beach at sunset', 'treasure chest'],
+  ['wooden barrel', 'wooden barrel'],
+  ['spaceship engine', 'spaceship engine'],
+  ['portrait of an old carpenter', 'old carpenter'],
+  ['an old carpenter with a dog', 'old carpenter'],
+  ['a carpenter carves a wooden horse', 'carpenter'],
+  ['the lighthouse keeper climbs the stairs', 'lighthouse keeper'],
+  ['old stone bridge over a river', 'old stone bridge'],
+  ['At dawn, an old key maker', 'old key maker'],
+  ['kitchen knife', 'kitchen knife'],
+  ['sunset over a bridge', 'bridge'],
+  ['Eine alte Schatztruhe am Strand', 'alte schatztruhe'],
+  ['un coffre au trésor sur la plage', 'coffre au trésor'],
+  ['宝箱', '宝箱'],
+])('%s: no figure draws the subject "%s"', (prompt, subject) => {
+  expect(readPrompt(prompt)).toMatchObject({ unknownSubject: subject, actors: [] })
+  expect(settingFor(prompt).actors).toEqual([])
+})
+
+test.each([
+  'golden reflections, a fox in the snow',
+  'a bowl of soup',
+  'a dog catches a ball',
+  'a fox asleep in the snow',
+  'two dogs play football',
+  'her hair flows in the wind',
+  'city street at night, neon signs, wet asphalt',
+  'The sailboat climbs a wave and drops behind it',
+  'a red fox crosses a snowy forest at dusk',
+  'isometric icon of a gear',
+])('%s: the subject is known', (prompt) => {
+  expect(readPrompt(prompt).unknownSubject).toBeUndefined()
+})
+
+test.each([
+  ['no people', []],
+  ['no people on a beach', []],
+  ['a city without cars', []],
+  ['a city street without cars or people at night', []],
+  ['fox without a hat', ['fox']],
+  ['a fox without a hat and a scarf, in the rain', ['fox']],
+  ['a fox, not a dog', ['fox']],
+  ['not a fox but a wolf', ['wolf']],
+  ['not only a fox', ['fox']],
+  ['Ein Fuchs ohne Hund', ['fox']],
+  ['un zorro sin perro', ['fox']],
+])('%s: what is excluded is not drawn: %j', (prompt, icons) => {
+  expect(actorsOf(prompt)).toEqual(icons)
+  expect(settingFor(prompt).actors.map(({ icon }) => icon)).toEqual(icons)
+})
+
+test('excluded words set no place, season, weather or colour, and those after them do', () => {
+  expect(readPrompt('a red fox without snow')).toMatchObject({ season: undefined, weather: undefined })
+  expect(readPrompt('a winter forest without snow')).toMatchObject({ place: 'forest', season: undefined })
+  expect(readPrompt('a fox, no rain, no green')).toMatchObject({
+    hour: undefined,
+    weather: undefined,
+    tints: [],
+  })
+  expect(readPrompt('no people on a beach at sunset')).toMatchObject({ place: 'sea', hour: 'dusk' })
+})
+
 test('words of other languages set place, season and hour too', () => {
   expect(readPrompt('冬天的森林，夜晚')).toMatchObject({ place: 'forest', season: 'winter', hour: 'night' })
   expect(readPrompt('море на закате')).toMatchObject({ place: 'sea', hour: 'dusk' })

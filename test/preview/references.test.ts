@@ -1,7 +1,6 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { decodingCost } from '../../src/preview/references/decoding-cost.js'
-import { openReferences } from '../../src/preview/references/open-references.js'
+import { decodingCost, openReferences } from '../../src/preview/references.js'
 import { referenceFiles } from './support/job.js'
 import { claimingPng, plainPicture } from './support/pictures.js'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Movement, stageSize, windowOn } from '../../src/preview/video/camera.js'
-import { planShots } from '../../src/preview/video/shots.js'
+import { type Movement, planShots, stageSize, windowOn } from '../../src/preview/video/shots.js'
 
 const PROMPTS = ['a fox', 'a boat at dusk', 'x', '', 'neon city', 'dunes']
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { imageSize, videoSize } from '../../src/preview/sizes.js'
+import { imageSize, videoSize } from '../../src/preview/render-request.js'
 
 const IMAGES: readonly [string, string, string][] = [
   ['1:1', '1024x1024', '3840x3840'],

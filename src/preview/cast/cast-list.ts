@@ -1,8 +1,8 @@
-// Who and what can be drawn, by how it meets the ground (roles.ts). Each entry is the name of a figure with the words that
-// call it beside its own name; a name of several words is called by all of them in a row ("polar bear"). Plurals need no
-// entry.
+// Who and what can be drawn: which words call a figure, and how it meets the ground. Each entry of the list is the name of a
+// figure with the words that call it beside that name; a name of several words is called by all of them in a row ("polar
+// bear"). Plurals need no entry.
 export type Stance =
-  /** Stands on the ground, whole. */
+  /** On the ground, whole. */
   | 'stand'
   /** A head alone, for which a body is drawn. */
   | 'head'
@@ -14,10 +14,10 @@ export type Stance =
   | 'float'
   /** Buildings, trees, rocks: large, and behind the other actors. */
   | 'landmark'
-  /** Lies or stands on a table: food, flowers, products. */
+  /** On a table: food, flowers, products. */
   | 'thing'
 
-export const CAST: Readonly<Record<Stance, string>> = {
+const CAST: Readonly<Record<Stance, string>> = {
   stand: `
     tiger:tigress leopard:cheetah,jaguar,panther,lynx horse:stallion,mare,pony,foal,gallop,galloping
     deer:stag,fawn,doe,reindeer,antelope,gazelle moose:elk
@@ -44,7 +44,8 @@ export const CAST: Readonly<Record<Stance, string>> = {
     fox:vixen wolf:coyote,wolves bear:grizzly,cub polar-bear lion:lioness panda koala raccoon hamster frog:toad
     unicorn dragon-face robot:android,cyborg,droid
     woman:lady,she,her,girlfriend,mother,mum,mom,wife,sister,businesswoman,geisha,bride,actress,waitress
-    man:gentleman,he,him,boyfriend,husband,father,dad,brother,guy,businessman,waiter,groom,fisherman,sailor,actor,musician,violinist,guitarist,pianist,drummer
+    man:gentleman,he,him,boyfriend,husband,father,dad,brother,guy,businessman,waiter,groom,fisherman,sailor,actor,
+      musician,violinist,guitarist,pianist,drummer
     girl:daughter boy:son child:kid,children,toddler baby:infant,newborn
     person:people,couple,friends,crowd,family,patient,passenger,customer,tourist
     old-woman:grandmother,grandma,granny,elderly old-man:grandfather,grandpa`,
@@ -124,4 +125,60 @@ export const CAST: Readonly<Record<Stance, string>> = {
     video-game:console,gamepad toolbox:tools hammer axe wrench:spanner dagger:sword crossed-swords:swords,duel shield
     magic-wand:wand skull brain:mind,thought dna microscope:laboratory stethoscope syringe:vaccine pill:pills,medicine
     x-ray coin:coins,money,gold-coin package:box,parcel shopping-bags:shopping fire:campfire,flame,flames,bonfire`,
+}
+
+export interface Role {
+  /** The picture's name in the set. */
+  readonly icon: string
+  readonly stance: Stance
+}
+
+/** Every role with its words, in the order of the list. */
+export const ROLES: readonly (Role & { readonly words: readonly string[] })[] = Object.entries(CAST).flatMap(
+  ([stance, list]) =>
+    list
+      .trim()
+      .split(/(?<![,\s])\s+/)
+      .map((entry) => {
+        const [icon = '', words] = entry.split(':')
+        return { icon, stance: stance as Stance, words: words?.split(/,\s*/) ?? [] }
+      }),
+)
+
+const byWord = new Map<string, Role>()
+for (const { icon, stance, words } of ROLES)
+  for (const word of [icon, ...words]) if (!byWord.has(word)) byWord.set(word, { icon, stance })
+
+const byIcon = new Map<string, Role>(ROLES.map(({ icon, stance }) => [icon, { icon, stance }]))
+
+/** By a word or by several joined with a hyphen, in the singular or the plural. */
+export function roleCalled(word: string): { readonly role: Role; readonly plural: boolean } | undefined {
+  const exact = byWord.get(word)
+  if (exact !== undefined) return { role: exact, plural: PLURALS.has(word) }
+  for (const singular of singulars(word)) {
+    const role = byWord.get(singular)
+    if (role !== undefined) return { role, plural: true }
+  }
+  return undefined
+}
+
+/** By the picture's name; one that is in no table is a thing. */
+export function roleOf(icon: string): Role {
+  return byIcon.get(icon) ?? { icon, stance: 'thing' }
+}
+
+/** Plurals with a separate entry in the list. */
+const PLURALS: ReadonlySet<string> = new Set(
+  (
+    'birds balloons hot-air-balloons lanterns wolves mice geese ships people couple friends crowd family ' +
+    'flock cattle houses village bikes children pups'
+  ).split(' '),
+)
+
+function singulars(word: string): readonly string[] {
+  if (word.length < 4 || !word.endsWith('s')) return []
+  const cut = [word.slice(0, -1)]
+  if (word.endsWith('es')) cut.push(word.slice(0, -2))
+  if (word.endsWith('ies')) cut.push(`${word.slice(0, -3)}y`)
+  return cut
 }

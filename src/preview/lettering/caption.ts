@@ -1,14 +1,12 @@
 // The lettering of a frame: the prompt on a dark gradient at the bottom, and at the top the mark of the renderer. One SVG
 // drawing in stage units.
+import { ICON_BOX, iconBody, iconOfEmoji } from '../cast/figure.js'
 import { hex } from '../colour.js'
-import { glossOf } from '../foreign-words.js'
 import type { Palette } from '../palette.js'
-import { box, path, short } from '../scenery/drawing.js'
-import type { Size } from '../sizes.js'
-import { drawableText } from './drawable.js'
-import { drawEmoji, standInForEmoji, withEmoji } from './emoji.js'
-import { type Font, loadFont } from './font.js'
-import { wrapText } from './wrap.js'
+import type { Size } from '../render-request.js'
+import { box, path, svg } from '../scenery/stage.js'
+import { glossOf } from '../vocabulary.js'
+import { drawableText, type Font, loadFont, wrapText } from './font.js'
 
 export interface Lettering {
   readonly text: Font
@@ -30,7 +28,7 @@ export async function loadLettering(): Promise<Lettering> {
 
 /**
  * `label` is shown at the top right (the number of the shot), and may be empty. A picture that fills the frame may be a
- * preview with a caption of its own, which must not be read through this one.
+ * preview with its caption, which must not show through this one.
  */
 export function drawCaption(
   stage: Size,
@@ -50,8 +48,10 @@ export function drawCaption(
 
   const [middle, bottom] = words.isOverPicture ? [0.99, 1] : [0.5, 0.74]
   const foot =
-    `<linearGradient id="foot" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="${ink}" stop-opacity="0"/>` +
-    `<stop offset=".45" stop-color="${ink}" stop-opacity="${middle}"/><stop offset="1" stop-color="${ink}" stop-opacity="${bottom}"/>` +
+    `<linearGradient id="foot" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="${ink}"` +
+    ' stop-opacity="0"/>' +
+    `<stop offset=".45" stop-color="${ink}" stop-opacity="${middle}"/><stop offset="1"` +
+    ` stop-color="${ink}" stop-opacity="${bottom}"/>` +
     `</linearGradient>${box(-20, top - 80, width + 40, height - top + 100, 'url(#foot)')}`
   const bar = box(EDGE, top + 6, 7, lines.length * LINE - 8, hex(palette.accent), 3)
   const text = lines
@@ -75,6 +75,73 @@ function pill(
   const inner = label.width(text, size)
   const width = inner + 30
   const left = side === 'left' ? x : x - width
-  const plate = `<rect x="${short(left)}" y="32" width="${short(width)}" height="36" rx="18" fill="${hex(palette.ink)}" fill-opacity=".58"/>`
+  const plate =
+    svg`<rect x="${left}" y="32" width="${width}" height="36" rx="18" fill="${hex(palette.ink)}"` +
+    ' fill-opacity=".58"/>'
   return plate + path(label.outline(text, left + 15, 57, size), hex(palette.paper), 0.94)
+}
+
+const PICTOGRAPH = '\\p{Extended_Pictographic}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]*'
+const CLUSTER = new RegExp(`\\p{Regional_Indicator}{2}|${PICTOGRAPH}(?:\\u200d${PICTOGRAPH})*`, 'gu')
+const PRIVATE = /[\ue000-\uf8ff]/g
+const FIRST = 0xe000
+const MOST = 64
+/** In units of the size of the text. */
+const WIDTH = 1.24
+const BOX = 1.14
+
+interface EmojiText {
+  readonly text: string
+  /** The icon of each stand-in, by its distance from U+E000. */
+  readonly icons: readonly string[]
+}
+
+/** Replaces the emoji that there is a picture for. */
+function standInForEmoji(prompt: string): EmojiText {
+  const icons: string[] = []
+  const text = prompt.replace(PRIVATE, '').replace(CLUSTER, (cluster) => {
+    const icon = icons.length < MOST ? iconOfEmoji(cluster) : undefined
+    return icon === undefined ? cluster : String.fromCharCode(FIRST + icons.push(icon) - 1)
+  })
+  return { text, icons }
+}
+
+/** The font with the stand-ins as wide, empty letters. */
+function withEmoji(font: Font, count: number): Font {
+  const isStandIn = (character: string) => {
+    const at = character.charCodeAt(0) - FIRST
+    return at >= 0 && at < count
+  }
+  return {
+    has: (character) => isStandIn(character) || font.has(character),
+    width: (text, size) => font.width(text, size) + (text.match(PRIVATE)?.length ?? 0) * WIDTH * size,
+    outline(text, x, y, size) {
+      let data = ''
+      let at = x
+      for (const part of text.split(/([\ue000-\uf8ff])/)) {
+        if (!isStandIn(part)) data += font.outline(part, at, y, size)
+        at += this.width(part, size)
+      }
+      return data
+    },
+  }
+}
+
+/** The pictures of a line whose baseline begins at x, y. */
+function drawEmoji(
+  line: string,
+  font: Font,
+  icons: readonly string[],
+  x: number,
+  y: number,
+  size: number,
+): string {
+  return [...line.matchAll(PRIVATE)]
+    .map(({ 0: character, index }) => {
+      const body = iconBody(icons[character.charCodeAt(0) - FIRST] ?? '') ?? ''
+      const left = x + font.width(line.slice(0, index), size) + ((WIDTH - BOX) / 2) * size
+      const scale = (BOX * size) / ICON_BOX
+      return svg`<g transform="translate(${left} ${y - size * 0.94}) scale(${scale.toFixed(3)})">${String(body)}</g>`
+    })
+    .join('')
 }

@@ -1,14 +1,14 @@
 // Positions and sizes of the cast. The first actor is the subject: on a third of the frame, away from the light. Others
 // are further back, and buildings behind them all.
-import { type Figure, figureWithBody } from '../cast/body.js'
+
 import type { Stance } from '../cast/cast-list.js'
-import { ICON_BOX, iconBody } from '../cast/icons.js'
-import { repaint } from '../cast/repaint.js'
+import { type Figure, figureWithBody, ICON_BOX, iconBody, repaint } from '../cast/figure.js'
+import { hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import type { Actor } from '../read-prompt.js'
-import { drawFigure, isSeated } from './draw-figure.js'
-import { STAND_TOP, TABLE_TOP } from './indoors.js'
-import { below, type Framing, type Stage } from './stage.js'
+import { STAND_TOP, TABLE_TOP } from './city-and-rooms.js'
+import { inLight, silhouette } from './lighting.js'
+import { below, type Framing, type Stage, svg } from './stage.js'
 
 /** Heights in stage units. */
 const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
@@ -62,7 +62,7 @@ function placeActor(
     const spread = copy === 0 ? 0 : (copy % 2 === 1 ? 1 : -1) * Math.ceil(copy / 2)
     const each = size * (count === 1 ? 1 : copy === 0 ? 0.92 : between(random, 0.58, 0.74))
     const across = (each * figure.width) / figure.height
-    // A film sees 84 parts in 100 of its stage.
+    // Films crop to 84 % of the stage.
     const margin = Math.min(0.5, (across * 0.56) / stage.width + 0.08)
     const x =
       Math.min(1 - margin, Math.max(margin, centre + (spread * size * 0.85) / stage.width)) * stage.width
@@ -130,3 +130,134 @@ function footOf(
   const tall = stance === 'head' && framing === 'close' ? size * 0.47 : 0
   return Math.min(height - caption * 0.8, below(stage, stance === 'landmark' ? 0.5 : 0.64)) + tall
 }
+
+/** A figure's centre and foot in stage units, and a prefix for its ids in the document. */
+interface FigureSpot {
+  readonly x: number
+  readonly foot: number
+  readonly size: number
+  readonly name: string
+  readonly air: number
+  readonly random: Random
+}
+
+function drawFigure(
+  stage: Stage,
+  figure: Figure,
+  stance: Stance,
+  { x, foot, size, name, air, random }: FigureSpot,
+): string {
+  const { palette, light } = stage
+  const scale = size / figure.height
+  // The figures look to the left; on the left side they are mirrored, to look into the picture.
+  const flip = x < stage.width * 0.47 ? -1 : 1
+  const sunk = stance === 'float' && stage.place === 'sea' ? 5 : 0
+  const lift = figure.height === ICON_BOX ? 2 : 0
+  const put = (down: number) =>
+    svg`translate(${x} ${foot}) scale(${(flip * scale).toFixed(4)} ${(down * scale).toFixed(4)}) ` +
+    `translate(${-figure.width / 2} ${-(figure.height - lift - sunk)})`
+  const rim = size * (palette.hour === 'day' || palette.hour === 'grey' ? 0.006 : 0.011)
+  const edge =
+    svg`<g opacity="${String(palette.hour === 'grey' ? 0.3 : 0.75 * (1 - air))}"` +
+    svg` transform="translate(${light.side * rim} ${-rim * 0.6}) ${put(1)}">${silhouette(figure.drawing, palette.light)}` +
+    '</g>'
+  const fromRight = light.side > 0 === flip > 0
+  const lit = inLight(figure.drawing, palette, { id: `lit-${name}`, ...figure, fromRight, air })
+  const body = `${edge}<g transform="${put(1)}">${lit}</g>`
+  if (stance === 'float' && stage.place === 'sea')
+    return afloat(stage, body, put(-1), figure, { x, foot, size, name, air, random })
+  if (stance === 'fly') return body
+  const width = (size * figure.width) / figure.height
+  const strength = palette.hour === 'grey' ? 0.2 : palette.hour === 'night' ? 0.3 : 0.34
+  const lean = light.side * (palette.hour === 'day' ? -28 : -48)
+  const about = svg`translate(${x} ${foot}) skewX(${String(lean)}) translate(${-x} ${-foot})`
+  const lying = put(palette.hour === 'day' ? -0.2 : -0.34)
+  const cast =
+    `<g opacity="${strength}" transform="${about}"><g` +
+    ` transform="${lying}">${silhouette(figure.drawing, palette.front)}</g></g>`
+  const contact =
+    `<radialGradient id="contact-${name}"><stop offset="0" stop-color="${hex(palette.front)}"` +
+    ` stop-opacity=".5"/><stop offset="1" stop-color="${hex(palette.front)}" stop-opacity="0"/>` +
+    '</radialGradient>' +
+    svg`<ellipse cx="${x}" cy="${foot}" rx="${width * 0.44}" ry="${width * 0.07}"` +
+    svg` fill="url(#contact-${name})"/>`
+  const mound = stance === 'bust' && !isSeated(stage, stance) ? ledge(stage, x, foot, width, random) : ''
+  const isle = stage.place === 'sea' && !stage.isAshore ? island(stage, x, foot, width) : ''
+  return `${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
+}
+
+/** Cut off at the waterline, with its reflection below. */
+function afloat(
+  stage: Stage,
+  body: string,
+  mirrored: string,
+  figure: Figure,
+  { x, foot, size, name }: FigureSpot,
+): string {
+  const { palette } = stage
+  const clip =
+    svg`<clipPath id="above-${name}"><rect x="${x - size}" y="${foot - size * 1.2}" width="${size * 2}"` +
+    svg` height="${size * 1.2}"/></clipPath>`
+  const under =
+    svg`<clipPath id="under-${name}"><rect x="${x - size}" y="${foot}" width="${size * 2}"` +
+    svg` height="${size * (stage.isAshore ? 0.1 : 0.42)}"/></clipPath>`
+  const ripples = [0, 1, 2].map(
+    (row) =>
+      svg`<rect x="${x - size * (0.42 - row * 0.07)}" y="${foot - 3 + row * size * 0.05}"` +
+      svg` width="${size * (0.84 - row * 0.2)}" height="${size * 0.012}" rx="3" fill="${hex(palette.light)}"` +
+      svg` fill-opacity="${String(0.55 - row * 0.14)}"/>`,
+  )
+  return (
+    clip +
+    under +
+    `<g clip-path="url(#under-${name})"><g opacity=".3"` +
+    ` transform="${mirrored}">${silhouette(figure.drawing, palette.front)}</g></g>` +
+    `<g clip-path="url(#above-${name})">${body}</g>${ripples.join('')}`
+  )
+}
+
+/** The island under a figure in the sea. */
+function island({ palette, light }: Stage, x: number, foot: number, width: number): string {
+  const [left, right, base] = [x - width * 0.95, x + width * 0.95, foot + width * 0.24]
+  const data =
+    svg`M${left} ${base}Q${x - width * 0.62} ${foot - width * 0.02} ${x - width * 0.3} ${foot}` +
+    svg`H${x + width * 0.34}Q${x + width * 0.7} ${foot + width * 0.03} ${right} ${base}Z`
+  const rock = mix(palette.front, palette.middle, 0.35)
+  const foam =
+    svg`<rect x="${left + 8}" y="${base - 3}" width="${right - left - 16}" height="5" rx="2.5"` +
+    svg` fill="${hex(palette.paper)}" fill-opacity=".35"/>`
+  const lit =
+    svg`M${x} ${foot}H${x + light.side * width * 0.34}` +
+    svg`Q${x + light.side * width * 0.7} ${foot + width * 0.03} ${x + light.side * width * 0.95} ${base}` +
+    svg`H${x + light.side * width * 0.3}Z`
+  return (
+    `<path d="${data}" fill="${hex(rock)}"/><path d="${lit}" fill="${hex(palette.light)}"` +
+    ` fill-opacity=".16"/>${foam}`
+  )
+}
+
+/** Hides the lower edge of a figure that is cut off at the chest. */
+function ledge({ palette, height }: Stage, x: number, foot: number, width: number, random: Random): string {
+  const tall = width * 0.15
+  const left = x - width * between(random, 0.75, 1)
+  const right = x + width * between(random, 0.75, 1)
+  const data =
+    svg`M${left} ${height + 40}L${left + 20} ${foot + tall}` +
+    svg`Q${left + width * 0.2} ${foot - tall * 1.1} ${x - width * 0.1} ${foot - tall * 0.7}` +
+    svg`T${right - width * 0.2} ${foot - tall * 0.4}Q${right} ${foot} ${right + 10} ${height + 40}Z`
+  return (
+    `<path d="${data}" fill="${hex(mix(palette.front, palette.near, 0.3))}"/><path d="${data}"` +
+    ` fill="none" stroke="${hex(palette.light)}" stroke-opacity=".3" stroke-width="3"/>`
+  )
+}
+
+/** At a table people sit behind it. */
+function isSeated({ place }: Stage, stance: Stance): boolean {
+  return place === 'table' && (stance === 'head' || stance === 'bust')
+}
+
+// Lights a figure: its colours are multiplied with the scene's light, haze is added with distance, and a gradient shades
+// the side away from the light.
+//
+// Done by rewriting the colours of the SVG. SVG filters look the same and take 100 to 300 ms a figure at 1080p, since each
+// of their steps is a bitmap of the whole canvas.

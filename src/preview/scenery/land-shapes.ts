@@ -1,9 +1,8 @@
-// Shapes that several places use: ridges with mist, lit edges, trees, grass, clouds.
+// Shapes that several places use: outlines of mountains and hills, ridges with mist, lit edges, trees, grass, clouds.
+
 import { type Colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
-import { circle, fade, ground, type Point, path, short } from './drawing.js'
-import { heightAt } from './ridge-lines.js'
-import type { Stage } from './stage.js'
+import { circle, fade, ground, type Point, path, type Stage, svg } from './stage.js'
 
 /** Land that fades into mist towards its base, with a lit edge. */
 export function misty(
@@ -36,8 +35,11 @@ export function firm(stage: Stage, name: string, line: readonly Point[], shade: 
 }
 
 function edge({ palette, scale }: Stage, line: readonly Point[], opacity: number): string {
-  const data = line.map(({ x, y }, index) => `${index === 0 ? 'M' : 'L'}${short(x)} ${short(y)}`).join('')
-  return `<path d="${data}" fill="none" stroke="${hex(palette.light)}" stroke-width="${short(2.2 * scale)}" stroke-opacity="${opacity}"/>`
+  const data = line.map(({ x, y }, index) => svg`${String(index === 0 ? 'M' : 'L')}${x} ${y}`).join('')
+  return (
+    svg`<path d="${data}" fill="none" stroke="${hex(palette.light)}" stroke-width="${2.2 * scale}"` +
+    svg` stroke-opacity="${String(opacity)}"/>`
+  )
 }
 
 /** Leaning blades along a line, as one path. */
@@ -55,18 +57,23 @@ export function grass(
     const top = foot - tall * between(random, 0.35, 1)
     const lean = tall * between(random, -0.28, 0.34)
     const half = step * 0.42
-    data += `M${short(x - half)} ${short(foot)}Q${short(x)} ${short((foot + top) / 2)} ${short(x + lean)} ${short(top)}Q${short(x + half)} ${short((foot + top) / 2)} ${short(x + half)} ${short(foot)}Z`
+    data +=
+      svg`M${x - half} ${foot}Q${x} ${(foot + top) / 2} ${x + lean} ${top}` +
+      svg`Q${x + half} ${(foot + top) / 2} ${x + half} ${foot}Z`
   }
   return path(data, shade)
 }
 
 export function conifer(x: number, foot: number, size: number, shade: string): string {
   // In the same direction as the tiers: opposite directions would leave holes.
-  let data = `M${short(x - size * 0.025)} ${short(foot)}v${short(-size * 0.2)}h${short(size * 0.05)}v${short(size * 0.2)}Z`
+  let data = svg`M${x - size * 0.025} ${foot}v${-size * 0.2}h${size * 0.05}v${size * 0.2}Z`
   for (let tier = 0; tier < 4; tier++) {
     const bottom = foot - size * (0.1 + tier * 0.2)
     const half = size * (0.24 - tier * 0.05)
-    data += `M${short(x - half)} ${short(bottom)}Q${short(x - half * 0.3)} ${short(bottom - size * 0.12)} ${short(x)} ${short(bottom - size * 0.32)}Q${short(x + half * 0.3)} ${short(bottom - size * 0.12)} ${short(x + half)} ${short(bottom)}Q${short(x)} ${short(bottom + size * 0.035)} ${short(x - half)} ${short(bottom)}Z`
+    data +=
+      svg`M${x - half} ${bottom}Q${x - half * 0.3} ${bottom - size * 0.12} ${x} ${bottom - size * 0.32}` +
+      svg`Q${x + half * 0.3} ${bottom - size * 0.12} ${x + half} ${bottom}` +
+      svg`Q${x} ${bottom + size * 0.035} ${x - half} ${bottom}Z`
   }
   return path(data, shade)
 }
@@ -82,7 +89,7 @@ export function roundTree(stage: Stage, x: number, foot: number, size: number, l
   const bright = hex(mix(shade, palette.light, 0.2))
   return (
     path(
-      `M${short(x - size * 0.035)} ${short(foot)}h${short(size * 0.07)}L${short(x + size * 0.015)} ${short(crown)}h${short(-size * 0.03)}Z`,
+      svg`M${x - size * 0.035} ${foot}h${size * 0.07}L${x + size * 0.015} ${crown}h${-size * 0.03}Z`,
       hex(palette.front),
     ) +
     circle(x, crown, size * 0.32, dark) +
@@ -109,9 +116,63 @@ export function cloud(
     const radius = length * (0.1 + 0.11 * Math.sin(share * Math.PI)) * between(random, 0.75, 1.2)
     const middle = x + (share - 0.5) * length * 0.82
     const rise = radius * between(random, 0.35, 0.9)
-    data += `M${short(middle - radius)} ${short(foot)}v${short(-rise)}a${short(radius)} ${short(radius)} 0 0 1 ${short(radius * 2)} 0v${short(rise)}Z`
+    data += svg`M${middle - radius} ${foot}v${-rise}a${radius} ${radius} 0 0 1 ${radius * 2} 0v${rise}Z`
   }
   const bar = length * 0.045
-  data += `M${short(x - length / 2)} ${short(foot)}a${short(bar)} ${short(bar)} 0 0 1 0 ${short(-bar * 2)}h${short(length)}a${short(bar)} ${short(bar)} 0 0 1 0 ${short(bar * 2)}Z`
+  data +=
+    svg`M${x - length / 2} ${foot}a${bar} ${bar} 0 0 1 0 ${-bar * 2}h${length}a${bar} ${bar} 0 0 1 0 ${bar * 2}` +
+    'Z'
   return path(data, fill, opacity)
+}
+
+const STEPS = 128
+
+/** How far a line of land reaches beyond the frame on both sides, in stage units, so that no edge shows. */
+const MARGIN = 20
+
+/** A jagged line, by midpoint displacement. `height` is how far it rises above `base`. */
+export function jaggedRidge(random: Random, width: number, base: number, height: number): Point[] {
+  const heights = new Array<number>(STEPS + 1).fill(0)
+  heights[0] = random()
+  heights[STEPS] = random()
+  let reach = 0.55
+  for (let span = STEPS; span > 1; span /= 2) {
+    for (let start = 0; start < STEPS; start += span) {
+      const middle = ((heights[start] ?? 0) + (heights[start + span] ?? 0)) / 2
+      heights[start + span / 2] = middle + between(random, -reach, reach)
+    }
+    reach *= 0.52
+  }
+  const lowest = Math.min(...heights)
+  const range = Math.max(...heights) - lowest || 1
+  return heights.map((value, index) => at(index, width, base - ((value - lowest) / range) * height))
+}
+
+/** A smooth line: the sum of three waves with incommensurable lengths, so that no hill repeats. */
+export function smoothRidge(random: Random, width: number, base: number, height: number): Point[] {
+  const start = between(random, 0, 7)
+  const length = between(random, 700, 1300)
+  const waves = [1, 0.45, 0.18].map((share, index) => ({
+    share,
+    turn: start * (index + 1.3),
+    pace: (Math.PI * 2 * 1.73 ** index) / length,
+  }))
+  return Array.from({ length: STEPS + 1 }, (_, index) => {
+    const x = (index / STEPS) * width
+    const rise = waves.reduce((sum, wave) => sum + wave.share * Math.sin(x * wave.pace + wave.turn), 0)
+    return at(index, width, base - ((rise + 1.63) / 3.26) * height)
+  })
+}
+
+/** The height of a line at x. */
+export function heightAt(line: readonly Point[], x: number): number {
+  const after = line.findIndex((point) => point.x >= x)
+  const right = line[after]
+  const left = line[after - 1]
+  if (right === undefined || left === undefined) return line[0]?.y ?? 0
+  return left.y + ((right.y - left.y) * (x - left.x)) / (right.x - left.x)
+}
+
+function at(index: number, width: number, y: number): Point {
+  return { x: (index / STEPS) * (width + 2 * MARGIN) - MARGIN, y }
 }

@@ -1,18 +1,14 @@
-// Lights a figure: its colours are multiplied with the scene's light, haze is added with distance, and a gradient shades
-// the side away from the light.
-//
-// Done by rewriting the colours of the SVG. SVG filters look the same and take 100 to 300 ms a figure at 1080p, since each
-// of their steps is a bitmap of the whole canvas.
+// Lights a figure: all its colours become gradients from the light to the shade of the scene.
 import { type Colour, hex, mix, parseHex } from '../colour.js'
 import type { Palette } from '../palette.js'
-import { short } from './drawing.js'
+import { svg } from './stage.js'
 
 const COLOURS = /#[0-9a-f]{6}\b|#[0-9a-f]{3}\b/g
 /** Luma factors of red, green and blue (BT.709). */
 const LUMA = [0.2126, 0.7152, 0.0722] as const
 
 /** A figure's box, and the side in it that the light comes from (it may be drawn mirrored). */
-export interface Lit {
+interface Lit {
   readonly id: string
   readonly width: number
   readonly height: number
@@ -28,7 +24,7 @@ export function inLight(drawing: string, palette: Palette, lit: Lit): string {
   const { id, width, height, fromRight } = lit
   const low = palette.hour !== 'day' && palette.hour !== 'grey'
   const [from, to] = fromRight ? [width, 0] : [0, width]
-  const place = `gradientUnits="userSpaceOnUse" x1="${from}" y1="${short(height * 0.2)}" x2="${to}" y2="${short(height * 0.62)}"`
+  const place = svg`gradientUnits="userSpaceOnUse" x1="${from}" y1="${height * 0.2}" x2="${to}" y2="${height * 0.62}"`
   const runs = new Map<string, string>()
   const painted = drawing.replace(COLOURS, (text) => {
     const name = `${id}-${text.slice(1)}`

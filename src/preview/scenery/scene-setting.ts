@@ -1,5 +1,5 @@
 // What all shots of one run share: place, colours, the position of the light, and the cast.
-import { roleOf } from '../cast/roles.js'
+import { roleOf } from '../cast/cast-list.js'
 import { type Palette, paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
 import { type Actor, type Reading, readPrompt } from '../read-prompt.js'
@@ -24,7 +24,11 @@ const RESIDENTS: Readonly<Partial<Record<Location, string>>> = {
   hills: 'snowman elephant lion zebra giraffe horse cow ewe locomotive tractor windmill farmer',
   forest:
     'tiger monkey gorilla orangutan parrot panda fox wolf bear owl deer mushroom fire hedgehog shinto-shrine',
-  city: 'taxi bus tram automobile motor-scooter auto-rickshaw office-building robot detective red-paper-lantern helicopter hospital hotel school station factory classical-building department-store convenience-store tokyo-tower statue-of-liberty police-officer police-car ambulance fire-engine construction-worker',
+  city:
+    'taxi bus tram automobile motor-scooter auto-rickshaw office-building robot detective ' +
+    'red-paper-lantern helicopter hospital hotel school station factory classical-building ' +
+    'department-store convenience-store tokyo-tower statue-of-liberty police-officer police-car ' +
+    'ambulance fire-engine construction-worker',
   space: 'astronaut alien rocket satellite flying-saucer ringed-planet globe-showing-europe-africa',
   underwater: 'fish tropical-fish octopus squid jellyfish shark turtle',
   sky: 'airplane parachute',
@@ -36,8 +40,11 @@ const HOMES: ReadonlyMap<string, Location> = new Map(
     icons.split(' ').map((icon) => [icon, place as Location] as const),
   ),
 )
-const PRODUCTS =
-  /shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin|coat|jeans|scarf|socks|gloves|kimono|necktie|hat|glasses|sandal|briefcase|skate|skis|sword|dagger|shield|skull|gear|battery|bulb/
+const PRODUCTS = new RegExp(
+  'shoe|bag|watch|phone|headphone|lotion|lipstick|gem|ring|crown|laptop|camera|perfume|sunglasses|backpack|boot|trophy|' +
+    'microphone|t-shirt|dress|video-game|heart|umbrella|guitar|violin|coat|jeans|scarf|socks|gloves|kimono|necktie|hat|' +
+    'glasses|sandal|briefcase|skate|skis|sword|dagger|shield|skull|gear|battery|bulb',
+)
 const HOMELY = ['hills', 'forest', 'mountains', 'hills'] as const
 const BLOSSOMING = ['forest', 'hills'] as const
 const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
@@ -71,11 +78,12 @@ export function settingFor(prompt: string, runId?: string): Setting {
 }
 
 function placeFor(
-  { place, actors, season, weather, tints, view, isInBlossom, hasCliff }: Reading,
+  { place, actors, season, weather, tints, view, isInBlossom, hasCliff, unknownSubject }: Reading,
   random: Random,
   prompt: string,
 ): Location {
   const rolled = pick(random, SCENES)
+  if (unknownSubject !== undefined) return place ?? 'card'
   if (hasCliff && actors[0] !== undefined && HOMES.get(actors[0].icon) === 'sea') return 'sea'
   if (place !== undefined)
     return place === 'sea' &&
@@ -106,6 +114,7 @@ function castFor(reading: Reading, place: Location, random: Random): readonly Ac
     const inside = reading.actors.filter(({ stance }) => stance !== 'landmark')
     if (inside.length > 0) return inside
   }
-  if (reading.actors.length > 0 || place === 'abstract') return reading.actors
+  const isAlone = place === 'abstract' || reading.unknownSubject !== undefined || reading.hasExclusions
+  if (reading.actors.length > 0 || isAlone) return reading.actors
   return [{ ...roleOf(guest), tint: undefined, count: 1 }]
 }

@@ -1,15 +1,20 @@
 // A scene: sky, three planes of land with the actors between them, and the weather in front. Pure: the same arguments
 // give the same drawing.
+
 import type { Stance } from '../cast/cast-list.js'
-import { randomFrom } from '../random.js'
-import type { Size } from '../sizes.js'
+import { hex, mix } from '../colour.js'
+import { type Random, randomFrom } from '../random.js'
+import type { Size } from '../render-request.js'
+import type { Location } from '../vocabulary.js'
 import { placeActors } from './actors.js'
-import { LANDS } from './lands.js'
-import { drawRoad } from './road.js'
+import { city, studio, table } from './city-and-rooms.js'
+import { desert, forest, hills, mountains } from './countryside.js'
 import type { Setting } from './scene-setting.js'
-import { drawSky } from './sky.js'
-import type { Framing, Light, Plane, Stage } from './stage.js'
-import { drawVeil } from './weather.js'
+import { sea, underwater } from './sea.js'
+import { drawSky, drawVeil } from './sky.js'
+import { abstract, sky, space } from './space-sky-abstract.js'
+import { below, type Framing, type Land, type Light, type Plane, path, type Stage, svg } from './stage.js'
+import { backdrop } from './subject-card.js'
 
 export interface Scene {
   /** Stage units: the shorter side is 1000. */
@@ -25,7 +30,7 @@ const FRAMINGS: Readonly<Record<Framing, { readonly horizon: number; readonly sc
   close: { horizon: 0.58, scale: 1.7 },
 }
 
-/** Subjects that need ground to stand on. */
+/** Subjects that need ground. */
 const ASHORE: ReadonlySet<Stance | undefined> = new Set(['stand', 'head', 'bust', 'thing'])
 
 /**
@@ -83,4 +88,52 @@ export function composeScene(
       { name: 'front', depth: 1, drawing: land.front + drawVeil(stage, random) },
     ],
   }
+}
+
+const LANDS: Readonly<Record<Location, (stage: Stage, random: Random) => Land>> = {
+  mountains,
+  hills,
+  desert,
+  sea,
+  underwater,
+  city,
+  forest,
+  space,
+  sky,
+  table,
+  studio,
+  abstract,
+  card: backdrop,
+}
+
+const DRIVEN =
+  /automobile|taxi|bus|car$|vehicle|truck|engine|ambulance|tractor|motorcycle|bicycle|scooter|rickshaw|biking|skateboard/
+const OPEN: ReadonlySet<string> = new Set(['hills', 'mountains', 'desert', 'forest'])
+
+/** A winding road for a subject that drives. */
+function drawRoad(stage: Stage, subject: string | undefined): string {
+  if (subject === undefined || !DRIVEN.test(subject) || !OPEN.has(stage.place)) return ''
+  const { width, height, palette, light } = stage
+  const [top, foot] = [below(stage, 0.44), height + 30]
+  const shade = hex(mix(palette.front, palette.sky[3], 0.4))
+  const side = (offset: number, dash: number) => {
+    const points: string[] = []
+    for (let step = 0; step <= 40; step++) {
+      const near = (step / 40) ** 1.6
+      const middle = width * (0.5 + light.side * -0.16 * Math.sin(near * 4.4 + 0.5) * (1.15 - near))
+      const half = 8 + near * width * 0.3
+      points.push(svg`${middle + offset * half * dash} ${top + near * (foot - top)}`)
+    }
+    return points
+  }
+  const [left, right] = [side(-1, 1), side(1, 1)]
+  const [from, to] = [side(-1, 0.02), side(1, 0.02)]
+  const dashes = Array.from({ length: 10 }, (_, index) => {
+    const at = index * 4
+    return `M${from[at]}L${from[at + 2]}L${to[at + 2]}L${to[at]}Z`
+  })
+  return (
+    path(`M${left.join('L')}L${right.reverse().join('L')}Z`, shade) +
+    path(dashes.join(''), hex(palette.paper), 0.5)
+  )
 }

@@ -1,10 +1,19 @@
 // The sea, from above and from below the surface.
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
-import { circle, fade, ground, type Point, path, polygon, short } from './drawing.js'
-import { firm, misty } from './land-shapes.js'
-import { heightAt, smoothRidge } from './ridge-lines.js'
-import { below, type Land, type Stage } from './stage.js'
+import { firm, heightAt, misty, smoothRidge } from './land-shapes.js'
+import {
+  below,
+  circle,
+  fade,
+  ground,
+  type Land,
+  type Point,
+  path,
+  polygon,
+  type Stage,
+  svg,
+} from './stage.js'
 
 export function sea(stage: Stage, random: Random): Land {
   const { width, height, horizon, palette, scale } = stage
@@ -118,7 +127,7 @@ function glitter({ width, height, horizon, palette, light }: Stage, random: Rand
     const x = road ? light.x + between(random, -spread, spread) : random() * width
     const length = (8 + nearness * 90) * between(random, 0.5, 1.4)
     return (
-      `<rect x="${short(x - length / 2)}" y="${short(y)}" width="${short(length)}" height="${short(1.6 + nearness * 5)}" ` +
+      svg`<rect x="${x - length / 2}" y="${y}" width="${length}" height="${1.6 + nearness * 5}" ` +
       `rx="3" fill="${shade}" fill-opacity="${road ? 0.5 : 0.14}"/>`
     )
   }).join('')
@@ -134,7 +143,7 @@ export function underwater(stage: Stage, random: Random): Land {
     const reach = between(random, 60, 190)
     const lean = -stage.light.side * between(random, 120, 260)
     return path(
-      `M${short(x)} -20h${short(reach * 0.5)}L${short(x + lean + reach)} ${short(height)}H${short(x + lean - reach * 0.4)}Z`,
+      svg`M${x} -20h${reach * 0.5}L${x + lean + reach} ${height}H${x + lean - reach * 0.4}Z`,
       'url(#ray)',
     )
   }).join('')
@@ -151,8 +160,7 @@ export function underwater(stage: Stage, random: Random): Land {
       [0, hex(mix(palette.sky[2], palette.near, 0.25))],
       [0.45, hex(mix(palette.sky[0], palette.near, 0.55))],
       [1, hex(mix(palette.near, palette.front, 0.55))],
-    ]) +
-    `<rect x="-20" y="-20" width="${short(width + 40)}" height="${short(height + 40)}" fill="url(#deep)"/>`
+    ]) + svg`<rect x="-20" y="-20" width="${width + 40}" height="${height + 40}" fill="url(#deep)"/>`
   const bubbles = Array.from({ length: 34 }, () => {
     const size = between(random, 3, 15) * Math.sqrt(scale)
     return circle(
@@ -193,7 +201,9 @@ function kelp(
     const sway = between(random, -46, 46)
     const half = 7 * scale
     const middle = (foot + top) / 2
-    data += `M${short(x - half)} ${short(foot)}C${short(x + sway)} ${short(middle + 40)} ${short(x - sway)} ${short(middle - 40)} ${short(x + sway)} ${short(top)}C${short(x - sway + half * 2)} ${short(middle - 40)} ${short(x + sway + half * 2)} ${short(middle + 40)} ${short(x + half)} ${short(foot)}Z`
+    data +=
+      svg`M${x - half} ${foot}C${x + sway} ${middle + 40} ${x - sway} ${middle - 40} ${x + sway} ${top}` +
+      svg`C${x - sway + half * 2} ${middle - 40} ${x + sway + half * 2} ${middle + 40} ${x + half} ${foot}Z`
   }
   return path(data, shade)
 }

@@ -1,10 +1,8 @@
 // Places that are not on the ground: space, the sky above the clouds, and shapes alone.
 import { type Colour, hex, mix } from '../colour.js'
 import { between, pick, type Random } from '../random.js'
-import { circle, path, short } from './drawing.js'
-import { cloud, firm, misty } from './land-shapes.js'
-import { jaggedRidge, smoothRidge } from './ridge-lines.js'
-import { below, type Land, type Stage } from './stage.js'
+import { cloud, firm, jaggedRidge, misty, smoothRidge } from './land-shapes.js'
+import { below, circle, type Land, path, type Stage, svg } from './stage.js'
 
 export function space(stage: Stage, random: Random): Land {
   const { width, height, palette, horizon, light, scale } = stage
@@ -14,8 +12,10 @@ export function space(stage: Stage, random: Random): Land {
     const x = random() * width
     const y = random() * horizon
     return (
-      `<radialGradient id="${name}"><stop offset="0" stop-color="${shade}" stop-opacity=".34"/><stop offset="1" stop-color="${shade}" stop-opacity="0"/></radialGradient>` +
-      `<ellipse cx="${short(x)}" cy="${short(y)}" rx="${short(between(random, 220, 520))}" ry="${short(between(random, 120, 300))}" fill="url(#${name})"/>`
+      `<radialGradient id="${name}"><stop offset="0" stop-color="${shade}" stop-opacity=".34"/>` +
+      `<stop offset="1" stop-color="${shade}" stop-opacity="0"/></radialGradient>` +
+      svg`<ellipse cx="${x}" cy="${y}" rx="${between(random, 220, 520)}" ry="${between(random, 120, 300)}"` +
+      svg` fill="url(#${name})"/>`
     )
   }).join('')
   const size = between(random, 130, 210) * Math.sqrt(scale)
@@ -27,7 +27,11 @@ export function space(stage: Stage, random: Random): Land {
     const across = (20 + ((y - horizon) / (height - horizon)) * 80) * between(random, 0.5, 1.2)
     const x = random() * width
     const dark = hex(mix(palette.near, palette.front, 0.5))
-    return `<ellipse cx="${short(x)}" cy="${short(y)}" rx="${short(across)}" ry="${short(across * 0.24)}" fill="${dark}"/><ellipse cx="${short(x)}" cy="${short(y + across * 0.07)}" rx="${short(across * 0.9)}" ry="${short(across * 0.17)}" fill="${hex(mix(palette.near, palette.light, 0.08))}"/>`
+    return (
+      svg`<ellipse cx="${x}" cy="${y}" rx="${across}" ry="${across * 0.24}" fill="${String(dark)}"/><ellipse` +
+      svg` cx="${x}" cy="${y + across * 0.07}" rx="${across * 0.9}" ry="${across * 0.17}"` +
+      svg` fill="${hex(mix(palette.near, palette.light, 0.08))}"/>`
+    )
   }).join('')
   return {
     far: mist + world + moon,
@@ -47,13 +51,18 @@ function planet(x: number, y: number, radius: number, shade: Colour, ink: Colour
   const id = `disc-${Math.round(radius)}`
   const bands = [-0.5, -0.1, 0.35].map(
     (at) =>
-      `<rect x="${short(x - radius)}" y="${short(y + at * radius)}" width="${short(radius * 2)}" height="${short(radius * 0.17)}" fill="${hex(mix(shade, ink, 0.25))}" fill-opacity=".45"/>`,
+      svg`<rect x="${x - radius}" y="${y + at * radius}" width="${radius * 2}" height="${radius * 0.17}"` +
+      svg` fill="${hex(mix(shade, ink, 0.25))}" fill-opacity=".45"/>`,
   )
   const ring = (side: number) =>
-    `<path d="M${short(x - radius * 1.8)} ${short(y)}A${short(radius * 1.8)} ${short(radius * 0.4)} 0 0 ${side} ${short(x + radius * 1.8)} ${short(y)}" fill="none" stroke="${hex(mix(shade, ink, 0.1))}" stroke-width="${short(radius * 0.12)}" stroke-opacity=".75" transform="rotate(-14 ${short(x)} ${short(y)})"/>`
+    svg`<path d="M${x - radius * 1.8} ${y}` +
+    svg`A${radius * 1.8} ${radius * 0.4} 0 0 ${String(side)} ${x + radius * 1.8} ${y}" fill="none"` +
+    svg` stroke="${hex(mix(shade, ink, 0.1))}" stroke-width="${radius * 0.12}" stroke-opacity=".75"` +
+    svg` transform="rotate(-14 ${x} ${y})"/>`
   return (
     ring(1) +
-    `<clipPath id="${id}"><circle cx="${short(x)}" cy="${short(y)}" r="${short(radius)}"/></clipPath><g clip-path="url(#${id})">` +
+    svg`<clipPath id="${id}"><circle cx="${x}" cy="${y}" r="${radius}"/>` +
+    svg`</clipPath><g clip-path="url(#${id})">` +
     circle(x, y, radius, hex(shade)) +
     bands.join('') +
     circle(x + dark * radius * 0.55, y + radius * 0.35, radius * 1.12, hex(ink), 0.5) +
@@ -77,7 +86,10 @@ export function sky(stage: Stage, random: Random): Land {
         1,
       )
     }
-    return `<g fill-opacity="${opacity}">${drawing}<rect x="-20" y="${short(y - 4)}" width="${width + 40}" height="${short(height + 60 - y)}" fill="${hex(shade)}"/></g>`
+    return (
+      svg`<g fill-opacity="${String(opacity)}">${String(drawing)}<rect x="-20" y="${y - 4}"` +
+      svg` width="${String(width + 40)}" height="${height + 60 - y}" fill="${hex(shade)}"/></g>`
+    )
   }
   const white = mix(palette.near, palette.light, 0.35)
   return {
@@ -109,7 +121,9 @@ export function abstract(stage: Stage, random: Random): Land {
       ]
       const turn = stage.light.side > 0 ? ['1', '0'] : ['0', '1']
       return (
-        `<linearGradient id="${name}" x1="${turn[0]}" y1="0" x2="${turn[1]}" y2="1"><stop offset="0" stop-color="${hex(mix(shade, palette.paper, 0.25))}"/><stop offset="1" stop-color="${hex(mix(shade, palette.ink, 0.3))}"/></linearGradient>` +
+        `<linearGradient id="${name}" x1="${turn[0]}" y1="0" x2="${turn[1]}" y2="1"><stop offset="0"` +
+        ` stop-color="${hex(mix(shade, palette.paper, 0.25))}"/><stop offset="1"` +
+        ` stop-color="${hex(mix(shade, palette.ink, 0.3))}"/></linearGradient>` +
         circle(x + 10, y + 18, radius, hex(palette.ink), 0.14) +
         circle(x, y, radius, `url(#${name})`)
       )
@@ -118,15 +132,12 @@ export function abstract(stage: Stage, random: Random): Land {
     const line = smoothRidge(random, width, height * share, between(random, 160, 360))
     const name = `ribbon-${index}`
     const shade = shadeAt(index + 1)
-    const gradient = `<linearGradient id="${name}"><stop offset="0" stop-color="${hex(shade)}"/><stop offset="1" stop-color="${hex(mix(shade, palette.sky[0], 0.6))}"/></linearGradient>`
-    const data = line.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${short(x)} ${short(y)}`).join('')
+    const gradient =
+      `<linearGradient id="${name}"><stop offset="0" stop-color="${hex(shade)}"/><stop offset="1"` +
+      ` stop-color="${hex(mix(shade, palette.sky[0], 0.6))}"/></linearGradient>`
+    const data = line.map(({ x, y }, at) => svg`${String(at === 0 ? 'M' : 'L')}${x} ${y}`).join('')
     return (
-      gradient +
-      path(
-        `${data}L${short(width + 20)} ${short(height + 40)}L-20 ${short(height + 40)}Z`,
-        `url(#${name})`,
-        0.92,
-      )
+      gradient + path(svg`${data}L${width + 20} ${height + 40}L-20 ${height + 40}Z`, `url(#${name})`, 0.92)
     )
   }
   return {

@@ -1,5 +1,8 @@
-// The properties of a scene that all its planes are drawn by.
+// The stage: what all planes of a scene share, the few SVG shapes they are drawn from, and the way to pixels. Coordinates are
+// stage units, so that one drawing serves every size: the shorter side of the frame is 1000, cut to a tenth of a unit.
+import type Sharp from 'sharp'
 import type { Palette } from '../palette.js'
+import type { Size } from '../render-request.js'
 import type { Location, Season, SkyEvent, Weather } from '../vocabulary.js'
 
 /** The camera's distance. */
@@ -30,7 +33,7 @@ export interface Stage {
   readonly light: Light
   /** Whether the subject is a thing, which a studio puts on a stand. */
   readonly isStill: boolean
-  /** Whether the sea is seen from its shore, because the prompt names one or the subject stands on it. */
+  /** Whether the sea is seen from its shore, because the prompt names one or the subject needs ground. */
   readonly isAshore: boolean
   /** Whether that shore is a cliff, on the side away from the light. */
   readonly hasCliff: boolean
@@ -58,4 +61,78 @@ export interface Land {
 /** A position below the horizon, `share` of the way to the bottom. */
 export function below(stage: Stage, share: number): number {
   return stage.horizon + (stage.height - stage.horizon) * share
+}
+
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+export function path(data: string, fill: string, opacity = 1): string {
+  return `<path d="${data}" fill="${fill}"${opacity === 1 ? '' : ` fill-opacity="${opacity}"`}/>`
+}
+
+export function polygon(points: readonly Point[], fill: string, opacity = 1): string {
+  return path(`${lines(points)}Z`, fill, opacity)
+}
+
+export function circle(x: number, y: number, radius: number, fill: string, opacity = 1): string {
+  const shade = opacity === 1 ? '' : ` fill-opacity="${opacity}"`
+  return svg`<circle cx="${x}" cy="${y}" r="${radius}" fill="${fill}"${shade}/>`
+}
+
+export function box(x: number, y: number, width: number, height: number, fill: string, radius = 0): string {
+  const round = radius === 0 ? '' : svg` rx="${radius}"`
+  return svg`<rect x="${x}" y="${y}" width="${width}" height="${height}"${String(round)} fill="${fill}"/>`
+}
+
+/** Everything under a line, down to `bottom`. */
+export function ground(line: readonly Point[], bottom: number, fill: string): string {
+  const first = line[0]?.x ?? 0
+  const last = line.at(-1)?.x ?? 0
+  return path(svg`${String(lines(line))}L${last} ${bottom}L${first} ${bottom}Z`, fill)
+}
+
+/** A gradient from `top` to `bottom` (y in stage units), to be used as `url(#name)`. */
+export function fade(
+  name: string,
+  top: number,
+  bottom: number,
+  stops: readonly (readonly [number, string])[],
+): string {
+  const list = stops.map(([offset, shade]) => `<stop offset="${offset}" stop-color="${shade}"/>`).join('')
+  const place = svg`x1="0" x2="0" y1="${top}" y2="${bottom}" gradientUnits="userSpaceOnUse"`
+  return `<linearGradient id="${name}" ${place}>${list}</linearGradient>`
+}
+
+/** SVG text in which the numbers are cut to a tenth of a unit. */
+export function svg(texts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return texts.reduce((text, next, at) => {
+    const value = values[at - 1] ?? ''
+    return text + (typeof value === 'number' ? short(value) : value) + next
+  })
+}
+
+export function short(value: number): string {
+  return String(Math.round(value * 10) / 10)
+}
+
+function lines(points: readonly Point[]): string {
+  return points.map(({ x, y }, index) => svg`${String(index === 0 ? 'M' : 'L')}${x} ${y}`).join('')
+}
+
+/** A drawing as an SVG document of exactly `size` pixels. */
+export function stageSvg(size: Size, stage: Size, drawing: string): Buffer {
+  const view = `viewBox="0 0 ${stage.width} ${stage.height}" preserveAspectRatio="none"`
+  return Buffer.from(
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}"` +
+      ` height="${size.height}" ${view}>${drawing}</svg>`,
+  )
+}
+
+/** sharp, loaded at the first picture. Its cache is off: no drawing comes twice, and it would only hold memory. */
+export async function pixels(): Promise<typeof Sharp> {
+  const { default: sharp } = await import('sharp')
+  sharp.cache(false)
+  return sharp
 }

@@ -1,23 +1,23 @@
 // Renders a film. The layers of a shot are drawn once, while the frames of the shot before are composed and passed to the
-// encoder in its own thread or process. Three frame buffers are reused; only the encoded film (1 to 8 MB) grows.
+// encoder in another thread or process. Three frame buffers are reused; only the encoded film (1 to 8 MB) grows.
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { OverlayOptions } from 'sharp'
 import { raceAbort } from '../../host/abort.js'
 import type { RenderedFile, RenderJob } from '../../service/engines/engine.js'
-import { loadLettering } from '../lettering/caption.js'
-import { openReferences } from '../references/open-references.js'
-import type { VideoRequest } from '../render-request.js'
-import { settingFor } from '../scenery/scene-setting.js'
-import { type Size, videoSize } from '../sizes.js'
-import { writeOutput } from '../write-output.js'
-import { type Window, windowOn } from './camera.js'
-import { composeFrame, dissolve, type Frame } from './compose.js'
-import { type Encoder, EncoderFailed } from './encoder.js'
+import { writeOutput } from '../files.js'
+import { drawCaption, type Lettering, loadLettering } from '../lettering/caption.js'
+import { backdropOf, layPrints, openReferences, type ReferenceImage } from '../references.js'
+import { type Size, type VideoRequest, videoSize } from '../render-request.js'
+import { composeScene } from '../scenery/scene.js'
+import { type Setting, settingFor } from '../scenery/scene-setting.js'
+import { type Framing, pixels, stageSvg } from '../scenery/stage.js'
+import { drawSubjectCard } from '../scenery/subject-card.js'
+import { composeFrame, dissolve, type FilmLayer, type Frame, layerFromRgba } from './compose.js'
+import { type Encoder, EncoderFailed, openWasmEncoder } from './encoder.js'
 import { findFfmpeg, openFfmpeg } from './ffmpeg-encoder.js'
-import type { Track } from './mp4/encoder-mp4.js'
-import { fastStart } from './mp4/faststart.js'
-import { closestSize, drawShotLayers, type Film, type LayerOptions, type ShotLayer } from './shot-layers.js'
-import { FRAMES_PER_SECOND, planShots, type Shot } from './shots.js'
-import { openWasmEncoder } from './wasm-encoder.js'
+import { fastStart, type Track } from './mp4.js'
+import { FRAMES_PER_SECOND, planShots, type Shot, stageSize, type Window, windowOn } from './shots.js'
 
 const NAME = 'film.mp4'
 const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
@@ -48,19 +48,20 @@ export async function prepareFilm(request: VideoRequest, job: RenderJob): Promis
 
 /** With ffmpeg if it is found and works, otherwise from the first frame on with the bundled encoder. */
 async function encode(film: Film, job: RenderJob, searchPath: string | undefined): Promise<Track> {
-  const told = neverGoingBack(job)
+  const monotonic = withMonotonicProgress(job)
   const program = findFfmpeg(searchPath)
   if (program !== undefined) {
     try {
-      return await shootWith(openFfmpeg(program, film.size), film, told)
+      return await shootWith(openFfmpeg(program, film.size), film, monotonic)
     } catch (error) {
       if (!(error instanceof EncoderFailed)) throw error
     }
   }
-  return await shootWith(openWasmEncoder(film.size), film, told)
+  return await shootWith(openWasmEncoder(film.size), film, monotonic)
 }
 
-function neverGoingBack(job: RenderJob): RenderJob {
+/** A second encoder starts again at 0. */
+function withMonotonicProgress(job: RenderJob): RenderJob {
   let furthest = 0
   const onProgress = (fraction: number) => {
     if (fraction < furthest) return
@@ -83,7 +84,7 @@ async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<
   }
 }
 
-/** Composes every frame into a free buffer of the encoder's. */
+/** Composes each frame into a free buffer of the encoder. */
 export async function shoot(
   film: Film,
   encoder: Pick<Encoder, 'free' | 'add'>,
@@ -145,4 +146,118 @@ function drawFrame(
 function meltShare(at: number): number {
   const share = 1 - (at + 1) / (DISSOLVE_FRAMES + 1)
   return Math.round(255 * share * share * (3 - 2 * share))
+}
+
+export interface Film {
+  readonly setting: Setting
+  readonly size: Size
+  readonly lettering: Lettering
+  readonly references: readonly ReferenceImage[]
+  readonly shots: readonly Shot[]
+}
+
+/** The share of the stage's sides that the camera may leave out. */
+const PRINT_SIDE = 0.12
+const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
+
+/** The size at which a reference that fills a film of `size` is seen in the closest shot. */
+export function closestSize(size: Size): Size {
+  const stage = stageSize(size)
+  return { width: stage.width * CLOSENESS.close, height: stage.height * CLOSENESS.close }
+}
+
+/** The furthest and the nearest plane are out of focus: drawn at half the size, for a quarter of the work. */
+const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
+const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })
+
+/** A layer and how far it follows the camera; `depth` is undefined for the caption, which does not move. */
+export interface ShotLayer {
+  readonly layer: FilmLayer
+  readonly depth: number | undefined
+}
+
+export interface LayerOptions {
+  /** How many layers are drawn at once. Each takes up to 30 MiB while it is drawn. */
+  readonly atOnce: number
+  readonly signal: AbortSignal
+}
+
+/** A layer to be drawn. */
+interface Painting {
+  readonly size: Size
+  readonly depth: number | undefined
+  draw(): Promise<readonly OverlayOptions[]>
+}
+
+/** The furthest first. About 8 MiB for each of five layers at 1080p. */
+export async function drawShotLayers(
+  film: Film,
+  shot: Shot,
+  { atOnce, signal }: LayerOptions,
+): Promise<readonly ShotLayer[]> {
+  const paintings = paintingsOf(film, shot)
+  const layers: ShotLayer[] = []
+  const turns = paintings.entries()
+  async function takeTurns(): Promise<void> {
+    for (const [at, { size, depth, draw }] of turns) {
+      signal.throwIfAborted()
+      layers[at] = { layer: layerFromRgba(await paint(size, await draw()), size), depth }
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, takeTurns))
+  return layers
+}
+
+function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
+  const { setting, size, lettering } = film
+  const { palette, prompt } = setting
+  const stage = stageSize(size)
+  const shown = shot.references.flatMap((index) => film.references[index] ?? [])
+  const cast = shown.length > 0 ? [] : setting.actors
+  const scene = composeScene(
+    { ...setting, actors: cast },
+    { size, framing: shot.framing, number: shot.number },
+  )
+  const only = backdropOf(shown, size)
+  const label = `${shot.number} / ${film.shots.length}`
+  const words = { prompt, label, isOverPicture: only !== undefined }
+  const caption: Painting = {
+    size,
+    depth: undefined,
+    draw: async () => [{ input: stageSvg(size, scene, drawCaption(scene, lettering, palette, words)) }],
+  }
+  if (only !== undefined) {
+    // A single reference fills the shot (image to video), cropped by its framing.
+    const draw = async () => [{ input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) }]
+    return [{ size: stage, depth: 0.35, draw }, caption]
+  }
+  const planes = scene.planes.map(({ name, drawing, depth }): Painting => {
+    const room = SOFT.has(name) ? halfOf(stage) : stage
+    return { size: room, depth, draw: async () => [{ input: stageSvg(room, scene, drawing) }] }
+  })
+  const prints: Painting = {
+    size: stage,
+    depth: 0.5,
+    draw: () => layPrints(shown, stage, palette, lettering.label, PRINT_SIDE),
+  }
+  const drawing = drawSubjectCard(scene, lettering.text, setting)
+  const card: Painting = {
+    size: stage,
+    depth: 0.3,
+    draw: async () => [{ input: stageSvg(stage, scene, drawing) }],
+  }
+  const front = shown.length > 0 ? [prints] : drawing === '' ? [] : [card]
+  return [...planes, ...front, caption]
+}
+
+/** sharp lays out the bytes of an SVG at its own size; several drawings are composited onto an empty canvas first. */
+async function paint(size: Size, drawings: readonly OverlayOptions[]): Promise<Buffer> {
+  const sharp = await pixels()
+  const only = drawings.length === 1 ? drawings[0]?.input : undefined
+  const canvas = Buffer.isBuffer(only)
+    ? sharp(only).ensureAlpha()
+    : sharp({ create: { ...size, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } }).composite([
+        ...drawings,
+      ])
+  return await canvas.raw().toBuffer()
 }

@@ -1,10 +1,8 @@
-// Mountains, hills and deserts: lines of land, one behind the other.
+// Mountains, hills, deserts and forests: lines of land, one behind the other.
 import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
-import { type Point, path, polygon, short } from './drawing.js'
-import { conifer, firm, grass, misty, roundTree } from './land-shapes.js'
-import { heightAt, jaggedRidge, smoothRidge } from './ridge-lines.js'
-import { below, type Land, type Stage } from './stage.js'
+import { conifer, firm, grass, heightAt, jaggedRidge, misty, roundTree, smoothRidge } from './land-shapes.js'
+import { below, type Land, type Point, path, polygon, type Stage, svg } from './stage.js'
 
 export function mountains(stage: Stage, random: Random): Land {
   const { width, palette, scale, season } = stage
@@ -121,7 +119,9 @@ function shadowSide({ palette, light, scale }: Stage, line: readonly Point[], sh
     .map(({ x, y }) => {
       const reach = -light.side * 330 * scale
       return path(
-        `M${short(x)} ${short(y)}C${short(x + reach * 0.2)} ${short(y + 50 * scale)} ${short(x - reach * 0.12)} ${short(y + 90 * scale)} ${short(x + reach * 0.3)} ${short(y + 190 * scale)}L${short(x + reach * 1.1)} ${short(y + 150 * scale)}Q${short(x + reach * 0.5)} ${short(y + 36 * scale)} ${short(x)} ${short(y)}Z`,
+        svg`M${x} ${y}` +
+          svg`C${x + reach * 0.2} ${y + 50 * scale} ${x - reach * 0.12} ${y + 90 * scale} ${x + reach * 0.3} ${y + 190 * scale}` +
+          svg`L${x + reach * 1.1} ${y + 150 * scale}Q${x + reach * 0.5} ${y + 36 * scale} ${x} ${y}Z`,
         dark,
         0.5,
       )
@@ -138,6 +138,101 @@ function flowers(stage: Stage, random: Random): string {
   return Array.from({ length: 60 }, (_, index) => {
     const nearness = random()
     const y = below(stage, 0.5 + nearness * 0.5)
-    return `<circle cx="${short(random() * width)}" cy="${short(y)}" r="${short((2 + nearness * 5) * Math.sqrt(scale))}" fill="${shades[index % 3]}" fill-opacity=".85"/>`
+    return (
+      svg`<circle cx="${random() * width}" cy="${y}" r="${(2 + nearness * 5) * Math.sqrt(scale)}"` +
+      svg` fill="${String(shades[index % 3])}" fill-opacity=".85"/>`
+    )
   }).join('')
+}
+
+/** Trees on two lines of hills, a clearing, and trunks at both sides of the frame. */
+export function forest(stage: Stage, random: Random): Land {
+  const { width, palette, scale, season } = stage
+  const leafy = season === 'autumn' || season === 'spring' || (season === undefined && random() < 0.3)
+  const [far = [], middle = [], near = []] = [0.02, 0.2, 0.4].map((share) =>
+    smoothRidge(random, width, below(stage, share), 50 * scale),
+  )
+  const wood = (line: readonly Point[], size: number, shade: Colour): string => {
+    let drawing = ''
+    for (let x = -20; x < width + 20; x += size * between(random, 0.14, 0.3)) {
+      const each = mix(shade, palette.front, random() * 0.22)
+      const tall = size * between(random, 0.65, 1.25)
+      const foot = heightAt(line, x) + 12
+      drawing += leafy
+        ? roundTree(stage, x, foot, tall, each)
+        : snowy(stage, conifer(x, foot, tall, hex(each)), x, foot, tall)
+    }
+    return drawing
+  }
+  // Snow makes the ground white, but not the trees.
+  const tree = season === 'winter' ? mix(palette.middle, palette.front, 0.62) : palette.middle
+  return {
+    far: wood(far, 230 * scale, mix(palette.far, tree, 0.25)) + misty(stage, 'far', far, palette.far),
+    middle: wood(middle, 330 * scale, tree) + misty(stage, 'middle', middle, palette.middle),
+    ground: firm(stage, 'ground', near, palette.near),
+    front: trunks(stage, random) + fringe(stage, random, 52),
+  }
+}
+
+/** Snow on the light's side of a conifer. */
+function snowy(
+  { season, light, palette }: Stage,
+  tree: string,
+  x: number,
+  foot: number,
+  size: number,
+): string {
+  if (season !== 'winter') return tree
+  let data = ''
+  for (let tier = 0; tier < 4; tier++) {
+    const bottom = foot - size * (0.1 + tier * 0.2)
+    const half = size * (0.24 - tier * 0.05) * light.side
+    data +=
+      svg`M${x + half} ${bottom}Q${x + half * 0.3} ${bottom - size * 0.12} ${x} ${bottom - size * 0.3}` +
+      svg`L${x + half * 0.15} ${bottom - size * 0.09}Z`
+  }
+  return tree + path(data, hex(mix(palette.near, palette.paper, 0.5)), 0.8)
+}
+
+function trunks(stage: Stage, random: Random): string {
+  const { width, height, palette, scale, season } = stage
+  const shade = hex(palette.front)
+  return [-0.004, 1.004]
+    .map((share, index) => {
+      const x = width * share
+      const half = between(random, 34, 52) * Math.sqrt(scale)
+      const lean = (index === 0 ? -1 : 1) * between(random, 0, 14)
+      const branch = height * between(random, 0.16, 0.42)
+      const way = index === 0 ? 1 : -1
+      const bough =
+        svg`M${x} ${branch + 40}` +
+        svg`Q${x + way * 90} ${branch + 10} ${x + way * between(random, 130, 230)} ${branch - 50}` +
+        svg`Q${x + way * 80} ${branch - 16} ${x} ${branch}Z`
+      const leaves = season === 'winter' ? '' : foliage(x, branch, way, shade, random)
+      return (
+        leaves +
+        path(
+          svg`M${x - half} ${height + 30}Q${x - half * 0.5} ${height * 0.6} ${x - half * 0.7 + lean} -20` +
+            svg`H${x + half * 0.7 + lean}Q${x + half * 0.5} ${height * 0.6} ${x + half} ${height + 30}Z`,
+          shade,
+        ) +
+        path(bough, shade)
+      )
+    })
+    .join('')
+}
+
+/** Leaves along a bough. */
+function foliage(x: number, branch: number, way: number, shade: string, random: Random): string {
+  let data = ''
+  for (let leaf = 0; leaf < 22; leaf++) {
+    const out = between(random, 20, 235)
+    const [at, up] = [x + way * out, branch - out * 0.2 + between(random, -55, 42)]
+    const [long, wide] = [between(random, 22, 46) * way, between(random, 9, 17)]
+    const fall = between(random, -6, 26)
+    data +=
+      svg`M${at} ${up}Q${at + long * 0.4} ${up - wide} ${at + long} ${up + fall}` +
+      svg`Q${at + long * 0.5} ${up + wide} ${at} ${up}Z`
+  }
+  return path(data, shade)
 }

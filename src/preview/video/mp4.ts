@@ -1,9 +1,18 @@
 // Writes the MP4: `moov` first, so that playing starts during the download; key frames listed; BT.709 declared; no creation
-// time, so that the same frames give the same bytes. Not the encoder's own `moov` with shifted offsets, which lacks what
-// encoder-mp4.ts lists, and not mediabunny, which always writes the time of day.
-import type { Size } from '../../sizes.js'
-import { box, fullBox, numbers, shorts } from './boxes.js'
-import type { Track } from './encoder-mp4.js'
+// time, so that the same frames give the same bytes. Not the encoder's own `moov` with shifted offsets, which has no
+// parts that `readTrack` lists, and not mediabunny, which always writes the time of day.
+import type { Size } from '../render-request.js'
+
+export interface Track {
+  /** The content of the `avcC` box. */
+  readonly parameters: Buffer
+  /** The frames, one after the other, as length-prefixed NAL units. */
+  readonly data: Buffer
+  /** The bytes of each frame. */
+  readonly sizes: readonly number[]
+  /** The frames that can be decoded alone, counted from 1. */
+  readonly keyFrames: readonly number[]
+}
 
 const UNITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000] as const
 const UNDETERMINED_LANGUAGE = 0x55c4
@@ -82,4 +91,53 @@ function sampleEntry(parameters: Buffer, size: Size): Buffer {
     colour,
     box('pasp', numbers(1, 1)),
   )
+}
+
+/** A box around the given parts. */
+function box(name: string, ...parts: readonly Uint8Array[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 8)
+  return Buffer.concat([numbers(length), Buffer.from(name, 'latin1'), ...parts])
+}
+
+/** A box that begins with a version and flags. */
+function fullBox(name: string, flags: number, ...parts: readonly Uint8Array[]): Buffer {
+  return box(name, numbers(flags), ...parts)
+}
+
+/** 32-bit numbers, as nearly everything in these boxes is. */
+export function numbers(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4)
+  for (const [index, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, index * 4)
+  return bytes
+}
+
+/** 16-bit numbers. */
+export function shorts(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 2)
+  for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, index * 2)
+  return bytes
+}
+
+/**
+ * The content of the box at a path, `moov/trak/mdia`; undefined when it is not there. Only boxes with 32-bit lengths
+ * are understood, which is what the encoder writes.
+ */
+export function findBox(bytes: Uint8Array, path: string): Buffer | undefined {
+  let content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  for (const name of path.split('/')) {
+    const found = childNamed(content, name)
+    if (found === undefined) return undefined
+    content = found
+  }
+  return content
+}
+
+function childNamed(content: Buffer, name: string): Buffer | undefined {
+  for (let at = 0; at + 8 <= content.length; ) {
+    const length = content.readUInt32BE(at)
+    if (length < 8 || at + length > content.length) return undefined
+    if (content.toString('latin1', at + 4, at + 8) === name) return content.subarray(at + 8, at + length)
+    at += length
+  }
+  return undefined
 }

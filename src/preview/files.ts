@@ -1,0 +1,32 @@
+// The files of the renderer: its output, and the data files of its packages.
+import { existsSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Writes under a temporary name and renames, so that no partial file is visible. */
+export async function writeOutput(
+  folder: string,
+  name: string,
+  parts: readonly Uint8Array[],
+  signal: AbortSignal,
+): Promise<void> {
+  const unfinished = join(folder, `.${name}.part`)
+  try {
+    await writeFile(unfinished, parts, { signal })
+    signal.throwIfAborted()
+    await rename(unfinished, join(folder, name))
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    // An aborted write fails with its own AbortError; the caller was promised the signal's reason.
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** The path of a package's file: the build copies it into `dist/parts` as `name`; from the sources it is in the package. */
+export function packagedFile(name: string, specifier: string): string {
+  const built = fileURLToPath(new URL(`./parts/${name}`, import.meta.url))
+  return existsSync(built) ? built : createRequire(import.meta.url).resolve(specifier)
+}

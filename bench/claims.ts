@@ -1,6 +1,6 @@
 /**
- * What a claim from a long queue costs: `npm run bench:claims`, or `npm run bench:claims -- postgres`. 100,000 queued runs of one or
- * more accounts, and the time of one claim with its commit. Prints a Markdown table.
+ * What a claim from a long queue costs: `npm run bench:claims`, or `npm run bench:claims -- postgres`. 100,000 queued runs of
+ * one or more accounts, and the time of one claim with its commit. Prints a Markdown table. /
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { openDatabase } from '../src/host/database.js'
 import type { Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
-import { SERVICE_MIGRATIONS } from '../src/service/store/sqlite/service-migrations.js'
+import { SQLITE_MIGRATIONS } from '../src/service/store/sqlite/migrations.js'
 import { startPostgres } from '../test/support/postgres-server.js'
 import { median, row } from './table.js'
 
@@ -24,7 +24,7 @@ interface Filled {
 async function fillSqlite(accounts: number): Promise<Filled> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
   const path = join(folder, 'service.db')
-  const database = openDatabase({ path, migrations: SERVICE_MIGRATIONS })
+  const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
   database.transaction(() => {
     for (let id = 1; id <= accounts; id++)
       database.run('INSERT INTO accounts (id, name, created_at) VALUES (?1, ?2, 0)', id, `account ${id}`)

@@ -46,7 +46,9 @@ export async function writeContactSheet(
     right = Math.max(right, left)
   }
   const size = { width: right, height: GAP + lines.length * lineHeight }
-  const text = `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}"><path d="${labels.join('')}" fill="#333"/></svg>`
+  const text =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}">` +
+    `<path d="${labels.join('')}" fill="#333"/></svg>`
   await sharp({ create: { ...size, channels: 3, background: '#ffffff' } })
     .composite([...placed, { input: Buffer.from(text), left: 0, top: 0 }])
     .jpeg({ quality, mozjpeg: true })

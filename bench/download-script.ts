@@ -1,12 +1,11 @@
 /**
- * What `bench:download` compares `rushes download` with, besides curl: a minimal Node script on the same network code. `plain` writes
- * the files as they arrive; `safe` hashes them, syncs them to the disk and replaces no existing file.
+ * What `bench:download` compares `rushes download` with, besides curl: a minimal Node script on the same network code. `plain`
+ * writes the files as they arrive; `safe` hashes them, syncs them to the disk and replaces no existing file. /
  */
 import { createHash } from 'node:crypto'
 import { link, open, unlink, writeFile } from 'node:fs/promises'
 import { systemClock } from '../src/host/clock.js'
-import { createNetwork } from '../src/host/undici.js'
-import { skipWasmOptimization } from '../src/host/webassembly.js'
+import { createNetwork, skipWasmOptimization } from '../src/host/undici.js'
 
 const AT_ONCE = 4
 

@@ -1,10 +1,10 @@
 /**
- * Downloads from loopback: `npm run bench:download`. Seconds and peak memory of one download in a process of its own, by
- * size; then `rushes download` as a whole process and `curl`, in turns, from the same local service: one file of 1 GiB, and
- * 200 small files. rushes asks for the run first, computes the SHA-256 of every file and syncs it to the disk before it gets its
- * name; curl does none of that. Two scripts (`download-script.ts`) show where the difference comes from: they have the same network
- * code and four downloads at a time, but no status request, no journal and nothing to resume.
- * Prints Markdown tables.
+ * Downloads from loopback: `npm run bench:download`. Seconds and peak memory of one download in a process of its own, by size;
+ * then `rushes download` as a whole process and `curl`, in turns, from the same local service: one file of 1 GiB, and 200
+ * small files. rushes asks for the run first, computes the SHA-256 of every file and syncs it to the disk before it gets its
+ * name; curl does none of that. Two scripts (`download-script.ts`) show where the difference comes from: they have the same
+ * network code and four downloads at a time, but no status request, no journal and nothing to resume. Prints Markdown tables.
+ * /
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -119,7 +119,8 @@ async function besideCurl(): Promise<void> {
     const medians = [...found].map(([way, { seconds, peakMiB }]) => ({ way, took: median(seconds), peakMiB }))
     for (const { way, took, peakMiB } of medians)
       console.log(
-        `| ${name} | ${way.name} | ${took.toFixed(2)} | ${((medians[0]?.took ?? 0) / took).toFixed(2)} | ${Math.round(peakMiB)} |`,
+        `| ${name} | ${way.name} | ${took.toFixed(2)} | ${((medians[0]?.took ?? 0) / took).toFixed(2)} ` +
+          `| ${Math.round(peakMiB)} |`,
       )
   }
   child.kill('SIGTERM')

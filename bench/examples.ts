@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
-import { ICON_BOX, iconBody } from '../src/preview/cast/icons.js'
+import { ICON_BOX, iconBody } from '../src/preview/cast/figure.js'
 import { type Tile, writeContactSheet } from './contact-sheet.js'
 
 interface Example {
@@ -69,7 +69,8 @@ function frameOf(clip: string, isTall: boolean, home: string): Buffer {
   const picture = join(home, 'frame.png')
   writeFileSync(
     page,
-    `<body style="margin:0"><video src="${pathToFileURL(clip)}#t=${SHOWN_AT}" width="${width}" height="${height}" preload="auto" muted></video>`,
+    `<body style="margin:0"><video src="${pathToFileURL(clip)}#t=${SHOWN_AT}" ` +
+      `width="${width}" height="${height}" preload="auto" muted></video>`,
   )
   const { status, stderr } = spawnSync(
     process.env.CHROMIUM ?? 'chromium',

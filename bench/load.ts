@@ -18,19 +18,15 @@ export const RUN = {
 export const CREATE_BODY = JSON.stringify({ model: RUN.model, input: RUN.input })
 export interface Server {
   readonly port: number
-  readonly pid: number
-  readonly metricsUrl: string | undefined
   end(): Promise<void>
 }
 
 export async function started(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Server> {
   const child: ChildProcess = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = child.stdout === null ? [''] : await once(child.stdout, 'data')
-  const { url, metrics_url: metricsUrl } = JSON.parse(String(line))
+  const { url } = JSON.parse(String(line))
   return {
     port: Number(new URL(url).port),
-    pid: child.pid ?? 0,
-    metricsUrl,
     async end() {
       child.kill('SIGTERM')
       await once(child, 'exit')
@@ -40,7 +36,8 @@ export async function started(argv: readonly string[], env: NodeJS.ProcessEnv): 
 
 const bearer = (key: string): string => `Authorization: Bearer ${key}\r\n`
 export const createText = (key: string, body = CREATE_BODY): string =>
-  `POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  `POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}Content-Type: application/json\r\n` +
+  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 export const statusText = (key: string, id: string): string =>
   `GET /api/v1/runs/${id} HTTP/1.1\r\nHost: localhost\r\n${bearer(key)}\r\n`
 
@@ -95,8 +92,7 @@ export function expectStatus(wanted: number, { status, body }: { status: number;
 }
 
 export interface Flood {
-  /** Of the nodes, over which the connections are spread. */
-  readonly ports: readonly number[]
+  readonly port: number
   readonly connections: number
   /** That every answer must have. */
   readonly status: number
@@ -105,10 +101,8 @@ export interface Flood {
 }
 
 /** As fast as it goes: every connection asks again as soon as it was answered. */
-export async function flood({ ports, connections, status, next, seconds }: Flood): Promise<Figures> {
-  const lines = await Promise.all(
-    Array.from({ length: connections }, (_, n) => dial(ports[n % ports.length] ?? 0)),
-  )
+export async function flood({ port, connections, status, next, seconds }: Flood): Promise<Figures> {
+  const lines = await Promise.all(Array.from({ length: connections }, () => dial(port)))
   const ms: number[] = []
   const began = performance.now()
   const endAt = began + seconds * 1_000

@@ -1,8 +1,8 @@
 /**
- * What one account does to another: `npm run bench:neighbours`. The status requests of a quiet account, alone and while another account
- * lists, searches, downloads and creates as much as its limits allow, on SQLite and on a PostgreSQL of this machine. Prints Markdown
- * tables. The load shares the cores of the service. `sqlite` or `postgres` as first word measures one of them, a second one the loads
- * whose name has it. Needs a build.
+ * What one account does to another: `npm run bench:neighbours`. The status requests of a quiet account, alone and while
+ * another account lists, searches, downloads and creates as much as its limits allow, on SQLite and on a PostgreSQL of this
+ * machine. Prints Markdown tables. The load shares the cores of the service. `sqlite` or `postgres` as first word measures one
+ * of them, a second one the loads whose name has it. Needs a build. /
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'

@@ -1,7 +1,8 @@
 /**
  * rushes beside what a user would take instead: `npm run bench:peers`. The same work against the same local service, with its
- * limit of 20 requests in 10 s, through a thin adapter that counts (`peers/adapter.ts`); the scripts of the others are
- * in `peers/scripts`. About six minutes; `npm run bench:peers -- one` measures single runs alone. Prints Markdown tables. Prices and the quality of models are not compared.
+ * limit of 20 requests in 10 s, through a thin adapter that counts (`peers/adapter.ts`); the scripts of the others are in
+ * `peers/scripts`. About six minutes; `npm run bench:peers -- one` measures single runs alone. Prints Markdown tables. Prices
+ * and the quality of models are not compared. /
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

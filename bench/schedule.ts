@@ -5,17 +5,7 @@
 import { createLimiter } from '../src/limiter/index.js'
 import { RUNS_LIMIT } from '../src/protocol/limits.js'
 import { median, row } from './table.js'
-import {
-  floorOf,
-  floorsOfGraph,
-  type Graph,
-  ours,
-  oursWithGraph,
-  plainQueue,
-  random,
-  tenInFlight,
-  type Way,
-} from './ways.js'
+import { floorOf, ours, plainQueue, random, tenInFlight, type Way } from './ways.js'
 
 interface Timer {
   readonly atMs: number
@@ -114,14 +104,14 @@ const uniform = (from: number, to: number) => () => from + random() * (to - from
 const heavy = () => Math.min(600_000, 8_000 / random() ** 0.7)
 
 /** The same draws for every way, so that they differ by what they do and not by luck. */
-async function measure(way: Way, draws: readonly (readonly number[])[], floor = floorOf) {
+async function measure(way: Way, draws: readonly (readonly number[])[]) {
   const results: { seconds: number; requests: number; delay: number; ratio: number }[] = []
   for (const durations of draws) {
     const runs = durations.length
     const world = createWorld(durations)
     await world.clock.run(Promise.resolve(way(world, runs)))
     const figures = world.figures()
-    results.push({ ...figures, ratio: figures.seconds / floor(durations) })
+    results.push({ ...figures, ratio: figures.seconds / floorOf(durations) })
   }
   const of = (name: 'seconds' | 'requests' | 'delay' | 'ratio') => median(results.map((each) => each[name]))
   return { seconds: of('seconds'), requests: of('requests'), delay: of('delay'), ratio: of('ratio') }
@@ -134,81 +124,22 @@ const WAYS: readonly (readonly [string, Way])[] = [
   ['plain queue', plainQueue],
 ]
 
-if (process.argv[2] !== 'graphs')
-  row('runs', 'each takes', 'way', 'seconds', 'of the floor', 'requests', 'done to noticed, s')
-if (process.argv[2] !== 'graphs') row('--:', '---', '---', '--:', '--:', '--:', '--:')
-for (const [runs, said, draw, draws] of [
+row('runs', 'each takes', 'way', 'seconds', 'of the floor', 'requests', 'done to noticed, s')
+row('--:', '---', '---', '--:', '--:', '--:', '--:')
+for (const [runs, spread, draw, draws] of [
   [100, '5 to 30 s', uniform(5_000, 30_000), 9],
   [200, '5 to 30 s', uniform(5_000, 30_000), 5],
   [1_000, '5 to 30 s', uniform(5_000, 30_000), 3],
   [100, 'a heavy tail', heavy, 9],
   [20, '1 to 3 min', uniform(60_000, 180_000), 41],
 ] as const) {
-  if ((process.argv[2] === 'films' && runs !== 20) || process.argv[2] === 'graphs') continue
+  if (process.argv[2] === 'films' && runs !== 20) continue
   const drawn = Array.from({ length: draws }, () => Array.from({ length: runs }, draw))
   for (const [name, way] of WAYS) {
     const known =
       name.includes('seen') && runs === 20 ? ours([70_000, 90_000, 110_000, 130_000, 150_000, 170_000]) : way
     if (runs === 1_000 && name === 'plain queue') continue
     const { seconds, ratio, requests, delay } = await measure(known, drawn)
-    row(runs, said, name, seconds.toFixed(0), ratio.toFixed(3), requests, delay.toFixed(2))
-  }
-}
-
-/** Each of `roots` is used by `width` runs, each of those by as many, `depth` levels in all. */
-function tree(roots: number, width: number, depth: number): Graph {
-  const graph: number[][] = Array.from({ length: roots }, () => [])
-  let level = graph.map((_, run) => run)
-  for (let at = 1; at < depth; at++)
-    level = level.flatMap((source) => Array.from({ length: width }, () => graph.push([source]) - 1))
-  return graph
-}
-
-const beside = (a: Graph, b: Graph): Graph => [
-  ...a,
-  ...b.map((sources) => sources.map((source) => source + a.length)),
-]
-
-const singles = (count: number): Graph => Array.from({ length: count }, () => [])
-
-process.stdout.write('\n')
-row(
-  'runs that use others',
-  'runs',
-  'levels',
-  'each takes',
-  'seconds',
-  'of 2N and d',
-  'of 2N + d',
-  'known before: seconds',
-  'of 2N and d',
-  'of 2N + d',
-)
-row('---', '--:', '--:', '---', '--:', '--:', '--:', '--:', '--:', '--:')
-for (const [name, levels, graph] of [
-  [
-    'a character sheet, six poses, a clip of each',
-    3,
-    [...tree(1, 6, 2), ...Array.from({ length: 6 }, (_, at) => [at + 1])],
-  ],
-  ['wide: 20 × 4 × 4', 3, tree(20, 4, 3)],
-  ['wide: 100 pairs', 2, tree(100, 1, 2)],
-  ['deep: one chain', 20, tree(1, 1, 20)],
-  ['deep: ten chains', 10, tree(10, 1, 10)],
-  ['a chain of 10 beside 150 others', 10, beside(singles(150), tree(1, 1, 10))],
-  ['a tree: 2 × 2 × …', 7, tree(2, 2, 7)],
-] as const) {
-  for (const [said, draw, learned] of [
-    ['20 s', () => 20_000, [20_000, 20_000, 20_000]],
-    ['5 to 30 s', uniform(5_000, 30_000), [6_000, 11_000, 15_000, 18_000, 23_000, 28_000]],
-  ] as const) {
-    const drawn = Array.from({ length: 5 }, () => Array.from({ length: graph.length }, draw))
-    const cells: string[] = []
-    for (const way of [oursWithGraph(graph), oursWithGraph(graph, learned)]) {
-      const measured = await measure(way, drawn, (durations) => floorsOfGraph(graph, durations).least)
-      const sum = median(drawn.map((durations) => floorsOfGraph(graph, durations).sum))
-      cells.push(measured.seconds.toFixed(0), measured.ratio.toFixed(3), (measured.seconds / sum).toFixed(3))
-    }
-    row(name, graph.length, levels, said, ...cells)
+    row(runs, spread, name, seconds.toFixed(0), ratio.toFixed(3), requests, delay.toFixed(2))
   }
 }

@@ -4,14 +4,15 @@
  * The servers are processes of their own; the load is spoken over raw sockets, since a real client costs more than
  * most answers. Every key has its limit of 20 requests in 10 s, so there are many keys. Prints Markdown tables.
  * `npm run bench:service -- film` measures the creates beside a film alone.
- * `npm run bench:service -- 16 metrics` measures what `--metrics-port` costs, with a scrape every second.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
-import { addKeys } from './keys.js'
+import { hashOfKey, newKey, prefixOfKey } from '../src/service/secrets.js'
+import { openServiceDatabase, openSqliteStore } from '../src/service/store/sqlite/index.js'
 import {
   best,
   cellsOf,
@@ -20,21 +21,18 @@ import {
   expectStatus,
   type Figures,
   figuresOf,
-  flood as floodPorts,
+  flood as floodPort,
   type Line,
   RUN,
-  type Server,
   started,
   statusText,
 } from './load.js'
-import { median, row } from './table.js'
+import { row } from './table.js'
 
 const SECONDS = 4
 const ROUNDS = 3
-const PAIRS = 16
 /** `npm run bench:service -- 100`: with a hundred connections. */
 const CONNECTIONS = Number(process.argv[2]) || 16
-const WITH_METRICS = process.argv[3] === 'metrics'
 const KEYS = 24_000
 const STEADY_PER_SECOND = 50
 const STEADY_SECONDS = 20
@@ -56,7 +54,7 @@ async function beBare(): Promise<void> {
 }
 
 const flood = (port: number, status: number, next: () => string, seconds = SECONDS): Promise<Figures> =>
-  floodPorts({ ports: [port], connections: CONNECTIONS, status, next, seconds })
+  floodPort({ port, connections: CONNECTIONS, status, next, seconds })
 
 /** At a steady rate, whatever becomes of the answers, while `going` says so. */
 async function steady(port: number, next: () => string, going: () => boolean): Promise<Figures> {
@@ -80,7 +78,7 @@ async function steady(port: number, next: () => string, going: () => boolean): P
   return figuresOf(ms, performance.now() - began)
 }
 
-const keysIn = (data: string) => addKeys(join(data, 'service.db'), KEYS)
+const keysIn = (data: string) => addKeys(join(data, 'service.db'))
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
@@ -88,14 +86,9 @@ async function main(): Promise<void> {
   const env = { PATH: process.env.PATH, HOME: folder }
   const serve = [
     resolve('bin/rushes.cjs'),
-    'serve',
-    '--port',
-    '0',
-    '--json',
+    ...'serve --port 0 --json --concurrency 1'.split(' '),
     '--data',
     data,
-    '--concurrency',
-    '1',
   ]
   // Nothing is drawn while the answers alone are measured.
   const idle = ['--engine', 'image=sleep 600', '--engine', 'video=sleep 600']
@@ -105,11 +98,6 @@ async function main(): Promise<void> {
   }
   const keys = await keysIn(data)
   const service = await started([...serve, ...idle], env)
-  if (WITH_METRICS) {
-    await withMetrics(service, keys, [...serve, ...idle, '--metrics-port', '0'], env)
-    await service.end()
-    return rmSync(folder, { recursive: true, force: true })
-  }
   const bare = await started([fileURLToPath(import.meta.url), 'bare'], env)
   let turn = 0
   const key = () => keys[turn++ % keys.length] ?? ''
@@ -143,71 +131,6 @@ async function main(): Promise<void> {
   await service.end()
   await whileRendering(serve, idle, env)
   rmSync(folder, { recursive: true, force: true })
-}
-
-/** CPU time of a process and all its threads, on Linux. A tick is 10 ms. */
-const cpuMs = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-/**
- * The same requests to two services in turn, second by second, of which one has metrics that are scraped. What counts is CPU
- * time per request: other processes of the machine change it less than the requests per second.
- */
-async function withMetrics(
-  plain: Server,
-  keys: readonly string[],
-  serve: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
-  const data = join(env.HOME ?? '', 'measured')
-  const ownKeys = await keysIn(data)
-  const measured = await started(serve.with(serve.indexOf('--data') + 1, data), env)
-  const scrapes: number[] = []
-  const scraping = setInterval(async () => {
-    const began = performance.now()
-    await (await fetch(measured.metricsUrl ?? '')).text()
-    scrapes.push(performance.now() - began)
-  }, 1_000)
-  let turn = 0
-  const client = async ({ port, pid }: Server, own: readonly string[]) => {
-    const key = () => own[turn++ % own.length] ?? ''
-    const line = await dial(port)
-    const { id } = JSON.parse((await line.ask(createText(key()))).body)
-    line.end()
-    const totals = { status: { ms: 0, requests: 0 }, create: { ms: 0, requests: 0 } }
-    return {
-      totals,
-      async second(name: 'status' | 'create', isCounted: boolean) {
-        const next = name === 'status' ? () => statusText(key(), id) : () => createText(key())
-        const before = cpuMs(pid)
-        const { perSecond } = await flood(port, name === 'status' ? 200 : 201, next, 1)
-        if (!isCounted) return
-        totals[name].ms += cpuMs(pid) - before
-        totals[name].requests += perSecond
-      },
-    }
-  }
-  const [without, having] = [await client(plain, keys), await client(measured, ownKeys)]
-  row('CPU time of a request', 'without, µs', 'with metrics, µs', 'ratio')
-  row('---', '--:', '--:', '--:')
-  for (const name of ['status', 'create'] as const) {
-    for (let pair = 0; pair < PAIRS; pair++)
-      // The first pairs warm the machine code.
-      for (const each of pair % 2 === 0 ? [without, having] : [having, without])
-        await each.second(name, pair >= 4)
-    const [plainUs, measuredUs] = [without, having].map(({ totals }) => {
-      const { ms, requests } = totals[name]
-      return (ms / requests) * 1_000
-    }) as [number, number]
-    row(name, plainUs.toFixed(0), measuredUs.toFixed(0), (measuredUs / plainUs).toFixed(2))
-  }
-  clearInterval(scraping)
-  console.log(`\nA scrape: ${median(scrapes).toFixed(1)} ms, at most ${Math.max(...scrapes).toFixed(1)} ms`)
-  await measured.end()
 }
 
 /**
@@ -259,3 +182,22 @@ async function whileRendering(
 
 if (process.argv[2] === 'bare') await beBare()
 else await main()
+
+/**
+ * Keys for a load: each may send 20 requests in 10 s, so there are many of one account, more than it can have in use.
+ * Added before
+ * the first start of the service, which then makes no key itself.
+ */
+async function addKeys(path: string): Promise<readonly string[]> {
+  const store = openSqliteStore(path)
+  const nowMs = Date.now()
+  const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs })
+  const keys = Array.from({ length: KEYS }, newKey)
+  const terms = { accountId, name: 'bench', nowMs, disabled: true }
+  for (const key of keys) await store.addKey({ ...terms, hash: hashOfKey(key), prefix: prefixOfKey(key) })
+  await store.close()
+  const database = openServiceDatabase(path)
+  database.run('UPDATE keys SET disabled = 0')
+  database.close()
+  return keys
+}

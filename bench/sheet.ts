@@ -27,7 +27,10 @@ const PROMPTS: readonly string[] = [
   '🦊❄️🌙',
   'ثعلب أحمر يركض في الثلج عند الغروب',
   '   ',
-  'A slow dolly shot through an old library at night. Dust hangs in the lamplight; a girl in a yellow raincoat opens a huge book, and paper birds rise from its pages. The camera follows them up to the painted ceiling, where stars begin to move. Warm tones, shallow depth of field, 35 mm, film grain, gentle piano music.',
+  'A slow dolly shot through an old library at night. Dust hangs in the lamplight; a girl in a yellow ' +
+    'raincoat opens a huge book, and paper birds rise from its pages. The camera follows them up to the ' +
+    'painted ceiling, where stars begin to move. Warm tones, shallow depth of field, 35 mm, film grain, gentle ' +
+    'piano music.',
   'perfume bottle, minimal, pastel pink background, soft shadows',
   'desert dunes with a camel caravan, noon',
   'portrait of an old man with a hat, black and white, dramatic light',

@@ -37,7 +37,7 @@ function granting(file: string, times: number): Times {
   let nowMs = performance.now()
   const ledger = openSharedLedger({
     path: file,
-    budget: `bench ${process.pid} ${calls++}`,
+    keyHash: `bench ${process.pid} ${calls++}`,
     limit: { requests: 20, windowMs: 10_000 },
     clock: { monotonic: () => nowMs },
   })
@@ -149,7 +149,7 @@ function journals(folder: string): void {
     }
     const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1' }
     journal.accept(journal.intend({ ...intent, input: { prompt: id } }), id)
-    journal.recordStatus(ADDRESS, { state: { ...state, status: 'processing', phase: 'going' } })
+    journal.recordStatus(ADDRESS, { state: { ...state, status: 'processing', phase: 'running' } })
     const urls = ['https://cdn.example.com/x.png']
     journal.recordStatus(ADDRESS, {
       state: { ...state, urls, status: 'succeeded', phase: 'succeeded' },

@@ -44,8 +44,8 @@ try {
     rushes: 'src/cli/process/start.ts',
     renderer: 'src/preview/renderer.ts',
     thumbnailer: 'src/preview/thumbnailer.ts',
-    intake: 'src/service/intake/thread.ts',
-    store: 'src/service/store/thread/thread.ts',
+    intake: 'src/service/intake.ts',
+    store: 'src/service/store/sqlite/thread.ts',
   }
   await bundle(programs, 'cjs')
   await bundle({ index: 'src/index.ts' }, 'esm')

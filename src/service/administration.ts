@@ -1,18 +1,17 @@
 /**
- * Accounts, keys and credits, in the data folder or the database of a service that may be running in other processes. A change
- * applies from their next request on.
+ * Accounts, keys and credits, in the data folder or the database of a service. The service may run in other processes; a
+ * change applies from its next request on.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/key-terms.js'
+import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
 import { type Backup, writeBackup } from './backup.js'
 import { ROTATION_MS } from './console/keys.js'
-import { DATABASE_NAME } from './data-folders.js'
-import { openData } from './open-data.js'
+import { DATABASE_NAME, openData } from './data-folders.js'
+import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
-import { isPlainName, MAX_NAME_LENGTH } from './rules/plain-name.js'
 import { Refusal } from './rules/refusal.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type {
@@ -23,21 +22,19 @@ import type {
   NewKey,
   Verification,
 } from './store/account-store.js'
-import type { Store } from './store/contract.js'
-import { explainDatabaseError } from './store/sqlite/database-errors.js'
-import { openSqliteStore } from './store/sqlite/index.js'
-import { DatabaseUnavailable } from './store/unavailable.js'
+import { DatabaseUnavailable, type Store } from './store/contract.js'
+import { explainDatabaseError, openSqliteStore } from './store/sqlite/index.js'
 import { createUserAdministration, type UserAdministration } from './user-administration.js'
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
-export type { UserDetails } from './store/user-store.js'
+export type { UserDetails } from './store/console-store.js'
 export type { UserWithLink } from './user-administration.js'
 
 export interface Rotation {
   readonly apiKey: string
   readonly key: KeyDetails
-  /** Until when the secret before the old one would have worked, if it still did: a key has two secrets at most. */
+  /** When a still older secret would have expired; it ended now, since a key has two secrets at most. */
   readonly endedUntilMs: number | undefined
 }
 
@@ -118,7 +115,7 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
       )
     : undefined
 
-/** A damaged page or a lock may be met long after the file was opened. */
+/** Explains errors of all methods: a damaged page or a lock can cause one long after the file was opened. */
 function explainErrors(
   explain: (error: unknown) => RushesError | undefined,
   administration: Administration,

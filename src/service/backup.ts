@@ -2,24 +2,28 @@
  * A backup of the database: one file, complete under its name. Reference images and outputs are files that never change, and
  * are copied by other means (docs/backup.md).
  */
+
 import { existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type RushesError, usageError } from '../errors.js'
 import { raceAbort } from '../host/abort.js'
-import { checkCopy, copyDatabase } from '../host/database-copy.js'
+import type { Row } from '../host/database.js'
+import { BUSY_TIMEOUT_MS, newApplicationId } from '../host/database-file.js'
 import { flush, flushFolder, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
 import { describeError, errorCode } from '../host/system-error.js'
 import type { Verification } from './store/account-store.js'
-import { verificationOf } from './store/shared-rows.js'
-import { LEDGER_STATEMENTS } from './store/sqlite/ledger-check.js'
+import { verificationOf } from './store/rows.js'
+import { LEDGER_STATEMENTS } from './store/sqlite/accounts.js'
 
 export interface Backup extends Verification {
   readonly path: string
   readonly bytes: number
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly database: string
   readonly path: string
   readonly signal?: AbortSignal | undefined
@@ -84,4 +88,55 @@ async function flushFile(path: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** The part of `libsql/promise` that is used here; its own types are all `any`. */
+interface AsyncConnection {
+  exec(sql: string): Promise<unknown>
+  prepare(sql: string): Promise<{ all(): Promise<Row[]> }>
+  close(): void
+}
+
+const loadModule = createRequire(import.meta.url)
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** Never created: a copy that was cancelled and removed must not come back. */
+const existing = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
+
+async function connected<Result>(path: string, work: (database: AsyncConnection) => Promise<Result>) {
+  const AsyncDatabase: new (path: string, options: object) => AsyncConnection = loadModule('libsql/promise')
+  const database = new AsyncDatabase(existing(path), {})
+  try {
+    await database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    return await work(database)
+  } finally {
+    database.close()
+  }
+}
+
+/**
+ * Copies the database `from` into the empty file `to`. `VACUUM INTO` reads one snapshot and holds no lock that a
+ * writer waits for; the backup API of SQLite begins again with every write, and libsql does not offer it. The copy
+ * is complete in its one file, and gets a new application id: when it replaces the open original, it is recognized
+ * as another file.
+ */
+export async function copyDatabase(from: string, to: string): Promise<void> {
+  await connected(from, (database) => database.exec(`VACUUM INTO ${quoted(existing(to))}`))
+  await connected(to, (database) => database.exec(newApplicationId()))
+}
+
+/**
+ * The rows of each statement. Throws what SQLite finds wrong with the file: not its indexes, which `VACUUM INTO`
+ * rebuilds and which would take ten times as long.
+ */
+export async function checkCopy(path: string, statements: readonly string[]): Promise<readonly Row[][]> {
+  return await connected(path, async (database) => {
+    const rows = async (sql: string) => (await database.prepare(sql)).all()
+    const found = (await rows('PRAGMA quick_check(5)')).map(({ quick_check }) => String(quick_check))
+    if (found.join() !== 'ok') throw Object.assign(new Error(found.join('; ')), { code: 'SQLITE_CORRUPT' })
+    const results: Row[][] = []
+    for (const sql of statements) results.push(await rows(sql))
+    return results
+  })
 }

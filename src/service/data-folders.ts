@@ -1,6 +1,9 @@
-/** The data folder of the service: private, and with file names of the service's own choice. */
+/** The data folder of the service: private; the service chooses the names of its files. */
+
 import { join } from 'node:path'
+import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/directories.js'
+import { describeReason } from '../host/system-error.js'
 
 export const DATABASE_NAME = 'service.db'
 
@@ -33,4 +36,30 @@ export function outputPathOf(root: string, url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const [, token = '', name = ''] = /\/outputs\/([\w-]+)\/([\w-][\w.-]*)$/.exec(new URL(url).pathname) ?? []
   return name === '' ? undefined : join(root, 'outputs', token, name)
+}
+
+/**
+ * Creates the folders, and opens the database with `open`. Throws `RushesError` (usage) when the folder cannot be used: the
+ * user can fix it or choose another.
+ */
+export async function openData<Opened>(
+  root: string,
+  open: (path: string) => Opened | Promise<Opened>,
+): Promise<{ folders: DataFolders; opened: Opened }> {
+  let database = root
+  try {
+    const folders = await makeDataFolders(root)
+    database = folders.database
+    return { folders, opened: await open(folders.database) }
+  } catch (cause) {
+    if (cause instanceof RushesError) throw cause
+    // Loaded on failure alone: commands that read only the names of the folders do without SQLite.
+    const { explainDatabaseError } = await import('./store/sqlite/index.js')
+    const explained = explainDatabaseError(database, cause)
+    if (explained !== undefined) throw explained
+    throw new RushesError('usage', `The data folder ${root} cannot be used: ${describeReason(cause)}`, {
+      hint: 'Use another folder (--data), or fix this one.',
+      cause,
+    })
+  }
 }

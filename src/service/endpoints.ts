@@ -1,5 +1,5 @@
 /**
- * The two endpoints, without HTTP. The checks of a request run in this order (CONTRACT 9):
+ * The two endpoints, without HTTP. The checks of a request run in this order (docs/service.md):
  *
  *   key (401) → account and IP (403) → rate (429 RATE_LIMITED) → body and model (400) → spend limit (403)
  *   → quota (429 USAGE_EXCEEDED) → balance (402)
@@ -8,20 +8,16 @@
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { RUNS_LIMIT } from '../protocol/limits.js'
-import { priceOf } from '../protocol/local-prices.js'
+import { priceOf, RUNS_LIMIT } from '../protocol/limits.js'
 import type { FileStore } from './files/contract.js'
-import type { Intake } from './intake/index.js'
-import { storedKeyId } from './key-lookup.js'
-import { createUseRecorder } from './key-use.js'
-import type { RateLimiter } from './rate/contract.js'
-import { bearerKey, type Caller, callerOf, checkAccess, checkKey, type KeyRecord } from './rules/caller.js'
-import type { EmbeddedImage } from './rules/embedded-images.js'
+import type { Intake } from './intake.js'
+import { createUseRecorder, storedKeyId } from './key-lookup.js'
+import type { RateLimiter } from './rate/rate-limiter.js'
+import type { EmbeddedImage } from './rules/create-request.js'
+import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
 import { Refusal, refusalSaying } from './rules/refusal.js'
 import { hashOfKey, newRunId } from './secrets.js'
-import type { NewRun } from './store/contract.js'
-import type { FileName } from './store/file-records.js'
-import type { ServiceStore } from './store/service-store.js'
+import type { FileName, NewRun, ServiceStore } from './store/contract.js'
 import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 
@@ -29,11 +25,11 @@ export interface Endpoints {
   /** The caller of this request. `ip` is called only for a key with a whitelist. Throws `Refusal`: 401, 403, 429. */
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /**
-   * Accepts a run, and charges it. With an idempotency key that the account has used in the last 24 h for the same request, the
-   * run of that time, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
+   * Accepts a run, and charges it. With an idempotency key that the account used in the last 24 h for the same request:
+   * returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
    */
   create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
-  /** The same without a key: a run that is created on the console. Throws `Refusal`: 400, 402. */
+  /** The same without an API key, for a run that is created on the console. Throws `Refusal`: 400, 402. */
   createWithoutKey(
     accountId: number,
     body: readonly Uint8Array[],
@@ -50,10 +46,10 @@ export interface CreatedRun {
 }
 
 const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
-/** How often an image is stored again that was removed before the run was added. */
+/** Attempts to store an image that is removed before the run is added. */
 const MAX_SAVES = 3
 
-export interface EndpointsOptions {
+interface EndpointsOptions {
   readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse' | 'holdImage'>
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
@@ -78,17 +74,17 @@ export function createEndpoints({
 
   async function saveImages(images: readonly EmbeddedImage[]): Promise<readonly FileName[]> {
     const nowMs = clock.now()
-    const held = await Promise.all(
+    const records = await Promise.all(
       images.map(async (image) => ({
         key: await store.holdImage({ sha256: image.sha256, bytes: image.data.byteLength }, nowMs),
         image,
       })),
     )
-    // Also what is stored: a part may be missing, and another create may not have stored it yet. One after the other, since a disk
-    // or a storage has other work too.
-    for (const { key, image } of held)
+    // Stored images too: a part may be missing, and another create may not have stored it yet. One after the other, since
+    // a disk or a storage has other work too.
+    for (const { key, image } of records)
       await inputs.put(key, { bytes: image.data }, { contentType: image.content_type })
-    return held.map(({ key }) => ({ kind: 'input', key }))
+    return records.map(({ key }) => ({ kind: 'input', key }))
   }
 
   /** Undefined when an image was removed before the run was added. */
@@ -153,10 +149,10 @@ export function createEndpoints({
       const nowMs = clock.now()
       const record = checkKey(key, await findKey(hashOfKey(key), nowMs), nowMs)
       checkAccess(record, ip)
-      const isFree = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
-      if (!isFree) throw new Refusal('RATE_LIMITED')
+      const isWithinRate = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
+      if (!isWithinRate) throw new Refusal('RATE_LIMITED')
       recordUse(record.id, nowMs)
-      return callerOf(record)
+      return { keyId: record.id, accountId: record.accountId }
     },
 
     create({ accountId, keyId }, body, idempotencyKey) {

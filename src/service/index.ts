@@ -1,50 +1,47 @@
 /**
- * The local service: the published interface (SERVICE.md), here, with a renderer behind it. `rushes serve` runs it on a
+ * The local service: the published interface (docs/service.md), here, with a renderer behind it. `rushes serve` runs it on a
  * port, `--local` inside the process of the command, tests without any port.
  *
  *   http/         Fastify: routes and responses, no rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
  *   faults/       errors on demand (`serve --fault`)
- *   intake/       request bodies, large ones in a thread of their own
+ *   intake.ts     request bodies, large ones in a separate thread
  *   endpoints.ts  the two endpoints without HTTP
- *   console/      people: signing in, and what their page asks for
- *   api.ts        what a node needs to answer requests
- *   rendering.ts  what a node needs to render runs
+ *   console/      people: signing in, and the requests of their page
+ *   node.ts       wires the parts that answer requests and those that render runs
  *   openapi/      the description of the interface, for clients and their tools
  *   store/        a small contract, SQLite and PostgreSQL behind it
  *   files/        outputs and inputs: a contract, folders and S3 behind it
  *   rate/         the rate limiter: a contract, in memory and in PostgreSQL
  *   worker/       leases, the queue, one render
  *   references/   the images that an input names
- *   engines/      what makes the outputs
- *   metrics/      Prometheus metrics, on a port of their own
+ *   engines/      the makers of outputs
+ *   metrics/      Prometheus metrics, on a separate port
  *
- * The rate limiter in memory counts per process, that of PostgreSQL all nodes; credits and quotas count across all processes on
- * the data.
+ * The rate limiter in memory counts the requests of its process, that of PostgreSQL those of all nodes; credits and
+ * quotas count across all processes on the data.
  */
-import { isDiskFull } from '../host/disk-space.js'
-import { type Api, createApi } from './api.js'
-import { startConsole } from './console/first-user.js'
-import { createErrorLog } from './error-log.js'
+
+import { settlesWithin } from '../host/abort.js'
+import { isDiskFull } from '../host/directories.js'
+import { startConsole } from './console/sessions.js'
+import { openData } from './data-folders.js'
 import { createFaults, type Faults } from './faults/index.js'
+import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
-import { StorageUnavailable } from './files/storage-unavailable.js'
 import { createApp } from './http/app.js'
-import { HTTP_LIMITS } from './http/connection-limits.js'
+import { HTTP_LIMITS } from './http/connections.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
 import { isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import { type KeyLookup, openKeyLookup } from './key-lookup.js'
-import { type Log, silentLog } from './log.js'
-import { openData } from './open-data.js'
-import { createReadiness } from './readiness.js'
-import { createRendering } from './rendering.js'
+import { createErrorLog, type Log, silentLog } from './log.js'
+import { type Api, createApi, createReadiness, createRendering } from './node.js'
 import type { ConsoleStart, Service, ServiceOptions } from './service.js'
-import { settlesWithin } from './settles-within.js'
+import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
-import type { RunningStore } from './store/service-store.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
 
-/** What output URLs begin with while the service neither listens nor has a public URL. */
+/** The start of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
 /** When the service closes: for responses in progress, and for everything together. */
@@ -52,7 +49,7 @@ const RESPONSE_GRACE_MS = 3_000
 const MAX_CLOSE_MS = 4_500
 
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
-  faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onStrike: onFault }) })
+  faults.length === 0 ? undefined : createFaults({ faults, clock, ...(onFault && { onFault }) })
 
 interface Opened {
   readonly store: RunningStore
@@ -64,7 +61,7 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
   const { clock, databaseUrl, databaseThread: inThread = false, role, ephemeralKey = false } = options
   const store = await openStore({ path, databaseUrl, inThread, clock })
   try {
-    // A worker makes no key: nobody would see it.
+    // A worker creates no key: it would be shown to no user.
     const keys =
       role === 'worker'
         ? { newKey: undefined, find: store.findKey }
@@ -123,7 +120,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           findKey: keys.find,
           rateLimiter: opened.store.rateLimiter,
           worker: rendering.worker,
-          page: options.console,
           baseUrl,
           onError,
         })
@@ -135,8 +131,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const app = await createApp({
     api: api?.routes,
+    console: api?.console,
     faults: faultsOf(options),
-    operations: { isReady: async () => !isClosing() && (await isWritable()) },
+    isReady: async () => !isClosing() && (await isWritable()),
     logging,
     limits: { ...HTTP_LIMITS, ...options.httpLimits },
     clock,
@@ -190,7 +187,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       const path = storage.outputs.pathOf?.(outputKey(output))
       if (path === undefined) return undefined
       const found = await storage.outputs.find(outputKey(output)).catch((error) => {
-        // What the disk said, in words for the person at the terminal.
+        // The error of the disk itself: it is shown at the terminal.
         throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
       })
       return found && { ...output, path }
@@ -202,5 +199,3 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     },
   }
 }
-
-export type { ConsoleStart, OutputFile, Service, ServiceOptions } from './service.js'

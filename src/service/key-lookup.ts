@@ -1,5 +1,5 @@
-/** The keys of a running service: those in the store, and with `--local` one that is in memory only. */
-import type { KeyRecord } from './rules/caller.js'
+/** The keys of a running service: those in the store, and with `--local` one in memory only; and when each was last used. */
+import type { KeyRecord } from './rules/key-checks.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
@@ -32,7 +32,7 @@ export async function openKeyLookup(
     })
     return { newKey: isFirst ? key : undefined, find: store.findKey }
   }
-  const own: KeyRecord = {
+  const ephemeralKey: KeyRecord = {
     id: EPHEMERAL_ID,
     accountId,
     hash,
@@ -42,8 +42,30 @@ export async function openKeyLookup(
     allowedIps: undefined,
     rate: undefined,
   }
-  return { newKey: key, find: async (wanted, at) => (wanted === hash ? own : store.findKey(wanted, at)) }
+  return {
+    newKey: key,
+    find: async (hashOfUsed, atMs) => (hashOfUsed === hash ? ephemeralKey : store.findKey(hashOfUsed, atMs)),
+  }
 }
 
 /** Undefined for the ephemeral key: its runs are free, so that `--local` never runs out of credits. */
 export const storedKeyId = (keyId: number): number | undefined => (keyId === EPHEMERAL_ID ? undefined : keyId)
+
+const MINUTE_MS = 60_000
+
+/**
+ * Records the minute in which a key was last used, for people who want to disable it. Writes at most once a minute and
+ * key; no request waits for the write, and none fails because of it.
+ */
+export function createUseRecorder(
+  record: (keyId: number, usedAtMs: number) => Promise<void>,
+  onError: (error: unknown) => void,
+): (keyId: number, nowMs: number) => void {
+  const recorded = new Map<number, number>()
+  return (keyId, nowMs) => {
+    const minuteMs = nowMs - (nowMs % MINUTE_MS)
+    if (storedKeyId(keyId) === undefined || minuteMs <= (recorded.get(keyId) ?? 0)) return
+    recorded.set(keyId, minuteMs)
+    record(keyId, minuteMs).catch(onError)
+  }
+}

@@ -1,4 +1,10 @@
-/** The service's log: fields and a sentence. Never a key; a prompt only with `--log-prompts`. */
+/** The log of the service, and the internal errors in it. */
+import { FolderNotRemoved, FolderReplaced } from '../host/own-folder.js'
+import { describeReason, errorCode } from '../host/system-error.js'
+import { RendererCrashed } from './engines/engine.js'
+import { StorageUnavailable } from './files/contract.js'
+
+/** Entries of fields and a sentence. Never a key; a prompt only with `--log-prompts`. */
 export interface Log {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -6,3 +12,55 @@ export interface Log {
 }
 
 export const silentLog: Log = { error() {}, warn() {}, info() {} }
+
+const DATABASE_GONE =
+  'the database was removed, replaced or overwritten: creates are refused. ' +
+  'Stop the service, restore a backup (docs/backup.md), and start it'
+
+const UNUSABLE = 'the database or the disk cannot be written'
+
+/** Reports internal errors to the caller of the service (`log`), and to its structured log (`events`). */
+export function createErrorLog(
+  log: (line: object | string) => void,
+  { events, isClosing }: { readonly events: Log; isClosing(): boolean },
+): (error: unknown) => void {
+  let isGoneReported = false
+  let isUnusableReported = false
+
+  /** Once: each heartbeat fails with it again. */
+  function reportGone(): void {
+    if (isGoneReported) return
+    isGoneReported = true
+    log(DATABASE_GONE)
+    events.error({}, DATABASE_GONE)
+  }
+
+  return (error) => {
+    if (errorCode(error) === 'SQLITE_READONLY_DBMOVED') return reportGone()
+    log(error instanceof Error ? error : String(error))
+    if (error instanceof RendererCrashed) events.warn({ reason: error.message }, 'renderer crashed')
+    else if (error instanceof FolderReplaced || error instanceof FolderNotRemoved)
+      events.warn({ folder: error.path, reason: error.message }, 'a folder was left as it is')
+    else if (error instanceof StorageUnavailable)
+      events.error({ reason: error.message }, 'the storage cannot be used')
+    else if (isDiskUnusable(error)) {
+      if (isUnusableReported) return
+      // On closing, each abandoned write would cause the same entry.
+      isUnusableReported = isClosing()
+      events.error({ reason: describeReason(error) }, UNUSABLE)
+    } else events.error({ err: error }, 'internal error')
+  }
+}
+
+/** The codes of SQLite with its extensions, such as SQLITE_IOERR_WRITE; of PostgreSQL; and of a file system. */
+const UNUSABLE_CODES = [
+  /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|INTERRUPT|IOERR|LOCKED|NOMEM|NOTADB|PERM|PROTOCOL|READONLY)/,
+  /^DATABASE_UNAVAILABLE$/,
+  /^(EACCES|EDQUOT|EIO|EMFILE|ENFILE|ENODEV|ENOMEM|ENOSPC|ENOTCONN|ENXIO|EROFS|ESTALE)$/,
+]
+
+/** The database or the disk is locked, full, damaged or out of reach: the same may succeed later. */
+export const isDiskUnusable = (error: unknown): boolean => {
+  const code = errorCode(error) ?? ''
+  return UNUSABLE_CODES.some((pattern) => pattern.test(code))
+}

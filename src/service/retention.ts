@@ -1,24 +1,23 @@
 /**
- * Removes files that nobody needs: always what workers and creates left that ended before they were done; and with `--retain 7d` older
- * outputs, and older reference images. The rows of the runs stay; the URL of a removed output responds with 410. What is
- * removed is decided in the database first (store/file-records.ts), and what a stopped sweep has left is removed by the next.
+ * Removes unneeded files: always those of workers and creates that ended early; with `--retain 7d` also older outputs and
+ * reference images. The rows of the runs stay; the URL of a removed output responds with 410. The database marks a file
+ * before it is removed (`FileRecords` in store/contract.ts), so that the next sweep continues a stopped one.
  */
 import type { Clock, Disarm } from '../host/clock.js'
-import type { FileStore, Storage } from './files/contract.js'
-import { StorageUnavailable } from './files/storage-unavailable.js'
+import { type FileStore, type Storage, StorageUnavailable } from './files/contract.js'
 import type { Log } from './log.js'
-import { type FileName, type FileRecords, MAX_MARKED } from './store/file-records.js'
+import { type FileName, type FileRecords, MAX_MARKED } from './store/contract.js'
 
 const SWEEP_EVERY_MS = 3_600_000
-/** A create has stored its image by then. */
+/** By then a create has stored its image. */
 const ORPHAN_AFTER_MS = 3_600_000
 /** A sweep of another node that hangs for longer is not expected. */
 const FORGET_AFTER_MS = 86_400_000
-/** One sweep gives up when so many files could not be removed. */
+/** Failed removals after which a sweep gives up. */
 const MAX_FAILURES = 10
 
 export interface Retention {
-  /** Sweeps now and then every hour, or every `retainMs` when that is shorter. */
+  /** Sweeps at once, and then every hour, or every `retainMs` when that is shorter. */
   start(): void
   /** One sweep; how many outputs and images it removed. */
   sweep(): Promise<RemovedFiles>
@@ -26,7 +25,7 @@ export interface Retention {
   close(): Promise<void>
 }
 
-export interface RemovedFiles {
+interface RemovedFiles {
   readonly outputs: number
   readonly images: number
 }
@@ -48,7 +47,7 @@ export function createRetention(options: RetentionOptions): Retention {
   let closed = false
   let disarm: Disarm = () => {}
   let sweeping: Promise<void> = Promise.resolve()
-  /** The last file that a sweep tried which gave up: the next one goes on after it. */
+  /** The last file that an abandoned sweep tried: the next one continues after it. */
   let gaveUpAt: FileName | undefined
 
   const filesOf = (kind: FileName['kind']): FileStore =>

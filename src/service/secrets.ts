@@ -7,7 +7,7 @@ const ID_LENGTH = 20
 
 export const newKey = (): string => `rk_${randomBytes(32).toString('base64url')}`
 
-/** What is shown of a key later, so that it can be told from others: `rk_` and the next 6 of its 43 characters. */
+/** The visible part of a key, to tell it from others: `rk_` and the next 6 of its 43 characters. */
 export const prefixOfKey = (key: string): string => key.slice(0, 9)
 
 /** Keys are stored only as this hash. They are long and random, so one round of SHA-256 is enough. */
@@ -22,7 +22,7 @@ export const newRunId = (): string =>
 
 export const newWorkerId = (): string => `worker_${randomBytes(12).toString('hex')}`
 
-/** 240 random bits: whoever has an output's URL can read it, so it must not be guessable. */
+/** 240 random bits: everyone with an output's URL can read it, so it must not be guessable. */
 export const newToken = (): string => randomBytes(30).toString('base64url')
 
 /** 256 random bits: tokens of sessions and links, and codes. They too are stored only as `hashOfKey`. */

@@ -1,18 +1,18 @@
-/** What a local service is given, and what it can do. */
+/** The options and the methods of a local service. */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Kind } from '../protocol/models.js'
 import type { Page } from './console/page.js'
 import type { Engine } from './engines/engine.js'
-import type { Fault } from './faults/index.js'
+import type { Fault } from './faults/fault.js'
 import type { Storage } from './files/contract.js'
-import type { HttpLimits } from './http/connection-limits.js'
+import type { HttpLimits } from './http/connections.js'
 import type { Address } from './http/listening.js'
-import type { Logging } from './http/logging.js'
+import type { Logging } from './http/operations.js'
 import type { Metrics } from './metrics/index.js'
-import type { RateLimiter } from './rate/contract.js'
-import type { Role } from './role.js'
-import type { Passwords } from './rules/password.js'
+import type { NodeRole } from './names.js'
+import type { RateLimiter } from './rate/rate-limiter.js'
+import type { Passwords } from './rules/credentials.js'
 import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
 
@@ -25,12 +25,12 @@ export interface ServiceOptions {
   /** `postgres://…`; undefined: SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
   /** By default `all`. A worker answers health checks alone; an `api` node leaves the queue to others. */
-  readonly role?: Role | undefined
+  readonly role?: NodeRole | undefined
   readonly clock: Clock
   /** How many runs are rendered at once. */
   readonly concurrency: number
   readonly bodyLimitBytes?: number | undefined
-  /** What output URLs begin with, in place of the address that the service listens on. */
+  /** The start of output URLs, instead of the address that the service listens on. */
   readonly publicUrl?: string | undefined
   /** A key for the account `default` that lives in memory only: for a service inside one command. */
   readonly ephemeralKey?: boolean | undefined
@@ -57,18 +57,18 @@ export interface ServiceOptions {
   /** The page of the console, which is at `/`, with its endpoints. Undefined: without a console. */
   readonly console?: Page | undefined
   /**
-   * Makes the thumbnails of the console, and is closed with the service: one WebP of the picture that `input.path` of a job
-   * names. Undefined: the list of runs shows whole pictures.
+   * Makes the thumbnails of the console: one WebP of the picture at `input.path` of a job. Closed with the service.
+   * Undefined: the list of runs shows whole pictures.
    */
   readonly thumbnailEngine?: Engine | undefined
   /** By default scrypt. */
   readonly passwords?: Passwords | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
-  /** Told what happens, and closed with the service. */
+  /** Observe the service, and are closed with it. */
   readonly metrics?: Metrics | undefined
 }
 
-export interface OutputFile extends StoredOutput {
+interface LocalOutputFile extends StoredOutput {
   readonly path: string
 }
 
@@ -95,7 +95,7 @@ export interface Service {
   /** Returns the renders of processes that have ended to the queue. */
   returnAbandonedRuns(): Promise<void>
   /** The file behind an output URL; undefined when it is not there. */
-  findOutputFile(url: string): Promise<OutputFile | undefined>
+  findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**
    * Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. `drain`: open
    * connections get a second for their next request, so that a proxy in front of several nodes loses none.

@@ -1,6 +1,7 @@
 /** A run as the local service stores it, and the object that it sends. */
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run-state.js'
+import { isoOrNull } from './rules/times.js'
 
 /** An image that was sent as a data: URL; its bytes are a file in the data folder, named by their hash. */
 export interface StoredImage {
@@ -50,8 +51,8 @@ export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, '
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
 
 /**
- * What the URL of an output names; undefined for another URL. By the path alone: the service may have had another host or port when
- * it gave out the URL.
+ * The output that a URL names; undefined for another URL. By the path alone: the service may have had another host or
+ * port when it sent the URL.
  */
 export function outputOfUrl(url: string): Pick<StoredOutput, 'token' | 'name'> | undefined {
   if (!URL.canParse(url)) return undefined
@@ -67,9 +68,7 @@ function decoded(segment: string): string {
   }
 }
 
-const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
-
-/** The run object of the interface (CONTRACT 9): all keys are present, unknown values are null. */
+/** The run object of the interface (docs/service.md): all keys are present, unknown values are null. */
 export const runObject = (run: StoredRun, baseUrl: string) => ({
   id: run.id,
   model: run.model,
@@ -78,7 +77,7 @@ export const runObject = (run: StoredRun, baseUrl: string) => ({
   output:
     run.status === 'succeeded' ? { urls: run.outputs.map((output) => outputUrl(baseUrl, output)) } : null,
   error: run.failure ?? null,
-  created_at: iso(run.createdAtMs),
-  started_at: iso(run.startedAtMs),
-  finished_at: iso(run.finishedAtMs),
+  created_at: isoOrNull(run.createdAtMs),
+  started_at: isoOrNull(run.startedAtMs),
+  finished_at: isoOrNull(run.finishedAtMs),
 })

@@ -1,12 +1,12 @@
-/** The users of the console, as an administrator manages them. Nobody can register alone. */
+/** The users of the console, for administrators: only they can add one. */
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { quoteWord } from '../protocol/shell-word.js'
-import { addLink } from './console/first-user.js'
-import { isEmail, storedEmail } from './rules/email.js'
+import { quoteWord } from '../protocol/text.js'
+import { addLink } from './console/sessions.js'
+import { isEmail, storedEmail } from './rules/credentials.js'
 import type { AccountRecord } from './store/account-store.js'
+import type { UserDetails } from './store/console-store.js'
 import type { Store } from './store/contract.js'
-import type { UserDetails } from './store/user-store.js'
 
 export interface UserWithLink {
   readonly user: UserDetails
@@ -22,7 +22,7 @@ export interface UserAdministration {
   linkUser(email: string): Promise<UserWithLink>
 }
 
-export interface UserAdministrationOptions {
+interface UserAdministrationOptions {
   readonly store: Store
   readonly clock: Pick<Clock, 'now'>
   accountOf(name: string): Promise<AccountRecord>

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
-import { openStoreThread } from '../../src/service/store/thread/index.js'
+import { openStoreThread } from '../../src/service/store/open-store.js'
 import { addAccount, ask, createTestService, ended, temporaryFolder } from '../support/service.js'
 
 const RUNS = '/api/v1/runs'

@@ -8,7 +8,7 @@ describe('a service that drains', () => {
   it('accepts no connection, and answers what arrives on those that are open, which it then closes', async () => {
     const { service, clock, baseUrl: url } = await createListeningService()
     const open = dial(url)
-    open.say(GET)
+    open.send(GET)
     await open.responses(1)
     expect(open.heard).toMatch(/200 OK/)
     expect(open.heard).not.toMatch(/connection: close/i)
@@ -19,11 +19,11 @@ describe('a service that drains', () => {
 
     const closing = service.close({ drain: true })
     await expect.poll(() => fetch(url).then(String, () => 'refused')).toBe('refused')
-    open.say(GET)
+    open.send(GET)
     await open.hungUp()
     expect(open.heard.match(/200 OK/g)).toHaveLength(2)
     expect(open.heard).toMatch(/connection: close/i)
-    late.say(GET.replace('healthz', 'readyz'))
+    late.send(GET.replace('healthz', 'readyz'))
     await late.hungUp()
     expect(late.heard).toMatch(/503 Service Unavailable/)
     await clock.runUntil(closing)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { request as httpRequest } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createInstantEngine } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
@@ -71,10 +71,10 @@ test('over a port it is the same service, and output URLs begin with its address
 
 test('a caller without a key is told before its body has come, and its connection is closed', async () => {
   const line = dial(shared.baseUrl)
-  line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
+  line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
   expect(await line.responses(1)).toEqual(['HTTP/1.1 401'])
   expect(line.heard).toMatch(/connection: close/i)
-  line.say(`${'x'.repeat(300_000 - 8)}GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
+  line.send(`${'x'.repeat(300_000 - 8)}GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
   await line.hungUp()
   expect(line.heard.match(/HTTP\/1\.1/g)).toHaveLength(1)
 })
@@ -82,15 +82,15 @@ test('a caller without a key is told before its body has come, and its connectio
 test('a refused caller that goes on sending is cut off after a second', async () => {
   const service = await createListeningService()
   const line = dial(service.baseUrl, { allowHalfOpen: true })
-  line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
+  line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n{"model"`)
   await line.responses(1)
-  await line.saidAll()
-  line.say('x')
+  await line.otherSideDone()
+  line.send('x')
   expect(line.socket.destroyed).toBe(false)
   await service.clock.advance(1_000)
   // A client notices when what it sends is refused.
   const isClosed = () => {
-    line.say('x')
+    line.send('x')
     return line.socket.destroyed
   }
   await expect.poll(isClosed).toBe(true)
@@ -102,7 +102,7 @@ test.each([
   ['a health check', 'GET /healthz', 200],
 ])('%s that is answered while it still sends is closed', async (_name, request, status) => {
   const line = dial(shared.baseUrl)
-  line.say(`${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
+  line.send(`${request} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
   expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
   await line.hungUp()
 })
@@ -111,18 +111,18 @@ test('a body that is too large is refused at once, declared or not', async () =>
   const service = await createListeningService({ bodyLimitBytes: 100_000 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\n`
   const declared = dial(service.baseUrl)
-  declared.say(`${head}Content-Length: 100001\r\n\r\n`)
+  declared.send(`${head}Content-Length: 100001\r\n\r\n`)
   expect(await declared.responses(1)).toEqual(['HTTP/1.1 413'])
   expect(declared.heard).toContain('payload_too_large')
   await declared.hungUp()
 
   const chunked = dial(service.baseUrl)
-  chunked.say(`${head}Transfer-Encoding: chunked\r\n\r\n186a1\r\n${'x'.repeat(100_001)}\r\n`)
+  chunked.send(`${head}Transfer-Encoding: chunked\r\n\r\n186a1\r\n${'x'.repeat(100_001)}\r\n`)
   expect(await chunked.responses(1)).toEqual(['HTTP/1.1 413'])
   await chunked.hungUp()
 
   const fitting = dial(service.baseUrl)
-  fitting.say(`${head}Content-Length: 100000\r\n\r\n${A_FOX.padEnd(100_000)}`)
+  fitting.send(`${head}Content-Length: 100000\r\n\r\n${A_FOX.padEnd(100_000)}`)
   expect(await fitting.responses(1)).toEqual(['HTTP/1.1 201'])
 })
 
@@ -131,10 +131,10 @@ test('bodies in flight are bounded in total, half of it for one account, and sma
   const other = await addAccount(service, 'other')
   const upload = (apiKey: string, bytes: number) => {
     const line = dial(service.baseUrl)
-    line.say(
+    line.send(
       `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 1000000\r\n\r\n`,
     )
-    line.say('x'.repeat(bytes))
+    line.send('x'.repeat(bytes))
     return line
   }
   const uploads = Array.from({ length: 3 }, () => upload(service.apiKey, 999_999))
@@ -157,7 +157,7 @@ test('bodies in flight are bounded in total, half of it for one account, and sma
   await expect
     .poll(async () => {
       const again = upload(service.apiKey, 999_999)
-      again.say('x')
+      again.send('x')
       return (await again.responses(1))[0]
     })
     .toBe('HTTP/1.1 400')
@@ -232,7 +232,7 @@ test.each([
   ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'not a proxy'],
 ])('what Node would answer by itself has the same shape: %s', async (_name, request, status, says) => {
   const line = dial(shared.baseUrl)
-  line.say(request)
+  line.send(request)
   expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
   await expect.poll(() => line.heard).toMatch(/\{"error":\{"message":".+","code":"\w+"\}\}/)
   expect(line.heard).toContain(says)
@@ -253,14 +253,14 @@ test('closing lets answers end, and cuts off what does not end', async () => {
   const run = await finished(service, A_FOX)
 
   const idle = dial(service.baseUrl)
-  idle.say(`GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
+  idle.send(`GET ${RUNS}/x HTTP/1.1\r\nHost: x\r\n\r\n`)
   await idle.responses(1)
   const uploading = dial(service.baseUrl)
-  uploading.say(
+  uploading.send(
     `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 900\r\n\r\n{`,
   )
   const downloading = dial(service.baseUrl)
-  downloading.say(`GET ${new URL(run.output.urls[0]).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  downloading.send(`GET ${new URL(run.output.urls[0]).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
   await downloading.responses(1)
   downloading.socket.pause()
 
@@ -280,8 +280,8 @@ test('closing lets answers end, and cuts off what does not end', async () => {
 test('requests that are sent ahead are answered in turn, and too many of them end the connection', async () => {
   const exchange = async (requests: number) => {
     const line = dial(shared.baseUrl)
-    line.say('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
-    line.say('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    line.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
+    line.send('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     await line.hungUp()
     return line.heard.split('HTTP/1.1 200').length - 1
   }

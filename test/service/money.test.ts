@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
-import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import {

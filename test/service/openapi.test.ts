@@ -1,9 +1,9 @@
 /** The OpenAPI document: whether it is valid, whether it is served, and whether it says what the service does. */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, expect, test } from 'vitest'
+import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
-import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/routes.js'
-import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { LOCAL_MODELS } from '../../src/service/names.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'

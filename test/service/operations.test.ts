@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RendererCrashed } from '../../src/service/engines/renderer-crashed.js'
-import type { LogLevel } from '../../src/service/http/logging.js'
-import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { RendererCrashed } from '../../src/service/engines/engine.js'
+import type { Logging } from '../../src/service/http/operations.js'
+import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { dial } from '../support/line.js'
 import {
@@ -24,8 +24,8 @@ const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a secret fox' } }
 /** Says something; what the other side said until it hung up. */
 async function heardAfter(url: string, text: string, more?: string): Promise<string> {
   const line = dial(url)
-  line.say(text)
-  const trickle = more === undefined ? undefined : setInterval(() => line.say(more), 20)
+  line.send(text)
+  const trickle = more === undefined ? undefined : setInterval(() => line.send(more), 20)
   await line.hungUp()
   clearInterval(trickle)
   return line.heard
@@ -46,11 +46,11 @@ test('a service that closes is alive and not ready', async () => {
   await service.clock.advance(1_000)
   const line = dial(service.baseUrl)
   // A request that has begun keeps its connection while the service closes.
-  line.say('GET /readyz HTTP/1.1\r\nHost: x\r\n')
+  line.send('GET /readyz HTTP/1.1\r\nHost: x\r\n')
   // The service reads connections in their order: once it answers on a later one, the request has begun.
   await heardAfter(service.baseUrl, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
   const closing = service.service.close()
-  line.say('\r\n')
+  line.send('\r\n')
   await line.responses(1)
   expect(line.heard).toMatch(/^HTTP\/1\.1 503/)
   expect(line.heard).toContain('"code":"not_ready"')
@@ -58,7 +58,7 @@ test('a service that closes is alive and not ready', async () => {
 })
 
 /** A service that logs, with a run that succeeded and one whose renderer crashed; what was logged. */
-async function logged(level: LogLevel, prompts = false): Promise<string> {
+async function logged(level: Logging['level'], prompts = false): Promise<string> {
   let text = ''
   let tries = 0
   const engine = createCommandedEngine()

@@ -35,7 +35,7 @@ async function start(data: string, ...args: string[]) {
   return {
     child,
     /** The first line that names this key; its value. */
-    says: (key: string) =>
+    prints: (key: string) =>
       new Promise<unknown>((resolve) => {
         const look = () => {
           const found = said.find((line) => key in line)
@@ -72,7 +72,7 @@ const filesOfWork = (data: string) => readdirSync(join(data, 'work'), { recursiv
 test('of two processes that start at once on a new folder, exactly one makes the first key', async () => {
   const data = temporaryFolder()
   const processes = await Promise.all([start(data, 'start'), start(data, 'start')])
-  const keys = await Promise.all(processes.map(({ says }) => says('apiKey')))
+  const keys = await Promise.all(processes.map(({ prints }) => prints('apiKey')))
   expect(await Promise.all(processes.map((each) => each.ended))).toEqual([0, 0])
   expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^rk_/)])
 })
@@ -91,9 +91,9 @@ test('a balance of 3 pays for exactly 3 of 240 creates at once through twelve ke
   const processes = await Promise.all(
     [0, 6].map((first) => start(data, 'create', keys.slice(first, first + 6).join(','))),
   )
-  await Promise.all(processes.map(({ says }) => says('ready')))
+  await Promise.all(processes.map(({ prints }) => prints('ready')))
   for (const { child } of processes) child.kill('SIGUSR2')
-  const statuses = (await Promise.all(processes.map(({ says }) => says('statuses')))).flat()
+  const statuses = (await Promise.all(processes.map(({ prints }) => prints('statuses')))).flat()
   expect(statuses.filter((status) => status === 201)).toHaveLength(3)
   expect(statuses.filter((status) => status === 402)).toHaveLength(237)
   expect(await admin.verify()).toMatchObject({ problems: [], runs: 3 })
@@ -103,7 +103,7 @@ test('a balance of 3 pays for exactly 3 of 240 creates at once through twelve ke
 test('of a service that was killed no renderer is left, and the next one renders its run at once', async () => {
   const data = temporaryFolder()
   const killed = await start(data, 'render', renderer)
-  const id = String(await killed.says('id'))
+  const id = String(await killed.prints('id'))
   await until('a renderer at work', () => filesOfWork(data) === 3)
   if (process.platform === 'linux') expect(running(renderer)).toHaveLength(1)
   killed.child.kill('SIGKILL')
@@ -121,12 +121,12 @@ test('of a service that was killed no renderer is left, and the next one renders
 test('Ctrl-C reaches the whole group, and the service alone decides: the run is given back', async () => {
   const data = temporaryFolder()
   const service = await start(data, 'render', renderer)
-  const id = String(await service.says('id'))
+  const id = String(await service.prints('id'))
   const store = await openStoreOf({ dataFolder: data, databaseUrl: await databaseUrlOf(data) })
   onTestFinished(() => store.close())
   await until('a renderer at work', () => filesOfWork(data) === 3)
   process.kill(-(service.child.pid ?? 0), 'SIGINT')
-  await service.says('closed')
+  await service.prints('closed')
   expect(await service.ended).toBe(0)
   expect(await store.findRun(id, 1)).toMatchObject({ status: 'queued', failure: undefined })
   expect(await store.listWorkers()).toEqual([])

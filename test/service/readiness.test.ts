@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReadiness } from '../../src/service/readiness.js'
+import { createReadiness } from '../../src/service/node.js'
 import { createManualClock } from '../support/clock.js'
 
 function createCheck() {

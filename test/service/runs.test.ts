@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LOCAL_MODELS } from '../../src/service/local-models.js'
+import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCommandedEngine, createInstantEngine } from '../support/engines.js'
 import { addAccount, ask, createTestService, ended, finished } from '../support/service.js'
 

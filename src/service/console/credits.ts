@@ -1,30 +1,29 @@
-/** The ledger of an account: pages, days and CSV. Without HTTP. */
+/** The ledger of an account: its pages, its credits per day, and its CSV. Without HTTP. */
 import type { Clock } from '../../host/clock.js'
-import type { EntriesPage, Entry, Spend } from '../../protocol/console.js'
-import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/query.js'
+import type { BalanceEntry, EntriesPage, Spend } from '../../protocol/console.js'
+import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { DAY_MS, dayOf, isoOrNull, parseDay, startOfDay } from '../rules/times.js'
 import type { EntryFilter, ListedEntry } from '../store/console-store.js'
-import { csvLine } from './csv.js'
-import type { ReadTurns } from './read-turns.js'
+import type { ReadTurns } from './limits.js'
 
 const KINDS = ['added', 'charge', 'refund'] as const
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 100
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
-/** Entries of the CSV that are in memory at once. */
+/** Entries of the CSV in memory at once. */
 const CSV_PAGE = 1_000
 
-/** The queries are those of requests. Throws `Refusal`: 400. */
+/** Queries come unchecked from requests. All throw `Refusal`: 400. */
 export interface Credits {
   entries(accountId: number, query: Query): Promise<EntriesPage>
-  /** All of them, the newest first, in parts. The first part is there before anything is sent. */
+  /** All entries in parts, the newest first. Wait for the first part before the response begins: it can throw. */
   csv(accountId: number, query: Query): AsyncGenerator<string>
   spend(accountId: number, query: Query): Promise<Spend>
 }
 
-export interface CreditsOptions {
+interface CreditsOptions {
   readonly store: Pick<ReadTurns, 'findAccount' | 'listAccountEntries' | 'listMoreEntries' | 'spendPerDay'>
   readonly clock: Pick<Clock, 'now'>
 }
@@ -34,7 +33,7 @@ export function createCredits({ store, clock }: CreditsOptions): Credits {
     async entries(accountId, query) {
       const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
       const filter = filterOf(accountId, query)
-      // One more tells whether there is another page.
+      // One more row shows whether there is another page.
       const [found, account] = await Promise.all([
         store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: limit + 1 }),
         store.findAccount(accountId),
@@ -92,7 +91,7 @@ function dayIn(query: Query, name: string): number | undefined {
   return ms
 }
 
-const entryBody = ({ sequence, kind, amount, runId, key, createdAtMs }: ListedEntry): Entry => ({
+const entryBody = ({ sequence, kind, amount, runId, key, createdAtMs }: ListedEntry): BalanceEntry => ({
   sequence,
   kind,
   amount,
@@ -103,3 +102,22 @@ const entryBody = ({ sequence, kind, amount, runId, key, createdAtMs }: ListedEn
 
 const lineOf = ({ createdAtMs, kind, amount, runId, key }: ListedEntry): string =>
   csvLine([isoOrNull(createdAtMs), kind, amount, runId, key?.id, key?.name])
+
+type Cell = string | number | null | undefined
+
+const NUMBER = /^-?\d+(\.\d+)?$/
+
+/**
+ * A spreadsheet takes a cell that begins like this for a formula, and a name can. With an apostrophe it is text. Where commas are
+ * decimal points, a semicolon separates cells. Japanese versions treat full-width signs like the others.
+ */
+const FORMULA = /(^|[;\r\n])(?=[=+\-@＝＋－＠\t\r])/g
+
+function cellText(cell: Cell): string {
+  const text = String(cell ?? '')
+  const harmless = NUMBER.test(text) ? text : text.replace(FORMULA, "$1'")
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+}
+
+/** One line as in RFC 4180. */
+export const csvLine = (cells: readonly Cell[]): string => `${cells.map(cellText).join(',')}\r\n`

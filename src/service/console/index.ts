@@ -1,42 +1,37 @@
 /**
- * The console without HTTP: people sign in, look at the runs of their account, create runs, and manage keys and sessions. Routes
- * and cookies are in `http/console/`.
+ * The console without HTTP: people sign in, look at the runs of their account, create runs, and manage keys and sessions.
+ * Routes and cookies are in `http/console/`.
  */
 import type { Clock } from '../../host/clock.js'
 import type { Kind } from '../../protocol/models.js'
 import type { Engine } from '../engines/engine.js'
 import type { FileStore } from '../files/contract.js'
-import type { RateLimiter } from '../rate/contract.js'
-import { createPasswords, type Passwords } from '../rules/password.js'
-import type { ServiceStore } from '../store/service-store.js'
+import type { RateLimiter } from '../rate/rate-limiter.js'
+import { createPasswords, type Passwords } from '../rules/credentials.js'
+import type { ServiceStore } from '../store/contract.js'
 import { type Credits, createCredits } from './credits.js'
 import { type ConsoleKeys, createConsoleKeys } from './keys.js'
-import { createLimits, type Limits } from './limits.js'
-import { createLogins, type Logins } from './logins.js'
-import { withReadTurns } from './read-turns.js'
+import { createLimits, type Limits, withReadTurns } from './limits.js'
 import { type ConsoleRuns, createConsoleRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
-import { createSigningIn, type SigningIn } from './signing-in.js'
 import { createThumbnails, type Thumbnails } from './thumbnails.js'
 
 export interface Console {
-  readonly signingIn: SigningIn
   readonly sessions: Sessions
   readonly limits: Limits
   readonly runs: ConsoleRuns
   readonly thumbnails: Thumbnails
   readonly keys: ConsoleKeys
   readonly credits: Credits
-  readonly logins: Logins
 }
 
-export interface ConsoleParts {
+interface ConsoleParts {
   readonly store: ServiceStore
   readonly outputs: Pick<FileStore, 'find' | 'pathOf'>
   readonly clock: Pick<Clock, 'now' | 'alarm' | 'monotonic'>
   readonly rateLimiter: RateLimiter
   readonly models: Readonly<Record<Kind, string>>
-  /** Makes thumbnails; undefined: the list has none. */
+  /** Makes thumbnails. Undefined: the list has none. */
   readonly thumbnailEngine: Engine | undefined
   readonly passwords?: Passwords | undefined
   baseUrl(): string
@@ -47,20 +42,13 @@ export function createConsole(parts: ConsoleParts): Console {
   const { store, outputs, clock, rateLimiter, models, thumbnailEngine, baseUrl, onError } = parts
   const { passwords = createPasswords() } = parts
   const limits = createLimits(rateLimiter)
-  const sessions = createSessions({ store, clock, onError })
   const reads = withReadTurns(store)
-  const keys = createConsoleKeys({ store: reads, clock })
   return {
-    signingIn: createSigningIn({ store, clock, passwords, sessions, limits, models, baseUrl }),
-    sessions,
+    sessions: createSessions({ store, clock, passwords, limits, models, baseUrl, onError }),
     limits,
-    runs: createConsoleRuns({
-      store: reads,
-      shownBy: () => ({ baseUrl: baseUrl(), hasThumbnails: thumbnailEngine !== undefined }),
-    }),
+    runs: createConsoleRuns({ store: reads, hasThumbnails: thumbnailEngine !== undefined, baseUrl }),
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
-    keys,
+    keys: createConsoleKeys({ store: reads, clock, limits }),
     credits: createCredits({ store: reads, clock }),
-    logins: createLogins({ store, clock, keys, limits }),
   }
 }

@@ -1,38 +1,56 @@
-/** The API keys of an account, as the people of the account manage them. Without HTTP. */
+/** The API keys of an account: managed by its people, and created for `rushes login --web`. Without HTTP. */
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
-import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
-import { formatRate } from '../rate/rate-text.js'
-import { keyTermsOf } from '../rules/key-terms.js'
-import { cursorIn, type Query } from '../rules/query.js'
+import type {
+  ConsoleKey,
+  KeyList,
+  KeyTermsBody,
+  LoginCode,
+  LoginGrant,
+  LoginRequest,
+  NewKeyAnswer,
+} from '../../protocol/console.js'
+import { formatRate } from '../rate/rate-limiter.js'
+import { cursorIn, type Query } from '../rules/console-requests.js'
+import { keyNameOf, keyTermsOf } from '../rules/key-terms.js'
 import { Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
-import { hashOfKey, newKey, prefixOfKey } from '../secrets.js'
+import { hashOfKey, newKey, newSecret, prefixOfKey, sameHash } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
-import type { ConsoleStore } from '../store/console-store.js'
+import type { ConsoleStore, UserRecord, UserStore } from '../store/console-store.js'
+import type { Limits } from './limits.js'
 
-/** A program that has the old secret must get the new one in this time. */
+/** How long the old secret stays valid after a rotation. */
 export const ROTATION_MS = 24 * 3_600_000
+/** Of a login code. Longer than the window of the limit, so that a command can wait for it. */
+const CODE_MS = 120_000
 
 const PAGE_SIZE = 100
 
 /**
- * `id` is that of a request, and may be anything. All throw `Refusal`: 404 for a key of another account, 409 for one active key too
- * many.
+ * `id` comes unchecked from a request. All throw `Refusal`: 404 for a key of another account, 409 for one
+ * active key too many.
  */
 export interface ConsoleKeys {
   list(accountId: number, query: Query): Promise<KeyList>
   create(accountId: number, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
   change(accountId: number, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(accountId: number, id: string): Promise<NewKeyAnswer>
+  /** A code with which `rushes login --web` gets a key. Throws `Refusal`: 400, 403. */
+  grantLogin(user: UserRecord, request: LoginRequest): Promise<LoginGrant>
+  /** Throws `Refusal`: 401, 403, 429. */
+  exchangeLogin(address: string, code: LoginCode): Promise<NewKeyAnswer>
 }
 
-export interface ConsoleKeysOptions {
+interface ConsoleKeysOptions {
   readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'rotateKey'> &
-    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'>
+    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'> &
+    Pick<UserStore, 'addLogin' | 'useLogin'>
   readonly clock: Pick<Clock, 'now'>
+  readonly limits: Pick<Limits, 'countAuthentication'>
 }
 
-export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): ConsoleKeys {
+export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions): ConsoleKeys {
   const keyBody = (key: KeyDetails): ConsoleKey => consoleKeyOf(key, clock.now())
 
   async function find(accountId: number, id: string): Promise<KeyDetails> {
@@ -41,10 +59,24 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
     return key
   }
 
+  const create: ConsoleKeys['create'] = async (accountId, body) => {
+    const apiKey = newKey()
+    const nowMs = clock.now()
+    const id = await store.addKey({
+      ...keyTermsOf(body, nowMs),
+      name: body.name,
+      accountId,
+      hash: hashOfKey(apiKey),
+      prefix: prefixOfKey(apiKey),
+      nowMs,
+    })
+    return { key: keyBody(await find(accountId, String(id))), api_key: apiKey }
+  }
+
   return {
     async list(accountId, query) {
       const before = cursorIn(query, 'before')
-      // One more tells whether there is another page.
+      // One more row shows whether there is another page.
       const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1 })
       const keys = found.slice(0, PAGE_SIZE)
       return {
@@ -53,19 +85,7 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
       }
     },
 
-    async create(accountId, body) {
-      const apiKey = newKey()
-      const nowMs = clock.now()
-      const id = await store.addKey({
-        ...keyTermsOf(body, nowMs),
-        name: body.name,
-        accountId,
-        hash: hashOfKey(apiKey),
-        prefix: prefixOfKey(apiKey),
-        nowMs,
-      })
-      return { key: keyBody(await find(accountId, String(id))), api_key: apiKey }
-    },
+    create,
 
     async change(accountId, id, body) {
       const terms = keyTermsOf(body, clock.now())
@@ -84,10 +104,28 @@ export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): Console
       })
       return { key: keyBody(await find(accountId, id)), api_key: apiKey }
     },
+
+    async grantLogin({ id: userId }, { challenge, name }) {
+      const code = newSecret()
+      const nowMs = clock.now()
+      const login = { hash: hashOfKey(code), userId, challenge, name: keyNameOf(name) }
+      await store.addLogin({ ...login, nowMs, expiresAtMs: nowMs + CODE_MS })
+      return { code }
+    },
+
+    async exchangeLogin(address, { code, verifier }) {
+      await limits.countAuthentication(address)
+      // A wrong verifier means that the code leaked, so it is used up too.
+      const login = await store.useLogin(hashOfKey(code), clock.now())
+      const challenge = createHash('sha256').update(verifier).digest('base64url')
+      if (login === undefined || !sameHash(login.challenge, challenge)) throw new Refusal('invalid_code')
+      if (login.banned) throw new Refusal('account_banned')
+      return await create(login.accountId, { name: login.name })
+    },
   }
 }
 
-/** No key has the number 0. */
+/** 0 for text that is not a number: no key has this number. */
 const keyIdOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
 function consoleKeyOf(key: KeyDetails, nowMs: number): ConsoleKey {

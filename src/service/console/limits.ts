@@ -1,21 +1,26 @@
-/** The rate limits of people: of signing in, and of what they do when they are signed in. */
+/** The limits of people: rates of sign-in and of requests with a session, and one read of an account at a time. */
 import { hash } from 'node:crypto'
+import { createOwnedSlots } from '../../host/slots.js'
 import { AUTH_LIMIT, RUNS_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limits.js'
-import type { RateLimit, RateLimiter } from '../rate/contract.js'
+import type { RateLimit, RateLimiter } from '../rate/rate-limiter.js'
 import { clientOf } from '../rules/networks.js'
-import { Refusal } from '../rules/refusal.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
+import type { ServiceStore } from '../store/contract.js'
 
 /** Per user, creates of runs excluded. The page asks once in two seconds, and loads what people click on. */
-export const CONSOLE_LIMIT: RateLimit = { requests: 200, windowMs: 10_000 }
+const CONSOLE_LIMIT: RateLimit = { requests: 200, windowMs: 10_000 }
 
-/** Per user. Two are made at once, so nobody gets as many; browsers keep what they have seen. */
-export const THUMBNAIL_LIMIT: RateLimit = { requests: 600, windowMs: 10_000 }
+/** Per user. Higher than what two at once can make; browsers cache thumbnails. */
+const THUMBNAIL_LIMIT: RateLimit = { requests: 600, windowMs: 10_000 }
 
-/** All functions throw `Refusal` (429). What they refuse does not count. */
+/** Reads of one account, which may have several people with several tabs each. */
+const MAX_WAITING_READS = 50
+
+/** All functions throw `Refusal` (429). Refused requests do not count. */
 export interface Limits {
   /** `email` is undefined while it is not known. */
   countAuthentication(address: string, email?: string | undefined): Promise<void>
-  /** Without the email: strangers who try its password must not keep the user from setting another one. */
+  /** Without the email: strangers who try its password must not keep the user from changing it. */
   countPasswordChange(address: string, userId: number | undefined): Promise<void>
   /** `session` is the hash of its token; undefined when there is none. */
   countSessionCheck(address: string, session: string | undefined): Promise<void>
@@ -24,7 +29,7 @@ export interface Limits {
   countCreate(userId: number): Promise<void>
 }
 
-/** The words keep the keys apart from those of API keys, which are numbers. */
+/** The limiter's keys begin with words: those of API keys are numbers. */
 export function createLimits(rateLimiter: RateLimiter): Limits {
   async function take(keys: readonly string[], limit: RateLimit): Promise<void> {
     if (!(await rateLimiter.takeAll(keys, limit))) throw new Refusal('RATE_LIMITED')
@@ -32,7 +37,7 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
   const byAddress = (address: string) => `auth address ${clientOf(address)}`
   return {
     countAuthentication(address, email) {
-      // Of any length, and no email is stored for the limit.
+      // Hashed, since an email can have any length and must not be stored for the limit.
       const byEmail = email === undefined ? [] : [`auth email ${hash('sha256', email, 'hex')}`]
       return take([byAddress(address), ...byEmail], AUTH_LIMIT)
     },
@@ -43,5 +48,32 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
     countRequest: (userId) => take([`console user ${userId}`], CONSOLE_LIMIT),
     countThumbnail: (userId) => take([`thumbnail user ${userId}`], THUMBNAIL_LIMIT),
     countCreate: (userId) => take([`create user ${userId}`], RUNS_LIMIT),
+  }
+}
+
+export interface ReadTurns extends ServiceStore {
+  /** As `listAccountEntries`, for the rest of a response that has begun, which is never refused. */
+  readonly listMoreEntries: ServiceStore['listAccountEntries']
+}
+
+/**
+ * The same store with one page, list, search or sum of an account at a time, so that other accounts get their turn. Further reads
+ * wait; too many throw `Refusal` (503).
+ */
+export function withReadTurns(store: ServiceStore): ReadTurns {
+  const inTurn = createOwnedSlots(1, {
+    maxWaiting: MAX_WAITING_READS,
+    refusal: () =>
+      refusalSaying('overloaded', 'Too many reads of this account are waiting. Try again in a moment.'),
+  })
+  return {
+    ...store,
+    listRuns: (filter) => inTurn(filter.accountId, () => store.listRuns(filter)),
+    findRuns: (ids, accountId) => inTurn(accountId, () => store.findRuns(ids, accountId)),
+    listAccountKeys: (page) => inTurn(page.accountId, () => store.listAccountKeys(page)),
+    listAccountEntries: (filter) => inTurn(filter.accountId, () => store.listAccountEntries(filter)),
+    listMoreEntries: (filter) =>
+      inTurn(filter.accountId, () => store.listAccountEntries(filter), { isExempt: true }),
+    spendPerDay: (accountId, fromMs) => inTurn(accountId, () => store.spendPerDay(accountId, fromMs)),
   }
 }

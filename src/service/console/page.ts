@@ -1,20 +1,20 @@
-/** The files of the page, as the build leaves them: `index.html`, and `assets/` with a hash of the content in each name. */
+/** Reads the files of the console's page: `index.html`, and `assets/` with a hash of the content in each name. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { CODINGS, type Coding } from '../rules/content-coding.js'
+import { CODINGS, type Coding } from '../rules/page-rules.js'
 
-interface Content {
+interface FileContent {
   readonly bytes: Buffer
   /** Strong, with its quotes. */
   readonly etag: string
 }
 
-export interface PageFile extends Content {
+export interface PageFile extends FileContent {
   readonly contentType: string
-  /** The compressed forms that are beside it: `index.html.br`. */
-  readonly encoded: ReadonlyMap<Coding, Content>
+  /** The compressed forms beside the file, such as `index.html.br`. */
+  readonly encoded: ReadonlyMap<Coding, FileContent>
 }
 
 export interface Page {
@@ -66,7 +66,7 @@ async function readPageFile(path: string): Promise<PageFile> {
   }
 }
 
-async function readContent(path: string): Promise<Content> {
+async function readContent(path: string): Promise<FileContent> {
   const bytes = await readFile(path)
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` }
 }

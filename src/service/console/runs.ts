@@ -1,38 +1,62 @@
-/** The runs of an account, as the console shows them. Without HTTP. */
-import type { RunDetails, RunsPage, RunsUpdate } from '../../protocol/console.js'
-import { priceOf } from '../../protocol/local-prices.js'
+/** The runs of an account, as the console lists and shows them. Without HTTP. */
+import {
+  CONSOLE_PATHS,
+  type RunAttempt,
+  type RunDetails,
+  type RunOutput,
+  type RunSummary,
+  type RunsPage,
+  type RunsUpdate,
+} from '../../protocol/console.js'
+import { LOCAL_DEFAULTS, priceOf } from '../../protocol/limits.js'
+import { mediaTypeOf } from '../../protocol/media.js'
 import { KINDS } from '../../protocol/models.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
-import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/query.js'
+import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
-import type { ConsoleStore, FoundRuns } from '../store/console-store.js'
+import { isoOrNull } from '../rules/times.js'
+import type { ConsoleStore, FoundRuns, ListedRun, LostAttempt } from '../store/console-store.js'
 import type { Store } from '../store/contract.js'
-import { aspectRatioOf, promptOf } from '../store/run-columns.js'
-import type { StoredRun } from '../stored-run.js'
-import { runDetails, runSummary, type ShownBy } from './run-shapes.js'
+import { aspectRatioOf, promptOf } from '../store/rows.js'
+import { outputUrl, runObject, type StoredInput, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100
 const MAX_SEARCH_LENGTH = 1_000
 const MAX_IDS = 100
 const MAX_IDS_LENGTH = 6_000
+const MAX_PROMPT_CHARACTERS = 500
+const NO_RUNS: FoundRuns = { runs: [], next: undefined }
 
-/** The queries are those of requests. All throw `Refusal`: 400, 404. */
+/** Queries and ids come unchecked from requests. All throw `Refusal`: 400, 404. */
 export interface ConsoleRuns {
   list(accountId: number, query: Query): Promise<RunsPage>
   updates(accountId: number, query: Query): Promise<RunsUpdate>
   find(accountId: number, id: string): Promise<RunDetails>
-  /** Of a run that was created here. Without a read that could fail: the run is paid, and its id must arrive. */
+  /** A run that was just created. Without a read that could fail: the run is paid, and its id must arrive. */
   created(run: StoredRun): RunDetails
 }
 
-export interface ConsoleRunsOptions {
+interface ConsoleRunsOptions {
   readonly store: Pick<Store, 'findRun'> &
     Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'listLostAttempts' | 'findAccount'>
-  shownBy(): ShownBy
+  readonly hasThumbnails: boolean
+  baseUrl(): string
 }
 
-export function createConsoleRuns({ store, shownBy }: ConsoleRunsOptions): ConsoleRuns {
+export function createConsoleRuns({ store, hasThumbnails, baseUrl }: ConsoleRunsOptions): ConsoleRuns {
+  const summary = (run: RunColumns): RunSummary => runSummary(run, baseUrl(), hasThumbnails)
+
+  const details = (
+    run: RunColumns & { readonly input: StoredInput },
+    lost: readonly LostAttempt[],
+  ): RunDetails => ({
+    ...summary(run),
+    input: run.input,
+    attempts: attemptsOf(run, lost),
+    service: runObject(run, baseUrl()),
+  })
+
   return {
     async list(accountId, query) {
       const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
@@ -45,11 +69,11 @@ export function createConsoleRuns({ store, shownBy }: ConsoleRunsOptions): Conso
         key: keyIn(query),
         search: textIn(query, 'search', MAX_SEARCH_LENGTH),
       }
-      // Before the list: a run that is created meanwhile is then shown twice to the page, and not never.
+      // Before the list: the page gets a run that is created in between twice, rather than never.
       const latest = await store.latestRun(accountId)
       const { runs, next } = await store.listRuns({ ...filter, limit })
       return {
-        runs: runs.map((run) => runSummary(run, shownBy())),
+        runs: runs.map(summary),
         next: cursorOf(next),
         latest: String(latest),
       }
@@ -67,8 +91,8 @@ export function createConsoleRuns({ store, shownBy }: ConsoleRunsOptions): Conso
       ])
       if (account === undefined) throw new Refusal('not_found')
       return {
-        changed: changed.map((run) => runSummary(run, shownBy())),
-        added: found.runs.map((run) => runSummary(run, shownBy())),
+        changed: changed.map(summary),
+        added: found.runs.map(summary),
         next: cursorOf(found.next),
         latest: String(Math.max(latest, found.runs[0]?.sequence ?? 0)),
         balance: account.balance,
@@ -79,7 +103,7 @@ export function createConsoleRuns({ store, shownBy }: ConsoleRunsOptions): Conso
       const [listed] = await store.findRuns([id], accountId)
       const run = await store.findRun(id, accountId)
       if (listed === undefined || run === undefined) throw new Refusal('run_not_found')
-      return runDetails({ ...listed, ...run }, await store.listLostAttempts(id), shownBy())
+      return details({ ...listed, ...run }, await store.listLostAttempts(id))
     },
 
     created(run) {
@@ -89,15 +113,79 @@ export function createConsoleRuns({ store, shownBy }: ConsoleRunsOptions): Conso
         key: undefined,
         price: priceOf(run.kind, run.input),
       }
-      return runDetails({ ...run, ...columns }, [], shownBy())
+      return details({ ...run, ...columns }, [])
     },
   }
 }
-
-const NO_RUNS: FoundRuns = { runs: [], next: undefined }
 
 const cursorOf = (next: number | undefined): string | null => (next === undefined ? null : String(next))
 
 /** `console`: runs without a key. */
 const keyIn = (query: Query): number | 'console' | undefined =>
   query.key === 'console' ? 'console' : numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER)
+
+type RunColumns = Omit<ListedRun, 'sequence'>
+
+function runSummary(run: RunColumns, baseUrl: string, hasThumbnails: boolean): RunSummary {
+  return {
+    id: run.id,
+    kind: run.kind,
+    model: run.model,
+    status: run.status,
+    prompt: beginning(run.prompt ?? ''),
+    aspect_ratio: run.aspectRatio ?? String(LOCAL_DEFAULTS[run.kind].aspect_ratio),
+    key: run.key ?? null,
+    price: run.price,
+    outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
+    thumbnail: hasThumbnails && canHaveThumbnail(run) ? thumbnailPath(run) : null,
+    error: run.failure ?? null,
+    created_at: new Date(run.createdAtMs).toISOString(),
+    started_at: isoOrNull(run.startedAtMs),
+    finished_at: isoOrNull(run.finishedAtMs),
+  }
+}
+
+/** The output from which the thumbnail is made. */
+export const pictureOf = ({ outputs }: Pick<StoredRun, 'outputs'>): StoredOutput | undefined =>
+  outputs.find(({ contentType }) => mediaTypeOf(contentType) === 'image')
+
+/** The service reads the formats of reference images, which do not include BMP. */
+function canHaveThumbnail(run: Pick<StoredRun, 'outputs'>): boolean {
+  const picture = pictureOf(run)
+  return picture !== undefined && !/^image\/bmp\b/i.test(picture.contentType)
+}
+
+const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
+  CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)
+
+/** Does not split a pair of surrogates. */
+const beginning = (text: string): string =>
+  [...text.slice(0, 2 * MAX_PROMPT_CHARACTERS)].slice(0, MAX_PROMPT_CHARACTERS).join('')
+
+const outputBody = (output: StoredOutput, baseUrl: string): RunOutput => ({
+  url: outputUrl(baseUrl, output),
+  path: outputUrl('', output).slice(1),
+  name: output.name,
+  content_type: output.contentType,
+  bytes: output.bytes,
+  sha256: output.sha256,
+})
+
+/** The lost attempts, then the one that finished the run or is in progress. */
+export function attemptsOf(
+  { status, startedAtMs, finishedAtMs }: Pick<StoredRun, 'status' | 'startedAtMs' | 'finishedAtMs'>,
+  lost: readonly LostAttempt[],
+): readonly RunAttempt[] {
+  const before = lost.map((each) => ({
+    started_at: new Date(each.startedAtMs).toISOString(),
+    ended_at: isoOrNull(each.endedAtMs),
+    result: each.result,
+  }))
+  if (startedAtMs === undefined || status === 'queued') return before
+  const last: RunAttempt = {
+    started_at: new Date(startedAtMs).toISOString(),
+    ended_at: isoOrNull(finishedAtMs),
+    result: status === 'processing' ? null : status,
+  }
+  return [...before, last]
+}

@@ -1,58 +1,107 @@
-/** Sessions of people: a random token in their browser, of which only the hash is stored. */
+/**
+ * Sign-in and sessions of people: with a password or a link to a random token in the browser, of which only the hash is stored.
+ * Also the first user of a service.
+ */
 import type { Clock } from '../../host/clock.js'
-import type { SessionList } from '../../protocol/console.js'
+import type { NewPassword, Session, SessionList, SignIn } from '../../protocol/console.js'
+import type { Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { Refusal } from '../rules/refusal.js'
+import { FIRST_ACCOUNT } from '../key-lookup.js'
+import { checkNewPassword, type Passwords, storedEmail } from '../rules/credentials.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { hashOfKey, newSecret } from '../secrets.js'
-import type { SessionRecord, UserRecord, UserStore } from '../store/user-store.js'
+import type { ConsoleStart } from '../service.js'
+import type { AccountStore } from '../store/account-store.js'
+import type { ConsoleStore, SessionRecord, UserRecord, UserStore } from '../store/console-store.js'
+import type { Limits } from './limits.js'
 
 export const SESSION_MS = 7 * 24 * 3_600_000
-/** Every use extends a session, but a write for each request would cost more than what it tells. */
+/** Every use extends a session, but not with a write for every request. */
 const EXTEND_EVERY_MS = 60_000
 const MAX_USER_AGENT_LENGTH = 300
+const LINK_MS = 15 * 60_000
+const FIRST_EMAIL = 'owner@localhost'
 
-/** Who asks. */
-export interface Client {
+/** The browser or program that sends a request. */
+export interface Sender {
   readonly address: string
   readonly userAgent: string | undefined
 }
 
-/** What the page may know of a session: a part of the hash, from which no token can be found. */
-export const sessionIdOf = ({ hash }: Pick<SessionRecord, 'hash'>): string => hash.slice(0, 32)
+/** What a response about a session needs. */
+type CurrentSession = Pick<SessionRecord, 'user' | 'fromLink' | 'expiresAtMs' | 'hash'>
 
 export interface BegunSession {
   readonly token: string
-  readonly record: Pick<SessionRecord, 'user' | 'fromLink' | 'expiresAtMs' | 'hash'>
+  readonly record: CurrentSession
 }
 
-export interface FoundSession {
+interface FoundSession {
   readonly record: SessionRecord
-  /** It now ends later, and so must the cookie. */
+  /** The session now ends later, so the cookie must too. */
   readonly isExtended: boolean
 }
 
+/**
+ * `old` is the session that the browser has, which ends. Functions that begin or end sessions or change the password count in the
+ * limit of the authentication endpoints, except `end`.
+ */
 export interface Sessions {
-  begin(user: UserRecord, client: Client, fromLink: boolean): Promise<BegunSession>
+  /** Throws `Refusal`: 401, 429, 503. */
+  signIn(body: SignIn, sender: Sender, old: SessionRecord | undefined): Promise<BegunSession>
+  /** Throws `Refusal`: 401, 429. */
+  useLink(token: string, sender: Sender, old: SessionRecord | undefined): Promise<BegunSession>
+  /** Throws `Refusal`: 401, and 429 only without a session. */
+  signOut(session: SessionRecord | undefined, sender: Sender, everywhere: boolean): Promise<void>
+  /** Throws `Refusal`: 400, 401, 429, 503. */
+  setPassword(session: SessionRecord | undefined, sender: Sender, body: NewPassword): Promise<CurrentSession>
+  describe(session: CurrentSession): Promise<Session>
   /** Undefined for a token that is missing, unknown or expired. */
   find(token: string | undefined): Promise<FoundSession | undefined>
   list(current: SessionRecord): Promise<SessionList>
-  /** Ends a session of this user; `id` may be anything. Throws `Refusal` (404). */
+  /** Ends a session of this user. Throws `Refusal` (404) for any other `id`. */
   end(userId: number, id: string): Promise<void>
 }
 
-export interface SessionsOptions {
-  readonly store: Pick<
-    UserStore,
-    'addSession' | 'findSession' | 'extendSession' | 'listSessions' | 'endSessionById'
-  >
+interface SessionsOptions {
+  readonly store: UserStore & Pick<ConsoleStore, 'findAccount'>
   readonly clock: Pick<Clock, 'now'>
+  readonly passwords: Passwords
+  readonly limits: Limits
+  readonly models: Readonly<Record<Kind, string>>
+  baseUrl(): string
   onError(error: unknown): void
 }
 
-export function createSessions({ store, clock, onError }: SessionsOptions): Sessions {
+export function createSessions(options: SessionsOptions): Sessions {
+  const { store, clock, passwords, limits, models, baseUrl, onError } = options
   const extending = new Set<string>()
 
-  /** Nobody waits for it: a database that cannot be written can still be read. */
+  /** Always with a new token, so that a token that an attacker put into the browser is never signed in. */
+  async function begin(
+    user: UserRecord,
+    { address, userAgent }: Sender,
+    fromLink: boolean,
+    old: SessionRecord | undefined,
+  ): Promise<BegunSession> {
+    const token = newSecret()
+    const nowMs = clock.now()
+    const expiresAtMs = nowMs + SESSION_MS
+    const hash = hashOfKey(token)
+    await store.addSession({
+      hash,
+      userId: user.id,
+      fromLink,
+      address,
+      userAgent: userAgent && shortened(printable(userAgent), MAX_USER_AGENT_LENGTH),
+      nowMs,
+      expiresAtMs,
+    })
+    if (old !== undefined) await store.endSession(old.hash)
+    return { token, record: { user, fromLink, expiresAtMs, hash } }
+  }
+
+  /** Not awaited: a database that cannot be written can still be read. */
   function extend(hash: string, usedAtMs: number, expiresAtMs: number): void {
     extending.add(hash)
     store
@@ -62,21 +111,66 @@ export function createSessions({ store, clock, onError }: SessionsOptions): Sess
   }
 
   return {
-    async begin(user, { address, userAgent }, fromLink) {
-      const token = newSecret()
-      const nowMs = clock.now()
-      const expiresAtMs = nowMs + SESSION_MS
-      const hash = hashOfKey(token)
-      await store.addSession({
-        hash,
-        userId: user.id,
-        fromLink,
-        address,
-        userAgent: userAgent && shortened(printable(userAgent), MAX_USER_AGENT_LENGTH),
-        nowMs,
-        expiresAtMs,
-      })
-      return { token, record: { user, fromLink, expiresAtMs, hash } }
+    async signIn({ email: written, password }, sender, old) {
+      const email = storedEmail(written)
+      await limits.countAuthentication(sender.address, email)
+      const user = await store.findUser(email)
+      const isRight = await passwords.matches(password, user?.password)
+      if (user === undefined || !isRight) throw new Refusal('invalid_credentials')
+      const begun = await begin(user, sender, false, old)
+      // The password may have changed in the meantime, which ends all sessions but this one.
+      if ((await store.findUser(email))?.password === user.password) return begun
+      await store.endSession(begun.record.hash)
+      throw new Refusal('invalid_credentials')
+    },
+
+    async useLink(token, sender, old) {
+      await limits.countAuthentication(sender.address)
+      const user = await store.useLink(hashOfKey(token), clock.now())
+      if (user === undefined) throw new Refusal('invalid_link')
+      return await begin(user, sender, true, old)
+    },
+
+    async signOut(session, sender, everywhere) {
+      try {
+        await limits.countAuthentication(sender.address)
+      } catch (error) {
+        // A session can always be ended, even if others used up the limit of the address.
+        if (session === undefined) throw error
+      }
+      if (session === undefined) throw new Refusal('not_signed_in')
+      await (everywhere ? store.endSessions(session.user.id) : store.endSession(session.hash))
+    },
+
+    async setPassword(session, sender, { current, password }) {
+      await limits.countPasswordChange(sender.address, session?.user.id)
+      if (session === undefined) throw new Refusal('not_signed_in')
+      checkNewPassword(password)
+      const { user, fromLink, hash } = session
+      if (!fromLink) {
+        if (current === undefined) throw refusalSaying('invalid_input', 'The current password is missing.')
+        if (!(await passwords.matches(current, user.password)))
+          throw refusalSaying('invalid_credentials', 'The current password is not correct.')
+      }
+      const stored = await passwords.store(password)
+      await store.setPassword(user.id, stored, hash)
+      return { ...session, user: { ...user, password: stored }, fromLink: false }
+    },
+
+    async describe({ user, fromLink, expiresAtMs, hash }) {
+      const account = await store.findAccount(user.accountId)
+      // The account of a user cannot be removed, but the user and the session can.
+      if (account === undefined) throw new Refusal('not_signed_in')
+      return {
+        id: sessionIdOf({ hash }),
+        email: user.email,
+        account,
+        can_set_password: fromLink,
+        has_password: user.password !== undefined,
+        expires_at: new Date(expiresAtMs).toISOString(),
+        models,
+        base_url: baseUrl(),
+      }
     },
 
     async find(token) {
@@ -111,4 +205,32 @@ export function createSessions({ store, clock, onError }: SessionsOptions): Sess
       if (!(await store.endSessionById(userId, number))) throw new Refusal('not_found')
     },
   }
+}
+
+/** Identifies a session to the page: a part of the hash, from which no token can be found. */
+export const sessionIdOf = ({ hash }: Pick<SessionRecord, 'hash'>): string => hash.slice(0, 32)
+
+/** Returns the token of a link that signs this user in once. */
+export async function addLink(
+  store: Pick<UserStore, 'addLink'>,
+  userId: number,
+  nowMs: number,
+): Promise<string> {
+  const token = newSecret()
+  await store.addLink({ hash: hashOfKey(token), userId, nowMs, expiresAtMs: nowMs + LINK_MS })
+  return token
+}
+
+/** Creates the first user on the first start of new data. Existing data may belong to others: there an administrator decides. */
+export async function startConsole(
+  store: Pick<UserStore, 'addUser' | 'addLink' | 'listUsers'> & Pick<AccountStore, 'ensureAccount'>,
+  nowMs: number,
+  isFirstStart: boolean,
+): Promise<ConsoleStart> {
+  if (isFirstStart) {
+    const accountId = await store.ensureAccount({ ...FIRST_ACCOUNT, nowMs })
+    const userId = await store.addUser({ email: FIRST_EMAIL, accountId, nowMs })
+    if (userId !== undefined) return { linkToken: await addLink(store, userId, nowMs), hasUsers: true }
+  }
+  return { linkToken: undefined, hasUsers: (await store.listUsers(nowMs)).length > 0 }
 }

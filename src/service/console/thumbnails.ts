@@ -1,6 +1,6 @@
 /**
- * Small pictures of finished runs. Their files are whatever an engine made, so they are decoded in a process of their own; few at
- * once, and each within a limit of time.
+ * Small pictures of finished runs. An engine can write any file, so a separate process decodes them: two at once,
+ * each with a time limit.
  */
 import { createWriteStream } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,39 +10,37 @@ import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder } from '../../host/own-folder.js'
-import { isDiskUnusable } from '../disk-unusable.js'
-import type { Engine } from '../engines/engine.js'
-import { RendererClosed, RendererCrashed } from '../engines/renderer-crashed.js'
-import type { FileStore, FoundFile } from '../files/contract.js'
-import { StorageUnavailable } from '../files/storage-unavailable.js'
+import { createSlots } from '../../host/slots.js'
+import { type Engine, RendererClosed, RendererCrashed } from '../engines/engine.js'
+import { type FileStore, type FoundFile, StorageUnavailable } from '../files/contract.js'
+import { isDiskUnusable } from '../log.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import type { ConsoleStore } from '../store/console-store.js'
 import { outputKey, type StoredOutput } from '../stored-run.js'
-import { createTurns } from '../turns.js'
-import { pictureOf } from './run-shapes.js'
+import { pictureOf } from './runs.js'
 
 const MAX_AT_ONCE = 2
-/** For about 15 s, when all are of 3840 pixels. */
+/** About 15 s of work with pictures of 3840 pixels. */
 const MAX_WAITING = 200
 const MAX_BYTES = 64 * 1_048_576
-/** Long, since the process that makes them gives way to all others: on a busy machine it needed more than 10 s. */
+/** Long, since the process has a low priority: on a busy machine it needed more than 10 s. */
 const TIMEOUT_MS = 30_000
-/** Pictures that failed. */
+/** Bounds the memory of failed pictures. */
 const MAX_REMEMBERED = 1_000
-/** In a row; then a picture is not tried for a while, so that it does not take the time of others with each reload. */
+/** In a row. Then the picture is refused for a while, so that each reload does not delay other thumbnails. */
 const MAX_FAILURES = 2
-/** It may have been the machine, which had too much to do. */
+/** The cause may have been a busy machine. */
 const FORGOTTEN_AFTER_MS = 600_000
-/** A message of the system, such as "ENOSPC: no space left on device", says nothing of the picture. */
+/** A system error, such as "ENOSPC: no space left on device", is not the fault of the picture. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: /
 
 const none = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
 const failed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
 
-export interface Thumbnail {
-  /** Strong, with its quotes. */
+interface Thumbnail {
+  /** Strong, with quotes. */
   readonly etag: string
-  /** A WebP. Dropped while it waits when the signal is aborted. Throws `Refusal`: 404, 503. */
+  /** A WebP. An abort drops a call that waits for its turn. Throws `Refusal`: 404, 503. */
   read(signal: AbortSignal): Promise<Uint8Array>
 }
 
@@ -51,10 +49,10 @@ export interface Thumbnails {
   find(accountId: number, runId: string): Promise<Thumbnail>
 }
 
-export interface ThumbnailsOptions {
+interface ThumbnailsOptions {
   readonly store: Pick<ConsoleStore, 'findRuns'>
   readonly files: Pick<FileStore, 'find' | 'pathOf'>
-  /** Makes one file of the picture at `input.path`. Undefined: no run has a thumbnail. */
+  /** Makes one file from the picture at `input.path`. Undefined: no run has a thumbnail. */
   readonly engine: Engine | undefined
   readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
   onError(error: unknown): void
@@ -68,8 +66,7 @@ interface Failures {
 export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
   /** By the SHA-256 of the picture. */
   const failures = new Map<string, Failures>()
-  const inTurn = createTurns({
-    atOnce: MAX_AT_ONCE,
+  const slots = createSlots(MAX_AT_ONCE, {
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
@@ -82,7 +79,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
 
   const isUnreadable = (output: StoredOutput): boolean => (failuresOf(output)?.count ?? 0) >= MAX_FAILURES
 
-  /** Attempts that were under way at the same moment count as one: they may have failed for the same reason. */
+  /** Attempts that overlap count as one: they may have failed for the same reason. */
   function countFailure(output: StoredOutput, startedAtMs: number, weight: number): void {
     const last = failuresOf(output)
     if (last !== undefined && startedAtMs < last.lastAtMs) return
@@ -91,7 +88,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
     failures.set(output.sha256, { count: (last?.count ?? 0) + weight, lastAtMs: clock.monotonic() })
   }
 
-  /** Throws what the request gets. What may have nothing to do with the picture is tried once more. */
+  /** Throws the error of the request. A failure that may have another cause than the picture is retried once. */
   function refuse(error: unknown, output: StoredOutput, startedAtMs: number): never {
     if (error instanceof RendererClosed) throw new Refusal('not_ready')
     if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
@@ -133,16 +130,19 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
           if (file.bytes > MAX_BYTES || isUnreadable(output)) throw none()
-          return await inTurn(async () => {
-            // It may have failed while this request waited.
-            if (isUnreadable(output)) throw none()
-            const startedAtMs = clock.monotonic()
-            const thumbnail = await make(engine, output, file).catch((error) =>
-              refuse(error, output, startedAtMs),
-            )
-            failures.delete(output.sha256)
-            return thumbnail
-          }, signal)
+          return await slots.use(
+            async () => {
+              // Another request may have failed while this one waited.
+              if (isUnreadable(output)) throw none()
+              const startedAtMs = clock.monotonic()
+              const thumbnail = await make(engine, output, file).catch((error) =>
+                refuse(error, output, startedAtMs),
+              )
+              failures.delete(output.sha256)
+              return thumbnail
+            },
+            { signal },
+          )
         },
       }
     },

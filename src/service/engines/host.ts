@@ -1,19 +1,11 @@
-/** The renderer's side of the channel: runs an engine in a process of its own, one job at a time. */
+/** The side of the child process: runs an engine, one job at a time, and exchanges messages with the service (process.ts). */
 
 import { setPriority } from 'node:os'
 import { messageOf } from '../../errors.js'
-import type { FromRenderer, Outcome, ToRenderer } from './channel.js'
-import type { Engine } from './engine.js'
+import type { Engine, RenderedFile, RenderJob } from './engine.js'
 
 /** Lower than the service's own, so that rendering does not delay its responses. */
 const PRIORITY = 10
-
-export interface ParentProcess {
-  on(event: 'message', listener: (message: ToRenderer) => void): unknown
-  on(event: 'disconnect' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown
-  send?(message: FromRenderer): unknown
-  exit(): void
-}
 
 /**
  * Of the whole process, as the system counts it (resident set), since the heap limit of V8 does not cover what decoders
@@ -24,26 +16,19 @@ const MAX_MEMORY_BYTES = 2_048 * 1_048_576
 const MAX_KEPT_SHARE = 1 / 4
 const MEMORY_CHECK_MS = 50
 
-export interface HostOptions {
-  readonly parent?: ParentProcess
-  readonly maxMemoryBytes?: number
-}
-
-export function hostEngine(
-  engine: Engine,
-  { parent = process, maxMemoryBytes = MAX_MEMORY_BYTES }: HostOptions = {},
-): void {
+export function hostEngine(engine: Engine, { maxMemoryBytes = MAX_MEMORY_BYTES } = {}): void {
   lowerPriority()
   // Ctrl-C in a terminal reaches every process of its group; the service decides what happens to the job.
-  for (const signal of ['SIGINT', 'SIGHUP'] as const) parent.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   // The service has ended.
-  parent.on('disconnect', () => parent.exit())
+  process.on('disconnect', () => process.exit())
 
-  const send = (message: FromRenderer) => parent.send?.(message)
+  const send = (message: FromRenderer) => process.send?.(message)
   const { signal } = new AbortController()
-  parent.on('message', async ({ job }) => {
-    // Decoders work in threads of their own, so this timer runs beside them. The process cannot end itself: `exit` waits
-    // for those threads.
+  process.on('message', async (message) => {
+    const job = message as RemoteJob
+    // Decoders work in separate threads, so this timer runs beside them. The process cannot end itself: `exit` waits for
+    // those threads.
     const watch = setInterval(() => {
       if (process.memoryUsage.rss() <= maxMemoryBytes) return
       clearInterval(watch)
@@ -51,8 +36,8 @@ export function hostEngine(
     }, MEMORY_CHECK_MS)
     const onProgress = (fraction: number) => send({ type: 'progress', fraction })
     const outcome = await engine.render({ ...job, signal, onProgress }).then(
-      (files): Outcome => ({ type: 'done', files }),
-      (error): Outcome => ({ type: 'failed', message: messageOf(error) }),
+      (files): RenderOutcome => ({ type: 'done', files }),
+      (error): RenderOutcome => ({ type: 'failed', message: messageOf(error) }),
     )
     clearInterval(watch)
     send({ ...outcome, isReusable: process.memoryUsage.rss() <= maxMemoryBytes * MAX_KEPT_SHARE })
@@ -66,3 +51,17 @@ function lowerPriority(): void {
     // Not permitted here; rendering works without it.
   }
 }
+
+/** A job without its functions: to stop it, the service ends the process. */
+export type RemoteJob = Omit<RenderJob, 'signal' | 'onProgress'>
+
+export type FromRenderer =
+  | { readonly type: 'progress'; readonly fraction: number }
+  /** `isReusable`: whether the process may be given another job. */
+  | (RenderOutcome & { readonly isReusable: boolean })
+  /** Sent at the memory limit; the service then ends the process. */
+  | { readonly type: 'too-much-memory'; readonly maxBytes: number }
+
+type RenderOutcome =
+  | { readonly type: 'done'; readonly files: readonly RenderedFile[] }
+  | { readonly type: 'failed'; readonly message: string }

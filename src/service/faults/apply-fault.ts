@@ -1,17 +1,18 @@
-/** Applies one fault to one request: whether the service handles it, and what is sent in place of its response. */
+/** Applies faults to one request: whether the service handles it, and the response that the client gets. */
+import { STATUS_CODES } from 'node:http'
 import { raceAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { ConnectionReset, corruptFrom, firstBytes, throttle } from './bytes.js'
-import type { Effect, EffectOf, RequestKind } from './fault.js'
-import type { Strike } from './fault-queue.js'
-import {
-  answered,
-  errorResponse,
-  type FaultResponse,
-  nonsenseOutcome,
-  type Outcome,
-  redirectResponse,
-} from './fault-response.js'
+import { problemOf } from '../../protocol/problems.js'
+import type { Effect, EffectOf, Nonsense, RequestKind } from './fault.js'
+
+/** The effects that match one request. */
+export interface MatchingEffects {
+  /** Undefined: the response is the service's own. */
+  readonly effect: Effect | undefined
+  /** Delays and a pace combine with any other effect. */
+  readonly delays: readonly EffectOf<'delay'>[]
+  readonly pace: EffectOf<'slow'> | undefined
+}
 
 /** One request, seen from between client and service. */
 export interface Exchange {
@@ -19,18 +20,40 @@ export interface Exchange {
   ask(): Promise<FaultResponse>
   /** Reads this many bytes of the request's body, or all when there are fewer. */
   readUpload(bytes: number): Promise<void>
-  /** Aborted when nobody waits for the response any more. */
+  /** Aborted when the client has gone. */
   readonly signal: AbortSignal
   /** Waits on a connection on which nothing moves; by default until the signal is aborted. */
   stall?(): Promise<never>
 }
 
+/** The service's own response, or an invented one. */
+export interface FaultResponse {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Iterate once, or call `discard`. */
+  readonly body: AsyncIterable<Uint8Array>
+  discard(): void
+}
+
+/** What the transport sends to the client. */
+export type FaultOutcome =
+  | { readonly kind: 'answer'; readonly answer: FaultResponse }
+  /** Resets the connection, after a number of bytes of a response's head when there is one. */
+  | { readonly kind: 'reset'; readonly head?: { readonly answer: FaultResponse; readonly bytes: number } }
+  /** Closes the connection normally. */
+  | { readonly kind: 'close' }
+  | { readonly kind: 'stall' }
+  /** Bytes that are not HTTP. */
+  | { readonly kind: 'noise'; readonly bytes: Uint8Array }
+
 /** Rejects with the signal's reason once it is aborted. */
 export async function applyFault(
-  { effect, delays, pace }: Strike,
-  { kind, clock }: { readonly kind: RequestKind; readonly clock: Pick<Clock, 'sleep'> },
+  { effect, delays, pace }: MatchingEffects,
+  kind: RequestKind,
   exchange: Exchange,
-): Promise<Outcome> {
+  clock: Pick<Clock, 'sleep'>,
+): Promise<FaultOutcome> {
   const outcome = await outcomeOf(effect, kind, exchange)
   const sleep = (ms: number) => clock.sleep(ms, exchange.signal)
   for (const { ms } of delays) await sleep(ms)
@@ -42,30 +65,28 @@ async function outcomeOf(
   effect: Effect | undefined,
   kind: RequestKind,
   exchange: Exchange,
-): Promise<Outcome> {
+): Promise<FaultOutcome> {
   const { ask, signal, stall = () => raceAbort(never, signal) } = exchange
+  const act = async () => (await ask()).discard()
   switch (effect?.what) {
     case 'status':
-      if (effect.acted) (await ask()).discard()
+      if (effect.acted) await act()
       return answered(errorResponse(effect))
     case 'expire':
       return answered(errorResponse({ status: effect.status, code: undefined, headers: {} }))
     case 'redirect':
-      return answered(redirectResponse(effect.url))
+      // 307 keeps the method, so that a client which followed it would repeat a create.
+      return answered(createResponse(307, { location: effect.url }, ''))
     case 'close':
       return { kind: 'close' }
     case 'reset':
       return await reset(effect, exchange)
-    case 'lose': {
-      const answer = await ask()
-      answer.discard()
+    case 'lose':
+      await act()
       return { kind: 'reset' }
-    }
-    case 'nonsense': {
-      const answer = await ask()
-      answer.discard()
+    case 'nonsense':
+      await act()
       return nonsenseOutcome(effect.kind, kind)
-    }
     case 'stall': {
       if (effect.byte === undefined) return { kind: 'stall' }
       const answer = await ask()
@@ -74,10 +95,7 @@ async function outcomeOf(
     case 'truncate': {
       const answer = await ask()
       const byte = effect.byte ?? Math.floor(Number(answer.headers['content-length'] ?? 0) / 2)
-      return withBody(
-        answer,
-        firstBytes(answer.body, byte, async () => {}),
-      )
+      return withBody(answer, firstBytes(answer.body, byte))
     }
     case 'corrupt': {
       const answer = await ask()
@@ -88,16 +106,125 @@ async function outcomeOf(
   }
 }
 
-async function reset({ within, byte }: EffectOf<'reset'>, exchange: Exchange): Promise<Outcome> {
+/** Thrown by a body at the point where the transport resets the connection. */
+export class ConnectionReset extends Error {
+  override readonly name = 'ConnectionReset'
+}
+
+async function reset({ within, byte }: EffectOf<'reset'>, exchange: Exchange): Promise<FaultOutcome> {
   if (within === 'upload') await exchange.readUpload(byte)
   if (within === 'upload' || within === 'start') return { kind: 'reset' }
   const answer = await exchange.ask()
   if (within === 'head') return { kind: 'reset', head: { answer, bytes: byte } }
-  const die = () => Promise.reject(new ConnectionReset('the service injected a connection reset'))
-  return withBody(answer, firstBytes(answer.body, byte, die))
+  const fail = () => Promise.reject(new ConnectionReset('the service injected a connection reset'))
+  return withBody(answer, firstBytes(answer.body, byte, fail))
 }
 
 const never = new Promise<never>(() => {})
 
-const withBody = (answer: FaultResponse, body: FaultResponse['body']): Outcome =>
+const answered = (answer: FaultResponse): FaultOutcome => ({ kind: 'answer', answer })
+
+const withBody = (answer: FaultResponse, body: FaultResponse['body']): FaultOutcome =>
   answered({ ...answer, body })
+
+export function createResponse(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array,
+): FaultResponse {
+  const bytes = Buffer.from(body)
+  return {
+    status,
+    headers: { ...headers, 'content-length': String(bytes.byteLength) },
+    body: singleChunk(bytes),
+    discard() {},
+  }
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Statuses whose responses have no body (RFC 9110, 6.4.1). */
+export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
+
+/** In the interface's shape; `code` is left out where it is undefined. */
+function errorResponse({ status, code, headers }: Omit<EffectOf<'status'>, 'what' | 'acted'>): FaultResponse {
+  if (hasNoBody(status)) return { ...createResponse(status, headers, ''), headers }
+  const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'The service injected this fault.'
+  const body = JSON.stringify({ error: { message, ...(code !== undefined && { code }) } })
+  return createResponse(status, { 'content-type': JSON_TYPE, 'cache-control': 'no-store', ...headers }, body)
+}
+
+const PAGE = '<!doctype html>\n<title>Welcome</title>\n<h1>Please sign in to this network</h1>\n'
+/** More than a client should accept as a run. */
+const HUGE_BYTES = 9 * 1_048_576
+
+const NONSENSE_BODIES: Readonly<Record<Exclude<Nonsense, 'no-http'>, () => readonly [string, string]>> = {
+  html: () => ['text/html; charset=utf-8', PAGE],
+  text: () => ['text/plain; charset=utf-8', 'OK'],
+  empty: () => [JSON_TYPE, ''],
+  list: () => [JSON_TYPE, '[]'],
+  object: () => [JSON_TYPE, '{"ok":true}'],
+  huge: () => [JSON_TYPE, `{"ok":"${'x'.repeat(HUGE_BYTES)}"}`],
+}
+
+/** A success with an invalid body, or bytes that are not HTTP. */
+function nonsenseOutcome(nonsense: Nonsense, kind: RequestKind): FaultOutcome {
+  if (nonsense === 'no-http') return { kind: 'noise', bytes: Buffer.from('SSH-2.0-OpenSSH_9.6\r\n') }
+  const [type, body] = NONSENSE_BODIES[nonsense]()
+  return answered(createResponse(kind === 'create' ? 201 : 200, { 'content-type': type }, body))
+}
+
+type ByteStream = AsyncIterable<Uint8Array>
+
+/** Passes the first bytes on, or the whole body when it is shorter; then waits for `next`. */
+async function* firstBytes(
+  body: ByteStream,
+  bytes: number,
+  next: () => Promise<void> = async () => {},
+): AsyncGenerator<Uint8Array> {
+  let left = bytes
+  if (left > 0)
+    for await (const chunk of body) {
+      yield chunk.subarray(0, left)
+      left -= chunk.byteLength
+      if (left <= 0) break
+    }
+  await next()
+}
+
+/** Inverts every bit from this offset on. */
+async function* corruptFrom(body: ByteStream, from: number): AsyncGenerator<Uint8Array> {
+  let offset = 0
+  for await (const chunk of body) {
+    const intact = Math.max(0, from - offset)
+    offset += chunk.byteLength
+    yield chunk.map((byte, at) => (at < intact ? byte : byte ^ 0xff))
+  }
+}
+
+const PIECES_A_SECOND = 10
+
+/** Limits the speed: each piece is passed on when its share of the time has passed. */
+async function* throttle(
+  body: ByteStream,
+  bytesPerSecond: number,
+  sleep: (ms: number) => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  const pieceBytes = Math.max(1, Math.ceil(bytesPerSecond / PIECES_A_SECOND))
+  for await (const chunk of body)
+    for (let at = 0; at < chunk.byteLength; at += pieceBytes) {
+      const piece = chunk.subarray(at, at + pieceBytes)
+      await sleep((1_000 * piece.byteLength) / bytesPerSecond)
+      yield piece
+    }
+}
+
+export async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  if (bytes.byteLength > 0) yield bytes
+}
+
+export async function readAll(body: ByteStream): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

@@ -1,4 +1,4 @@
-/** A fault as a value: which requests it applies to, what it does, how often. */
+/** A fault as a value: the requests that it applies to, its effect, and its count. */
 
 /** The requests that faults can apply to. */
 export type RequestKind = 'create' | 'status' | 'output'
@@ -53,7 +53,7 @@ const RESETS: Readonly<Record<EffectOf<'reset'>['within'], (byte: number) => str
   body: (byte) => `was reset after ${bytes(byte)} of the response body`,
 }
 
-const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => string } = {
+const DESCRIPTIONS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => string } = {
   status: ({ status, code, acted }) =>
     `answered ${[status, code].filter(Boolean).join(' ')}${acted ? ' after the service acted' : ''}`,
   redirect: ({ url }) => `redirected to ${url}`,
@@ -72,7 +72,7 @@ const WORDS: { readonly [What in Effect['what']]: (effect: EffectOf<What>) => st
 }
 
 /** For the terminal of the service, for example `create answered 429 RATE_LIMITED`. */
-export function describeStrike(where: FaultTarget, effect: Effect): string {
-  const words = WORDS[effect.what] as (effect: Effect) => string
-  return `${where} ${words(effect)}`
+export function describeEffect(where: FaultTarget, effect: Effect): string {
+  const describe = DESCRIPTIONS[effect.what] as (effect: Effect) => string
+  return `${where} ${describe(effect)}`
 }

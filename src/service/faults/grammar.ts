@@ -1,14 +1,13 @@
 /**
- * How a fault is written: `<where>:<what>[:<detail>[:<count>]]`, or `latency:<duration>` for `any:delay:<duration>`.
+ * Parses a fault: `<where>:<what>[:<detail>[:<count>]]`, or `latency:<duration>` for `any:delay:<duration>`.
  * Without a count it applies every time: `create:lose::1` applies once, `latency:800ms` to every response.
  */
 import { RushesError, usageError } from '../../errors.js'
-import { nearest } from '../../protocol/nearest.js'
-import { parseHttpStatus } from './details.js'
-import { EFFECTS, statusEffect } from './effects.js'
-import type { Effect, Fault, FaultTarget } from './fault.js'
+import { nearest } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
+import { type Effect, type Fault, type FaultTarget, NONSENSE } from './fault.js'
 
-export const WHERES: readonly FaultTarget[] = ['create', 'status', 'output', 'any', 'run']
+export const FAULT_TARGETS: readonly FaultTarget[] = ['create', 'status', 'output', 'any', 'run']
 const LATENCY = 'latency'
 
 const HINT =
@@ -19,8 +18,8 @@ export function parseFault(spec: string): Fault {
   try {
     const [where = '', ...rest] = spec.trim().split(':')
     if (where === LATENCY) return { where: 'any', ...effectAndCount('any', ['delay', ...rest]) }
-    const known = WHERES.find((each) => each === where)
-    if (known === undefined) throw usageError(noSuch('place', where, [...WHERES, LATENCY]))
+    const known = FAULT_TARGETS.find((each) => each === where)
+    if (known === undefined) throw unknownWord('place', where, [...FAULT_TARGETS, LATENCY])
     return { where: known, ...effectAndCount(known, rest) }
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
@@ -30,28 +29,7 @@ export function parseFault(spec: string): Fault {
 
 function effectAndCount(where: FaultTarget, [what = '', ...rest]: readonly string[]): Omit<Fault, 'where'> {
   const { detail, count } = what === 'redirect' ? splitAfterUrl(rest.join(':')) : split(rest)
-  return { effect: effectOf(where, what, detail), count: countOf(count) }
-}
-
-function effectOf(where: FaultTarget, what: string, detail: string): Effect {
-  const rows = EFFECTS.filter(({ at }) => at.includes(where))
-  const isStatus = /^\d+$/.test(what) && rows.some(({ name }) => name === '<status>')
-  if (isStatus) return statusEffect(parseHttpStatus(what), detail)
-  const row = rows.find(({ name }) => name === what)
-  if (row === undefined) {
-    const elsewhere = EFFECTS.find(({ name }) => name === what && what !== '<status>')
-    if (elsewhere !== undefined)
-      throw usageError(`"${what}" works with ${elsewhere.at.join(', ')}, not with ${where}.`)
-    throw usageError(
-      noSuch(
-        'fault',
-        what,
-        rows.map(({ name }) => name),
-      ),
-    )
-  }
-  if (detail !== '' && row.detail === '') throw usageError(`"${what}" takes no detail.`)
-  return row.parse(detail)
+  return { effect: parseEffect(where, what, detail), count: parseCount(count) }
 }
 
 function split(rest: readonly string[]): { detail: string; count: string } {
@@ -67,7 +45,7 @@ function splitAfterUrl(text: string): { detail: string; count: string } {
   return { detail, count }
 }
 
-function countOf(text: string): number {
+function parseCount(text: string): number {
   if (text === '') return Number.POSITIVE_INFINITY
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw usageError(
@@ -76,8 +54,157 @@ function countOf(text: string): number {
   )
 }
 
-function noSuch(kind: string, word: string, words: readonly string[]): string {
+function parseEffect(where: FaultTarget, what: string, detail: string): Effect {
+  const rows = EFFECTS.filter(({ at }) => at.includes(where))
+  const row = rows.find(({ name }) => name === (/^\d+$/.test(what) ? STATUS : what))
+  if (row === undefined) {
+    const elsewhere = EFFECTS.find(({ name }) => name === what && what !== STATUS)
+    if (elsewhere !== undefined)
+      throw usageError(`"${what}" works with ${elsewhere.at.join(', ')}, not with ${where}.`)
+    const names = rows.map(({ name }) => name)
+    throw unknownWord('fault', what, names)
+  }
+  if (detail !== '' && row.detail === '') throw usageError(`"${what}" takes no detail.`)
+  return row.parse(detail, what)
+}
+
+interface EffectRow {
+  readonly name: string
+  /** The form of its detail; empty when it takes none. */
+  readonly detail: string
+  /** The requests that it can apply to. */
+  readonly at: readonly FaultTarget[]
+  /** Throws `usage` for an invalid detail. `what`: the word that was written, here a status. */
+  parse(detail: string, what: string): Effect
+}
+
+const REQUESTS: readonly FaultTarget[] = ['create', 'status', 'output', 'any']
+/** Placeholder for any status. */
+const STATUS = '<status>'
+const DEFAULT_FAILURE = 'The service injected this fault.'
+
+/** All effects. A test compares them with docs/faults.md. */
+export const EFFECTS: readonly EffectRow[] = [
+  { name: STATUS, detail: '[code][;name=value]...[;acted]', at: REQUESTS, parse: statusEffect },
+  { name: 'reset', detail: '[n | head=n | upload=n]', at: REQUESTS, parse: resetEffect },
+  { name: 'lose', detail: '', at: REQUESTS, parse: () => ({ what: 'lose' }) },
+  { name: 'close', detail: '', at: REQUESTS, parse: () => ({ what: 'close' }) },
+  {
+    name: 'stall',
+    detail: '[n]',
+    at: REQUESTS,
+    parse: (detail) => ({ what: 'stall', byte: detail === '' ? undefined : parseByteCount(detail) }),
+  },
+  {
+    name: 'truncate',
+    detail: '[n]',
+    at: REQUESTS,
+    parse: (detail) => ({ what: 'truncate', byte: detail === '' ? undefined : parseByteCount(detail) }),
+  },
+  {
+    name: 'corrupt',
+    detail: '[n]',
+    at: REQUESTS,
+    parse: (detail) => ({ what: 'corrupt', byte: parseByteCount(detail || '0') }),
+  },
+  {
+    name: 'nonsense',
+    detail: `[${NONSENSE.join(' | ')}]`,
+    at: REQUESTS,
+    parse: (detail) => ({ what: 'nonsense', kind: oneOf(detail || 'html', NONSENSE) }),
+  },
+  {
+    name: 'delay',
+    detail: '<duration>',
+    at: REQUESTS,
+    parse: (detail) => ({ what: 'delay', ms: parseDuration(detail, 'delay', 'Examples: 800ms, 2s, 1m.') }),
+  },
+  { name: 'slow', detail: '<bytes per second>', at: REQUESTS, parse: slowEffect },
+  { name: 'redirect', detail: '<URL>', at: REQUESTS, parse: redirectEffect },
+  {
+    name: 'expire',
+    detail: '[403 | 404 | 410]',
+    at: ['output'],
+    parse: (detail) => ({ what: 'expire', status: Number(oneOf(detail || '410', ['403', '404', '410'])) }),
+  },
+  {
+    name: 'fail',
+    detail: '[reason]',
+    at: ['run'],
+    parse: (detail) => ({ what: 'fail', message: detail || DEFAULT_FAILURE }),
+  },
+  { name: 'never', detail: '', at: ['run'], parse: () => ({ what: 'never' }) },
+]
+
+/** `RATE_LIMITED;retry-after=3`: a code, then headers of the response. */
+function statusEffect(detail: string, text: string): Effect {
+  const status = Number(text)
+  if (!/^\d{3}$/.test(text) || status < 100 || status > 599)
+    throw usageError(`"${text}" is not a valid HTTP status.`, 'Use a number from 100 to 599.')
+  const [code = '', ...more] = detail.split(';').map((part) => part.trim())
+  const acted = code === 'acted' || more.includes('acted')
+  return {
+    what: 'status',
+    status,
+    code: code === '' || code === 'acted' ? undefined : code,
+    headers: Object.fromEntries(more.filter((part) => part !== 'acted').map(parseHeader)),
+    acted,
+  }
+}
+
+function resetEffect(detail: string): Effect {
+  if (detail === '') return { what: 'reset', within: 'start', byte: 0 }
+  const [, within = 'body', byte = ''] = /^(?:(head|upload)=)?(.*)$/s.exec(detail) ?? []
+  return { what: 'reset', within: within as 'head' | 'upload' | 'body', byte: parseByteCount(byte) }
+}
+
+function slowEffect(detail: string): Effect {
+  const bytesPerSecond = parseByteCount(detail)
+  if (bytesPerSecond > 0) return { what: 'slow', bytesPerSecond }
+  throw usageError('The rate must be above 0. Use stall to send nothing.')
+}
+
+function redirectEffect(url: string): Effect {
+  if (url.startsWith('/') || (/^https?:/i.test(url) && URL.canParse(url))) return { what: 'redirect', url }
+  throw usageError(`"${url}" is neither an http or https URL nor a path.`)
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  kib: 1024,
+  mib: 1024 ** 2,
+}
+
+/** `1000`, `64kB`, `1MiB`. */
+function parseByteCount(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d{1,12})([a-z]*)$/i.exec(text) ?? []
+  const factor = SIZE_UNITS[unit.toLowerCase()]
+  if (amount !== '' && factor !== undefined) return Number(amount) * factor
+  throw usageError(`"${text}" is not a valid size.`, 'Examples: 1000, 64kB, 1MiB.')
+}
+
+/** `name=value`, the name in lower case. */
+function parseHeader(text: string): readonly [string, string] {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+)=([\t\x20-\x7e\x80-\xff]*)$/.exec(text) ?? []
+  if (name !== undefined && value !== undefined) return [name.toLowerCase(), value.trim()]
+  throw usageError(
+    `"${text}" is not a valid option.`,
+    'Use ;<header>=<value>, for example ;retry-after=3, or ;acted.',
+  )
+}
+
+function oneOf<Word extends string>(text: string, words: readonly Word[]): Word {
+  const found = words.find((word) => word === text)
+  if (found !== undefined) return found
+  throw usageError(`Unknown detail "${text}". Use one of ${words.join(', ')}.`)
+}
+
+function unknownWord(kind: string, word: string, words: readonly string[]): RushesError {
   const near = nearest(word, words)
   const meant = near === undefined || word === '' ? '' : ` Did you mean "${near}"?`
-  return `${word === '' ? `Missing ${kind}` : `Unknown ${kind} "${word}"`}. Use one of ${words.join(', ')}.${meant}`
+  const problem = word === '' ? `Missing ${kind}` : `Unknown ${kind} "${word}"`
+  return usageError(`${problem}. Use one of ${words.join(', ')}.${meant}`)
 }

@@ -1,42 +1,40 @@
-/** The service's HTTP. The rules come in as functions; what they throw is sent by `error-responses.ts`. */
+/** The service's HTTP server: its settings, hooks and routes. The rules throw `Refusal`s; `error-responses.ts` sends them. */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Clock } from '../../host/clock.js'
 import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
-import { closeAfter } from './close-connection.js'
-import { HTTP_LIMITS, type HttpLimits } from './connection-limits.js'
+import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
+import { closeAfter, drain, HTTP_LIMITS, type HttpLimits, limitPipelining } from './connections.js'
 import { addConsoleRoutes, type ConsoleRoutes } from './console/index.js'
-import { drain } from './drain.js'
-import { createNoRoute, refusalOf, sendNoApi, sendRawRefusal, sendRefusal } from './error-responses.js'
+import {
+  createNoRoute,
+  refusalOf,
+  refuseUnsupported,
+  sendNoApi,
+  sendRawRefusal,
+  sendRefusal,
+} from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
-import { addHealthRoutes, type HealthRoutes } from './health-routes.js'
-import { type Logging, loggerOf, logRequests } from './logging.js'
-import { type HttpMetrics, observeRequests } from './observe-requests.js'
-import { addOpenapiRoute, type OpenapiRoute } from './openapi-route.js'
-import { addOutputRoutes, type OutputRoutes } from './output-routes.js'
-import { limitPipelining } from './pipelining.js'
-import { addRunRoutes, type RunRoutes } from './run-routes.js'
-import { refuseUnsupported } from './unsupported-requests.js'
+import {
+  addHealthRoutes,
+  type HttpMetrics,
+  type Logging,
+  loggerOf,
+  logRequests,
+  observeRequests,
+} from './operations.js'
 
-/** Longer than Node's header limit, so that a long path is a plain 404 like any other. */
+/** Longer than Node's header limit, so that a long path is an ordinary 404. */
 const MAX_PARAMETER_LENGTH = 65_536
 
 /** For every 503. */
 const RETRY_AFTER_S = 5
 
-/** The published interface. */
-export interface ApiRoutes {
-  readonly runs: RunRoutes
-  readonly outputs: OutputRoutes
-  readonly openapi: OpenapiRoute
-  /** Undefined: without a console. */
-  readonly console: ConsoleRoutes | undefined
-}
-
-export interface AppOptions {
+interface AppOptions {
   /** Undefined for a node that only renders. */
   readonly api: ApiRoutes | undefined
-  readonly operations: HealthRoutes
+  /** Undefined: without a console. */
+  readonly console: ConsoleRoutes | undefined
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
@@ -45,14 +43,16 @@ export interface AppOptions {
   readonly faults?: Faults | undefined
   readonly metrics?: HttpMetrics | undefined
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
-  /** Whether the service is stopped for others to take over: see `drain.ts`. */
+  /** Whether other nodes take over while this one stops: see `drain` in `connections.ts`. */
   isDraining(): boolean
+  /** False or a rejection while the service cannot take requests: the database fails, or the service closes. */
+  isReady(): Promise<boolean>
   onError(error: unknown): void
 }
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { api, operations, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
-  const { trustedProxies = [], metrics, isDraining } = options
+  const { api, faults, logging, limits = HTTP_LIMITS, clock, onError } = options
+  const { trustedProxies = [], metrics, isDraining, isReady } = options
   const app = fastify({
     logger: loggerOf(logging),
     // Fastify's own lines about requests contain URLs.
@@ -69,10 +69,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     },
     // While the service closes, open connections get normal responses, not Fastify's 503 of another shape.
     return503OnClosing: false,
-    // A body is what it is: no text becomes a number, and no unknown field disappears.
+    // Bodies stay as they are: no text becomes a number, and no unknown field disappears.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true } },
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
-    // An id with a wrong percent sign is looked up like any other.
+    // An id with an invalid percent sign is looked up like any other.
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     clientErrorHandler: sendRawRefusal,
@@ -84,8 +84,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook('preClose', async () => {
     if (isDraining()) await drain(app, clock)
   })
-  if (metrics !== undefined) observeRequests(app, api?.runs.bodyLimits.budget, metrics)
-  // A caller without a key, or one that is answered while it still sends, does not keep a connection that others could use.
+  if (metrics !== undefined) observeRequests(app, api?.bodyLimits.memory, metrics)
+  // A client without a valid key, or one that still sends its body, must not keep a connection that others could use.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
   })
@@ -98,13 +98,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   })
   app.setNotFoundHandler(api === undefined ? sendNoApi : createNoRoute(app))
   if (faults !== undefined) addFaultHooks(app, faults)
-  await app.register(addHealthRoutes, operations)
+  await app.register(addHealthRoutes, { isReady })
   if (api !== undefined) {
-    await app.register(addRunRoutes, api.runs)
-    await app.register(addOutputRoutes, api.outputs)
-    await app.register(addOpenapiRoute, api.openapi)
-    if (api.console !== undefined) await app.register(addConsoleRoutes, api.console)
+    await app.register(addRunRoutes, api)
+    await app.register(addOutputRoutes, api)
+    await app.register(addOpenapiRoute, api)
   }
+  if (options.console !== undefined) await app.register(addConsoleRoutes, options.console)
   await app.ready()
   return app
 }

@@ -1,23 +1,23 @@
 /**
- * What a GET or HEAD of a file is answered with, by its conditions and its range (RFC 9110, sections 13 and 14). Pure. The
- * ETag is strong, so that a download can be resumed.
+ * The status of the response to a GET or HEAD of a file, by its conditions and its range (RFC 9110, sections 13 and 14).
+ * Pure. The ETag is strong, so that a download can be resumed.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ByteRange } from '../files/contract.js'
 
-export interface FileState {
+interface Representation {
   /** Strong, with its quotes. */
   readonly etag: string
   readonly modifiedAtMs: number
   readonly bytes: number
 }
 
-export type FileAnswer =
+type FileAnswer =
   | { readonly status: 200 | 304 | 412 | 416 }
   | { readonly status: 206; readonly range: ByteRange }
 
-/** In the order of RFC 9110, 13.2.2: a condition with a tag goes before one with a date. */
-export function answerFor(headers: IncomingHttpHeaders, file: FileState): FileAnswer {
+/** In the order of RFC 9110, 13.2.2: a condition with a tag takes precedence over one with a date. */
+export function answerFor(headers: IncomingHttpHeaders, file: Representation): FileAnswer {
   const {
     'if-match': ifMatch,
     'if-unmodified-since': ifUnmodifiedSince,
@@ -34,33 +34,33 @@ export function answerFor(headers: IncomingHttpHeaders, file: FileState): FileAn
   const isKnown =
     ifNoneMatch === undefined
       ? isUnmodifiedSince(ifModifiedSince, file) === true
-      : isKnownTag(ifNoneMatch, file.etag)
+      : isKnownTag(headers, file.etag)
   if (isKnown) return { status: 304 }
   return range === undefined || !isSameFile(ifRange, file) ? { status: 200 } : rangeAnswer(range, file.bytes)
 }
 
-/** Dates have seconds. Undefined for what is not a date, which is ignored. */
+/** Dates have seconds. Undefined for an invalid date, which is ignored. */
 function isUnmodifiedSince(
   date: string | undefined,
-  { modifiedAtMs }: Pick<FileState, 'modifiedAtMs'>,
+  { modifiedAtMs }: Pick<Representation, 'modifiedAtMs'>,
 ): boolean | undefined {
   const ms = Date.parse(date ?? '')
   return Number.isNaN(ms) ? undefined : Math.floor(modifiedAtMs / 1_000) * 1_000 <= ms
 }
 
-function isSameFile(ifRange: string | string[] | undefined, file: FileState): boolean {
+function isSameFile(ifRange: string | string[] | undefined, file: Representation): boolean {
   if (typeof ifRange !== 'string') return true
   return ifRange.includes('"') ? ifRange.trim() === file.etag : isUnmodifiedSince(ifRange, file) === true
 }
 
-/** Whether an `If-None-Match` names this ETag, as a weak one too. */
-export const isKnownTag = (ifNoneMatch: string, etag: string): boolean =>
-  namesTag(ifNoneMatch.replaceAll('W/', ''), etag)
+/** Whether `If-None-Match` names this ETag, also as a weak one. */
+export const isKnownTag = ({ 'if-none-match': tags }: IncomingHttpHeaders, etag: string): boolean =>
+  tags !== undefined && namesTag(tags.replaceAll('W/', ''), etag)
 
 const namesTag = (header: string, etag: string): boolean =>
   header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag)
 
-/** One range of bytes. Several ranges, other units and what is not valid get the whole file. */
+/** One range of bytes. For several ranges, other units, and invalid ones the response is the whole file. */
 function rangeAnswer(header: string, bytes: number): FileAnswer {
   const [, first = '', last = ''] = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header) ?? []
   const isSuffix = first === ''

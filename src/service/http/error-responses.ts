@@ -1,15 +1,16 @@
-/** Turns refusals and errors into responses, all in the interface's shape (section 7). */
+/** Responses for refusals and errors, all in the shape of the interface. */
+
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../host/system-error.js'
-import { isDiskUnusable } from '../disk-unusable.js'
-import { StorageUnavailable } from '../files/storage-unavailable.js'
+import { StorageUnavailable } from '../files/contract.js'
+import { isDiskUnusable } from '../log.js'
 import { Refusal, type RefusalCode } from '../rules/refusal.js'
-import { DatabaseUnavailable } from '../store/unavailable.js'
+import { DatabaseUnavailable } from '../store/contract.js'
 
-export const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
+const errorBody = ({ message, code }: Refusal) => ({ error: { message, code } })
 
 export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
   reply
@@ -18,7 +19,7 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .type('application/json; charset=utf-8')
     .send(errorBody(refusal))
 
-/** The refusal to send for what was thrown. It never contains a stack or the message of an internal error. */
+/** The refusal to send for an error. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
@@ -35,7 +36,7 @@ export function refusalOf(error: unknown): Refusal {
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')
 }
 
-/** Of each path, the methods that have a route. */
+/** A path and its methods that have a route. */
 interface KnownPath {
   readonly path: RegExp
   readonly methods: Set<string>
@@ -89,10 +90,27 @@ export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): vo
   else endWithRefusal(socket, refusal)
 }
 
-export function endWithRefusal(socket: Duplex, refusal: Refusal): void {
+function endWithRefusal(socket: Duplex, refusal: Refusal): void {
   if (!socket.writable) return void socket.destroy()
   const body = JSON.stringify(errorBody(refusal))
-  socket.end(
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const head = [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** Requests that Node would answer without a body get the interface's shape: no `Host`, `Expect`, and CONNECT. */
+export function refuseUnsupported(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ raw }) => {
+    if (raw.headers.host === undefined && raw.httpVersion === '1.1')
+      throw new Refusal('bad_request', 'The Host header is missing.')
+  })
+  app.server.on('checkExpectation', ({ socket }) => endWithRefusal(socket, new Refusal('expectation_failed')))
+  app.server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy())
+    endWithRefusal(socket, new Refusal('method_not_allowed', 'The service is not a proxy.'))
+  })
 }

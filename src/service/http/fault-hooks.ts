@@ -1,29 +1,37 @@
-/** `serve --fault`: applies faults between the connection and the routes. */
-import type { IncomingMessage } from 'node:http'
+/**
+ * `serve --fault`: applies faults between the connection and the routes. Node sends whole responses; broken ones are written
+ * directly to the socket.
+ */
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { onAbort } from '../../host/abort.js'
-import { createResponse, type FaultResponse } from '../faults/fault-response.js'
+import {
+  ConnectionReset,
+  createResponse,
+  type FaultOutcome,
+  type FaultResponse,
+  hasNoBody,
+} from '../faults/apply-fault.js'
 import type { Faults } from '../faults/index.js'
-import { sendOutcome } from './send-outcome.js'
 
 /** Call it before the routes are registered. Faults apply only to requests over a real connection. */
 export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
-  const used = new WeakSet<Socket>()
-  const handOver = new WeakMap<IncomingMessage, (answer: FaultResponse) => void>()
+  const usedSockets = new WeakSet<Socket>()
+  const takeOver = new WeakMap<IncomingMessage, (answer: FaultResponse) => void>()
   const closing = new AbortController()
 
-  app.addHook('onRequest', (request, reply, goOn) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
-    if (!(socket instanceof Socket)) return goOn()
+    if (!(socket instanceof Socket)) return done()
     const interception = faults.intercept({
       method: request.method,
       path: request.url,
-      reused: used.has(socket),
+      reused: usedSockets.has(socket),
     })
-    used.add(socket)
-    if (interception === undefined) return goOn()
+    usedSockets.add(socket)
+    if (interception === undefined) return done()
 
     // The service's idle timeout would cut a long delay short.
     socket.setTimeout(0)
@@ -40,8 +48,8 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
       readUpload: (bytes: number) => readUpload(request.raw, bytes),
       ask: () =>
         new Promise<FaultResponse>((resolve) => {
-          handOver.set(request.raw, resolve)
-          goOn()
+          takeOver.set(request.raw, resolve)
+          done()
         }),
     }
     interception
@@ -50,45 +58,113 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
       .catch(cut)
   })
 
-  app.addHook('onSend', (request, reply, payload, goOn) => {
-    const take = handOver.get(request.raw)
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const take = takeOver.get(request.raw)
     // Fastify does not continue with a response that is taken over: `sendOutcome` sends it.
-    if (take === undefined) goOn(null, payload)
+    if (take === undefined) done(null, payload)
     else take(responseFrom(reply, payload))
   })
 
   // Closing does not wait for responses that a fault holds up.
-  app.addHook('preClose', (done) => {
-    closing.abort()
-    done()
-  })
+  app.addHook('preClose', async () => closing.abort())
 }
 
 function readUpload(request: IncomingMessage, bytes: number): Promise<void> {
   return new Promise((resolve) => {
     let taken = 0
-    const look = () => {
+    const check = () => {
       if (taken >= bytes) resolve()
     }
     request.on('data', (chunk: Uint8Array) => {
       taken += chunk.byteLength
-      look()
+      check()
     })
     for (const over of ['end', 'close', 'error']) request.once(over, () => resolve())
-    look()
+    check()
   })
 }
 
 function responseFrom(reply: FastifyReply, payload: unknown): FaultResponse {
+  const status = reply.statusCode
   const headers = Object.fromEntries(
     Object.entries(reply.getHeaders()).map(([name, value]) => [name.toLowerCase(), String(value)]),
   )
   if (!(payload instanceof Readable))
     return createResponse(
-      reply.statusCode,
+      status,
       headers,
       typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : '',
     )
   payload.on('error', () => {})
-  return { status: reply.statusCode, headers, body: payload, discard: () => void payload.destroy() }
+  return { status, headers, body: payload, discard: () => void payload.destroy() }
+}
+
+/** Resolves when everything is written. A stalled connection stays open until the client closes it. */
+export async function sendOutcome(outcome: FaultOutcome, response: ServerResponse): Promise<void> {
+  // `response.socket` is null while an earlier response on the connection is being written.
+  const { socket } = response.req
+  if (socket.destroyed) {
+    if (outcome.kind === 'answer') outcome.answer.discard()
+    return
+  }
+  switch (outcome.kind) {
+    case 'answer':
+      return await writeAnswer(outcome.answer, response, socket)
+    case 'reset':
+      if (outcome.head !== undefined) await writeHead(outcome.head.answer, outcome.head.bytes, socket)
+      return reset(socket)
+    case 'close':
+      return void socket.end()
+    case 'noise':
+      return void socket.end(outcome.bytes)
+    case 'stall':
+      return
+  }
+}
+
+async function writeAnswer(answer: FaultResponse, response: ServerResponse, socket: Socket): Promise<void> {
+  response.writeHead(answer.status, answer.headers)
+  const closed = new Promise<void>((resolve) => response.once('close', resolve))
+  let sent = 0
+  try {
+    response.flushHeaders()
+    for await (const chunk of answer.body) {
+      if (socket.destroyed) return
+      if (chunk.byteLength === 0) continue
+      // Node does not call back for a chunk when the socket has closed.
+      await Promise.race([new Promise((resolve) => response.write(chunk, resolve)), closed])
+      sent += chunk.byteLength
+    }
+  } catch (error) {
+    if (error instanceof ConnectionReset) reset(socket)
+    else socket.destroy()
+    return
+  }
+  if (isShort(answer, sent, response)) socket.end()
+  else response.end()
+}
+
+/** Whether fewer bytes than declared were sent: then closing the connection ends the response. */
+function isShort({ status, headers }: FaultResponse, sent: number, { req }: ServerResponse): boolean {
+  if (req.method === 'HEAD' || hasNoBody(status)) return false
+  return sent < Number(headers['content-length'] ?? 0)
+}
+
+async function writeHead(answer: FaultResponse, bytes: number, socket: Socket): Promise<void> {
+  answer.discard()
+  const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}\r\n${lines.join('')}\r\n`
+  const part = Buffer.from(head, 'latin1').subarray(0, bytes)
+  if (part.byteLength > 0) await new Promise((resolve) => socket.write(part, resolve))
+}
+
+/**
+ * Time for the client to read earlier data before the reset: a reset overtakes data in flight, and a reader that finds both
+ * at once sees a normal end (libuv does). The kernel measures this time, so the injected clock is not used.
+ */
+const RESET_DELAY_MS = 100
+
+function reset(socket: Socket): void {
+  if (socket.bytesWritten === 0) return void socket.resetAndDestroy()
+  setTimeout(() => socket.resetAndDestroy(), RESET_DELAY_MS)
 }

@@ -2,55 +2,44 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { onAbort, raceAbort } from '../../host/abort.js'
-import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse } from '../../host/http.js'
+import { type Fetch, HttpFailure, type HttpResponse } from '../../host/http.js'
 
-export interface InProcessOptions {
+interface InProcessOptions {
   readonly app: FastifyInstance
   isClosed(): boolean
-  /** The path of the public URL, which is removed as a reverse proxy would; mostly empty. */
+  /** The path of the public URL, which is removed as by a reverse proxy; usually empty. */
   readonly prefix: string
 }
 
 export const createInProcessFetch =
   ({ app, isClosed, prefix }: InProcessOptions): Fetch =>
-  async (request) => {
-    request.signal?.throwIfAborted()
+  async ({ method, url, headers, body, signal }) => {
+    signal?.throwIfAborted()
     if (isClosed()) throw new HttpFailure('the connection was refused', { sent: false, code: 'ECONNREFUSED' })
-    const answer = await orAborted(ask(app, request, prefix), request.signal)
-    const { headers, stream } = answer
+    const path = `${url.pathname}${url.search}`
+    const answer = app.inject({
+      method,
+      url: path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path,
+      headers: { host: url.host, ...headers },
+      ...(body === undefined ? {} : { payload: Buffer.from(body) }),
+      payloadAsStream: true,
+    })
+    // After an abort the service still handles the request.
+    answer.then(
+      (late) => signal?.aborted && discard(late.stream()),
+      () => {},
+    )
+    const { statusCode, headers: answered, stream } = await raceAbort(answer, signal)
     return {
-      status: answer.statusCode,
+      status: statusCode,
       header(name) {
-        const value = headers[name.toLowerCase()]
+        const value = answered[name.toLowerCase()]
         return Array.isArray(value) ? value.join(', ') : value?.toString()
       },
-      body: bodyOf(stream(), request.signal),
+      body: bodyOf(stream(), signal),
       discard: () => discard(stream()),
     }
   }
-
-function ask(app: FastifyInstance, { method, url, headers, body }: HttpRequest, prefix: string) {
-  const path = `${url.pathname}${url.search}`
-  return app.inject({
-    method,
-    url: path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path,
-    headers: { host: url.host, ...headers },
-    ...(body === undefined ? {} : { payload: Buffer.from(body) }),
-    payloadAsStream: true,
-  })
-}
-
-/** Rejects when the signal is aborted; the service still handles the request. */
-async function orAborted<Answer extends { stream(): Readable }>(
-  answer: Promise<Answer>,
-  signal: AbortSignal | undefined,
-): Promise<Answer> {
-  answer.then(
-    (late) => signal?.aborted && discard(late.stream()),
-    () => {},
-  )
-  return await raceAbort(answer, signal)
-}
 
 async function* bodyOf(
   stream: Readable,

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { type RushesError, usageError } from '../../errors.js'
 import { isLoopback } from '../../host/http.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
-import type { Role } from '../role.js'
+import type { NodeRole } from '../names.js'
 
 export interface Address {
   readonly host: string
@@ -20,8 +20,8 @@ export interface Listening {
 }
 
 /**
- * Listens for a moment. A service calls this before it opens its data, since the key of a first start is shown only once, and only
- * when it listens. Throws as `listenOn` does.
+ * Listens for a moment. A service calls this before it opens its data, since the key of a first start is shown only once, and
+ * only after the service listens. Throws as `listenOn` does.
  */
 export async function checkListening(address: Address, flag = '--port'): Promise<void> {
   const server = createServer()
@@ -50,17 +50,17 @@ export async function listenOn(
   return { host, url: `http://${reachable(host)}:${taken}` }
 }
 
-export interface Exposure {
+interface Exposure {
   /** Undefined: the service does not listen. */
   readonly host: string | undefined
   readonly publicUrl: string | undefined
   readonly trustedProxies: readonly string[]
-  readonly role: Role
+  readonly role: NodeRole
 }
 
 /**
- * A service on loopback is private to this machine, unless an option says that a proxy forwards to it. A worker renders what
- * another node accepted, from whomever that was.
+ * A service on loopback is private to this machine, unless an option says that a proxy forwards to it. A worker
+ * renders runs that another node accepted from any client.
  */
 export const isOpenToOthers = ({ host, publicUrl, trustedProxies, role }: Exposure): boolean =>
   role !== 'all' ||

@@ -1,20 +1,22 @@
+/** Reads request bodies, with limits for the size and speed of each, and for the memory of all of them. */
 import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
+import { invalidBody, type SchemaProblem } from '../rules/console-requests.js'
 import { Refusal } from '../rules/refusal.js'
-import type { BodyBudget } from './body-budget.js'
-import type { HttpLimits } from './connection-limits.js'
+import type { HttpLimits } from './connections.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
   /** At least `bodyBytes` must arrive in every `bodyMs`, unless the body ends. */
   readonly pace: Pick<HttpLimits, 'bodyMs' | 'bodyBytes'>
-  readonly budget: BodyBudget
+  readonly memory: BodyMemory
   readonly clock: Pick<Clock, 'alarm'>
 }
 
 /**
- * Reads the whole body, whatever its content type, and works with it; both count in the budget, under `owner`. It stays in
- * pieces, since joining 64 MiB holds up the event loop for 50 ms. What still arrives after a refusal is dropped.
+ * Reads the whole body and passes it to `work`; its memory counts for `owner` until `work` ends. The body stays in pieces,
+ * since joining 64 MiB blocks the event loop for 50 ms. Bytes that arrive after a refusal are dropped.
  */
 export async function withBody<Result>(
   request: IncomingMessage,
@@ -22,15 +24,15 @@ export async function withBody<Result>(
   owner: number,
   work: (body: readonly Uint8Array[]) => Promise<Result>,
 ): Promise<Result> {
-  let held = 0
+  let taken = 0
   const take = (bytes: number) => {
-    if (!limits.budget.take(owner, held, bytes)) throw new Refusal('overloaded')
-    held += bytes
+    if (!limits.memory.take(owner, taken, bytes)) throw new Refusal('overloaded')
+    taken += bytes
   }
   try {
     return await work(await readBody(request, limits, take))
   } finally {
-    limits.budget.release(owner, held)
+    limits.memory.release(owner, taken)
   }
 }
 
@@ -82,4 +84,89 @@ function readBody(
     request.once('error', cutShort)
     request.once('close', cutShort)
   })
+}
+
+/**
+ * Bounds the memory of all request bodies together. Bytes count from their arrival until their create is answered, so a
+ * client that declares a large body and sends nothing uses no memory. Small bodies are free: the number of connections
+ * bounds them. An owner cannot use more than it leaves free for others: the first gets half, the next half of the rest (the
+ * dynamic thresholds of switches with a shared buffer).
+ */
+export interface BodyMemory {
+  /** Takes memory for further bytes of a body that has `bodyBytes` already; returns false when none is free. */
+  take(owner: number, bodyBytes: number, furtherBytes: number): boolean
+  /** Releases all memory of a body. */
+  release(owner: number, bodyBytes: number): void
+  /** The bytes that count. */
+  usedBytes(): number
+}
+
+export const FREE_BYTES = 65_536
+
+const counted = (bytes: number): number => Math.max(0, bytes - FREE_BYTES)
+
+export function createBodyMemory(totalBytes: number): BodyMemory {
+  const byOwner = new Map<number, number>()
+  let total = 0
+
+  function add(owner: number, bytes: number): void {
+    total += bytes
+    const used = (byOwner.get(owner) ?? 0) + bytes
+    if (used === 0) byOwner.delete(owner)
+    else byOwner.set(owner, used)
+  }
+
+  return {
+    take(owner, bodyBytes, furtherBytes) {
+      const bytes = counted(bodyBytes + furtherBytes) - counted(bodyBytes)
+      const used = byOwner.get(owner) ?? 0
+      if (bytes > 0 && used + bytes > totalBytes - total - bytes) return false
+      add(owner, bytes)
+      return true
+    },
+    release: (owner, bodyBytes) => add(owner, -counted(bodyBytes)),
+    usedBytes: () => total,
+  }
+}
+
+const MAX_JSON_BYTES = FREE_BYTES
+
+/** Bodies up to `FREE_BYTES` use no owner's memory. */
+const NO_OWNER = 0
+
+/** Reads the bodies of this scope as small JSON, with any content type. An empty body is an empty object. */
+export function readJsonBodies(app: FastifyInstance, limits: BodyLimits): void {
+  acceptAnyContentType(app)
+  app.addContentTypeParser('*', (request: FastifyRequest) =>
+    withBody(request.raw, { ...limits, maxBytes: MAX_JSON_BYTES }, NO_OWNER, async (body) =>
+      jsonOf(Buffer.concat(body)),
+    ),
+  )
+  app.addHook('preValidation', async (request) => {
+    request.body ??= {}
+  })
+  app.setSchemaErrorFormatter((problems) => invalidBody(problems as readonly SchemaProblem[]))
+}
+
+/** Leaves bodies of any content type to the handlers of this scope, which call `withBody` once the caller is known. */
+export function leaveBodiesUnread(app: FastifyInstance): void {
+  acceptAnyContentType(app)
+  app.addContentTypeParser('*', (_request, _body, done) => done(null))
+}
+
+/** Passes the body of every request to the parser for `*`. Call it before other hooks are added. */
+function acceptAnyContentType(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addHook('onRequest', async ({ raw }) => {
+    if ('content-type' in raw.headers) raw.headers['content-type'] = 'application/octet-stream'
+  })
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  if (bytes.byteLength === 0) return {}
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+  } catch {
+    throw new Refusal('invalid_json')
+  }
 }

@@ -1,29 +1,25 @@
 /**
- * The metrics of a service, in Prometheus' text format (`serve --metrics-port`). The service calls the functions of
- * `Metrics`, and does without them when it has none; only this folder imports prom-client, and only `serve` with the flag
- * loads it.
- *
- *   instruments.ts      names, labels and help texts
- *   request-metrics.ts  requests, connections, bodies in memory, refusals
- *   store-metrics.ts    credits, ended runs, the length of the queue
+ * The metrics of a service, in Prometheus' text format (`serve --metrics-port`); docs/operations.md lists them. Only this
+ * file imports prom-client, and only `serve` with the flag loads it.
  *
  * Labels are routes, statuses and other closed lists: never an id, a key, a token or a URL.
  */
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import type { Kind } from '../../protocol/models.js'
-import { RendererCrashed } from '../engines/renderer-crashed.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { RendererCrashed } from '../engines/engine.js'
 import { type Address, listenOn } from '../http/listening.js'
-import { createMetricsApp, METRICS_PATH } from '../http/metrics-app.js'
-import type { HttpMetrics } from '../http/observe-requests.js'
-import { createInstruments, type RenderOutcome } from './instruments.js'
-import { createRequestMetrics } from './request-metrics.js'
-import { createStoreMetrics, type StoreMetrics } from './store-metrics.js'
+import { createMetricsApp, type HttpMetrics, METRICS_PATH } from '../http/operations.js'
+import { REFUSALS, type RefusalCode } from '../rules/refusal.js'
+import type { FailedRuns, ServiceStore } from '../store/contract.js'
 
-export interface Metrics extends HttpMetrics, StoreMetrics {
+export interface Metrics extends HttpMetrics {
+  /** Returns the same store, which also counts credits and finished runs. */
+  observeStore(store: ServiceStore): ServiceStore
   /** Measures the render of one run. */
   timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
-  /** All metrics as text. Takes about a second at most, whatever state the database is in. */
+  /** All metrics as text. Takes about a second at most, also while the database hangs. */
   text(): Promise<string>
   /** Throws `RushesError` (usage) when it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
@@ -35,22 +31,26 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
   const instruments = createInstruments(registry)
   const { rendering, renderSeconds } = instruments
   const all = Registry.merge([registry, processMetrics()])
-  const reads: (() => Promise<void>)[] = []
-  const onScrape = (read: () => Promise<void>) => void reads.push(read)
+  const gaugeReads: (() => Promise<void>)[] = []
+  const onScrape: OnScrape = (read) => void gaugeReads.push(read)
 
   async function text(): Promise<string> {
-    await Promise.all(reads.map((read) => read()))
+    await Promise.all(gaugeReads.map((read) => read()))
     return await all.metrics()
   }
 
-  const app = createMetricsApp({ text, contentType: all.contentType })
+  const app = createMetricsApp(all.contentType, text)
 
   return {
-    ...createRequestMetrics(instruments, onScrape),
-    ...createStoreMetrics(instruments, onScrape, clock),
+    ...createHttpMetrics(instruments, onScrape),
+    observeStore(store) {
+      onScrape(createQueueReading(instruments, store, clock))
+      return countChanges(instruments, store)
+    },
     async timeRender(kind, render) {
       const startedAtMs = clock.monotonic()
-      const observe = (outcome: RenderOutcome) =>
+      // `crashed`: the renderer ended without a result.
+      const observe = (outcome: 'succeeded' | 'failed' | 'crashed') =>
         renderSeconds.observe({ kind, outcome }, (clock.monotonic() - startedAtMs) / 1_000)
       rendering.inc({ kind })
       try {
@@ -73,16 +73,193 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
   }
 }
 
-let ofProcess: Registry | undefined
+let processRegistry: Registry | undefined
 
 /**
- * Memory, CPU, event loop and garbage collection. prom-client cannot stop what measures them (a timer that does not keep
- * the process alive, and an observer), so there is one set for each process and not for each service.
+ * Memory, CPU, event loop and garbage collection. prom-client cannot stop measuring them (by a timer that does not keep the
+ * process alive, and an observer), so there is one set for each process and not for each service.
  */
 function processMetrics(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry()
-    collectDefaultMetrics({ register: ofProcess })
+  if (processRegistry === undefined) {
+    processRegistry = new Registry()
+    collectDefaultMetrics({ register: processRegistry })
   }
-  return ofProcess
+  return processRegistry
+}
+
+/** Registers a function that sets gauges before each scrape. */
+type OnScrape = (read: () => Promise<void>) => void
+
+const NO_ROUTE = 'none'
+const OTHER_METHOD = 'other'
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST']
+
+/** The limit that a refusal belongs to. */
+const LIMITS: Partial<Readonly<Record<RefusalCode, string>>> = {
+  RATE_LIMITED: 'rate',
+  USAGE_EXCEEDED: 'quota',
+  api_key_spend_limit_exceeded: 'spend_limit',
+  insufficient_balance: 'balance',
+  overloaded: 'bodies',
+}
+
+/** Requests, connections and refusals. Clients choose addresses and methods, so the labels are closed lists. */
+const createHttpMetrics = (
+  { requests, requestSeconds, connections, bodyBytes, refusals }: Instruments,
+  onScrape: OnScrape,
+): HttpMetrics => ({
+  countRequest({ method = '', route = NO_ROUTE, status, ms }) {
+    requests.inc({ method: METHODS.includes(method) ? method : OTHER_METHOD, route, status })
+    if (ms !== undefined) requestSeconds.observe({ route }, ms / 1_000)
+  },
+  countRefusal({ code, message }) {
+    // Other overloads have the same code, with another message.
+    const isOther = code === 'overloaded' && message !== REFUSALS.overloaded.cause
+    const limit = LIMITS[code]
+    if (limit !== undefined && !isOther) refusals.inc({ limit })
+  },
+  countDroppedConnection: () => refusals.inc({ limit: 'connections' }),
+  measureHttp(readings) {
+    onScrape(async () => {
+      bodyBytes.set(readings.bodyBytes())
+      connections.set(await readings.countConnections())
+    })
+  },
+})
+
+/** A scrape waits this long for the length of the queue. Prometheus gives up after 10 s. */
+const QUEUE_LIMIT_MS = 1_000
+
+function createQueueReading(
+  { queueLength }: Instruments,
+  store: Pick<ServiceStore, 'queueLengths'>,
+  clock: Pick<Clock, 'sleep'>,
+): () => Promise<void> {
+  let reading: ReturnType<ServiceStore['queueLengths']> | undefined
+  return async () => {
+    // Scrapes share one query, so that queries do not pile up at a database that hangs.
+    reading ??= store.queueLengths().finally(() => {
+      reading = undefined
+    })
+    const query = reading
+    const isRead = await settlesWithin(QUEUE_LIMIT_MS, query, clock).catch(() => false)
+    // An old length would look like a queue that does not move.
+    if (!isRead) return queueLength.reset()
+    const lengths = await query
+    for (const kind of KINDS) queueLength.set({ kind }, lengths[kind])
+  }
+}
+
+/** The same store, which also counts credits and finished runs. */
+function countChanges(
+  { creditsCharged, creditsRefunded, runsFinished }: Instruments,
+  store: ServiceStore,
+): ServiceStore {
+  function countFailures(failures: FailedRuns | undefined): FailedRuns | undefined {
+    if (failures === undefined) return undefined
+    runsFinished.inc({ status: 'failed' }, failures.runs)
+    creditsRefunded.inc(failures.refunded)
+    return failures
+  }
+
+  return {
+    ...store,
+    async addRun(run) {
+      const added = await store.addRun(run)
+      if ('id' in added && added.id === run.id) creditsCharged.inc(run.price)
+      return added
+    },
+    async finishRun(...args) {
+      const isFinished = await store.finishRun(...args)
+      if (isFinished) runsFinished.inc({ status: 'succeeded' })
+      return isFinished
+    },
+    failRun: async (...args) => countFailures(await store.failRun(...args)),
+    recordCrash: async (...args) => countFailures(await store.recordCrash(...args)),
+    reapWorker: async (...args) => countFailures(await store.reapWorker(...args)),
+  }
+}
+
+/** From a status request of 1 ms to a large upload or download. */
+const REQUEST_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** From a preview image to the time limit of an engine, 30 minutes. */
+const RENDER_BUCKETS_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800]
+
+type Instruments = ReturnType<typeof createInstruments>
+
+function createInstruments(registry: Registry) {
+  const registers = [registry]
+  const instruments = {
+    requests: new Counter({
+      name: 'rushes_http_requests_total',
+      help: 'Requests that were answered, by method, route and status.',
+      labelNames: ['method', 'route', 'status'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'rushes_http_request_duration_seconds',
+      help: 'Time from the headers of a request to the end of its response, by route.',
+      labelNames: ['route'],
+      buckets: REQUEST_BUCKETS_S,
+      registers,
+    }),
+    connections: new Gauge({
+      name: 'rushes_http_connections',
+      help: 'Open connections of clients.',
+      registers,
+    }),
+    bodyBytes: new Gauge({
+      name: 'rushes_http_request_body_bytes',
+      help: 'Memory of request bodies in flight that counts toward the limit (all but the first 64 KiB of each).',
+      registers,
+    }),
+    refusals: new Counter({
+      name: 'rushes_limit_refusals_total',
+      help: 'Requests and connections that were refused because of a limit, by limit.',
+      labelNames: ['limit'],
+      registers,
+    }),
+    queueLength: new Gauge({
+      name: 'rushes_queue_length',
+      help: 'Queued runs in the database, by kind. Missing while the database cannot be read.',
+      labelNames: ['kind'],
+      registers,
+    }),
+    rendering: new Gauge({
+      name: 'rushes_runs_rendering',
+      help: 'Runs that this process is rendering, by kind.',
+      labelNames: ['kind'],
+      registers,
+    }),
+    renderSeconds: new Histogram({
+      name: 'rushes_render_duration_seconds',
+      help: 'Time of one render, by kind and outcome. A run whose renderer crashed is rendered again.',
+      labelNames: ['kind', 'outcome'],
+      buckets: RENDER_BUCKETS_S,
+      registers,
+    }),
+    runsFinished: new Counter({
+      name: 'rushes_runs_finished_total',
+      help: 'Runs that reached their final status, by status.',
+      labelNames: ['status'],
+      registers,
+    }),
+    creditsCharged: new Counter({
+      name: 'rushes_credits_charged_total',
+      help: 'Credits charged for accepted runs.',
+      registers,
+    }),
+    creditsRefunded: new Counter({
+      name: 'rushes_credits_refunded_total',
+      help: 'Credits refunded for failed runs.',
+      registers,
+    }),
+  }
+  // A series that begins with 0 shows its first increase too.
+  for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies', 'connections'])
+    instruments.refusals.inc({ limit }, 0)
+  for (const status of ['succeeded', 'failed']) instruments.runsFinished.inc({ status }, 0)
+  for (const kind of KINDS) instruments.rendering.set({ kind }, 0)
+  return instruments
 }

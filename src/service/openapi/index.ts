@@ -2,53 +2,72 @@
  * The service's interface as OpenAPI 3.1, from the model schemas, the error table, the routes and the limits. Pure. The
  * service builds it at the first request; docs/openapi.json is the same text with the default names.
  */
+import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../protocol/limits.js'
+import type { Kind } from '../../protocol/models.js'
+import { LOCAL_STATUSES } from '../../protocol/run-state.js'
+import { HEALTH_PATH, READY_PATH } from '../http/operations.js'
+import type { RefusalCode } from '../rules/refusal.js'
+import { OUTPUTS_PATH } from '../stored-run.js'
+import { AUTHENTICATION } from './authentication.js'
 import {
-  AUTH_LIMIT,
-  POLL_INTERVAL_MS,
-  RATE_LIMITED_WAITS_MS,
-  RUNS_LIMIT,
-  SESSION_CHECK_LIMIT,
-} from '../../protocol/limits.js'
-import { AUTH_SCHEMAS } from './auth-schemas.js'
-import { type Described, paths } from './paths.js'
-import { SHARED_RESPONSES } from './responses.js'
-import { type Json, schemas } from './schemas.js'
-
-export type { Described } from './paths.js'
+  createExamples,
+  createSchema,
+  errorResponses,
+  header,
+  type Json,
+  OUTPUT_NAME,
+  OUTPUT_TOKEN,
+  RUN_ID,
+  refTo,
+  runExamples,
+  SHARED_RESPONSES,
+  schemas,
+} from './schemas.js'
 
 const seconds = (...ms: readonly number[]): string => ms.map((each) => each / 1_000).join(', ')
 
-const DESCRIPTION = `Creates videos and images as asynchronous runs: create a run, poll it every ${seconds(POLL_INTERVAL_MS.min)} to ${seconds(POLL_INTERVAL_MS.max)} seconds, then download its outputs.
+const DESCRIPTION = [
+  `Creates videos and images as asynchronous runs: create a run, poll it every ${seconds(POLL_INTERVAL_MS.min)} to ` +
+    `${seconds(POLL_INTERVAL_MS.max)} seconds, then download its outputs.`,
+  `**Rate limit.** Creates and status requests count together, per API key: by default ${RUNS_LIMIT.requests} in any ` +
+    `${seconds(RUNS_LIMIT.windowMs)} seconds. Further requests get 429 \`RATE_LIMITED\` and do not count. Wait before ` +
+    `each retry, for example ${seconds(...RATE_LIMITED_WAITS_MS)} seconds. The authentication operations have their own ` +
+    'limits, and the others none.',
+  '**Errors.** Every error response has the form `{"error": {"message": …, "code": …}}`. A request is checked in this ' +
+    'order: the key (401), the account and the IP address (403), the rate (429 `RATE_LIMITED`), the body (413, 400), the ' +
+    'spend limit (403), the quota (429 `USAGE_EXCEEDED`), the balance (402).',
+  '**Methods.** Every path with GET answers HEAD too.',
+  '**Versions.** Within `/api/v1`, later releases may add error codes and fields. Ignore those that you do not know.',
+].join('\n\n')
 
-**Rate limit.** Creates and status requests count together, per API key: by default ${RUNS_LIMIT.requests} in any ${seconds(RUNS_LIMIT.windowMs)} seconds. Further requests get 429 \`RATE_LIMITED\` and do not count. Wait before each retry, for example ${seconds(...RATE_LIMITED_WAITS_MS)} seconds. The authentication operations have their own limits, and the others none.
+export interface DocumentedService {
+  readonly models: Readonly<Record<Kind, string>>
+  /** Whether the service has the authentication endpoints. */
+  readonly hasConsole: boolean
+  /** Prefix of all URLs of the service, without a slash at the end. */
+  readonly baseUrl: string
+}
 
-**Errors.** Every error response has the form \`{"error": {"message": …, "code": …}}\`. A request is checked in this order: the key (401), the account and the IP address (403), the rate (429 \`RATE_LIMITED\`), the body (413, 400), the spend limit (403), the quota (429 \`USAGE_EXCEEDED\`), the balance (402).
-
-**Methods.** Every path with GET answers HEAD too.
-
-**Versions.** Within \`/api/v1\`, later releases may add error codes and fields. Ignore those that you do not know.`
-
-const AUTHENTICATION = `Sessions of people on the console. Those with POST count together: ${AUTH_LIMIT.requests} requests in any ${seconds(AUTH_LIMIT.windowMs)} seconds per client address; sign-ins also per email, and new passwords per user. The session check: ${SESSION_CHECK_LIMIT.requests} in any ${seconds(SESSION_CHECK_LIMIT.windowMs)} seconds per session. Requests with POST need an \`Origin\` of the service itself, except the exchange of a code.`
-
-export const openapiDocument = (described: Described): Json => ({
+export const openapiDocument = (service: DocumentedService): Json => ({
   openapi: '3.1.0',
   info: {
     title: 'rushes: the local service',
     summary: 'Asynchronous runs of a video model and an image model',
     description: DESCRIPTION,
-    // Of the interface, as in its paths. The release of the program is not told to callers without a key.
+    // The version of the interface, as in its paths. Callers without a key do not see the release of the program.
     version: 'v1',
     license: { name: 'MIT', identifier: 'MIT' },
   },
-  servers: [{ url: described.baseUrl }],
+  servers: [{ url: service.baseUrl }],
   tags: [
     { name: 'runs', description: 'Create runs, and follow them' },
     { name: 'outputs', description: 'Download the files of runs' },
     { name: 'operations', description: 'Health of the service, and this document' },
-    ...(described.hasConsole ? [{ name: 'authentication', description: AUTHENTICATION }] : []),
+    ...(service.hasConsole ? [AUTHENTICATION.tag] : []),
   ],
   security: [{ apiKey: [] }],
-  paths: paths(described),
+  paths: paths(service),
   components: {
     securitySchemes: {
       apiKey: {
@@ -56,19 +75,221 @@ export const openapiDocument = (described: Described): Json => ({
         scheme: 'bearer',
         description: 'The API key, as `Authorization: Bearer <API_KEY>`',
       },
-      ...(described.hasConsole && {
-        session: {
-          type: 'apiKey',
-          in: 'cookie',
-          name: 'rushes_session',
-          description: 'The session of a person who signed in',
-        },
-      }),
+      ...(service.hasConsole && { session: AUTHENTICATION.securityScheme }),
     },
     responses: SHARED_RESPONSES,
-    schemas: { ...schemas(described.models), ...(described.hasConsole && AUTH_SCHEMAS) },
+    schemas: { ...schemas(service.models), ...(service.hasConsole && AUTHENTICATION.schemas) },
   },
 })
 
-export const openapiText = (described: Described): string =>
-  `${JSON.stringify(openapiDocument(described), null, 2)}\n`
+export const openapiText = (service: DocumentedService): string =>
+  `${JSON.stringify(openapiDocument(service), null, 2)}\n`
+
+/** The checks of every request with a key, in their order. */
+const ADMISSION: readonly RefusalCode[] = [
+  'missing_api_key',
+  'invalid_api_key',
+  'account_banned',
+  'ip_not_allowed',
+  'RATE_LIMITED',
+]
+const DATABASE: readonly RefusalCode[] = ['internal_error', 'not_ready']
+
+const CREATE_ERRORS: readonly RefusalCode[] = [
+  'bad_request',
+  'invalid_json',
+  'missing_model',
+  'missing_input',
+  'model_not_found',
+  'invalid_input',
+  ...ADMISSION,
+  'insufficient_balance',
+  'api_key_spend_limit_exceeded',
+  'request_timeout',
+  'payload_too_large',
+  'USAGE_EXCEEDED',
+  ...DATABASE,
+  'overloaded',
+]
+
+const OUTPUT_ERRORS: readonly RefusalCode[] = [
+  'not_found',
+  'gone',
+  'precondition_failed',
+  'range_not_satisfiable',
+  ...DATABASE,
+]
+
+/** These operations need no key. */
+const PUBLIC = { security: [] }
+
+const inPath = (name: string, description: string, example: string): Json => ({
+  name,
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string' },
+  example,
+})
+
+const inHeader = (name: string, description: string): Json => ({
+  name,
+  in: 'header',
+  description,
+  schema: { type: 'string' },
+})
+
+const status = (word: string): Json => ({
+  'application/json': {
+    schema: { type: 'object', required: ['status'], properties: { status: { type: 'string', const: word } } },
+  },
+})
+
+const runResponse = (description: string, examples: Json, headers: Json = {}): Json => ({
+  description,
+  headers: { ...headers, 'Cache-Control': header('Always `no-store`') },
+  content: { 'application/json': { schema: refTo('Run'), examples } },
+})
+
+const createRun = ({ models, baseUrl }: DocumentedService): Json => ({
+  operationId: 'createRun',
+  tags: ['runs'],
+  summary: 'Create a run',
+  description:
+    'Accepts a run, and charges the account. The price is refunded if the run fails. The body is read as JSON, ' +
+    'regardless of its content type. Only send a create again if it was certainly not accepted, or with the ' +
+    'same Idempotency-Key: every other accepted create is a run that costs credits.',
+  parameters: [
+    inHeader(
+      'Idempotency-Key',
+      'An extension of this service: 1 to 255 printable ASCII characters, one for each run. A create that is ' +
+        'sent again with the key of an earlier one within 24 hours gets the run of that one, and is not ' +
+        'charged. With another body it is refused (`invalid_input`).',
+    ),
+  ],
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: createSchema(models), examples: createExamples(models) } },
+  },
+  responses: {
+    '201': runResponse('The run was accepted.', runExamples(models.image, baseUrl, ['queued']), {
+      Location: header('URL of the run', { type: 'string', format: 'uri' }),
+      'Idempotent-Replayed': header(
+        '`true` when an earlier create with the same Idempotency-Key made the run',
+        { type: 'string', const: 'true' },
+      ),
+    }),
+    ...errorResponses(CREATE_ERRORS),
+  },
+})
+
+const getRun = ({ models, baseUrl }: DocumentedService): Json => ({
+  operationId: 'getRun',
+  tags: ['runs'],
+  summary: 'Get the status and the result of a run',
+  description: 'Poll it until `status` is `succeeded` or `failed`.',
+  parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
+  responses: {
+    '200': runResponse('The run', runExamples(models.image, baseUrl, LOCAL_STATUSES)),
+    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
+  },
+})
+
+const ETAG = header('SHA-256 of the content, in quotes')
+const FILE: Json = { 'image/png': {}, 'video/mp4': {}, '*/*': {} }
+
+const FILE_HEADERS: Json = {
+  ETag: ETAG,
+  'Accept-Ranges': header('Always `bytes`'),
+  'Cache-Control': header('A URL always has the same content: `private, max-age=31536000, immutable`'),
+  'Last-Modified': header('When the file was written'),
+  'X-Content-Type-Options': header('Always `nosniff`'),
+  'Content-Security-Policy': header(
+    'Opened in a browser, the file runs no script and has an origin of its own',
+  ),
+}
+
+const FILE_RESPONSES: Json = {
+  '200': { description: 'The whole file', headers: FILE_HEADERS, content: FILE },
+  '206': {
+    description: 'The requested range of the file',
+    headers: { ...FILE_HEADERS, 'Content-Range': header('The range, as `bytes <first>-<last>/<size>`') },
+    content: FILE,
+  },
+  '304': { description: 'The client has this file already', headers: { ETag: ETAG } },
+}
+
+const getOutput: Json = {
+  operationId: 'getOutput',
+  tags: ['outputs'],
+  summary: 'Download an output',
+  description:
+    'The URLs are in `output.urls` of a run that has succeeded; do not build them. The URL is the secret, so ' +
+    'the request needs no key. One range per request is supported; a request with several ranges gets the whole file.',
+  ...PUBLIC,
+  parameters: [
+    inPath('token', 'The secret part of the URL', OUTPUT_TOKEN),
+    inPath('name', 'Name of the file', OUTPUT_NAME),
+    {
+      name: 'download',
+      in: 'query',
+      description: 'If it is present, a browser saves the file instead of showing it',
+      allowEmptyValue: true,
+      schema: { type: 'string' },
+    },
+    inHeader('Range', 'The part to send, for example `bytes=1024-`'),
+    inHeader('If-Range', 'Send the range only if the file has this ETag or date, otherwise the whole file'),
+    inHeader('If-Match', 'Send the file only if it has one of these ETags, otherwise 412'),
+    inHeader('If-None-Match', 'Send the file only if it has none of these ETags, otherwise 304'),
+    inHeader('If-Modified-Since', 'Send the file only if it was written later, otherwise 304'),
+    inHeader('If-Unmodified-Since', 'Send the file only if it was not written later, otherwise 412'),
+  ],
+  responses: { ...FILE_RESPONSES, ...errorResponses(OUTPUT_ERRORS) },
+}
+
+const getHealth: Json = {
+  operationId: 'getHealth',
+  tags: ['operations'],
+  summary: 'Whether the process responds',
+  ...PUBLIC,
+  responses: { '200': { description: 'It responds.', content: status('ok') }, ...errorResponses([]) },
+}
+
+const getReadiness: Json = {
+  operationId: 'getReadiness',
+  tags: ['operations'],
+  summary: 'Whether the service can accept runs',
+  description: 'It is not ready while the database cannot be written, and while it shuts down.',
+  ...PUBLIC,
+  responses: {
+    '200': { description: 'It is ready.', content: status('ready') },
+    ...errorResponses(['not_ready']),
+  },
+}
+
+const getOpenapi: Json = {
+  operationId: 'getOpenapi',
+  tags: ['operations'],
+  summary: 'This document',
+  ...PUBLIC,
+  parameters: [inHeader('If-None-Match', 'Send the document only if it has none of these ETags')],
+  responses: {
+    '200': {
+      description: 'The document, with the model names and the URL of this service',
+      headers: { ETag: ETAG },
+      content: { 'application/json': { schema: { type: 'object' } } },
+    },
+    '304': { description: 'The client has this document already', headers: { ETag: ETAG } },
+    ...errorResponses([]),
+  },
+}
+
+const paths = (service: DocumentedService): Json => ({
+  [RUNS_PATH]: { post: createRun(service) },
+  [`${RUNS_PATH}/{id}`]: { get: getRun(service) },
+  [`${OUTPUTS_PATH}/{token}/{name}`]: { get: getOutput },
+  [HEALTH_PATH]: { get: getHealth },
+  [READY_PATH]: { get: getReadiness },
+  [OPENAPI_PATH]: { get: getOpenapi },
+  ...(service.hasConsole && AUTHENTICATION.paths()),
+})

@@ -3,20 +3,21 @@
  * writes, by the database's clock. A refused request writes nothing.
  *
  * A crash of the server empties the table. Until one window has passed after that, a key without a row is refused, since it
- * may have sent its requests before the crash. The row with the empty key tells since when the table is complete.
+ * may have sent its requests before the crash. The row with the empty key has the time since when the table is complete.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
-import type { PostgresDatabase, Queries, Statement } from '../store/postgres/database.js'
-import type { RateLimit, RateLimiter } from './contract.js'
+import type { PostgresDatabase, Queries } from '../store/postgres/database.js'
+import type { PreparedStatement } from '../store/postgres/driver.js'
+import type { RateLimit, RateLimiter } from './rate-limiter.js'
 
 /** Microseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
 
 /**
- * $2: requests; $3: the window in microseconds. The request before the last $2 must be one window old. Also when it is more than
- * a window ahead: then the clock was set back.
+ * $2: requests; $3: the window in microseconds. The request before the last $2 must be one window old, or more than one
+ * window ahead: then the clock was set back.
  */
-const TAKE: Statement = {
+const TAKE: PreparedStatement = {
   name: 'takeRate',
   text: `
     INSERT INTO rates AS r (key, times, expires_at)
@@ -31,12 +32,12 @@ const TAKE: Statement = {
     RETURNING 1`,
 }
 
-const REMOVE_IDLE: Statement = {
+const REMOVE_IDLE: PreparedStatement = {
   name: 'removeIdleRates',
   text: `DELETE FROM rates WHERE expires_at < ${NOW} AND key <> ''`,
 }
 
-const MARK_COMPLETE: Statement = {
+const MARK_COMPLETE: PreparedStatement = {
   name: 'markRatesComplete',
   text: `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT (key) DO NOTHING`,
 }
@@ -45,7 +46,7 @@ const SWEEP_EVERY_MS = 60_000
 /** Only a refusal can mean that the table was emptied. */
 const MARK_EVERY_MS = 1_000
 
-/** Ends the transaction of a request that is refused, so that it counts under none of its keys. */
+/** Rolls the transaction back, so that a refused request counts under none of its keys. */
 class Refused extends Error {}
 
 export function createPostgresRateLimiter(

@@ -1,16 +1,18 @@
-/** Fetches one reference image over the network. Whatever goes wrong, the run has no such image. */
+/** Fetches one reference image over the network, without giving others access to the service's own network. */
+
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, isLoopback } from '../../host/http.js'
-import { isPublicAddress } from './public-address.js'
+import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
 
 const MAX_REDIRECTS = 5
 
-export interface ReferenceFetchOptions {
+interface ReferenceFetchOptions {
   /**
-   * Whether addresses that are not public may be fetched from: only while nobody but this machine's own users reaches
-   * the service, which must not fetch for a stranger what the stranger cannot reach.
+   * Allows addresses that are not public, while only users of this machine reach the service. For others it must not fetch
+   * what they cannot reach themselves.
    */
   privateAllowed(): boolean
   readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
@@ -19,8 +21,8 @@ export interface ReferenceFetchOptions {
 
 export interface ReferenceFetch {
   /**
-   * The bytes as they arrive; undefined when it cannot be fetched. Rejects with an `HttpFailure`, as the bytes do, or with the
-   * signal's reason.
+   * The bytes as they arrive; undefined for a URL that is not allowed or has no such image. Rejects, as the bytes do, with an
+   * `HttpFailure` or the signal's reason.
    */
   get(url: URL, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>
   close(): Promise<void>
@@ -30,7 +32,7 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
   const closers: (() => Promise<void>)[] = []
   const networks = new Map<boolean, Promise<Fetch>>()
 
-  /** undici is loaded for the first reference that needs it. */
+  /** Loads undici with the first reference that needs it. */
   async function createNetworkFor(open: boolean): Promise<Fetch> {
     const { createNetwork } = await import('../../host/undici.js')
     // A proxy would resolve the name itself, so the guarded network uses none.
@@ -76,13 +78,13 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 
-/** Names are checked when they are resolved (`publicLookup`); a literal address is not resolved, so it is checked here. */
+/** Checks a literal address, which is not resolved. `publicLookup` checks names when they are resolved. */
 function mayBePublic({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? !isLoopback(host) : isPublicAddress(host)
 }
 
-/** Checks the addresses that are connected to: a second lookup could give others. */
+/** Checks the addresses used for the connection: a second lookup could return others. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, [])
@@ -92,4 +94,14 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
     if (options.all || first === undefined) return callback(null, addresses)
     return callback(null, first.address, first.family)
   })
+}
+
+/** The only block of public IPv6 addresses that the IANA assigns. Outside it, `::7f00:1` and others carry IPv4 addresses. */
+const GLOBAL_UNICAST_IPV6: IpNetwork = [ipaddr.parse('2000::'), 3]
+
+/** False for a range with a special purpose (private, loopback, tunnels, documentation …) and for other text. */
+export function isPublicAddress(text: string): boolean {
+  const address = parseAddress(text.replace(/^\[|\]$/g, ''))
+  if (address === undefined || address.range() !== 'unicast') return false
+  return address.kind() === 'ipv4' || isInNetwork(address, GLOBAL_UNICAST_IPV6)
 }

@@ -22,7 +22,7 @@ export interface ReferenceLoader {
   load(input: StoredInput, folder: string, signal: AbortSignal): Promise<readonly (string | undefined)[]>
 }
 
-export interface ReferenceLoaderOptions {
+interface ReferenceLoaderOptions {
   readonly inputs: Pick<FileStore, 'find'>
   readonly outputs: Pick<FileStore, 'find'>
   readonly fetch: Pick<ReferenceFetch, 'get'>
@@ -39,10 +39,10 @@ const MAX_BYTES = {
   /** Of all references together. */
   ofRun: 256 * MEBIBYTE,
 }
-/** For all that is fetched for one run together, so all of it is fetched at once: a slow host holds up no other. */
+/** For all fetches of one run together. They run at once, so that a slow host does not delay the others. */
 const FETCH_LIMIT_MS = 30_000
 
-type Source = string | StoredImage
+type ReferenceSource = string | StoredImage
 
 export function createReferenceLoader({
   inputs,
@@ -53,10 +53,10 @@ export function createReferenceLoader({
   findImage,
   findOutput,
 }: ReferenceLoaderOptions): ReferenceLoader {
-  /** What of the service's own a source names; undefined for an address elsewhere. */
-  async function ownFileOf(source: Source): Promise<OwnFile | undefined> {
+  /** The service's own file that a source names; undefined for an address elsewhere. */
+  async function ownFileOf(source: ReferenceSource): Promise<OwnFile | undefined> {
     if (typeof source !== 'string') {
-      // A node of the version before enters no images.
+      // An old process on the same SQLite database adds no row for an image: its key is the SHA-256.
       const key = (await findImage(source.sha256)) ?? source.sha256
       return { files: inputs, key, bytes: source.bytes }
     }
@@ -73,16 +73,16 @@ export function createReferenceLoader({
       const pathAt = (index: number): string => join(folder, String(index + 1))
       const remote: { readonly index: number; readonly url: URL }[] = []
       const copies = allSettled(
-        (sources as readonly Source[]).map(async (source, index) => {
+        (sources as readonly ReferenceSource[]).map(async (source, index) => {
           const own = await ownFileOf(source)
           signal.throwIfAborted()
           if (own !== undefined) files[index] = await copyInto(pathAt(index), own, room)
           else if (URL.canParse(String(source))) remote.push({ index, url: new URL(String(source)) })
         }),
       )
-      // A storage that does not answer cannot be stopped: what still comes of it goes into a folder that is removed.
+      // A storage that does not respond cannot be stopped. Late bytes go into a folder that is removed.
       await raceAbort(copies, signal)
-      // Last, so that nothing is fetched again because the storage did not answer.
+      // Last, so that a retry after a storage failure does not fetch them again.
       const fetchAll = (limited: AbortSignal) =>
         allSettled(
           remote.map(async ({ index, url }) => {
@@ -106,7 +106,7 @@ interface OwnFile {
   readonly bytes: number
 }
 
-/** Undefined for a file that is too large, is not there, or has another size than it had. */
+/** Undefined for a file that is too large, missing, or of another size than recorded. */
 async function copyInto(
   path: string,
   { files, key, bytes }: OwnFile,
@@ -117,7 +117,7 @@ async function copyInto(
   return found?.bytes === bytes ? await save(await found.read(), path) : undefined
 }
 
-/** Leaves no file when it does not get all of it. */
+/** Removes an incomplete file. */
 async function save(
   chunks: AsyncIterable<Uint8Array>,
   path: string,
@@ -139,11 +139,11 @@ async function save(
 }
 
 interface Room {
-  /** Whether a file of this size still fits; then it is counted. */
+  /** Counts a file of this size, if it still fits. */
   reserve(bytes: number): boolean
   /**
-   * The result of one of several fetches whose sizes are not known; undefined when it fails. `take` counts bytes before they are
-   * written. When they do not fit, the fetch that comes last in the order of `index` is dropped.
+   * Runs one of several fetches of unknown sizes; undefined when it fails. `take` counts bytes before they are written. When they
+   * do not fit, the fetch with the highest `index` is dropped.
    */
   share(
     index: number,
@@ -158,7 +158,7 @@ interface Share {
   bytes: number
 }
 
-/** Of one run. */
+/** The space for the references of one run. */
 function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
   const shares = new Set<Share>()
   let left = ofRun
@@ -189,12 +189,12 @@ function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
       }
       try {
         const path = await work(take, own.dropped.signal)
-        // It counts for good.
+        // Its bytes stay counted.
         shares.delete(own)
         return path
       } catch (error) {
         if (shares.has(own)) drop(own)
-        // Of the folder's disk. An error of the network is an HttpFailure.
+        // A failure of the folder's disk. A failure of the network is an HttpFailure.
         if (isSystemError(error)) throw error
         return undefined
       } finally {
@@ -204,7 +204,7 @@ function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
   }
 }
 
-/** Rejects only once all have ended: none of them writes any more. */
+/** Rejects only after all have ended, so that none still writes. */
 async function allSettled(works: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(works))
     if (outcome.status === 'rejected') throw outcome.reason

@@ -1,23 +1,80 @@
 /**
- * Reads and checks the body of a create, in the order of the interface (4.1): the model first, since its schema is
- * needed to check the input. The structure was bounded before (body-structure.ts).
+ * From the bytes of a create to its checked request: bounds of the structure, model and schema, bounds of the input,
+ * and the images that it embeds. Pure.
  */
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { createHash } from 'node:crypto'
+import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
+import type { StoredImage, StoredInput } from '../stored-run.js'
 import { Refusal } from './refusal.js'
 
-export interface CreateRequest {
+export interface ReadCreate {
   readonly model: string
   readonly kind: Kind
-  readonly input: Readonly<Record<string, unknown>>
+  /** With a `StoredImage` in place of each data: URL. */
+  readonly input: StoredInput
+  readonly images: readonly EmbeddedImage[]
+}
+
+export interface EmbeddedImage extends StoredImage {
+  readonly data: Uint8Array
+}
+
+/** Throws `Refusal` (400). The body may have 64 MiB, and then this takes a second. */
+export function readCreate(body: Uint8Array, models: Readonly<Record<Kind, string>>): ReadCreate {
+  checkStructure(body)
+  const { model, kind, input } = readModelAndInput(body, models)
+  checkInputBounds(kind, input)
+  return { model, kind, ...extractImages(input) }
+}
+
+/** Objects and lists within each other. */
+export const MAX_DEPTH = 100
+/** Far more than any input needs: the schemas name five parameters, and lists of at most 14. */
+export const MAX_VALUES = 10_000
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/**
+ * Bounds the structure before the body is parsed: deep or finely divided JSON costs many times more time and memory
+ * than its bytes. One pass, up to the first bound that is exceeded. Throws `Refusal` (invalid_input). Bytes that are
+ * not JSON pass, or are refused for their structure.
+ */
+function checkStructure(body: Uint8Array): void {
+  let depth = 0
+  let values = 1
+  let inString = false
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index]
+    if (inString) {
+      if (byte === BACKSLASH) index++
+      else if (byte === QUOTE) inString = false
+    } else if (byte === QUOTE) inString = true
+    else if (byte === COMMA) values++
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      depth++
+      values++
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
+    if (depth > MAX_DEPTH)
+      throw new Refusal('invalid_input', `The body is nested more than ${MAX_DEPTH} levels deep.`)
+    if (values > MAX_VALUES)
+      throw new Refusal('invalid_input', `The body has more than ${MAX_VALUES} values.`)
+  }
 }
 
 const MAX_MESSAGE_LENGTH = 2_000
 
-/** Throws `Refusal`: invalid_json, missing_model, missing_input, model_not_found or invalid_input. */
-export function readCreateRequest(body: Uint8Array, models: Readonly<Record<Kind, string>>): CreateRequest {
+/**
+ * Checks in the order of the interface (docs/service.md): the model first, since its schema is needed to check the input. Throws
+ * `Refusal`: invalid_json, missing_model, missing_input, model_not_found or invalid_input.
+ */
+function readModelAndInput(
+  body: Uint8Array,
+  models: Readonly<Record<Kind, string>>,
+): Omit<ReadCreate, 'images'> {
   const value = jsonOf(body)
   if (!isObject(value)) throw new Refusal('missing_model', 'The body is not a JSON object.')
   const { model, input } = value
@@ -48,3 +105,114 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
       .join('; ')}.`,
     MAX_MESSAGE_LENGTH,
   )
+
+export const MAX_PROMPT_CHARACTERS = 100_000
+export const MAX_UNKNOWN_BYTES = 65_536
+/** Of either model: the interface publishes this bound for images, and none for videos. */
+export const MAX_IMAGES = 14
+export const MAX_URL_CHARACTERS = 8_192
+
+/**
+ * The service's own bounds of an input that matches its schema: an accepted input is stored, and sent again with each
+ * status request. Throws `Refusal` (invalid_input).
+ */
+function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>): void {
+  const refuse = (sentence: string) => {
+    throw new Refusal('invalid_input', sentence)
+  }
+  const { prompt, image_urls: images = [] } = input as { prompt: string; image_urls?: readonly string[] }
+  if (prompt.length > MAX_PROMPT_CHARACTERS)
+    refuse(`input.prompt has ${prompt.length} characters; the limit is ${MAX_PROMPT_CHARACTERS}.`)
+  if (images.length > MAX_IMAGES)
+    refuse(`input.image_urls has ${images.length} images; the limit is ${MAX_IMAGES}.`)
+  const long = images.findIndex((url) => !/^data:/i.test(url) && url.length > MAX_URL_CHARACTERS)
+  if (long >= 0) refuse(`input.image_urls/${long} is longer than ${MAX_URL_CHARACTERS} characters.`)
+  const huge = pathOfHugeNumber(input, 'input')
+  if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)
+  const unknown = Object.entries(input).filter(
+    ([name]) => !Object.hasOwn(MODEL_INPUTS[kind].properties, name),
+  )
+  const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(unknown)))
+  if (bytes > MAX_UNKNOWN_BYTES)
+    refuse(
+      `The fields that the model does not define have ${bytes} bytes together; the limit is ${MAX_UNKNOWN_BYTES}.`,
+    )
+}
+
+/** JSON has numbers of any size, such as 1e999. They are read as Infinity, and would be stored as null. */
+function pathOfHugeNumber(value: unknown, path: string): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : path
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, part] of Object.entries(value)) {
+    const found = pathOfHugeNumber(part, `${path}${path === 'input' ? '.' : '/'}${shortened(name)}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Replaces the data: URLs (RFC 2397) in `image_urls`, and nowhere else: a prompt that looks like one stays text. */
+function extractImages(input: Readonly<Record<string, unknown>>): Pick<ReadCreate, 'input' | 'images'> {
+  const sources = input.image_urls
+  if (!Array.isArray(sources)) return { input, images: [] }
+  const images: EmbeddedImage[] = []
+  const image_urls = sources.map((source: string, index) => {
+    if (!/^data:/i.test(source)) return source
+    const image = imageOf(source, `input.image_urls/${index}`)
+    images.push(image)
+    const { sha256, bytes, content_type } = image
+    return { sha256, bytes, content_type }
+  })
+  return { input: { ...input, image_urls }, images }
+}
+
+function imageOf(url: string, parameter: string): EmbeddedImage {
+  const comma = url.indexOf(',')
+  if (comma < 0) throw new Refusal('invalid_input', `${parameter} is a data: URL without a comma.`)
+  const [type = '', ...attributes] = url.slice('data:'.length, comma).split(';')
+  const isBase64 = attributes.at(-1)?.trim().toLowerCase() === 'base64'
+  const text = url.slice(comma + 1)
+  const data = isBase64 ? fromBase64(text) : fromPercent(text)
+  if (data === undefined)
+    throw new Refusal(
+      'invalid_input',
+      `${parameter} is a data: URL whose ${isBase64 ? 'base64' : 'percent encoding'} is not valid.`,
+    )
+  return {
+    sha256: createHash('sha256').update(data).digest('hex'),
+    bytes: data.byteLength,
+    content_type: contentTypeOf(type),
+    data,
+  }
+}
+
+/** `text/plain` is the default of RFC 2397. */
+const contentTypeOf = (type: string): string =>
+  /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(type.trim()) ? type.trim().toLowerCase() : 'text/plain'
+
+/** Both alphabets, with or without padding. Node itself would skip invalid characters. */
+function fromBase64(text: string): Uint8Array | undefined {
+  const plain = text.includes('%') ? fromPercent(text)?.toString('latin1') : text
+  const digits = plain?.replace(/\s+/g, '').replace(/={1,2}$/, '')
+  // Search for an invalid character: matching the valid ones would backtrack through 64 MiB.
+  if (digits === undefined || /[^A-Za-z0-9+/_-]/.test(digits) || digits.length % 4 === 1) return undefined
+  return Buffer.from(digits, 'base64')
+}
+
+const PERCENT = 0x25
+
+function fromPercent(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'utf8')
+  let length = 0
+  for (let index = 0; index < bytes.length; index++, length++) {
+    const byte = bytes[index] ?? 0
+    if (byte !== PERCENT) {
+      bytes[length] = byte
+      continue
+    }
+    const digits = bytes.toString('latin1', index + 1, index + 3)
+    if (!/^[0-9a-f]{2}$/i.test(digits)) return undefined
+    bytes[length] = Number.parseInt(digits, 16)
+    index += 2
+  }
+  return bytes.subarray(0, length)
+}

@@ -1,16 +1,15 @@
-/** What people may set for a key on the console: the body of a request to the terms of the store. Pure. */
+/** The names of accounts and keys, and the terms of a key: from a request of the console to the store. Pure. */
 import type { KeyTermsBody } from '../../protocol/console.js'
-import { MAX_TIME_MS } from '../../protocol/key-terms.js'
+import { MAX_TIME_MS } from '../../protocol/credentials.js'
 import { shortened } from '../../protocol/text.js'
 import type { KeyTerms } from '../store/account-store.js'
 import { parseNetwork } from './networks.js'
-import { isPlainName, MAX_NAME_LENGTH } from './plain-name.js'
 import { refusalSaying } from './refusal.js'
 import { parseDay } from './times.js'
 
 const refuse = (sentence: string) => refusalSaying('invalid_input', sentence)
 
-/** Throws `Refusal` (400). Only the fields that are present are in it. The types are checked. */
+/** Throws `Refusal` (400). Converts only the fields that are present. Their types were checked before. */
 export function keyTermsOf(body: KeyTermsBody, nowMs: number): Partial<KeyTerms> {
   const { name, disabled, spend_limit, quota, allowed_ips, expires_at } = body
   return {
@@ -52,3 +51,22 @@ function expiryOf(text: string, nowMs: number): number {
   if (ms > nowMs) return ms
   throw refuse(`expires_at: ${text} is in the past. To stop a key, disable it.`)
 }
+
+export const MAX_NAME_LENGTH = 100
+
+/** Emoji are joined by an invisible character: that of 👩‍💻 is between a woman and a laptop. Elsewhere it is refused. */
+const JOINER_IN_EMOJI =
+  /(?<=\p{Extended_Pictographic}(\p{Emoji_Modifier}|\ufe0f)?)\u200d(?=\p{Extended_Pictographic})/gu
+
+/** Control and formatting characters, incomplete, private and unassigned ones, and the separators of lines and paragraphs. */
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u
+
+/**
+ * For the name of an account or a key. Two names that look the same would be confused, and one could reverse the text
+ * around it.
+ */
+export const isPlainName = (name: string): boolean =>
+  name !== '' &&
+  name.length <= MAX_NAME_LENGTH &&
+  name.trim() === name &&
+  !INVISIBLE.test(name.replace(JOINER_IN_EMOJI, ''))

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 export type IpNetwork = readonly [address: IpAddress, prefix: number]
 
 const MAPPED_BITS = 96

@@ -1,5 +1,7 @@
-/** Why a request is refused. The rules throw it, and http/error-responses.ts sends it. */
-import { MAX_ACTIVE_KEYS } from '../../protocol/key-terms.js'
+/** The reasons to refuse a request. The rules throw a `Refusal`, and http/error-responses.ts sends it. */
+import { messageOf } from '../../errors.js'
+import { errorCode } from '../../host/system-error.js'
+import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 
 /** Errors that the published interface does not name, sent in its shape. */
@@ -61,3 +63,18 @@ export class Refusal extends Error {
 /** Where the cause of the table does not fit, such as `invalid_input` of a request that is not a create. */
 export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
   Object.assign(new Refusal(code), { message })
+
+/** An error as one thread of the service sends it to another: the class and the properties of an error would be lost. */
+export type SentError =
+  | { readonly refusal: RefusalCode; readonly detail: string | undefined }
+  | { readonly message: string; readonly code: string | undefined }
+
+export function sentError(error: unknown): SentError {
+  if (error instanceof Refusal) return { refusal: error.code, detail: error.detail }
+  return { message: messageOf(error), code: errorCode(error) }
+}
+
+export function receivedError(error: SentError): Error {
+  if ('refusal' in error) return new Refusal(error.refusal, error.detail)
+  return Object.assign(new Error(error.message), error.code !== undefined && { code: error.code })
+}

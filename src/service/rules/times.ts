@@ -1,11 +1,11 @@
-/** Times and days as keys and the console's endpoints have them. Pure. */
+/** Times and days in JSON and query strings. Pure. */
 
 export const DAY_MS = 86_400_000
 
 export const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
 
-/** The start of the day in UTC; undefined for what is not a day, such as 2026-02-30. */
+/** The start of the day in UTC; undefined for another text, such as 2026-02-30. */
 export function parseDay(text: string): number | undefined {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   return !Number.isNaN(ms) && dayOf(ms) === text ? ms : undefined

@@ -1,7 +1,7 @@
 /**
- * The slots in which runs are rendered, and the references that a run needs before. They are loaded before the run takes a slot, so
- * that a slow host or storage takes none. Few runs of an account are in preparation: its others stay queued, so that those
- * of other accounts are claimed.
+ * The slots in which runs are rendered, and the references of a run. They are loaded before the run takes a slot, so that
+ * a slow host or storage occupies none. Only a few runs of an account are prepared at once: its others stay queued, so
+ * that the worker claims those of other accounts.
  *
  *   claimed ──▶ loads its references ──▶ waits for a slot ──▶ rendered
  *      └──────────────── has none ────────────────▲
@@ -9,45 +9,45 @@
 import { mkdir } from 'node:fs/promises'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
+import { createSlots, type ReleaseSlot } from '../../host/slots.js'
 import { describeReason } from '../../host/system-error.js'
-import { isDiskUnusable } from '../disk-unusable.js'
 import type { RenderJob } from '../engines/engine.js'
-import { StorageUnavailable, untilStorageAnswers } from '../files/storage-unavailable.js'
+import { StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
+import { isDiskUnusable } from '../log.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { StoredRun } from '../stored-run.js'
-import { createSlots, type ReleaseSlot } from './slots.js'
 
-/** How many runs load references, or have them and wait for a slot. With 256 MiB for each, they take at most 2 GiB of the disk. */
+/** Runs that load references, or wait with them for a slot. With 256 MiB for each, they take at most 2 GiB of the disk. */
 const MAX_LOADING = 8
-/** Of one account, so that slow hosts of four accounts are needed to keep others from loading, for 30 s. */
+/** Per account: only the slow hosts of four accounts together could delay the others, for 30 s. */
 const MAX_PREPARED_OF_ACCOUNT = 2
 /**
- * With those that wait to load: other workers could take them. Only beyond it do runs without references wait for slow hosts of
- * others.
+ * Includes the runs that wait to load: without a bound, this worker would claim runs that others could render. Beyond it,
+ * runs without references wait for the slow hosts of others.
  */
 const MAX_PREPARED = 16
 
 export interface PreparationOptions {
   readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
-  /** References are put into folders of it. */
+  /** The parent of the folders with references. */
   readonly workFolder: string
-  /** How many runs are rendered at once. */
+  /** The maximum of concurrent renders. */
   readonly concurrency: number
   onError(error: unknown): void
-  /** A run has left the preparation for a slot. */
+  /** Called when a run leaves the preparation for a slot. */
   onPrepared(): void
 }
 
 export interface Preparation {
-  /** How many runs have no slot yet because of their references. */
+  /** Runs without a slot because of their references. */
   readonly size: number
   readonly isFull: boolean
-  /** The accounts of which no other run is prepared at the moment. */
+  /** The accounts at `MAX_PREPARED_OF_ACCOUNT`. */
   readonly fullAccounts: readonly number[]
   /**
-   * Does the work in a slot, with the references of the run, which are removed after it. Rejects with the signal's reason when that
-   * is aborted before.
+   * Does the work in a slot, with the references of the run, and removes them afterwards. Rejects with the signal's
+   * reason when it is aborted before.
    */
   inSlot<Result>(
     run: StoredRun,
@@ -58,8 +58,8 @@ export interface Preparation {
 
 export function createPreparation(options: PreparationOptions): Preparation {
   const { references, clock, workFolder, concurrency, onError, onPrepared } = options
-  const takeSlot = createSlots(concurrency)
-  const takePlace = createSlots(MAX_LOADING)
+  const slots = createSlots(concurrency)
+  const loading = createSlots(MAX_LOADING)
   const inPreparation = new Set<StoredRun>()
 
   async function load(
@@ -69,7 +69,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
   ): Promise<RenderJob['references']> {
     const attempt = () =>
       references.load(input, path, signal).catch((error) => {
-        // A full disk, or a database that is locked: waited for as the storage is.
+        // A full disk and a locked database are retried like unavailable storage.
         throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
       })
     return await untilStorageAnswers(attempt, { clock, signal, onError })
@@ -89,29 +89,29 @@ export function createPreparation(options: PreparationOptions): Preparation {
       )
     },
     async inSlot(run, signal, work) {
-      const held: ReleaseSlot[] = []
+      const releases: ReleaseSlot[] = []
       let folder: OwnFolder | undefined
       let files: RenderJob['references'] = []
       const { image_urls: sources } = run.input
       try {
         if (Array.isArray(sources) && sources.length > 0) {
           inPreparation.add(run)
-          held.push(await takePlace(signal))
+          releases.push(await loading.take({ signal }))
           await mkdir(workFolder, { recursive: true, mode: 0o700 })
           folder = await makeOwnFolder(workFolder, `${run.id}-references-`)
           files = await load(run, folder, signal)
         }
-        const [place] = held
-        held.push(await takeSlot(signal))
+        const [releaseLoading] = releases
+        releases.push(await slots.take({ signal }))
         if (inPreparation.delete(run)) {
-          place?.()
+          releaseLoading?.()
           onPrepared()
         }
         return await work(files)
       } finally {
         inPreparation.delete(run)
         await folder?.remove().catch(onError)
-        for (const release of held) release()
+        for (const release of releases) release()
       }
     },
   }

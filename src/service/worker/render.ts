@@ -1,29 +1,28 @@
-/** Renders one run: calls the engine, and measures and stores its files. */
+/** Renders one run: calls the engine, then measures and stores its files. */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
-import { onAbort, type Timeout, withTimeout } from '../../host/abort.js'
+import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
-import { LOCAL_DEFAULTS } from '../../protocol/local-prices.js'
+import { LOCAL_DEFAULTS } from '../../protocol/limits.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
-import type { FileStore } from '../files/contract.js'
-import { untilStorageAnswers } from '../files/storage-unavailable.js'
+import { type FileStore, untilStorageAnswers } from '../files/contract.js'
 import { newToken } from '../secrets.js'
 import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 export interface RenderOptions {
   readonly engine: Engine
   readonly clock: Pick<Clock, 'sleep'>
-  /** The engine's folder is made here … */
+  /** The parent of the engine's folder. */
   readonly workFolder: string
-  /** … and its files are put here when they are complete. */
+  /** Receives the complete files. */
   readonly outputs: Pick<FileStore, 'put' | 'remove'>
-  /** Called before they are put there. False when the run is no longer this worker's. */
+  /** Records them before they are stored. False when the run no longer belongs to this worker. */
   enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   onError(error: unknown): void
 }
 
-/** For the engine. Waiting for the storage does not count. */
+/** Applies to the engine, not to the storage. */
 export interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
@@ -100,22 +99,11 @@ async function withGracePeriod<Value>(
   signal: AbortSignal,
   clock: Pick<Clock, 'sleep'>,
 ): Promise<Value> {
-  const done = new AbortController()
-  let forget = () => {}
-  const stopped = new Promise<never>((_, reject) => {
-    forget = onAbort(signal, () => {
-      clock.sleep(ABORT_GRACE_MS, done.signal).then(
-        () => reject(signal.reason),
-        () => {},
-      )
-    })
+  const stopped = untilAborted(signal).then(async () => {
+    if (await settlesWithin(ABORT_GRACE_MS, work, clock)) return await work
+    throw signal.reason
   })
-  try {
-    return await Promise.race([work, stopped])
-  } finally {
-    done.abort()
-    forget()
-  }
+  return await Promise.race([work, stopped])
 }
 
 /** Hashes the file, for its strong ETag, and syncs it to disk. */

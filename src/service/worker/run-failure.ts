@@ -1,17 +1,15 @@
-/** Why a run failed, in words for the person who created it. */
-
+/** The failures of runs: their codes, and messages for the person who created the run. */
 import { messageOf } from '../../errors.js'
 import { FolderReplaced } from '../../host/own-folder.js'
-import { isSystemError } from '../../host/system-error.js'
+import { errorCode, isSystemError } from '../../host/system-error.js'
 import { shortened } from '../../protocol/text.js'
-import type { RendererCrashed } from '../engines/renderer-crashed.js'
+import type { RendererCrashed } from '../engines/engine.js'
 import type { CrashLimit } from '../store/contract.js'
 import type { RunFailure } from '../stored-run.js'
-import { CRASH_LIMIT } from './worker-lease.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 
-/** The reason with which a render is aborted at its time limit. */
+/** Aborts a render at its time limit. */
 export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 
@@ -44,10 +42,35 @@ function messageFor(error: unknown): string {
   return `${found}, so nothing was published. The engine must write into the folder that it gets.`
 }
 
-/** After the third crash the run fails, with the end of the renderer's stderr. */
+export const CRASH_LIMIT: CrashLimit = {
+  crashes: 3,
+  failure: {
+    code: 'renderer_crashed',
+    message: 'The renderer crashed three times on this run.',
+  },
+}
+
+/** Adds the end of the renderer's standard error to the message. */
 export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
   if (stderrTail === '') return CRASH_LIMIT
   const { code, message } = CRASH_LIMIT.failure
   const withStderr = shortened(`${message} End of its standard error: ${stderrTail}`, MAX_MESSAGE_LENGTH)
   return { ...CRASH_LIMIT, failure: { code, message: withStderr } }
 }
+
+/**
+ * For a run whose end the database refuses to record: a damaged row, a constraint, a bug. Its render may have succeeded,
+ * so it is not refunded. `admin verify` finds it by this code.
+ */
+export const NOT_RECORDED: RunFailure = {
+  code: 'not_recorded',
+  message:
+    'The service could not record how this run ended. Its credits were not refunded; ask the owner of the service for them.',
+}
+
+/** Attempts before that; they take half a minute. */
+export const MAX_REFUSALS = 10
+
+/** False for a full disk and a locked or unreachable database: the caller waits for these. */
+export const isRefusal = (error: unknown): boolean =>
+  !/^(SQLITE_(BUSY|FULL|IOERR|LOCKED)|DATABASE_UNAVAILABLE$)/.test(errorCode(error) ?? '')

@@ -1,38 +1,37 @@
-/** This process as a worker of the database: its lease, renewed by heartbeats, and the removal of expired leases. */
+/**
+ * The lease of this worker, renewed by heartbeats, and the removal of other workers whose lease has expired: of their
+ * records, and of the folders that they left.
+ */
+import { lstat, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Clock, Disarm } from '../../host/clock.js'
+import { removeFolder } from '../../host/own-folder.js'
+import { errorCode } from '../../host/system-error.js'
 import { newWorkerId } from '../secrets.js'
-import type { CrashLimit, Store, WorkerRecord } from '../store/contract.js'
-import { isRefusal, MAX_REFUSALS, NOT_RECORDED } from './not-recorded.js'
+import type { Store, WorkerRecord } from '../store/contract.js'
+import { CRASH_LIMIT, isRefusal, MAX_REFUSALS, NOT_RECORDED } from './run-failure.js'
 
 const HEARTBEAT_MS = 5_000
-/** A lease expires when its heartbeat has not changed for so long. */
+/** A lease expires when its heartbeat has not changed for this long. */
 const LEASE_MS = 30_000
 /**
- * A worker that has lost its connection to the database may connect again within this time. Then its process is taken for dead:
- * from the database, a process that cannot be reached looks the same, so its runs count a crash.
+ * A worker that has lost its connection to the database may reconnect within this time. After that it counts as crashed: the
+ * database cannot distinguish an unreachable process from one that has ended.
  */
 const RECONNECT_MS = 3_000
 
-export const CRASH_LIMIT: CrashLimit = {
-  crashes: 3,
-  failure: {
-    code: 'renderer_crashed',
-    message: 'The renderer crashed three times on this run.',
-  },
-}
-
 export interface WorkerLease {
   readonly id: string
-  /** Enters this process among the workers, once; its lease is renewed until `release`. */
+  /** Records this process as a worker, once, and renews its lease until `release`. */
   acquire(): Promise<void>
-  /** Removes the workers whose lease has expired, so that their runs return to the queue; their ids. */
+  /** Removes the workers whose lease has expired, so that their runs return to the queue. Returns their ids. */
   reapExpiredWorkers(): Promise<readonly string[]>
   /**
-   * `stopWork` is called when the lease was lost: others have reaped this worker although it lives. Once it has resolved, the
+   * `stopWork` is called when the lease was lost: another worker has reaped this one although it runs. Once it has resolved, the
    * lease is acquired again.
    */
   onLost(stopWork: () => Promise<void>): void
-  /** Ends the lease; what is being rendered returns to the queue. */
+  /** Ends the lease; the runs of this worker return to the queue. */
   release(): Promise<void>
 }
 
@@ -42,8 +41,8 @@ export interface WorkerLeaseOptions {
   onError(error: unknown): void
 }
 
-/** What this process has seen of another worker, by its own clock. */
-interface Sighting {
+/** The heartbeat of another worker, as this process has observed it. The other times are of the clock of this process. */
+interface ObservedHeartbeat {
   readonly heartbeatAtMs: number
   readonly changedAtMs: number
   readonly disconnectedAtMs: number | undefined
@@ -67,7 +66,7 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
 
   async function sendHeartbeat(): Promise<void> {
     if (await store.extendLease(id)) return
-    // Nothing is claimed meanwhile: a worker without a lease gets no run.
+    // Without a lease this worker cannot claim a run.
     acquired = acquireAfter(stopWork())
     await acquired
   }
@@ -83,11 +82,11 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
     }
   }
 
-  const sightings = new Map<string, Sighting>()
+  const observed = new Map<string, ObservedHeartbeat>()
   /** How often the database has refused to remove these workers. */
   const refusals = new Map<string, number>()
 
-  /** A worker that cannot be removed keeps its own runs waiting, and not those of others. */
+  /** False when the worker cannot be removed: its runs have to wait, those of other workers do not. */
   async function reap(worker: WorkerRecord): Promise<boolean> {
     const refused = refusals.get(worker.id) ?? 0
     const limit =
@@ -103,30 +102,30 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
     }
   }
 
-  function see({ id: other, heartbeatAtMs, isDisconnected = false }: WorkerRecord): Sighting {
+  function observe({ id: other, heartbeatAtMs, isDisconnected = false }: WorkerRecord): ObservedHeartbeat {
     const nowMs = clock.monotonic()
-    const last = sightings.get(other)
+    const last = observed.get(other)
     const known = last?.heartbeatAtMs === heartbeatAtMs ? last : undefined
-    const sighting = {
+    const heartbeat = {
       heartbeatAtMs,
       changedAtMs: known?.changedAtMs ?? nowMs,
       disconnectedAtMs: isDisconnected ? (known?.disconnectedAtMs ?? nowMs) : undefined,
     }
-    sightings.set(other, sighting)
-    return sighting
+    observed.set(other, heartbeat)
+    return heartbeat
   }
 
   /**
    * The other workers whose lease has expired: the heartbeat has not changed for `LEASE_MS` by the clock of this process.
-   * The clocks of two machines are never compared, and a clock that is set anew ends no lease.
+   * The clocks of two machines are never compared, and a change of the system time ends no lease.
    */
   function expired(workers: readonly WorkerRecord[]): readonly WorkerRecord[] {
     const nowMs = clock.monotonic()
     const others = workers.filter((worker) => worker.id !== id)
-    for (const known of sightings.keys())
-      if (!others.some((worker) => worker.id === known)) sightings.delete(known)
+    for (const known of observed.keys())
+      if (!others.some((worker) => worker.id === known)) observed.delete(known)
     return others.filter((worker) => {
-      const { changedAtMs, disconnectedAtMs = nowMs } = see(worker)
+      const { changedAtMs, disconnectedAtMs = nowMs } = observe(worker)
       return worker.hasEnded || nowMs - changedAtMs > LEASE_MS || nowMs - disconnectedAtMs >= RECONNECT_MS
     })
   }
@@ -154,4 +153,44 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
       if (isEntered || acquired !== undefined) await store.releaseWorker(id, clock.now())
     },
   }
+}
+
+/** A younger folder may belong to a service with another database. */
+const ABANDONED_AFTER_MS = 3_600_000
+
+/**
+ * Removes the work folders of workers that are no longer in the database, after an hour without a new file. They contain
+ * references and incomplete outputs.
+ */
+export async function removeAbandonedFolders({
+  work,
+  store,
+  clock,
+  onError,
+}: {
+  /** Contains `<worker>/<run>`. */
+  readonly work: string
+  readonly store: Pick<Store, 'listWorkers'>
+  readonly clock: Pick<Clock, 'now'>
+  onError(error: unknown): void
+}): Promise<void> {
+  // Read before the database: a worker is recorded before it makes its folder.
+  const entries = await readdir(work, { withFileTypes: true }).catch(() => [])
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  if (names.length === 0) return
+  const alive = new Set((await store.listWorkers()).map(({ id }) => id))
+  for (const name of names.filter((each) => !alive.has(each))) {
+    const path = join(work, name)
+    try {
+      if (clock.now() - (await changedAtMs(path)) > ABANDONED_AFTER_MS) await removeFolder(path)
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') onError(error)
+    }
+  }
+}
+
+async function changedAtMs(folder: string): Promise<number> {
+  const paths = [folder, ...(await readdir(folder)).map((name) => join(folder, name))]
+  const stats = await Promise.all(paths.map((path) => lstat(path)))
+  return Math.max(...stats.map(({ mtimeMs }) => mtimeMs))
 }

@@ -1,53 +1,56 @@
 /**
- * Claims runs from the queue and renders them, up to `concurrency` at once. A create wakes it, also one in another process if the
- * database announces it; once a second it looks for runs whose process has ended, and at the queue.
+ * Claims runs from the queue and renders them, up to `concurrency` at once. A create wakes it, also a create in another
+ * process if the database announces it. Once a second it reaps expired workers and checks the queue.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
- *      ▲                  ├────────▶ failed       the engine's error, the time limit, the third crash, an end that cannot be recorded
+ *      ▲                  ├────────▶ failed       engine error, time limit, third crash, an end that cannot be recorded
  *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease is lost (counted)
  */
 
 import { rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { stepOf } from '../../host/backoff.js'
+import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
-import { retry } from '../../host/retry.js'
+import { retry, stepOf } from '../../host/retry.js'
 import { isSystemError } from '../../host/system-error.js'
-import { RendererCrashed } from '../engines/renderer-crashed.js'
+import { RendererCrashed } from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import { settlesWithin } from '../settles-within.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
-import { isRefusal, MAX_REFUSALS, NOT_RECORDED } from './not-recorded.js'
 import { createPreparation } from './preparation.js'
 import { type RenderOptions, removeOutputs, render } from './render.js'
-import { crashLimitFor, DeadlinePassed, failureOf } from './run-failure.js'
+import {
+  crashLimitFor,
+  DeadlinePassed,
+  failureOf,
+  isRefusal,
+  MAX_REFUSALS,
+  NOT_RECORDED,
+} from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
 
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
-/** How many of them one claim asks for: those that were polled last. */
+/** Preferred runs per claim: those that were polled last. */
 const MAX_ASKED = 100
-/** For engines that are aborted, and for storage or a database that does not answer. */
+/** For aborted engines, and for storage or a database that does not respond. */
 const CLOSE_GRACE_MS = 3_500
 const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
-type Attempt<Value> = { readonly value: Value } | { readonly error: unknown; readonly refusals: number }
-
 export interface Worker {
-  /** `requested`: only the runs that were created in this process, and those that are polled. */
+  /** `requested`: only runs that were created or polled in this process. */
   start(claims?: Claims): void
-  /** Returns the renders of processes that have ended to the queue. `start` does so once a second. */
+  /** Returns the runs of expired workers to the queue. `start` does so once a second. */
   reap(): Promise<void>
-  /** This run was queued. */
+  /** Called after this run was queued. */
   wake(id: string): void
-  /** Somebody polls this run: it goes before others of its account. */
+  /** A client polls this run: claim it before others of its account. */
   prefer(id: string): void
-  /** Aborts what is being rendered, without counting a crash; resolves within four seconds. */
+  /** Aborts all renders, without counting a crash; resolves within four seconds. */
   close(): Promise<void>
 }
 
@@ -79,9 +82,9 @@ export function createWorker(options: WorkerOptions): Worker {
   let tenure = new AbortController()
 
   const preparation = createPreparation({ ...options, onPrepared: fillSlots })
-  /** Runs whose end cannot be recorded at all. */
+  /** Count of the runs whose end cannot be recorded. */
   let unrecorded = 0
-  /** Neither these nor those in preparation have a slot. While all slots are taken, nothing is claimed. */
+  /** Unrecorded runs and runs in preparation have no slot. */
   const mayClaim = (): boolean =>
     active.size - preparation.size - unrecorded < concurrency && !preparation.isFull
 
@@ -112,9 +115,9 @@ export function createWorker(options: WorkerOptions): Worker {
       const { fullAccounts } = preparation
       const run = await store.claimRun(lease.id, asked, clock.now(), claims, fullAccounts)
       if (run === undefined) {
-        // Those of these accounts may still be queued.
+        // The preferred runs of these accounts may still be queued.
         if (fullAccounts.length > 0) return
-        // None of them is queued any more.
+        // None of them is queued.
         for (const id of asked) preferred.delete(id)
         if (preferred.size === 0) return
         continue
@@ -146,7 +149,7 @@ export function createWorker(options: WorkerOptions): Worker {
         },
       )
     try {
-      // Of a stored input that cannot be read.
+      // The stored input is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
       const outputs = await preparation.inSlot(run, signal, (references) =>
         timeRender(run.kind, render(run, references, { ...options, enterOutputs }, limit)),
@@ -154,7 +157,7 @@ export function createWorker(options: WorkerOptions): Worker {
       if (await finish(run, outputs))
         log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {
-      // On closing, the release of the lease returns all runs to the queue at once; a lost lease did so already.
+      // The release of the lease returns all runs to the queue at once; the loss of a lease has done so.
       if (!signal.aborted) await recordFailure(run, error)
       else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
     }
@@ -163,38 +166,32 @@ export function createWorker(options: WorkerOptions): Worker {
   const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
 
   /**
-   * Whatever the error is, it must not leave the run in `processing`: tries until it is written, or refused `maxRefusals` times. When
-   * the service closes first, the release of its lease returns the run to the queue.
+   * Retries after any error, since the run must not stay in `processing`, until the write is refused `maxRefusals` times.
+   * When the service closes first, the release of its lease returns the run to the queue.
    */
   function persist<Value>(
     write: () => Promise<Value>,
     { maxRefusals, signal }: { readonly maxRefusals: number; readonly signal: AbortSignal },
   ): Promise<Value> {
     let refusals = 0
-    return retry<Attempt<Value>, Value>({
+    return retry<PromiseSettledResult<Value>, Value>({
       clock,
       signal,
-      attempt: () =>
-        write().then(
-          (value) => ({ value }),
-          (error: unknown) => {
-            if (isRefusal(error)) refusals++
-            return { error, refusals }
-          },
-        ),
-      decide(outcome, number) {
-        if ('value' in outcome) return { done: outcome.value }
-        return outcome.refusals < maxRefusals
+      attempt: async () => (await Promise.allSettled([write()]))[0],
+      decide(result, number) {
+        if (result.status === 'fulfilled') return { done: result.value }
+        if (isRefusal(result.reason)) refusals++
+        return refusals < maxRefusals
           ? { retryInMs: stepOf(RECORD_STEPS_MS, number) }
-          : { fail: outcome.error }
+          : { fail: result.reason }
       },
-      onRetry: (outcome) => 'error' in outcome && onError(outcome.error),
+      onRetry: (result) => result.status === 'rejected' && onError(result.reason),
     })
   }
 
   /**
-   * When the end is refused again and again, fails the run instead (`not_recorded`). Its render may have succeeded, so nothing is
-   * refunded; `admin verify` names it. Undefined when the run is no longer this worker's.
+   * After `MAX_REFUSALS`, fails the run instead, with `NOT_RECORDED` and without a refund. Undefined when the run no
+   * longer belongs to this worker.
    */
   async function record<Value>(
     run: StoredRun,
@@ -234,7 +231,7 @@ export function createWorker(options: WorkerOptions): Worker {
       return
     }
     const failure = failureOf(error)
-    // False when another worker has taken the run over, and its folder with it: the error then means nothing.
+    // Undefined: another worker has taken the run over, and its folder, so the error is meaningless.
     const ended = await record(run, () => store.failRun(claimed(run), failure))
     if (ended === undefined || ended === 'not_recorded') return
     log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
@@ -268,7 +265,7 @@ export function createWorker(options: WorkerOptions): Worker {
       fillSlots()
     },
     prefer(id) {
-      // It becomes the last one: what was polled long ago may belong to another node by now.
+      // Moves it to the end. A run that was polled long ago may belong to another node.
       preferred.delete(id)
       const [oldest] = preferred
       if (claims !== 'requested' && preferred.size >= MAX_PREFERRED && oldest !== undefined)
@@ -285,9 +282,9 @@ export function createWorker(options: WorkerOptions): Worker {
         await claiming
         await Promise.all(active)
       }
-      // What does not stop is left: once the lease is released, it can record nothing.
+      // Continues without a render that does not stop: after the release of the lease it can record nothing.
       await settlesWithin(CLOSE_GRACE_MS, stopped(), clock)
-      // Each run has removed its own. What is left in place of one was logged, and stays until a later start removes it.
+      // Each run has removed its folder, or logged why it could not; a later start removes those.
       await rmdir(options.workFolder).catch(() => {})
     },
   }

@@ -1,4 +1,4 @@
-/** CONTRACT 11, signing in: sessions and their cookies, over the real service. */
+/** Signing in (docs/console.md): sessions and their cookies, over the real service. */
 import { describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../../src/protocol/console.js'
 import {

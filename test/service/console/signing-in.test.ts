@@ -1,7 +1,7 @@
-/** CONTRACT 11, signing in: the first start, links and passwords, over the real service. */
+/** Signing in (docs/console.md): the first start, links and passwords, over the real service. */
 import { describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import { createPasswords, type Passwords } from '../../../src/service/rules/password.js'
+import { createPasswords, type Passwords } from '../../../src/service/rules/credentials.js'
 import {
   ANN,
   addUser,

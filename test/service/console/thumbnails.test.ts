@@ -7,9 +7,13 @@ import sharp from 'sharp'
 import { expect, onTestFinished, test } from 'vitest'
 import { createThumbnailEngine } from '../../../src/preview/thumbnail.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
-import { RendererClosed, RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
-import { requestKindOf } from '../../../src/service/faults/request-kind.js'
+import {
+  type Engine,
+  RendererClosed,
+  RendererCrashed,
+  type RenderJob,
+} from '../../../src/service/engines/engine.js'
+import { requestKindOf } from '../../../src/service/faults/index.js'
 import { createMetrics } from '../../../src/service/metrics/index.js'
 import { createManualClock } from '../../support/clock.js'
 import {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine } from '../../../src/service/engines/command/index.js'
+import { createCommandEngine } from '../../../src/service/engines/command.js'
 import { ONE_PIXEL_PNG } from '../../support/engines.js'
 import { temporaryFolder } from '../../support/service.js'
 

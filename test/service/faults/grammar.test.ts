@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
-import { EFFECTS } from '../../../src/service/faults/effects.js'
-import { describeStrike } from '../../../src/service/faults/fault.js'
-import { parseFault, WHERES } from '../../../src/service/faults/grammar.js'
+import { describeEffect } from '../../../src/service/faults/fault.js'
+import { EFFECTS, FAULT_TARGETS, parseFault } from '../../../src/service/faults/grammar.js'
 
 const always = Number.POSITIVE_INFINITY
 const status = (code: number, more: object = {}) => ({
@@ -70,6 +69,7 @@ describe('a fault', () => {
     ['run:500', /Unknown fault "500"/],
     ['create:99', /"99" is not a valid HTTP status/],
     ['create:600', /"600" is not a valid HTTP status/],
+    ['create:<status>', /"<status>" is not a valid HTTP status/],
     ['create:lose:1', /"lose" takes no detail/],
     ['create:lose::0', /"0" is not a valid count/],
     ['create:lose::once', /"once" is not a valid count/],
@@ -102,7 +102,7 @@ test.each([
   ['output:truncate', 'output was cut short in the middle'],
 ])('%s is told as "%s"', (spec, words) => {
   const { where, effect } = parseFault(spec)
-  expect(describeStrike(where, effect)).toBe(words)
+  expect(describeEffect(where, effect)).toBe(words)
 })
 
 describe('docs/faults.md', () => {
@@ -118,7 +118,7 @@ describe('docs/faults.md', () => {
     },
   )
 
-  test.each([...WHERES, 'latency'])('names the place %s', (where) => {
+  test.each([...FAULT_TARGETS, 'latency'])('names the place %s', (where) => {
     expect(rows.some((row) => row.startsWith(`| \`${where}`))).toBe(true)
   })
 })

@@ -1,7 +1,7 @@
 /** Each fault does on the wire what it says: in the service itself, and in the proxy of the tests before it. */
 import { describe, expect, test } from 'vitest'
 import { parseFault } from '../../../src/service/faults/grammar.js'
-import { LOCAL_MODELS } from '../../../src/service/local-models.js'
+import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { createFaultyProxy } from '../../support/faults.js'
 import { bodyOf, dial, isWhole } from '../../support/line.js'
@@ -59,7 +59,7 @@ async function finishedRun(bench: Bench): Promise<{ id: string; output: string }
 /** Says one thing on a connection of its own, and what was heard until an answer was whole or the line ended. */
 async function hear(bench: Bench, text: string) {
   const line = dial(bench.url)
-  line.say(text)
+  line.send(text)
   await bench.clock.runUntil(line.until(isWhole))
   return line
 }
@@ -110,11 +110,11 @@ describe.each([
   test('an upload is reset while it still goes on', async () => {
     const bench = await create(['create:reset:upload=1000'])
     const line = dial(bench.url)
-    line.say(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${bench.apiKey}\r\n`)
-    line.say(`Content-Length: 100000\r\n\r\n${'x'.repeat(999)}`)
+    line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${bench.apiKey}\r\n`)
+    line.send(`Content-Length: 100000\r\n\r\n${'x'.repeat(999)}`)
     await bench.clock.runUntil(new Promise((resolve) => setTimeout(resolve, 20)))
     expect(line.ended).toBeUndefined()
-    line.say('x')
+    line.send('x')
     expect(await bench.clock.runUntil(line.hungUp())).toBe('reset')
     expect(line.heard).toBe('')
   })
@@ -145,9 +145,9 @@ describe.each([
     const bench = await create(['create:stall::1', 'output:stall:100'])
     const { output } = await finishedRun(bench)
     const silent = dial(bench.url)
-    silent.say(post(bench))
+    silent.send(post(bench))
     const half = dial(bench.url)
-    half.say(get(bench, output))
+    half.send(get(bench, output))
     await bench.clock.runUntil(half.until((heard) => bodyOf(heard).length >= 100))
     // Real, and short: that nothing comes can only be waited for.
     await bench.clock.runUntil(new Promise((resolve) => setTimeout(resolve, 50)))
@@ -160,11 +160,11 @@ describe.each([
   test('a used connection is closed when the next request comes; a new one is not', async () => {
     const bench = await create(['create:close::1'])
     const line = dial(bench.url)
-    line.say(post(bench))
+    line.send(post(bench))
     await bench.clock.runUntil(line.until(isWhole))
     const heard = line.heard
     expect(statusLine(heard)).toBe('HTTP/1.1 201 Created')
-    line.say(post(bench))
+    line.send(post(bench))
     expect(await bench.clock.runUntil(line.hungUp())).toBe('closed')
     expect(line.heard).toBe(heard)
     await rendered(bench)
@@ -177,8 +177,8 @@ describe('the service alone', () => {
   test.each([103, 204, 304])('%d has no body', async (status) => {
     const bench = await inTheService([`status:${status}::1`])
     const line = dial(bench.url)
-    line.say(get(bench, `${RUNS}/x`))
-    line.say(get(bench, `${RUNS}/x`))
+    line.send(get(bench, `${RUNS}/x`))
+    line.send(get(bench, `${RUNS}/x`))
     await bench.clock.runUntil(line.until((heard) => heard.includes('run_not_found')))
     expect(line.heard.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, 'HTTP/1.1 404'])
     expect(line.heard).toMatch(/^HTTP[^{]*\r\n\r\nHTTP/)
@@ -187,8 +187,8 @@ describe('the service alone', () => {
   test('after an answer that is made up the connection is good for more', async () => {
     const bench = await inTheService(['create:500::1'])
     const line = dial(bench.url)
-    line.say(post(bench, 'x'.repeat(200_000)))
-    line.say(post(bench))
+    line.send(post(bench, 'x'.repeat(200_000)))
+    line.send(post(bench))
     await bench.clock.runUntil(line.until((heard) => heard.includes('201 Created')))
     expect(line.heard.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 500', 'HTTP/1.1 201'])
   })
@@ -323,7 +323,7 @@ test('the service closes at once, whatever its faults hold open', async () => {
   const { id, output } = await finishedRun(bench)
   const lines = [post(bench), get(bench, output), get(bench, `${RUNS}/${id}`)].map((text) => {
     const line = dial(bench.url)
-    line.say(text)
+    line.send(text)
     return line
   })
   await until('three faults', () => bench.struck.length === 3)

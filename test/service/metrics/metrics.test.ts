@@ -2,17 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Kind } from '../../../src/protocol/models.js'
 import { openAdministration } from '../../../src/service/administration.js'
-import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
-import { LOCAL_MODELS } from '../../../src/service/local-models.js'
+import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createMetrics } from '../../../src/service/metrics/index.js'
-import { createInstruments } from '../../../src/service/metrics/instruments.js'
-import { createRequestMetrics } from '../../../src/service/metrics/request-metrics.js'
+import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { Refusal, refusalSaying } from '../../../src/service/rules/refusal.js'
-import { withBudgetCheck } from '../../../src/service/store/service-store.js'
+import { withBudgetCheck } from '../../../src/service/store/contract.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
@@ -200,7 +197,7 @@ test('bodies in flight are measured, and those beyond the limit counted', async 
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
   const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: ${MiB}\r\n\r\n`
   const lines = Array.from({ length: 3 }, () => dial(url))
-  for (const line of lines) line.say(head + 'x'.repeat(MiB - 1))
+  for (const line of lines) line.send(head + 'x'.repeat(MiB - 1))
   const counted = (name: string, value: number, labels = {}) =>
     until(`${name} ${value}`, async () => (await service.count(name, labels)) === value)
   // Four times the largest body, and half of that for one account.
@@ -216,7 +213,7 @@ test('connections are counted, also those that are refused, and what is not HTTP
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
   const untilHungUp = async (text: string) => {
     const line = dial(url)
-    line.say(text)
+    line.send(text)
     await line.hungUp()
   }
   await untilHungUp('GARBAGE\r\n\r\n')
@@ -323,11 +320,10 @@ test('without the length of the queue, the other metrics are there in time', asy
 })
 
 test('work other than bodies that is too much is not counted as bodies', async () => {
-  const registry = new Registry()
-  const metrics = createRequestMetrics(createInstruments(registry), () => {})
+  const metrics = createMetrics(createManualClock())
   metrics.countRefusal(refusalSaying('overloaded', 'Too many reads of this account are waiting.'))
   metrics.countRefusal(new Refusal('overloaded', 'A reference image was removed at this moment.'))
-  expect(await registry.metrics()).toContain('rushes_limit_refusals_total{limit="bodies"} 0')
+  expect(await metrics.text()).toContain('rushes_limit_refusals_total{limit="bodies"} 0')
   metrics.countRefusal(new Refusal('overloaded'))
-  expect(await registry.metrics()).toContain('rushes_limit_refusals_total{limit="bodies"} 1')
+  expect(await metrics.text()).toContain('rushes_limit_refusals_total{limit="bodies"} 1')
 })

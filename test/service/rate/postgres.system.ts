@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { RateLimiter } from '../../../src/service/rate/contract.js'
 import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
+import type { RateLimiter } from '../../../src/service/rate/rate-limiter.js'
 import {
   createDatabase,
   type PostgresDatabase,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bestCoding } from '../../../src/service/rules/content-coding.js'
-import { pagePolicy } from '../../../src/service/rules/page-policy.js'
+import { bestCoding, pagePolicy } from '../../../src/service/rules/page-rules.js'
 
 test.each<[accepts: string | undefined, best: string | undefined]>([
   [undefined, undefined],

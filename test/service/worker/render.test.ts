@@ -4,28 +4,16 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine } from '../../../src/service/engines/command/index.js'
+import { createCommandEngine } from '../../../src/service/engines/command.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
-import type { StoredRun } from '../../../src/service/stored-run.js'
 import { render } from '../../../src/service/worker/render.js'
 import { failureOf } from '../../../src/service/worker/run-failure.js'
 import { createInstantEngine } from '../../support/engines.js'
+import { storedRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
 
-const RUN: StoredRun = {
-  id: 'run_1',
-  accountId: 1,
-  model: 'rushes/preview-image',
-  kind: 'image',
-  status: 'processing',
-  input: { prompt: 'a fox' },
-  outputs: [],
-  failure: undefined,
-  createdAtMs: 0,
-  startedAtMs: 0,
-  finishedAtMs: undefined,
-}
+const RUN = storedRun()
 
 const listed = (folder: string) =>
   (readdirSync(folder, { recursive: true }) as string[]).sort().map((name) => {

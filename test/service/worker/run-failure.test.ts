@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
-import { crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
-import { CRASH_LIMIT } from '../../../src/service/worker/worker-lease.js'
+import { RendererCrashed } from '../../../src/service/engines/engine.js'
+import { CRASH_LIMIT, crashLimitFor, failureOf } from '../../../src/service/worker/run-failure.js'
 
 test('the failure after the last crash ends with what the renderer wrote to stderr', () => {
   const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))

@@ -1,28 +1,17 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RendererCrashed } from '../../../src/service/engines/renderer-crashed.js'
+import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
 import type { RunFailure, StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
 import { createInstantEngine } from '../../support/engines.js'
+import { storedRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
-const RUN: StoredRun = {
-  id: 'run_1',
-  accountId: 1,
-  model: 'rushes/preview-image',
-  kind: 'image',
-  status: 'processing',
-  input: { prompt: 'a fox' },
-  outputs: [],
-  failure: undefined,
-  createdAtMs: 0,
-  startedAtMs: 0,
-  finishedAtMs: undefined,
-}
+const RUN = storedRun()
 
 type WorkerParts = Parameters<typeof createWorker>[0]
 type OneStore = Omit<WorkerParts['store'], 'addOutputFiles'> & Partial<WorkerParts['store']>

@@ -1,91 +1,135 @@
-/** The console's HTTP: its page, the authentication endpoints, and those that the page asks. */
+/** The console's HTTP: the files of its page, the authentication endpoints (`session.ts`), and the page's data. */
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CONSOLE_PATHS, type KeyTermsBody, type LoginRequest } from '../../../protocol/console.js'
 import type { Console } from '../../console/index.js'
-import { CONSOLE_BODIES } from '../../rules/console-bodies.js'
-import { isPlainLoopback } from '../../rules/own-origin.js'
-import type { Query } from '../../rules/query.js'
-import { withBody } from '../request-body.js'
-import { announceRun, idempotencyKeyOf, leaveBodiesUnread, type RunRoutes } from '../run-routes.js'
-import { addAuthRoutes } from './auth-routes.js'
-import { readJsonBodies } from './json-bodies.js'
-import { addPageRoutes, type PageRoutes } from './page-routes.js'
-import { addThumbnailRoute } from './thumbnail-route.js'
-import { checkNotBanned, clearSessionCookie, readVisitors, sessionOf, visitorOf } from './visitor.js'
+import type { Page, PageFile } from '../../console/page.js'
+import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
+import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
+import { Refusal } from '../../rules/refusal.js'
+import { type ApiRoutes, announceRun, idempotencyKeyOf } from '../api-routes.js'
+import { isKnownTag } from '../conditional-request.js'
+import { leaveBodiesUnread, readJsonBodies, withBody } from '../request-body.js'
+import {
+  addAuthRoutes,
+  checkNotBanned,
+  clearSessionCookie,
+  readVisitors,
+  sessionOf,
+  visitorOf,
+} from './session.js'
 
 export interface ConsoleRoutes {
   readonly console: Console
-  readonly runs: RunRoutes
-  readonly page: PageRoutes
+  readonly api: ApiRoutes
+  readonly page: Page
   readonly publicUrl: string | undefined
-}
-
-interface OfOne {
-  Params: { id: string }
+  /** The origin of images and videos if it is not the service: that of a bucket. */
+  outputsOrigin(): Promise<string | undefined>
 }
 
 export async function addConsoleRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
-  const { console, runs, page, publicUrl } = options
-  const { bodyLimits } = runs
-  await app.register(addPageRoutes, page)
-  await app.register(async (visited) => {
-    await readVisitors(visited, { sessions: console.sessions, publicUrl })
-    await visited.register(addAuthRoutes, { console, bodyLimits, publicUrl })
-    await visited.register(addReadingRoutes, options)
-    await visited.register(addThumbnailRoute, console)
-    await visited.register(addCreateRoute, { console, runs })
+  const { console, api, publicUrl } = options
+  await app.register(addPageRoutes, options)
+  await app.register(async (scope) => {
+    await readVisitors(scope, console.sessions, publicUrl)
+    await scope.register(addAuthRoutes, { console, bodyLimits: api.bodyLimits, publicUrl })
+    await scope.register(addDataRoutes, options)
+    await scope.register(addThumbnailRoute, console)
+    await scope.register(addCreateRoute, options)
   })
 }
 
-/** All but the create and the thumbnails, which have limits of their own. */
-async function addReadingRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
-  const { limits, runs, keys, credits, sessions, logins } = options.console
-  readJsonBodies(app, options.runs.bodyLimits)
+/** The files of the page, which the service reads once, at its start, and sends from memory. */
+async function addPageRoutes(
+  app: FastifyInstance,
+  { page, publicUrl, outputsOrigin }: ConsoleRoutes,
+): Promise<void> {
+  app.get('/', async (request, reply) => {
+    reply.headers({
+      'cache-control': 'no-cache',
+      'content-security-policy': pagePolicy([publicUrl, await outputsOrigin()]),
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'permissions-policy':
+        'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+    })
+    return sendFile(request, reply, page.index)
+  })
+  app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {
+    const file = page.assets.get(request.params.name)
+    if (file === undefined) throw new Refusal('not_found')
+    // The name has a hash of the content.
+    reply.header('cache-control', 'public, max-age=31536000, immutable')
+    return sendFile(request, reply, file)
+  })
+}
+
+function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
+  const coding = bestCoding(headers['accept-encoding'], [...file.encoded.keys()])
+  const { bytes, etag } = (coding && file.encoded.get(coding)) || file
+  reply.headers({
+    etag,
+    'content-type': file.contentType,
+    'x-content-type-options': 'nosniff',
+    ...(file.encoded.size > 0 && { vary: 'accept-encoding' }),
+  })
+  if (isKnownTag(headers, etag)) return reply.code(304).send()
+  if (coding !== undefined) reply.header('content-encoding', coding)
+  return reply.send(bytes)
+}
+
+interface ById {
+  Params: { id: string }
+}
+
+/** The data of the page, except the create and the thumbnails, which have separate limits. */
+async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
+  const { limits, runs, keys, credits, sessions } = options.console
+  readJsonBodies(app, options.api.bodyLimits)
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
-  const asked = (request: Parameters<typeof sessionOf>[0]) =>
-    [sessionOf(request).user.accountId, request.query as Query] as const
+  const accountOf = (request: FastifyRequest) => sessionOf(request).user.accountId
+  const selected = (request: FastifyRequest) => [accountOf(request), request.query as Query] as const
 
-  app.get(CONSOLE_PATHS.runs, (request) => runs.list(...asked(request)))
-  app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...asked(request)))
-  app.get<OfOne>(CONSOLE_PATHS.run, (request) => runs.find(asked(request)[0], request.params.id))
+  app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
+  app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...selected(request)))
+  app.get<ById>(CONSOLE_PATHS.run, (request) => runs.find(accountOf(request), request.params.id))
 
-  app.get(CONSOLE_PATHS.keys, (request) => keys.list(...asked(request)))
+  app.get(CONSOLE_PATHS.keys, (request) => keys.list(...selected(request)))
   app.post<{ Body: KeyTermsBody & { name: string } }>(
     CONSOLE_PATHS.keys,
     { schema: { body: CONSOLE_BODIES.newKey } },
     async (request, reply) => {
       checkNotBanned(sessionOf(request))
       reply.code(201)
-      return await keys.create(asked(request)[0], request.body)
+      return await keys.create(accountOf(request), request.body)
     },
   )
-  app.patch<OfOne & { Body: KeyTermsBody }>(
+  app.patch<ById & { Body: KeyTermsBody }>(
     CONSOLE_PATHS.key,
     { schema: { body: CONSOLE_BODIES.changedKey } },
-    (request) => keys.change(asked(request)[0], request.params.id, request.body),
+    (request) => keys.change(accountOf(request), request.params.id, request.body),
   )
-  app.post<OfOne>(CONSOLE_PATHS.rotate, async (request) => {
+  app.post<ById>(CONSOLE_PATHS.rotate, async (request) => {
     checkNotBanned(sessionOf(request))
-    return await keys.rotate(asked(request)[0], request.params.id)
+    return await keys.rotate(accountOf(request), request.params.id)
   })
 
-  app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...asked(request)))
-  app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...asked(request)))
+  app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...selected(request)))
+  app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...selected(request)))
   app.get(CONSOLE_PATHS.csv, async (request, reply) => {
-    const parts = credits.csv(...asked(request))
-    // An error becomes a response only before the first part is sent.
+    const parts = credits.csv(...selected(request))
+    // An error can become a response only before the first part is sent.
     const first = await parts.next()
     reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
-    return Readable.from(joined(first.value ?? '', parts), { objectMode: false })
+    return Readable.from(prepended(first.value ?? '', parts), { objectMode: false })
   })
 
   app.get(CONSOLE_PATHS.sessions, (request) => sessions.list(sessionOf(request)))
-  app.delete<OfOne>(CONSOLE_PATHS.session, async (request, reply) => {
+  app.delete<ById>(CONSOLE_PATHS.session, async (request, reply) => {
     const { id, user } = sessionOf(request)
     await sessions.end(user.id, request.params.id)
-    const { seen } = visitorOf(request)
-    if (String(id) === request.params.id) clearSessionCookie(reply, isPlainLoopback(seen, options.publicUrl))
+    if (String(id) === request.params.id) clearSessionCookie(reply, visitorOf(request))
     return reply.code(204).send()
   })
 
@@ -96,20 +140,20 @@ async function addReadingRoutes(app: FastifyInstance, options: ConsoleRoutes): P
       const session = sessionOf(request)
       checkNotBanned(session)
       reply.code(201)
-      return await logins.grant(session.user, request.body)
+      return await keys.grantLogin(session.user, request.body)
     },
   )
 }
 
-async function* joined(first: string, others: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* prepended(first: string, others: AsyncGenerator<string>): AsyncGenerator<string> {
   yield first
   yield* others
 }
 
-/** The body is that of a create of the API: of the same size, and read in the same way. */
+/** The body is that of a create of the API: with the same limit of size, and read in the same way. */
 async function addCreateRoute(
   app: FastifyInstance,
-  { console: { limits, runs }, runs: routes }: Pick<ConsoleRoutes, 'console' | 'runs'>,
+  { console: { limits, runs }, api }: ConsoleRoutes,
 ): Promise<void> {
   leaveBodiesUnread(app)
   app.addHook('onRequest', async (request) => {
@@ -119,12 +163,32 @@ async function addCreateRoute(
   })
   app.post(CONSOLE_PATHS.runs, async (request, reply) => {
     const { id: user, accountId } = sessionOf(request).user
-    const { endpoints, bodyLimits } = routes
     const key = idempotencyKeyOf(request)
-    const created = await withBody(request.raw, bodyLimits, accountId, (body) =>
-      endpoints.createWithoutKey(accountId, body, key),
+    const created = await withBody(request.raw, api.bodyLimits, accountId, (body) =>
+      api.endpoints.createWithoutKey(accountId, body, key),
     )
-    announceRun(app, reply, created, { account: accountId, user }, routes)
+    announceRun(app, reply, created, { account: accountId, user }, api)
     return runs.created(created.run)
+  })
+}
+
+/** The page loads thumbnails by `<img>`, so the browser caches them. */
+async function addThumbnailRoute(
+  app: FastifyInstance,
+  { limits, thumbnails }: Pick<Console, 'limits' | 'thumbnails'>,
+): Promise<void> {
+  app.addHook('onRequest', async (request) => limits.countThumbnail(sessionOf(request).user.id))
+  app.get<{ Params: { id: string } }>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
+    const closed = new AbortController()
+    const onClose = () => closed.abort(new Refusal('bad_request', 'The connection was closed.'))
+    reply.raw.once('close', onClose)
+    const { etag, read } = await thumbnails.find(sessionOf(request).user.accountId, request.params.id)
+    const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
+    reply.headers({
+      etag,
+      'cache-control': 'private, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+    })
+    return bytes === undefined ? reply.code(304).send() : reply.type('image/webp').send(bytes)
   })
 }

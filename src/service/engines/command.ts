@@ -1,0 +1,242 @@
+/**
+ * A shell command of the user as an engine (`--engine video=<command>`): it reads the input as JSON on standard input and
+ * writes the outputs as files into the empty folder `RUSHES_OUTPUT_DIR`. A non-zero exit fails the run, with the end of its
+ * standard error. It runs by `sh -c`, in the folder in which the service was started.
+ */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rename } from 'node:fs/promises'
+import { constants } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { fileTypeFromFile } from 'file-type'
+import { onAbort, settlesWithin } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../host/own-folder.js'
+import { groupIsAlive } from '../../host/process-lock.js'
+import { type ChildEnvironment, commandEnvironment, readStderrTail } from './child-process.js'
+import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from './engine.js'
+
+export interface CommandEngineOptions {
+  /** As one would type it in a shell. */
+  readonly command: string
+  /** The service's environment; the service's own variables are removed, and those that hold one of the `urls`. */
+  readonly env: ChildEnvironment
+  /** Of the service's database and storage. */
+  readonly urls?: readonly (string | undefined)[]
+  readonly clock: Pick<Clock, 'alarm' | 'sleep'>
+}
+
+export function createCommandEngine({ command, env, urls, clock }: CommandEngineOptions): Engine {
+  const own = commandEnvironment(env, urls)
+
+  /** Ends the command when the job is aborted. Settles when every process of the command has ended. */
+  async function run(
+    job: RenderJob,
+    inputFolder: string,
+    outputFolder: OwnFolder,
+  ): Promise<readonly RenderedFile[]> {
+    const files = await moveReferences(inputFolder, job.references)
+    job.signal.throwIfAborted()
+    const { input } = job
+    const group = startGroup(command, environmentOf(own, job, inputFolder), inputText(input, files), clock)
+    const forget = onAbort(job.signal, group.end)
+    try {
+      const end = await group.ended
+      job.signal.throwIfAborted()
+      checkEnd(end)
+      const outputs = await takeOutputs(outputFolder)
+      if (outputs.length === 0)
+        throw new Error(withStderr('The engine wrote no output file.', end.stderrTail))
+      return outputs
+    } finally {
+      forget()
+    }
+  }
+
+  return {
+    async render(asked) {
+      // Absolute, since the command may change its working directory.
+      const job = { ...asked, folder: resolve(asked.folder) }
+      const outputFolder = await holdFolder(job.folder)
+      try {
+        const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
+        try {
+          return await run(job, inputFolder.path, outputFolder)
+        } finally {
+          // If this fails, a later start removes it with the worker's folder.
+          await inputFolder.remove().catch(() => {})
+        }
+      } finally {
+        await outputFolder.close()
+      }
+    },
+  }
+}
+
+/** A shell exits with 128 + n when its command was ended by signal n. */
+const SIGNAL_EXIT_BASE = 128
+
+/**
+ * A non-zero exit means that the engine failed the run. An end by a signal is a crash (out of memory, or a `kill`), so the run is
+ * retried a few times.
+ */
+function checkEnd({ code, signal, stderrTail }: CommandEnd): void {
+  if (code === 0) return
+  const by = signal ?? signalOf(code)
+  if (by !== undefined) throw new RendererCrashed(`the engine was killed by ${by}`, stderrTail)
+  throw new Error(withStderr(`The engine ended with exit code ${code}.`, stderrTail))
+}
+
+const signalOf = (code: number | null): string | undefined =>
+  Object.entries(constants.signals).find(([, number]) => SIGNAL_EXIT_BASE + number === code)?.[0]
+
+const withStderr = (sentence: string, stderrTail: string): string =>
+  stderrTail === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${stderrTail}`
+
+/**
+ * Moves the reference images into the command's input folder, in the order of `image_urls`: `01.png`, `02.jpg`. Throws when one
+ * is missing: without it the model would make something else than requested.
+ */
+async function moveReferences(
+  folder: string,
+  references: RenderJob['references'],
+): Promise<readonly string[]> {
+  const paths: string[] = []
+  for (const [index, source] of references.entries()) {
+    if (source === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
+    const extension = (await fileTypeFromFile(source).catch(() => undefined))?.ext ?? 'bin'
+    const path = join(folder, `${String(index + 1).padStart(2, '0')}.${extension}`)
+    await rename(source, path)
+    paths.push(path)
+  }
+  return paths
+}
+
+/** Overwrites `image_files`: a field of that name in the request must not name files of this machine. */
+const inputText = (input: RenderJob['input'], imageFiles: readonly string[]): string =>
+  `${JSON.stringify({ ...input, image_files: imageFiles })}\n`
+
+/** `env`: by `commandEnvironment`. */
+const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: string): ChildEnvironment => ({
+  ...env,
+  RUSHES_OUTPUT_DIR: job.folder,
+  RUSHES_INPUT_DIR: inputFolder,
+  RUSHES_KIND: job.kind,
+  ...(job.run && { RUSHES_RUN_ID: job.run.id, RUSHES_MODEL: job.run.model }),
+})
+
+/**
+ * Plain files that are not empty, ordered by name, with numbers by value: `frame-2` before `frame-10`. Hidden files,
+ * empty files, links and folders are left out. Throws `FolderReplaced` and `ForeignFile`.
+ */
+async function takeOutputs(folder: OwnFolder): Promise<readonly RenderedFile[]> {
+  const outputs: RenderedFile[] = []
+  for (const name of [...(await folder.names())].sort(byName)) {
+    if (name.startsWith('.')) continue
+    const bytes = (await folder.takeFile(name)) ?? 0
+    if (bytes > 0) outputs.push({ name, contentType: await contentTypeOf(folder.entry(name)) })
+  }
+  return outputs
+}
+
+const natural = new Intl.Collator('en', { numeric: true })
+const byName = (one: string, other: string): number => natural.compare(one, other) || (one < other ? -1 : 1)
+
+/**
+ * By the file's bytes. Anything but image, video, audio or 3D model is sent as plain bytes: a browser would run scripts
+ * in HTML or SVG in the service's origin.
+ */
+async function contentTypeOf(path: string): Promise<string> {
+  const mime = (await fileTypeFromFile(path).catch(() => undefined))?.mime
+  return mime !== undefined && /^(image|video|audio|model)\//.test(mime) ? mime : 'application/octet-stream'
+}
+
+interface CommandEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** The end of standard error. */
+  readonly stderrTail: string
+}
+
+interface CommandGroup {
+  /** Resolves when every process of the group has ended. Rejects when the command cannot be started. */
+  readonly ended: Promise<CommandEnd>
+  /** Sends SIGTERM to the whole group, and SIGKILL a little later. */
+  end(): void
+}
+
+/** From SIGTERM to SIGKILL. */
+const KILL_AFTER_MS = 2_000
+const POLL_MS = 20
+/** For reading standard error after the end: a process that left the group may keep it open. */
+const STDERR_GRACE_MS = 200
+
+/**
+ * Runs the command beside a watcher that reads a pipe from the service. A service that is killed with -9 cannot end
+ * the group, but its end of the pipe closes, and the watcher ends the group instead.
+ */
+const WITH_WATCHER = `
+(read -r _ <&3; trap '' TERM; kill -TERM 0; sleep 2; kill -KILL 0) >/dev/null 2>&1 &
+watcher=$!
+exec 3<&-
+sh -c "$1"
+code=$?
+kill -KILL "$watcher" 2>/dev/null
+wait "$watcher" 2>/dev/null
+exit "$code"`
+
+/**
+ * Starts the command as the leader of a separate process group, so that the service can end it with everything that it started,
+ * and so that Ctrl-C at the terminal reaches only the service, which then ends the command.
+ */
+function startGroup(
+  command: string,
+  env: ChildEnvironment,
+  input: string,
+  clock: Pick<Clock, 'alarm' | 'sleep'>,
+): CommandGroup {
+  const child = spawn('sh', ['-c', WITH_WATCHER, 'rushes-engine', command], {
+    env: { ...env },
+    detached: true,
+    // Standard output is not used: the outputs are files.
+    stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
+  })
+  const stderr = readStderrTail(child.stderr)
+  // A command need not read its input.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(input)
+  const lifeline = child.stdio[3] as Writable & Readable
+  lifeline.on('error', () => {})
+
+  const isAlive = (): boolean => child.pid !== undefined && groupIsAlive(child.pid)
+
+  function send(signal: NodeJS.Signals): void {
+    try {
+      if (child.pid !== undefined && isAlive()) process.kill(-child.pid, signal)
+    } catch {
+      // The group has just ended.
+    }
+  }
+
+  function end(): void {
+    send('SIGTERM')
+    clock.alarm(KILL_AFTER_MS, () => send('SIGKILL'))
+  }
+
+  async function waitForEnd(): Promise<CommandEnd> {
+    const closed = once(child, 'close')
+    closed.catch(() => {})
+    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    // A background process of the command could still write to the folder.
+    if (isAlive()) end()
+    for (let waitedMs = 0; isAlive() && waitedMs <= KILL_AFTER_MS; waitedMs += POLL_MS)
+      await clock.sleep(POLL_MS)
+    await settlesWithin(STDERR_GRACE_MS, closed, clock)
+    for (const stream of [child.stdin, child.stderr, lifeline]) stream?.destroy()
+    return { code, signal, stderrTail: stderr.text }
+  }
+
+  return { ended: waitForEnd(), end }
+}

@@ -1,0 +1,222 @@
+/** The published interface over HTTP: the two endpoints of runs, their outputs, and the OpenAPI document. */
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createOwnedSlots } from '../../host/slots.js'
+import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import type { Kind } from '../../protocol/models.js'
+import type { CreatedRun, Endpoints } from '../endpoints.js'
+import { type FileStore, StorageUnavailable } from '../files/contract.js'
+import type { Caller } from '../rules/key-checks.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { OUTPUTS_PATH, outputKey, runObject, type StoredOutput } from '../stored-run.js'
+import { answerFor, isKnownTag } from './conditional-request.js'
+import { clientAddress } from './connections.js'
+import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
+
+export interface ApiRoutes {
+  readonly endpoints: Endpoints
+  readonly bodyLimits: BodyLimits
+  readonly logPrompts: boolean
+  readonly models: Readonly<Record<Kind, string>>
+  readonly hasConsole: boolean
+  readonly files: Pick<FileStore, 'find' | 'signedUrl'>
+  findOutput(token: string, name: string): Promise<StoredOutput | undefined>
+  /** The start of all URLs of the service, without a slash at the end. Constant once requests arrive over a port. */
+  baseUrl(): string
+}
+
+export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Promise<void> {
+  const { endpoints, bodyLimits, baseUrl } = routes
+  const inTurn = createStatusTurns(bodyLimits.clock)
+  app.decorateRequest('caller')
+
+  leaveBodiesUnread(app)
+
+  app.addHook('onRequest', async (request) => {
+    request.setDecorator<Caller>(
+      'caller',
+      await endpoints.admit(request.headers.authorization, () => clientAddress(request)),
+    )
+  })
+
+  app.post(RUNS_PATH, async (request, reply) => {
+    const caller = request.getDecorator<Caller>('caller')
+    const key = idempotencyKeyOf(request)
+    const created = await withBody(request.raw, bodyLimits, caller.accountId, (body) =>
+      endpoints.create(caller, body, key),
+    )
+    announceRun(app, reply, created, { account: caller.accountId, key: caller.keyId }, routes)
+    return runObject(created.run, baseUrl())
+  })
+
+  app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
+    const caller = request.getDecorator<Caller>('caller')
+    const body = await inTurn(caller.accountId, async () =>
+      JSON.stringify(runObject(await endpoints.findRun(caller, request.params.id), baseUrl())),
+    )
+    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
+    return body
+  })
+}
+
+/** The key by which a client repeats a create without paying twice. Throws `Refusal` (400) for an invalid one. */
+export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key))
+    throw refusalSaying(
+      'invalid_input',
+      'Idempotency-Key is not valid: it must have 1 to 255 printable ASCII characters, without spaces.',
+    )
+  return key
+}
+
+/** Logs an accepted create, and sets the status and headers of its response. `by`: the creator, for the log. */
+export function announceRun(
+  app: FastifyInstance,
+  reply: FastifyReply,
+  { run, isRepeated }: CreatedRun,
+  by: object,
+  { logPrompts, baseUrl }: ApiRoutes,
+): void {
+  const prompt = logPrompts && { prompt: run.input.prompt }
+  app.log.info(
+    { run: run.id, kind: run.kind, ...by, ...prompt },
+    isRepeated ? 'create repeated' : 'run accepted',
+  )
+  if (isRepeated) reply.header('idempotent-replayed', 'true')
+  reply.code(201).header('location', `${baseUrl()}${RUNS_PATH}/${run.id}`).header('cache-control', 'no-store')
+}
+
+/** Status requests of one account that are answered at once, and that may wait. */
+const STATUS_AT_ONCE = 4
+const MAX_STATUS_WAITING = 500
+const LARGE_BYTES = 65_536
+const LARGE_BYTES_PER_MS = 32_768
+
+/**
+ * Reads the bodies of status requests in turns of their account. A run can have 0.8 MB, and an account 200 keys with 20
+ * requests in 10 s each: without a pause after each large body they would delay other accounts for seconds.
+ */
+function createStatusTurns(clock: BodyLimits['clock']) {
+  const inTurn = createOwnedSlots(STATUS_AT_ONCE, {
+    maxWaiting: MAX_STATUS_WAITING,
+    refusal: () =>
+      refusalSaying('overloaded', 'Too many status requests of this account are waiting. Try again later.'),
+  })
+  return (accountId: number, read: () => Promise<string>): Promise<string> =>
+    new Promise((resolve, reject) => {
+      inTurn(accountId, async () => {
+        const body = await read()
+        resolve(body)
+        if (body.length <= LARGE_BYTES) return
+        await new Promise<void>((end) =>
+          clock.alarm((STATUS_AT_ONCE * body.length) / LARGE_BYTES_PER_MS, end),
+        )
+      }).catch(reject)
+    })
+}
+
+/**
+ * An output may be HTML or SVG of any engine, on the origin of the console: opened by its URL it must run no script, and gets
+ * a separate origin.
+ */
+const OUTPUT_POLICY =
+  "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
+
+/**
+ * The outputs. Their URL is the secret, so they need no key and no rate limit. The URL is only looked up in the
+ * database, and the file is found by the database's names: no path is built from a URL.
+ */
+export async function addOutputRoutes(
+  app: FastifyInstance,
+  { files, findOutput }: Pick<ApiRoutes, 'files' | 'findOutput'>,
+): Promise<void> {
+  app.route<{ Params: { token: string; name: string }; Querystring: { download?: string } }>({
+    method: ['GET', 'HEAD'],
+    url: `${OUTPUTS_PATH}/:token/:name`,
+    async handler(request, reply) {
+      const output = await findOutput(request.params.token, request.params.name)
+      if (output === undefined) throw new Refusal('not_found')
+      const file = await files.find(outputKey(output))
+      // `--retain` removes the file and keeps the row.
+      if (file === undefined) throw new Refusal('gone')
+      // The headers promise the bytes that were rendered, also to caches. The token is a secret, so the log has the hash.
+      if (file.bytes !== output.bytes)
+        throw new StorageUnavailable(
+          `the output ${output.name} has ${file.bytes} of ${output.bytes} bytes (SHA-256 of all: ${output.sha256})`,
+        )
+      const contentDisposition = dispositionOf(output.name, request.query.download !== undefined)
+      if (files.signedUrl !== undefined) {
+        // A URL is signed for one method.
+        const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
+        const signed = { method, contentType: output.contentType, contentDisposition } as const
+        const url = await files.signedUrl(outputKey(output), signed)
+        // A cache must not keep the redirect: the URL is valid for an hour.
+        return reply.header('cache-control', 'no-store').redirect(url, 302)
+      }
+
+      const { bytes, modifiedAtMs } = file
+      const etag = `"${output.sha256}"`
+      // A range is defined for GET alone (RFC 9110, 14.2).
+      const headers = request.method === 'HEAD' ? { ...request.headers, range: undefined } : request.headers
+      const answer = answerFor(headers, { etag, modifiedAtMs, bytes })
+      if (answer.status === 412) throw new Refusal('precondition_failed')
+      if (answer.status === 416) {
+        reply.header('content-range', `bytes */${bytes}`)
+        throw new Refusal('range_not_satisfiable')
+      }
+      reply.code(answer.status).headers({
+        etag,
+        'last-modified': new Date(modifiedAtMs).toUTCString(),
+        'accept-ranges': 'bytes',
+        'content-type': output.contentType,
+        'content-disposition': contentDisposition,
+        'cache-control': 'private, max-age=31536000, immutable',
+        'content-security-policy': OUTPUT_POLICY,
+        'x-content-type-options': 'nosniff',
+      })
+      if (answer.status === 304) return reply.send()
+      const { start, end } = answer.status === 206 ? answer.range : { start: 0, end: bytes - 1 }
+      if (answer.status === 206) reply.header('content-range', `bytes ${start}-${end}/${bytes}`)
+      reply.header('content-length', end - start + 1)
+      if (request.method === 'HEAD') return reply.send()
+      return reply.send(await file.read(answer.status === 206 ? answer.range : undefined))
+    },
+  })
+}
+
+/**
+ * With `?download` a browser saves the file, also after a redirect to another origin, where it ignores the `download`
+ * attribute of a link. Both forms have the name (RFC 6266; the second is for names that are not plain ASCII).
+ */
+function dispositionOf(name: string, isDownload: boolean): string {
+  const plain = name.replace(/[^\w. ()-]/g, '_')
+  const encoded = encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
+  return `${isDownload ? 'attachment' : 'inline'}; filename="${plain}"; filename*=UTF-8''${encoded}`
+}
+
+/** The OpenAPI document: without a key and without a rate limit, since it contains nothing about accounts or runs. */
+export async function addOpenapiRoute(
+  app: FastifyInstance,
+  { models, hasConsole, baseUrl }: ApiRoutes,
+): Promise<void> {
+  let rendered: { readonly baseUrl: string; readonly bytes: Buffer; readonly etag: string } | undefined
+
+  async function render() {
+    if (rendered?.baseUrl === baseUrl()) return rendered
+    // Loaded at the first request, which most services never get.
+    const { openapiText } = await import('../openapi/index.js')
+    const bytes = Buffer.from(openapiText({ models, hasConsole, baseUrl: baseUrl() }))
+    const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
+    rendered = { baseUrl: baseUrl(), bytes, etag }
+    return rendered
+  }
+
+  app.get(OPENAPI_PATH, async (request, reply) => {
+    const { bytes, etag } = await render()
+    reply.headers({ etag, 'cache-control': 'no-cache' })
+    if (isKnownTag(request.headers, etag)) return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(bytes)
+  })
+}

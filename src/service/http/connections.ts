@@ -1,0 +1,125 @@
+/** How the service treats connections: limits for slow and idle ones, pipelining, closing, and draining before a stop. */
+import { Server, Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../host/clock.js'
+import { Refusal } from '../rules/refusal.js'
+
+export interface HttpLimits {
+  /** From the connection or the first byte of a request to the end of its headers. */
+  readonly headersMs: number
+  /** How often that is checked. */
+  readonly checkIntervalMs: number
+  /** A connection without traffic for this long is closed. */
+  readonly idleMs: number
+  /** For one whole request: an hour for a body of 64 MiB is 18 KiB a second. */
+  readonly requestMs: number
+  /** At least `bodyBytes` of a body must arrive in every `bodyMs`, unless it ends. */
+  readonly bodyMs: number
+  readonly bodyBytes: number
+  readonly headerBytes: number
+  /** Further connections are closed at once. */
+  readonly connections: number
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  headersMs: 15_000,
+  checkIntervalMs: 5_000,
+  idleMs: 120_000,
+  requestMs: 3_600_000,
+  bodyMs: 30_000,
+  bodyBytes: 16_384,
+  headerBytes: 16_384,
+  connections: 1_000,
+}
+
+/** Throws `Refusal` (400) after the client has closed the connection, which then has no address; the response is not sent. */
+export function clientAddress(request: FastifyRequest): string {
+  if (request.raw.socket.remoteAddress === undefined)
+    throw new Refusal('bad_request', 'The connection was closed.')
+  return request.ip
+}
+
+/** Requests of one connection that wait for an earlier one; clients send one at a time, benchmarks ten. */
+const MAX_PIPELINED = 100
+
+interface PipelinedRequests {
+  count: number
+  /** Resolves when the last request that arrived is answered. */
+  last: Promise<void>
+}
+
+/**
+ * Answers the requests of a connection one after the other, so that a client that sends thousands ahead gets no more turns
+ * than any other, and closes the connection when too many wait. Register it before every other hook.
+ */
+export function limitPipelining(app: FastifyInstance): void {
+  const bySocket = new WeakMap<Socket, PipelinedRequests>()
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request.raw
+    if (!(socket instanceof Socket)) return done()
+    const requests = bySocket.get(socket) ?? { count: 0, last: Promise.resolve() }
+    bySocket.set(socket, requests)
+    const isFirst = requests.count === 0
+    const before = requests.last
+    requests.count++
+    requests.last = new Promise((resolve) =>
+      reply.raw.once('close', () => {
+        requests.count--
+        resolve()
+      }),
+    )
+    if (isFirst) return done()
+    if (requests.count > MAX_PIPELINED || socket.destroyed) {
+      reply.hijack()
+      return void socket.destroy()
+    }
+    void before.then(() => done())
+  })
+}
+
+/** Time for a client that is still sending to read the response. */
+const LINGER_MS = 1_000
+
+/**
+ * Closes the connection after this response. Closing at once, while the client still sends, would reset the connection,
+ * and the client could lose the response: for a second, the rest of the request is read and dropped.
+ */
+export function closeAfter(reply: FastifyReply, clock: Pick<Clock, 'alarm'>): FastifyReply {
+  const { socket } = reply.request.raw
+  if (socket instanceof Socket)
+    // Node calls this when the response is sent.
+    socket.destroySoon = () => {
+      socket.end()
+      socket.once(
+        'close',
+        clock.alarm(LINGER_MS, () => socket.destroy()),
+      )
+    }
+  return reply.header('connection', 'close')
+}
+
+/** Time in which a proxy under load uses each of its open connections. */
+const DRAIN_MS = 1_000
+const QUIET_MS = 0.3
+const MAX_TURNS = 200
+
+/**
+ * Stops listening without losing a request, so that nodes behind a proxy can be restarted one by one. Call it in Fastify's
+ * `preClose`: from then on its responses have `Connection: close`.
+ *
+ * The proxy does not know that this node stops. A refused connection is harmless: no request was sent on it, and the proxy
+ * takes another node. So the node accepts no further connections. Open ones get time for their next request, and are closed
+ * by its response: closing them while they are idle could lose a request in flight.
+ */
+export async function drain({ server }: FastifyInstance, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  if (!server.listening) return
+  // The system resets connections that are not yet accepted, so close directly after an idle turn of the event loop.
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
+    const startedAtMs = performance.now()
+    await new Promise(setImmediate)
+    if (performance.now() - startedAtMs < QUIET_MS) break
+  }
+  // `http.Server.close` would also close idle connections.
+  Server.prototype.close.call(server)
+  await clock.sleep(DRAIN_MS)
+}

@@ -1,0 +1,188 @@
+/** Sessions of the console: the cookie, the visitor whom it identifies, and the authentication endpoints, which set it. */
+import cookies from '@fastify/cookie'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  AUTH_PATHS,
+  type LinkToken,
+  type LoginCode,
+  type NewPassword,
+  SESSION_HEADER,
+  type SignIn,
+  type SignOut,
+} from '../../../protocol/console.js'
+import type { Console } from '../../console/index.js'
+import {
+  type BegunSession,
+  SESSION_MS,
+  type Sender,
+  type Sessions,
+  sessionIdOf,
+} from '../../console/sessions.js'
+import {
+  CONSOLE_BODIES,
+  checkOwnOrigin,
+  checkTransport,
+  isPlainLoopback,
+  type SeenRequest,
+} from '../../rules/console-requests.js'
+import { Refusal } from '../../rules/refusal.js'
+import type { SessionRecord } from '../../store/console-store.js'
+import { clientAddress } from '../connections.js'
+import { type BodyLimits, readJsonBodies } from '../request-body.js'
+
+const SESSION_COOKIE = 'rushes_session'
+
+interface Visitor extends Sender {
+  readonly session: SessionRecord | undefined
+  readonly seen: SeenRequest
+  /** Whether the browser is on this machine and uses plain HTTP, for which a cookie cannot be `Secure`. */
+  readonly isPlain: boolean
+}
+
+/** Refuses requests of other websites, and reads the visitor of every other request of this scope. */
+export async function readVisitors(
+  app: FastifyInstance,
+  sessions: Pick<Sessions, 'find'>,
+  publicUrl: string | undefined,
+): Promise<void> {
+  await app.register(cookies)
+  app.decorateRequest('visitor')
+  app.addHook('onRequest', async (request, reply) => {
+    // Before the first `await`: a closed connection has no address.
+    const address = clientAddress(request)
+    const seen = seenRequest(request)
+    const isPlain = isPlainLoopback(seen, publicUrl)
+    if (!isRead(request) && !isFromProgram(request)) checkOwnOrigin(seen, publicUrl)
+    const token = request.cookies[SESSION_COOKIE]
+    const found = await sessions.find(token)
+    checkShownSession(header(request.headers[SESSION_HEADER]), found?.record)
+    if (found?.isExtended && token !== undefined) setSessionCookie(reply, token, { isPlain })
+    request.setDecorator<Visitor>('visitor', {
+      session: found?.record,
+      seen,
+      isPlain,
+      address,
+      userAgent: request.headers['user-agent'],
+    })
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
+  })
+}
+
+/** Throws `Refusal` (409) when a page shows another session than that of the cookie. */
+function checkShownSession(shown: string | undefined, session: SessionRecord | undefined): void {
+  if (shown !== undefined && session !== undefined && shown !== sessionIdOf(session))
+    throw new Refusal('session_changed')
+}
+
+export const visitorOf = (request: FastifyRequest): Visitor => request.getDecorator<Visitor>('visitor')
+
+/** Throws `Refusal` (401). */
+export function sessionOf(request: FastifyRequest): SessionRecord {
+  const { session } = visitorOf(request)
+  if (session === undefined) throw new Refusal('not_signed_in')
+  return session
+}
+
+/** Throws `Refusal` (403). */
+export function checkNotBanned({ user }: SessionRecord): void {
+  if (user.banned) throw new Refusal('account_banned')
+}
+
+const COOKIE = { path: '/', httpOnly: true, sameSite: 'strict' } as const
+
+const setSessionCookie = (
+  reply: FastifyReply,
+  token: string,
+  { isPlain }: Pick<Visitor, 'isPlain'>,
+): FastifyReply =>
+  reply.setCookie(SESSION_COOKIE, token, { ...COOKIE, secure: !isPlain, maxAge: SESSION_MS / 1_000 })
+
+export const clearSessionCookie = (reply: FastifyReply, { isPlain }: Visitor): FastifyReply =>
+  reply.clearCookie(SESSION_COOKIE, { ...COOKIE, secure: !isPlain })
+
+const seenRequest = ({ protocol, host, headers }: FastifyRequest): SeenRequest => ({
+  scheme: protocol,
+  host,
+  origin: headers.origin,
+  fetchSite: header(headers['sec-fetch-site']),
+})
+
+const header = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'string' ? value : value?.join(', ')
+
+const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
+
+/** `rushes login --web` uses no session and sends no `Origin`; browsers always send it. */
+const isFromProgram = ({ headers, routeOptions }: FastifyRequest): boolean =>
+  routeOptions.url === AUTH_PATHS.login &&
+  headers.origin === undefined &&
+  headers['sec-fetch-site'] === undefined
+
+interface AuthOptions {
+  readonly console: Pick<Console, 'sessions' | 'limits' | 'keys'>
+  readonly bodyLimits: BodyLimits
+  readonly publicUrl: string | undefined
+}
+
+export async function addAuthRoutes(
+  app: FastifyInstance,
+  { console: { sessions, limits, keys }, bodyLimits, publicUrl }: AuthOptions,
+): Promise<void> {
+  readJsonBodies(app, bodyLimits)
+  async function begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    open: (visitor: Visitor) => Promise<BegunSession>,
+  ) {
+    const visitor = visitorOf(request)
+    checkTransport(visitor.seen, publicUrl)
+    const { token, record } = await open(visitor)
+    setSessionCookie(reply, token, visitor)
+    return await sessions.describe(record)
+  }
+
+  app.post<{ Body: SignIn }>(
+    AUTH_PATHS.signIn,
+    { schema: { body: CONSOLE_BODIES.signIn } },
+    (request, reply) =>
+      begin(request, reply, (visitor) => sessions.signIn(request.body, visitor, visitor.session)),
+  )
+
+  app.post<{ Body: LinkToken }>(
+    AUTH_PATHS.link,
+    { schema: { body: CONSOLE_BODIES.link } },
+    (request, reply) =>
+      begin(request, reply, (visitor) => sessions.useLink(request.body.token, visitor, visitor.session)),
+  )
+
+  app.post<{ Body: SignOut }>(
+    AUTH_PATHS.signOut,
+    { schema: { body: CONSOLE_BODIES.signOut } },
+    async (request, reply) => {
+      const visitor = visitorOf(request)
+      await sessions.signOut(visitor.session, visitor, request.body.everywhere ?? false)
+      return clearSessionCookie(reply, visitor).code(204).send()
+    },
+  )
+
+  app.post<{ Body: NewPassword }>(
+    AUTH_PATHS.password,
+    { schema: { body: CONSOLE_BODIES.password } },
+    async (request) => {
+      const visitor = visitorOf(request)
+      return await sessions.describe(await sessions.setPassword(visitor.session, visitor, request.body))
+    },
+  )
+
+  app.get(AUTH_PATHS.session, async (request) => {
+    const { address, session } = visitorOf(request)
+    await limits.countSessionCheck(address, session?.hash)
+    return await sessions.describe(sessionOf(request))
+  })
+
+  app.post<{ Body: LoginCode }>(AUTH_PATHS.login, { schema: { body: CONSOLE_BODIES.login } }, (request) =>
+    keys.exchangeLogin(visitorOf(request).address, request.body),
+  )
+}

@@ -1,0 +1,130 @@
+/** For operators: the log, the metrics of requests, the metrics port, and health checks. */
+import { promisify } from 'node:util'
+import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
+import { escapeControls } from '../../protocol/text.js'
+import type { Caller } from '../rules/key-checks.js'
+import { Refusal } from '../rules/refusal.js'
+import { rawRefusalOf, refusalOf, sendRefusal } from './error-responses.js'
+import type { BodyMemory } from './request-body.js'
+
+export interface Logging {
+  readonly level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
+  /** Whether accepted runs are logged with their prompts. */
+  readonly prompts: boolean
+  write(line: string): void
+}
+
+/**
+ * One line of JSON for each event, written by Fastify's pino. It contains routes and no URLs, since the URL of an output is
+ * enough to read it; and no headers and no bodies.
+ */
+export function loggerOf(logging: Logging | undefined): NonNullable<FastifyServerOptions['logger']> {
+  if (logging === undefined || logging.level === 'silent') return false
+  return {
+    level: logging.level,
+    base: null,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label) => ({ level: label }) },
+    stream: { write: (line) => logging.write(escapeControls(line)) },
+  }
+}
+
+/** Logs each request at level `info`. */
+export function logRequests(app: FastifyInstance, logging: Logging | undefined): void {
+  if (logging?.level !== 'info' && logging?.level !== 'debug') return
+  app.addHook('onResponse', async (request, reply) => {
+    const caller = 'caller' in request ? (request.caller as Caller | null) : null
+    app.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        ...(caller && { account: caller.accountId, key: caller.keyId }),
+      },
+      'request',
+    )
+  })
+}
+
+export interface HttpMetrics {
+  countRequest(request: {
+    /** Undefined for bytes that are not a request. */
+    readonly method: string | undefined
+    /** The pattern, never the URL. Undefined for a request without a route. */
+    readonly route: string | undefined
+    readonly status: number
+    /** From the headers to the end of the response; undefined for bytes that are not a request. */
+    readonly ms: number | undefined
+  }): void
+  countRefusal(refusal: Refusal): void
+  /** Counts a connection that was closed at once because of too many. */
+  countDroppedConnection(): void
+  /** The readings are taken at each scrape. */
+  measureHttp(readings: { countConnections(): Promise<number>; bodyBytes(): number }): void
+}
+
+/** Reports responses, connections and bodies to the metrics. Call it before the routes are registered. */
+export function observeRequests(
+  app: FastifyInstance,
+  bodies: Pick<BodyMemory, 'usedBytes'> | undefined,
+  metrics: HttpMetrics,
+): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    const { method, routeOptions } = request
+    metrics.countRequest({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime })
+    done()
+  })
+  const { server } = app
+  // Bytes that are not HTTP, and headers that are too large or too slow, never become a request.
+  server.on('clientError', (error) => {
+    const status = rawRefusalOf(error)?.status
+    if (status !== undefined)
+      metrics.countRequest({ method: undefined, route: undefined, status, ms: undefined })
+  })
+  server.on('drop', metrics.countDroppedConnection)
+  metrics.measureHttp({
+    countConnections: promisify(server.getConnections.bind(server)),
+    bodyBytes: bodies?.usedBytes ?? (() => 0),
+  })
+}
+
+export const METRICS_PATH = '/metrics'
+
+const MAX_REQUEST_MS = 10_000
+const MAX_IDLE_MS = 120_000
+const MAX_CONNECTIONS = 100
+
+/** `GET /metrics` on a separate port. It needs no key, so the port must be private. */
+export function createMetricsApp(contentType: string, text: () => Promise<string>): FastifyInstance {
+  const app = fastify({
+    connectionTimeout: MAX_IDLE_MS,
+    requestTimeout: MAX_REQUEST_MS,
+    // Closing does not wait for scrapes: the next one finds the next process.
+    forceCloseConnections: true,
+  })
+  app.server.maxConnections = MAX_CONNECTIONS
+  app.get(METRICS_PATH, async (_request, reply) => {
+    reply.type(contentType)
+    return await text()
+  })
+  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, new Refusal('not_found')))
+  app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
+  return app
+}
+
+export const HEALTH_PATH = '/healthz'
+export const READY_PATH = '/readyz'
+
+/** Health checks: without a key, without a rate limit, and without data about runs. */
+export async function addHealthRoutes(
+  app: FastifyInstance,
+  { isReady }: { isReady(): Promise<boolean> },
+): Promise<void> {
+  app.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
+  app.get(HEALTH_PATH, async () => ({ status: 'ok' }))
+  app.get(READY_PATH, async () => {
+    if (!(await isReady().catch(() => false))) throw new Refusal('not_ready')
+    return { status: 'ready' }
+  })
+}

@@ -1,0 +1,231 @@
+/** Wires the parts of one node: those that answer requests, those that render runs, and the check whether it is ready. */
+import { join } from 'node:path'
+import { settlesWithin } from '../host/abort.js'
+import type { Clock } from '../host/clock.js'
+import { createConsole } from './console/index.js'
+import type { DataFolders } from './data-folders.js'
+import { createEndpoints } from './endpoints.js'
+import type { Storage } from './files/contract.js'
+import type { ApiRoutes } from './http/api-routes.js'
+import { HTTP_LIMITS } from './http/connections.js'
+import type { ConsoleRoutes } from './http/console/index.js'
+import { createBodyMemory } from './http/request-body.js'
+import { createIntake } from './intake.js'
+import type { KeyLookup } from './key-lookup.js'
+import type { Log } from './log.js'
+import { LOCAL_MODELS } from './names.js'
+import { createMemoryRateLimiter, type RateLimiter } from './rate/rate-limiter.js'
+import { createReferenceFetch } from './references/reference-fetch.js'
+import { createReferenceLoader } from './references/reference-loader.js'
+import { createRetention } from './retention.js'
+import type { ServiceOptions } from './service.js'
+import type { Claims, ServiceStore, Store } from './store/contract.js'
+import { createWorker, type Worker } from './worker/worker.js'
+import { createWorkerLease, removeAbandonedFolders } from './worker/worker-lease.js'
+
+const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
+
+/** The memory for bodies in flight, in bodies of the largest size. */
+const BODIES_IN_FLIGHT = 4
+
+interface NodeParts {
+  readonly options: ServiceOptions
+  readonly store: ServiceStore
+  readonly storage: Pick<Storage, 'outputs' | 'inputs'>
+  onError(error: unknown): void
+}
+
+interface ApiParts extends NodeParts {
+  readonly findKey: KeyLookup['find']
+  /** That of the database; undefined when it has none. */
+  readonly rateLimiter: RateLimiter | undefined
+  readonly worker: Pick<Worker, 'wake' | 'prefer'>
+  baseUrl(): string
+}
+
+export interface Api {
+  readonly routes: ApiRoutes
+  /** Undefined: without a console. */
+  readonly console: ConsoleRoutes | undefined
+  /** Call it when no request is in progress. */
+  close(): Promise<void>
+}
+
+/** The endpoints with their limits, the thread that reads bodies, and the console. */
+export function createApi(parts: ApiParts): Api {
+  const { options, store, storage, findKey, worker, baseUrl, onError } = parts
+  const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: page } = options
+  const { outputs, inputs } = storage
+  const models = { ...LOCAL_MODELS, ...options.models }
+  const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)
+  const intake = createIntake(models)
+  const endpoints = createEndpoints({
+    store,
+    intake,
+    clock,
+    rateLimiter,
+    worker,
+    findKey,
+    inputs,
+    onError,
+  })
+  const routes: ApiRoutes = {
+    endpoints,
+    baseUrl,
+    bodyLimits: {
+      maxBytes: bodyLimitBytes,
+      pace: { ...HTTP_LIMITS, ...options.httpLimits },
+      memory: createBodyMemory(BODIES_IN_FLIGHT * bodyLimitBytes),
+      clock,
+    },
+    logPrompts: options.logging?.prompts ?? false,
+    models,
+    hasConsole: page !== undefined,
+    files: outputs,
+    findOutput: store.findOutput,
+  }
+  return {
+    routes,
+    console: page && {
+      console: createConsole({
+        store,
+        outputs,
+        clock,
+        rateLimiter,
+        models,
+        thumbnailEngine: options.thumbnailEngine,
+        passwords: options.passwords,
+        baseUrl,
+        onError,
+      }),
+      api: routes,
+      page,
+      publicUrl,
+      outputsOrigin: createOutputsOrigin(outputs),
+    },
+    close: intake.close,
+  }
+}
+
+/** Where outputs are redirected to; undefined when the service sends them. It is the same for all of them. */
+function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<string | undefined> {
+  let origin: string | undefined
+  return async () => {
+    if (signedUrl === undefined || origin !== undefined) return origin
+    try {
+      const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
+      origin = new URL(await signedUrl('origin', request)).origin
+    } catch {
+      // Without credentials no output can be read, so no page needs the origin.
+    }
+    return origin
+  }
+}
+
+interface RenderingParts extends NodeParts {
+  readonly folders: Pick<DataFolders, 'work'>
+  readonly events: Log
+  /** Whether images may come from private addresses. */
+  mayFetchPrivate(): boolean
+}
+
+interface Rendering {
+  readonly worker: Worker
+  start(claims: Claims | undefined): void
+  /** Returns unfinished renders to the queue. */
+  close(): Promise<void>
+}
+
+/** The worker with its lease, the images that inputs name, and the removal of old files. */
+export function createRendering({
+  options,
+  store,
+  storage,
+  folders,
+  events,
+  onError,
+  mayFetchPrivate,
+}: RenderingParts): Rendering {
+  const { engine, clock, concurrency, metrics, retainMs, env = {} } = options
+  const { outputs, inputs } = storage
+  const lease = createWorkerLease({ store, clock, onError })
+  const referenceFetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
+  const { findImage, findOutput } = store
+  const worker = createWorker({
+    store,
+    lease,
+    clock,
+    concurrency,
+    timeRender: metrics?.timeRender,
+    log: events,
+    onError,
+    engine,
+    references: createReferenceLoader({
+      inputs,
+      outputs,
+      fetch: referenceFetch,
+      clock,
+      findImage,
+      findOutput,
+    }),
+    workFolder: join(folders.work, lease.id),
+    outputs,
+  })
+  const retention = createRetention({
+    store,
+    storage,
+    clock,
+    retainMs,
+    log: events,
+    removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
+    onError,
+  })
+  return {
+    worker,
+    start(claims) {
+      worker.start(claims)
+      retention.start()
+    },
+    async close() {
+      await Promise.all([
+        worker.close().then(lease.release).catch(onError),
+        referenceFetch.close(),
+        retention.close(),
+      ])
+    },
+  }
+}
+
+/** A write that takes longer means that the database is locked; a storage that takes longer is away. */
+const LIMIT_MS = 1_000
+/** Each check writes to the disk and calls the storage, and needs no key: so it runs at most once a second. */
+const CACHED_MS = 1_000
+
+interface ReadinessOptions {
+  readonly store: Pick<Store, 'checkWritable'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  isDiskFull(): boolean
+  /** Rejects while files cannot be stored; undefined where that does not happen. */
+  readonly checkStorage?: (() => Promise<void>) | undefined
+}
+
+/** Whether the service can take requests: its disk has space, a change of the database succeeds, and its storage answers. */
+export function createReadiness({
+  store,
+  clock,
+  isDiskFull,
+  checkStorage = async () => {},
+}: ReadinessOptions): () => Promise<boolean> {
+  let checkedAtMs = Number.NEGATIVE_INFINITY
+  let last: Promise<boolean> = Promise.resolve(false)
+  return () => {
+    if (clock.monotonic() - checkedAtMs < CACHED_MS) return last
+    checkedAtMs = clock.monotonic()
+    last = isDiskFull()
+      ? Promise.resolve(false)
+      : settlesWithin(LIMIT_MS, Promise.all([store.checkWritable(), checkStorage()]), clock).catch(
+          () => false,
+        )
+    return last
+  }
+}

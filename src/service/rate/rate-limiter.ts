@@ -1,0 +1,86 @@
+/** Rate limits per key, and the limiter of one process. `postgres.ts` is that of several nodes. */
+import type { Clock } from '../../host/clock.js'
+
+export interface RateLimit {
+  readonly requests: number
+  readonly windowMs: number
+}
+
+/** Asynchronous, so that several nodes can share one. */
+export interface RateLimiter {
+  /**
+   * Counts one request of this key; returns false, and counts nothing, if some window would have more than the limit. A
+   * request stops counting exactly one window after it was made.
+   */
+  take(key: string, limit: RateLimit): Promise<boolean>
+  /** Counts one request under each of these keys, or under none if one of them has reached the limit. */
+  takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean>
+}
+
+interface RequestTimes {
+  /** The oldest first; never more than the limit. */
+  timesMs: number[]
+  windowMs: number
+}
+
+const SWEEP_EVERY_MS = 10_000
+
+/** Keeps the times of the requests of each key in memory. `size`: the number of those keys. */
+export function createMemoryRateLimiter(
+  clock: Pick<Clock, 'monotonic'>,
+): RateLimiter & { readonly size: number } {
+  const byKey = new Map<string, RequestTimes>()
+  let sweptAtMs = Number.NEGATIVE_INFINITY
+
+  function removeExpired(requests: RequestTimes, nowMs: number): void {
+    const { timesMs, windowMs } = requests
+    const firstCounted = timesMs.findIndex((at) => nowMs - at < windowMs)
+    timesMs.splice(0, firstCounted < 0 ? timesMs.length : firstCounted)
+  }
+
+  /** Removes idle keys from memory. */
+  function sweep(nowMs: number): void {
+    if (nowMs - sweptAtMs < SWEEP_EVERY_MS) return
+    sweptAtMs = nowMs
+    for (const [key, taken] of byKey) {
+      removeExpired(taken, nowMs)
+      if (taken.timesMs.length === 0) byKey.delete(key)
+    }
+  }
+
+  function takeAllAt(keys: readonly string[], { requests, windowMs }: RateLimit, nowMs: number): boolean {
+    sweep(nowMs)
+    const all = [...new Set(keys)].map((key) => {
+      const taken: RequestTimes = byKey.get(key) ?? { timesMs: [], windowMs }
+      taken.windowMs = windowMs
+      removeExpired(taken, nowMs)
+      return { key, taken }
+    })
+    if (all.some(({ taken }) => taken.timesMs.length >= requests)) return false
+    for (const { key, taken } of all) {
+      taken.timesMs.push(nowMs)
+      byKey.set(key, taken)
+    }
+    return true
+  }
+
+  return {
+    take: async (key, limit) => takeAllAt([key], limit, clock.monotonic()),
+    takeAll: async (keys, limit) => takeAllAt(keys, limit, clock.monotonic()),
+    get size() {
+      return byKey.size
+    },
+  }
+}
+
+const UNITS = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const
+
+/** For people: `100/10s`. */
+export function formatRate({ requests, windowMs }: RateLimit): string {
+  const [unit, ms] = UNITS.find(([, each]) => windowMs % each === 0) ?? ['ms', 1]
+  return `${requests}/${windowMs / ms}${unit}`
+}

@@ -1,0 +1,136 @@
+/**
+ * The emails and passwords of the console's users. A password is stored as text that names its derivation:
+ * `scrypt$32768$8$1$<salt>$<key>`, salt and key in base64url. A derivation takes about 110 ms and 32 MiB in a thread of
+ * Node's pool, so few run at once.
+ */
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { createSlots } from '../../host/slots.js'
+import {
+  hasForbiddenCharacter,
+  MAX_PASSWORD_LENGTH,
+  MIN_PASSWORD_LENGTH,
+  normalizedPassword,
+  passwordLength,
+} from '../../protocol/credentials.js'
+import { refusalSaying } from './refusal.js'
+
+const COST = 2 ** 15
+const BLOCK_SIZE = 8
+const PARALLELIZATION = 1
+const SALT_BYTES = 16
+const KEY_BYTES = 32
+
+/** Node's pool has four threads, and files are read in them too. A machine of two cores keeps one for the requests. */
+const MAX_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1))
+/** On two cores they wait for about ten seconds. */
+const MAX_WAITING = 100
+
+interface Derivation {
+  readonly cost: number
+  readonly blockSize: number
+  readonly parallelization: number
+  readonly salt: Uint8Array
+  readonly keyBytes: number
+}
+
+type Derive = (password: string, derivation: Derivation) => Promise<Uint8Array>
+
+export interface Passwords {
+  /** The stored form. Throws `Refusal`: 503 when too many derivations wait. */
+  store(password: string): Promise<string>
+  /**
+   * False, after the same time, for undefined and for a password that cannot be set. Throws `Refusal`: 503 when too many
+   * derivations wait.
+   */
+  matches(password: string, stored: string | undefined): Promise<boolean>
+}
+
+/** Throws `Refusal` (400). */
+export function checkNewPassword(password: string): void {
+  const problem = problemOf(password)
+  if (problem !== undefined) throw refusalSaying('invalid_input', `The password ${problem}.`)
+}
+
+function problemOf(password: string): string | undefined {
+  if (hasForbiddenCharacter(password)) return 'has control characters or incomplete characters'
+  const length = passwordLength(password)
+  if (length < MIN_PASSWORD_LENGTH) return `has fewer than ${MIN_PASSWORD_LENGTH} characters`
+  if (length > MAX_PASSWORD_LENGTH) return `has more than ${MAX_PASSWORD_LENGTH} characters`
+  return undefined
+}
+
+/** For an email that no user has, and a user without a password. No password has this key. */
+const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(KEY_BYTES))
+
+export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
+  const slots = createSlots(atOnce, {
+    maxWaiting: MAX_WAITING,
+    refusal: () =>
+      refusalSaying('overloaded', 'Too many people are signing in at this moment. Try again later.'),
+  })
+  const derived = (password: string, derivation: Derivation) =>
+    slots.use(() => derive(normalizedPassword(password), derivation))
+  return {
+    async store(password) {
+      const derivation = newDerivation(randomBytes(SALT_BYTES))
+      return textOf(derivation, await derived(password, derivation))
+    },
+    async matches(password, stored = DUMMY) {
+      const { derivation, key } = parseStored(stored)
+      const isEqual = timingSafeEqual(await derived(password, derivation), key)
+      // scrypt fills a password with zeros, so that an empty one and zeros at the end are the same to it.
+      return isEqual && password !== '' && !hasForbiddenCharacter(password)
+    },
+  }
+}
+
+function newDerivation(salt: Uint8Array): Derivation {
+  return { cost: COST, blockSize: BLOCK_SIZE, parallelization: PARALLELIZATION, salt, keyBytes: KEY_BYTES }
+}
+
+function textOf({ cost, blockSize, parallelization, salt }: Derivation, key: Uint8Array): string {
+  const [saltText, keyText] = [salt, key].map((bytes) => Buffer.from(bytes).toString('base64url'))
+  return ['scrypt', cost, blockSize, parallelization, saltText, keyText].join('$')
+}
+
+function parseStored(stored: string): { readonly derivation: Derivation; readonly key: Uint8Array } {
+  const [, cost, blockSize, parallelization, salt = '', written = ''] =
+    /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/.exec(stored) ?? []
+  if (cost === undefined) throw new Error('a stored password has an unknown form')
+  const key = Buffer.from(written, 'base64url')
+  const derivation = {
+    cost: Number(cost),
+    blockSize: Number(blockSize),
+    parallelization: Number(parallelization),
+    salt: Buffer.from(salt, 'base64url'),
+    keyBytes: key.byteLength,
+  }
+  return { derivation, key }
+}
+
+function deriveWithScrypt(
+  password: string,
+  { cost, blockSize, parallelization, salt, keyBytes }: Derivation,
+): Promise<Uint8Array> {
+  const options: ScryptOptions = {
+    N: cost,
+    r: blockSize,
+    p: parallelization,
+    // Node's own limit is just what these parameters need, without anything beside it.
+    maxmem: 256 * cost * blockSize,
+  }
+  return new Promise((resolve, reject) =>
+    scrypt(password, salt, keyBytes, options, (error, key) => (error ? reject(error) : resolve(key))),
+  )
+}
+
+/** Of the longest address that mail can be sent to (the path of RFC 5321). */
+export const MAX_EMAIL_LENGTH = 254
+
+/** The form in the store. No mail is sent to it: an email is the name with which a user signs in. */
+export const storedEmail = (email: string): string => email.trim().toLowerCase()
+
+/** Of a stored email. */
+export const isEmail = (email: string): boolean =>
+  email.length <= MAX_EMAIL_LENGTH && /^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(email)

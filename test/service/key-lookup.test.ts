@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { createUseRecorder } from '../../src/service/key-lookup.js'
+
+test('the use of a key is written once a minute, whichever node writes, and that of the ephemeral key never', () => {
+  const written: (readonly [number, number])[] = []
+  const record = createUseRecorder(
+    async (...args) => void written.push(args),
+    () => {},
+  )
+  for (const [key, nowMs] of [
+    [1, 60_000],
+    [1, 60_001],
+    [2, 60_001],
+    [1, 119_999],
+    [1, 120_000],
+    [1, 90_000],
+    [0, 300_000],
+  ] as const)
+    record(key, nowMs)
+  expect(written).toEqual([
+    [1, 60_000],
+    [2, 60_000],
+    [1, 120_000],
+  ])
+})
+
+test('a write that fails is told, and the next minute tries again', async () => {
+  const errors: unknown[] = []
+  let count = 0
+  const record = createUseRecorder(
+    async () => {
+      count++
+      throw new Error('disk full')
+    },
+    (error) => errors.push(error),
+  )
+  record(1, 60_000)
+  record(1, 60_001)
+  record(1, 120_000)
+  await new Promise(setImmediate)
+  expect([count, errors.length]).toEqual([2, 2])
+})

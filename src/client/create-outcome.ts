@@ -1,34 +1,35 @@
 /**
- * Which create may be sent twice. A run costs money from the moment it is accepted, so a create is sent again only
- * when the one before was certainly not accepted. Drawn in docs/create.md; every edge has a test.
+ * Decides whether a create may be sent again. A run costs money from the moment it is accepted, so a create is repeated
+ * only if the one before was definitely not accepted. Diagram: docs/create.md; each edge has a test.
  */
 import { messageOf, RushesError } from '../errors.js'
-import { retryAfterMs, stepOf } from '../host/backoff.js'
 import type { HttpFailure } from '../host/http.js'
-import type { RetryDecision } from '../host/retry.js'
+import { type RetryDecision, retryAfterMs, stepOf } from '../host/retry.js'
 import { findRunId } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
 import { printable, shortened } from '../protocol/text.js'
-import { type Answer, badResponse, errorOfAnswer, isRateLimited, networkError } from './answers.js'
 import { REDACTED } from './redact.js'
+import { badResponse, errorOfAnswer, isRateLimited, networkError, type ServiceAnswer } from './requests.js'
 
-/** Two more tries when no connection was made. */
+/** Waits before two more tries, if no connection was made. */
 const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
 export const MAX_RETRY_AFTER_MS = 60_000
 
 /** The outcome of sending a create once. */
 export type CreateOutcome =
   | { readonly kind: 'accepted'; readonly id: string; readonly body: unknown }
-  /** A 201 in which no id was found: the run is paid for, and its status cannot be requested. `failure`: why it broke off. */
+  /**
+   * A 201 without a run id: the run is paid for, but its status cannot be requested. `failure`: why the body broke off.
+   */
   | { readonly kind: 'nameless'; readonly text: string; readonly failure?: unknown }
   /** No byte was sent, so nothing was accepted. */
   | { readonly kind: 'unconnected'; readonly failure: HttpFailure }
   /** The service's rate limit refused it. */
-  | { readonly kind: 'rate-limited'; readonly answer: Answer }
-  | { readonly kind: 'refused'; readonly answer: Answer }
-  | { readonly kind: 'redirected'; readonly answer: Answer }
-  /** It was sent, and whether it was accepted cannot be known. */
+  | { readonly kind: 'rate-limited'; readonly answer: ServiceAnswer }
+  | { readonly kind: 'refused'; readonly answer: ServiceAnswer }
+  | { readonly kind: 'redirected'; readonly answer: ServiceAnswer }
+  /** It was sent, but it is unknown whether it was accepted. */
   | {
       readonly kind: 'unknown'
       readonly why: string
@@ -38,22 +39,22 @@ export type CreateOutcome =
       readonly cause?: unknown
     }
 
-export interface AnswerReading {
-  readonly answer: Answer
+interface AnswerReading {
+  readonly answer: ServiceAnswer
   readonly runIdField?: string | undefined
-  /** The values that arrived whole, in a body that did not. */
+  /** Values that arrived whole, if the body broke off. */
   readonly tornBody?: unknown
   /** Why the body broke off. */
   readonly failure?: unknown
 }
 
-/** The outcome of an answer. A status says by itself that a create was refused; a 201 is accepted when its id arrived. */
+/** Returns the outcome for a response. A status alone proves a refusal; a 201 is accepted if its id arrived. */
 export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: AnswerReading): CreateOutcome {
   const { status, text, location } = answer
   if (status === 201) {
     const parsed = parseJson(text)
     const id = findRunId({ body: parsed.ok ? parsed.value : tornBody, location, runIdField })
-    // With a part taken out it names no run: the user must look for it.
+    // A redacted id does not identify the run: the user must look it up.
     return id === undefined || id.includes(REDACTED)
       ? { kind: 'nameless', text, failure }
       : { kind: 'accepted', id, body: parsed.ok ? parsed.value : null }
@@ -61,10 +62,11 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
   if (status >= 300 && status < 400) return { kind: 'redirected', answer }
   if (isRateLimited(answer)) return { kind: 'rate-limited', answer }
   if (status >= 400 && status < 500) return { kind: 'refused', answer }
-  const said = printable(parseErrorBody(text).message ?? '')
+  const message = printable(parseErrorBody(text).message ?? '')
+  const answered = `${status}${message === '' ? '' : ` (${shortened(message, 120)})`}`
   return {
     kind: 'unknown',
-    why: `the service answered ${status}${said === '' ? '' : ` (${shortened(said, 120)})`}, which does not show whether it accepted the run`,
+    why: `the service answered ${answered}, which does not show whether it accepted the run`,
     httpStatus: status,
     text,
     cause: failure,
@@ -74,16 +76,16 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
 /** A run that exists: the service has answered 201. */
 export interface Accepted {
   readonly id: string
-  /** The body of the 201, parsed; null when there was no JSON in it. */
+  /** Parsed body of the 201. Null if it is not JSON. */
   readonly body: unknown
 }
 
-export interface CreateContext {
+interface CreateContext {
   readonly host: string
   readonly nowMs: number
 }
 
-/** What to do after these outcomes, of which the last one is new. */
+/** Decides what to do after these outcomes. The last one is new. */
 export function decideCreate(
   outcomes: readonly CreateOutcome[],
   { host, nowMs }: CreateContext,
@@ -117,19 +119,21 @@ export function decideCreate(
   }
 }
 
-/** The same error, saying that nothing was paid. */
+/** Adds to the error that nothing was paid. */
 const notCreated = (error: RushesError): RushesError =>
   error.with({ consequence: 'No run was created and nothing was paid.' })
 
 /** A create does not follow redirects, which would send the prompt to another address. */
-const redirected = ({ status, location }: Answer, host: string): RushesError =>
-  badResponse(
-    `${host} answered the create with a redirect (${status}${location === undefined ? '' : ` to ${shortened(printable(location), 120)}`}). Redirects are not followed. No run was created.`,
+function redirected({ status, location }: ServiceAnswer, host: string): RushesError {
+  const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
+  return badResponse(
+    `${host} answered the create with a redirect (${status}${target}). Redirects are not followed. No run was created.`,
     {
       httpStatus: status,
       hint: 'Use the URL that it redirects to, with --base-url, RUSHES_BASE_URL or `rushes config set baseUrl <url>`.',
     },
   )
+}
 
 export const outcomeUnknown = (
   why: string,
@@ -149,11 +153,15 @@ function nameless({ text, failure }: Extract<CreateOutcome, { kind: 'nameless' }
     failure === undefined
       ? ['the response contains no run id', 'Response']
       : [`the response broke off before the run id (${messageOf(failure)})`, 'Received']
+  const received = printable(text) || '(empty)'
   return new RushesError(
     'submission_unknown',
-    `The service accepted the run (201), but ${problem}. The run exists and costs money. ${what}: ${printable(text) || '(empty)'}`,
+    `The service accepted the run (201), but ${problem}. The run exists and costs money. ${what}: ${received}`,
     {
-      hint: 'Find the id in the response or in your account, then run `rushes wait <id>`. If the id is in another field, run `rushes config set runIdField <path.to.id>`.',
+      hint: [
+        'Find the id in the response or in your account, then run `rushes wait <id>`.',
+        'If the id is in another field, run `rushes config set runIdField <path.to.id>`.',
+      ].join(' '),
       httpStatus: 201,
       cause: failure,
     },

@@ -3,14 +3,13 @@ import { messageOf, type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retry } from '../host/retry.js'
+import { createRunUrl } from '../protocol/id.js'
 import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { isModelName, type ModelInput } from '../protocol/models.js'
 import { isObject, parseJson } from '../protocol/parse.js'
-import { createRunUrl } from '../protocol/routes.js'
 import { printable, shortened } from '../protocol/text.js'
-import { receiveAnswer } from './answers.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
-import type { RateLimiter } from './send.js'
+import { type RateLimiter, receiveAnswer } from './requests.js'
 
 /** The request of a create. */
 export interface CreateBody {
@@ -19,7 +18,7 @@ export interface CreateBody {
   readonly input: ModelInput
 }
 
-export interface CreateEngine {
+interface CreateEngine {
   readonly baseUrl: string
   readonly send: Fetch
   readonly limiter: Pick<RateLimiter, 'holdBack'>
@@ -32,8 +31,8 @@ export interface CreateEngine {
 }
 
 /**
- * The bytes of a create. They are made once, so that the bytes whose size is checked are those that are sent. Throws `usage`
- * for what cannot be sent.
+ * The bytes of a create. They are made once, so that the bytes whose size is checked are those that are sent.
+ * Throws `usage` for what cannot be sent.
  */
 export function encodeCreate(body: CreateBody): Uint8Array {
   const { model, input } = (isObject(body) ? body : {}) as Partial<CreateBody>
@@ -119,13 +118,13 @@ async function sendOnce(
     tornBody: answer.status === 201 ? await tornBodyOf(answer.text) : undefined,
     failure,
   })
-  // An abort ends the create with its own reason, unless the run is known by now.
+  // An abort ends the create with its own reason, unless the run is already known.
   if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure) || !signal?.aborted)
     return outcome
   throw failure
 }
 
-/** What can be read of a body that is not whole; undefined for one that is. */
+/** The readable values of a broken body; undefined for a whole one. */
 async function tornBodyOf(text: string): Promise<unknown> {
   if (parseJson(text).ok) return undefined
   const { parseTornJson } = await import('../protocol/torn-json.js')

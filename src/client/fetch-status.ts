@@ -1,28 +1,27 @@
-/** One status request, and what its answer means for whoever is waiting. */
+/** Sends one status request, and classifies its answer. */
 import { RushesError } from '../errors.js'
-import { retryAfterMs, stepOf } from '../host/backoff.js'
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure } from '../host/http.js'
-import { retry } from '../host/retry.js'
+import { retry, retryAfterMs, stepOf } from '../host/retry.js'
+import { runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseJson, parseRun } from '../protocol/parse.js'
-import { runUrl } from '../protocol/routes.js'
 import type { RunState } from '../protocol/run-state.js'
+import { MAX_RETRY_AFTER_MS } from './create-outcome.js'
 import {
-  type Answer,
   badResponse,
   errorOfAnswer,
   isRateLimited,
   networkError,
+  type RateLimiter,
   readAnswer,
-} from './answers.js'
-import { MAX_RETRY_AFTER_MS } from './create-outcome.js'
-import type { RateLimiter } from './send.js'
+  type ServiceAnswer,
+} from './requests.js'
 
 export type StatusOutcome =
   | { readonly kind: 'state'; readonly state: RunState }
   /** May pass: the network, a 5xx, a 429, an invalid response. */
-  | { readonly kind: 'trouble'; readonly error: RushesError; readonly retryAfterMs: number }
+  | { readonly kind: 'error'; readonly error: RushesError; readonly retryAfterMs: number }
   /** Will not pass by asking again: 401, 402, 403, 404, an exhausted quota, any other refusal. */
   | { readonly kind: 'final'; readonly error: RushesError }
 
@@ -44,7 +43,7 @@ export async function fetchStatus(
   signal?: AbortSignal,
 ): Promise<StatusOutcome> {
   const outcome = await request(engine, id, signal)
-  if (outcome.kind === 'trouble' && outcome.error.httpStatus === 429)
+  if (outcome.kind === 'error' && outcome.error.httpStatus === 429)
     engine.limiter.holdBack(Math.max(1_000, outcome.retryAfterMs))
   return outcome
 }
@@ -53,23 +52,23 @@ async function request(engine: StatusEngine, id: string, signal?: AbortSignal): 
   try {
     return outcomeOf(await getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal), id, engine)
   } catch (error) {
-    // The reason of an abort may be a RushesError too; it is not the service's trouble.
+    // The reason of an abort may be a RushesError too; it is not an error of the service.
     if (signal?.aborted) throw signal.reason
     if (error instanceof RushesError) {
       const named = error.with({ runId: id })
       // A setting is wrong: another try would end the same way.
-      return error.code === 'usage' ? { kind: 'final', error: named } : trouble(named)
+      return error.code === 'usage' ? { kind: 'final', error: named } : temporary(named)
     }
     if (error instanceof BodyTooLarge)
-      return trouble(badResponse(`The service sent an invalid response: ${error.message}.`, { runId: id }))
+      return temporary(badResponse(`The service sent an invalid response: ${error.message}.`, { runId: id }))
     if (error instanceof HttpFailure)
-      return trouble(networkError(error, new URL(engine.baseUrl).host).with({ runId: id }))
+      return temporary(networkError(error, new URL(engine.baseUrl).host).with({ runId: id }))
     throw error
   }
 }
 
-const trouble = (error: RushesError, retryAfter = 0): StatusOutcome => ({
-  kind: 'trouble',
+const temporary = (error: RushesError, retryAfter = 0): StatusOutcome => ({
+  kind: 'error',
   error,
   retryAfterMs: retryAfter,
 })
@@ -80,18 +79,18 @@ async function getFollowingRedirects(
   url: URL,
   signal: AbortSignal | undefined,
   redirects = 0,
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const response = await engine.send({ method: 'GET', url, headers: { accept: 'application/json' }, signal })
   const answer = await readAnswer(response, engine.redact)
   if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return answer
   const target = URL.canParse(answer.location, url.href) ? new URL(answer.location, url) : undefined
-  if (target?.origin !== url.origin)
+  if (target?.origin !== url.origin) {
+    const origin = target?.origin ?? 'an invalid URL'
     throw badResponse(
-      `The service redirects the status request to another origin (${target?.origin ?? 'an invalid URL'}). Redirects to other origins are not followed.`,
-      {
-        httpStatus: answer.status,
-      },
+      `The service redirects the status request to another origin (${origin}). Redirects to other origins are not followed.`,
+      { httpStatus: answer.status },
     )
+  }
   if (redirects === MAX_REDIRECTS)
     throw badResponse(`The service redirects the status request more than ${MAX_REDIRECTS} times.`, {
       httpStatus: answer.status,
@@ -99,26 +98,30 @@ async function getFollowingRedirects(
   return getFollowingRedirects(engine, target, signal, redirects + 1)
 }
 
-function outcomeOf(answer: Answer, id: string, { failureStatuses, clock }: StatusEngine): StatusOutcome {
+function outcomeOf(
+  answer: ServiceAnswer,
+  id: string,
+  { failureStatuses, clock }: StatusEngine,
+): StatusOutcome {
   const { status } = answer
   if (status >= 200 && status < 300) {
     const parsed = parseJson(answer.text)
     const run = parsed.ok ? parseRun(parsed.value, id, failureStatuses) : parsed
     if (run.ok) return { kind: 'state', state: run.value }
-    return trouble(
+    return temporary(
       badResponse(`The service sent an invalid response: ${run.wrong}.`, { runId: id, httpStatus: status }),
     )
   }
   const error = errorOfAnswer(answer).with({ runId: id })
-  const mayPass = status >= 500 || isRateLimited(answer)
-  if (mayPass) return trouble(error, retryAfterMs(answer.retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0)
+  if (status >= 500 || isRateLimited(answer))
+    return temporary(error, retryAfterMs(answer.retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0)
   if (status >= 400) return { kind: 'final', error }
-  return trouble(
+  return temporary(
     badResponse(`The service sent an invalid response: HTTP ${status}.`, { runId: id, httpStatus: status }),
   )
 }
 
-/** One status, with three more tries; then the last trouble is the error. */
+/** One status, with three more tries; then throws the last error. */
 export const fetchStatusWithRetry = (
   engine: StatusEngine,
   id: string,

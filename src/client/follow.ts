@@ -1,39 +1,190 @@
 /**
- * How a run is followed, pure: what the answer to a status request means for whoever waits, and when to ask again.
- * `wait`, `run` and `batch` all decide by `follow`; they differ in how they sleep and in what they do with a result.
+ * Follows one run. `follow` is pure: it decides what the response to a status request means and when to poll again. A
+ * `Follower` sends the requests. `wait` and `states` sleep between them up to a limit; `run` and `batch` schedule the
+ * requests of many followers themselves.
  */
-import type { RushesError } from '../errors.js'
+import { RushesError, usageError } from '../errors.js'
+import { withTimeout } from '../host/abort.js'
+import type { Clock, Disarm } from '../host/clock.js'
+import { jittered, stepOf } from '../host/retry.js'
+import { checkRunId } from '../protocol/id.js'
+import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import type { RunState } from '../protocol/run-state.js'
-import type { StatusOutcome } from './fetch-status.js'
-import { nextTryMs, type PollWindow, pollWindow } from './pace.js'
-import { afterFailure, FULL_PATIENCE, isExhausted, type Patience } from './patience.js'
+import { fetchStatus, type StatusEngine, type StatusOutcome } from './fetch-status.js'
+
+export interface WaitOptions {
+  /** Counted from `countedFromMs`, else from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
+  readonly timeoutMs?: number | undefined
+  readonly countedFromMs?: number | undefined
+  /** Monotonic instant of the 201, when this process created the run. */
+  readonly createdAtMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Called after a status request without a valid response. The wait continues. */
+  onTrouble?(error: RushesError): void
+}
+
+interface FollowEngine extends StatusEngine {
+  /** Returns `send` for one purpose in the rate limiter. `onSend` is called directly before the request is sent. */
+  sendAs?(purpose: 'create' | 'status', onSend: () => void): StatusEngine['send']
+}
+
+export interface WaitEngine extends FollowEngine {
+  /** Returns a number in [0, 1). */
+  random(): number
+}
+
+/** Resolves with the final state, succeeded or failed. Throws like `states`. */
+export async function wait(engine: WaitEngine, id: string, options?: WaitOptions): Promise<RunState> {
+  let last: RunState | undefined
+  for await (const state of states(engine, id, options)) last = state
+  if (last === undefined) throw new Error('a wait ended without a state')
+  return last
+}
+
+/**
+ * Yields the state of each status request, up to the final one. Throws the error that ended the wait: a `wait_timeout`
+ * (the run continues), a refusal, or the last error after too many failures.
+ */
+export async function* states(
+  engine: WaitEngine,
+  id: string,
+  options: WaitOptions = {},
+): AsyncGenerator<RunState> {
+  const { clock, random } = engine
+  const { createdAtMs, timeoutMs = Number.POSITIVE_INFINITY } = options
+  checkRunId(id)
+  // Also refuses NaN, which would mean no limit.
+  if (!(timeoutMs >= 0)) throw usageError('timeoutMs must be a number of milliseconds, 0 or more.')
+  const startedAtMs = options.countedFromMs ?? createdAtMs ?? clock.monotonic()
+  const follower = createFollower(engine, id, createdAtMs)
+  /** The limit covers sleeps and requests: a request that hangs does not extend it. */
+  const withinLimit = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+    withTimeout(work, {
+      timeoutMs: Math.max(0, timeoutMs - (clock.monotonic() - startedAtMs)),
+      reason: () => follower.errorAtLimit(limitPassed(id, timeoutMs)),
+      clock,
+      signal: options.signal,
+    })
+  let pauseMs = createdAtMs === undefined ? 0 : FIRST_POLL_MS - (clock.monotonic() - createdAtMs)
+  for (;;) {
+    const step = await withinLimit(async (signal) => {
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal)
+      return follower.poll(signal)
+    })
+    if (step.is === 'gave up') throw step.error
+    if (step.is === 'error') {
+      options.onTrouble?.(step.error)
+      pauseMs = step.againInMs
+      continue
+    }
+    yield step.state
+    if (step.is === 'ended') return
+    pauseMs = jittered({ min: step.next.soonestMs, max: step.next.latestMs }, random())
+  }
+}
+
+/** The error of a wait whose limit has passed. */
+export const limitPassed = (id: string, timeoutMs: number): RushesError =>
+  new RushesError('wait_timeout', `${id} is still running after ${limitText(timeoutMs)}.`, {
+    runId: id,
+  })
+
+const limitText = (durationMs: number): string =>
+  durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`
+
+/** Follows one run, with one status request at a time. */
+export interface Follower {
+  /**
+   * Sends one status request. Rejects only with the signal's reason. An urgent request has the priority of a create;
+   * others wait until all creates are sent.
+   */
+  poll(signal?: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<FollowStep>
+  /** Returns the error of a wait that ends at its limit: `limit`, or the last error if the service never answered. */
+  errorAtLimit(limit: RushesError): RushesError
+}
+
+/** `createdAtMs`: monotonic instant of the 201, when this process created the run. */
+export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
+  const { clock, limiter } = engine
+  let known: Follow = beginFollow(createdAtMs, clock.monotonic())
+  let silence: Silence | undefined
+  return {
+    async poll(signal, { isUrgent = false } = {}) {
+      const onSend = () => {
+        silence?.end()
+        silence = watchSilence(clock)
+      }
+      const send = engine.sendAs?.(isUrgent ? 'create' : 'status', onSend) ?? engine.send
+      const outcome = await fetchStatus({ ...engine, send }, id, signal).finally(() => silence?.end())
+      silence = undefined
+      const { after, step } = follow(known, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
+      known = after
+      return step
+    },
+    errorAtLimit(limit) {
+      const lastError = known.lastError ?? (silence?.isLong() ? noAnswer(engine, id) : undefined)
+      return errorAtLimit({ ...known, lastError }, limit)
+    },
+  }
+}
+
+interface Silence {
+  /** Whether the request has been unanswered for at least a second in which this process could have read the answer. */
+  isLong(): boolean
+  end(): void
+}
+
+const SILENCE_STEP_MS = 250
+const MIN_SILENT_STEPS = 4
+
+/**
+ * Measures how long a request is unanswered. At the timeout, a request that was just sent proves nothing about the
+ * service. Time in which this process was busy or suspended proves nothing either, so it counts as one step.
+ */
+function watchSilence(clock: Pick<Clock, 'alarm'>): Silence {
+  let steps = 0
+  let disarm: Disarm
+  const step = () => {
+    disarm = clock.alarm(SILENCE_STEP_MS, () => {
+      if (++steps < MIN_SILENT_STEPS) step()
+    })
+  }
+  step()
+  return { isLong: () => steps >= MIN_SILENT_STEPS, end: () => disarm() }
+}
+
+const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
+  new RushesError('network', `${new URL(baseUrl).host} did not answer within the timeout.`, {
+    runId: id,
+    hint: 'Check the service URL and the network, or wait longer with --timeout.',
+  })
 
 /** A replica of the service may not know a run that was created less than this ago. */
 const REPLICA_LAG_MS = 10_000
 
-/** What is known of a followed run between two status requests. Instants are monotonic, in milliseconds. */
+/** The facts about a followed run between two status requests. Instants are monotonic, in milliseconds. */
 export interface Follow {
   /** When the 201 was read; undefined for a run that another process created. */
   readonly createdAtMs: number | undefined
   readonly patience: Patience
-  /** When the last answer came, or the following began. */
+  /** When the last response arrived, or when following began. */
   readonly lastAnswerMs: number
   /** When the run was last seen running. */
   readonly runningAtMs: number | undefined
-  /** Whether any request has had a usable answer. */
+  /** Whether any status request had a valid response. */
   readonly hasAnswered: boolean
-  /** Why the last request had none. */
-  readonly trouble: RushesError | undefined
+  /** Error of the last request, if it failed. */
+  readonly lastError: RushesError | undefined
 }
 
-/** What one status request leads to. */
+/** The result of one status request. */
 export type FollowStep =
   | { readonly is: 'running'; readonly state: RunState; readonly next: PollWindow }
-  /** `durationMs`: how long the run took, where that is known. */
+  /** `durationMs`: duration of the run, if known. */
   | { readonly is: 'ended'; readonly state: RunState; readonly durationMs: number | undefined }
-  /** No usable answer; it may come with a later request. */
-  | { readonly is: 'trouble'; readonly error: RushesError; readonly againInMs: number }
-  /** No usable answer will come, or none came for too long: the wait is over. */
+  /** No valid response; a later request may have one. */
+  | { readonly is: 'error'; readonly error: RushesError; readonly againInMs: number }
+  /** No valid response is possible, or none came for too long: the wait ends. */
   | { readonly is: 'gave up'; readonly error: RushesError }
 
 export const beginFollow = (createdAtMs: number | undefined, nowMs: number): Follow => ({
@@ -42,12 +193,12 @@ export const beginFollow = (createdAtMs: number | undefined, nowMs: number): Fol
   lastAnswerMs: nowMs,
   runningAtMs: undefined,
   hasAnswered: false,
-  trouble: undefined,
+  lastError: undefined,
 })
 
-export interface FollowContext {
+interface FollowContext {
   readonly nowMs: number
-  /** The share of the key's budget that is in use, 0 to 1. */
+  /** Used share of the key's rate limit, 0 to 1. */
   readonly load: number
 }
 
@@ -63,9 +214,9 @@ export function follow(
       patience: FULL_PATIENCE,
       lastAnswerMs: nowMs,
       hasAnswered: true,
-      trouble: undefined,
+      lastError: undefined,
     }
-    if (state.phase !== 'going')
+    if (state.phase !== 'running')
       return { after, step: { is: 'ended', state, durationMs: durationOf(state, before, nowMs) } }
     return { after: { ...after, runningAtMs: nowMs }, step: { is: 'running', state, next: pollWindow(load) } }
   }
@@ -73,24 +224,28 @@ export function follow(
   if (outcome.kind === 'final' && !isReplicaLag(error, before, nowMs))
     return { after: before, step: { is: 'gave up', error } }
   const patience = afterFailure(before.patience, nowMs - before.lastAnswerMs)
-  const after = { ...before, patience, lastAnswerMs: nowMs, trouble: error }
+  const after = { ...before, patience, lastAnswerMs: nowMs, lastError: error }
   if (isExhausted(patience))
     return {
       after,
       step: { is: 'gave up', error: error.with({ consequence: 'No valid response for two minutes.' }) },
     }
-  const wish = outcome.kind === 'trouble' ? outcome.retryAfterMs : 0
-  return { after, step: { is: 'trouble', error, againInMs: nextTryMs(patience.failures, wish) } }
+  const requestedMs = outcome.kind === 'error' ? outcome.retryAfterMs : 0
+  return { after, step: { is: 'error', error, againInMs: nextTryMs(patience.failures, requestedMs) } }
 }
 
-/** Any 404, whatever its body says, right after the create of this process. */
+/** Returns `limit`, the timeout error, or the last error if the service never answered. */
+export const errorAtLimit = ({ hasAnswered, lastError }: Follow, limit: RushesError): RushesError =>
+  hasAnswered || lastError === undefined ? limit : lastError
+
+/** Any 404 right after this process created the run, with any body. */
 const isReplicaLag = (error: RushesError, { createdAtMs }: Follow, nowMs: number): boolean =>
   error.httpStatus === 404 && createdAtMs !== undefined && nowMs - createdAtMs < REPLICA_LAG_MS
 
-/** A run ended some time between two status requests; when they are further apart, nothing is learned from it. */
+/** Maximum time between two status requests for an estimate of the duration: the run ended between them. */
 const MAX_UNCERTAINTY_MS = 5_000
 
-/** By the service's own times, else the middle of the time in which the run ended. */
+/** Uses the service's timestamps, else the middle between the last two status requests. */
 function durationOf(
   state: RunState,
   { createdAtMs, runningAtMs }: Follow,
@@ -105,6 +260,55 @@ function durationOf(
   return (lastMs + nowMs) / 2 - createdAtMs
 }
 
-/** The error of a wait whose limit has passed: where the service never answered, that is the error. */
-export const errorAtLimit = ({ hasAnswered, trouble }: Follow, limit: RushesError): RushesError =>
-  hasAnswered || trouble === undefined ? limit : trouble
+/** Time from the response to the create to the first status request. */
+export const FIRST_POLL_MS = POLL_INTERVAL_MS.min
+/** Longest pause between status requests, when the key's whole rate limit is in use. */
+const MAX_PAUSE_MS = 5_000
+
+/** Range for the next status request, in milliseconds from now. */
+interface PollWindow {
+  readonly soonestMs: number
+  readonly latestMs: number
+}
+
+/**
+ * Returns 1 to 2 s; more if over half of the key's rate limit is in use, up to 4 to 5 s at full use. `load`: used
+ * share.
+ */
+export function pollWindow(load: number): PollWindow {
+  const strain = Math.max(0, load - 0.5) * 2
+  const slower = strain * (MAX_PAUSE_MS - POLL_INTERVAL_MS.max)
+  return { soonestMs: POLL_INTERVAL_MS.min + slower, latestMs: POLL_INTERVAL_MS.max + slower }
+}
+
+const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000] as const
+
+/** Wait after n failed status requests in a row: 1, 2, 4, 8, 8 … s, or longer if the service asks for it. */
+export const nextTryMs = (failures: number, retryAfterMs: number): number =>
+  Math.max(stepOf(RETRY_WAITS_MS, failures), retryAfterMs)
+
+/**
+ * A wait ends after at least six failures in a row over two minutes in which this machine was awake: sleep does not
+ * count.
+ */
+export interface Patience {
+  /** Failed requests in a row. */
+  readonly failures: number
+  readonly wakingMs: number
+}
+
+const MIN_TRIES = 6
+const MIN_WAKING_MS = 120_000
+/** Longest step that counts as awake: the longest accepted `Retry-After`, and the timeout of one request. */
+const MAX_STEP_MS = 75_000
+
+export const FULL_PATIENCE: Patience = { failures: 0, wakingMs: 0 }
+
+/** `elapsedMs`: time since the previous request, by the clock. */
+export const afterFailure = ({ failures, wakingMs }: Patience, elapsedMs: number): Patience => ({
+  failures: failures + 1,
+  wakingMs: wakingMs + Math.min(Math.max(0, elapsedMs), MAX_STEP_MS),
+})
+
+export const isExhausted = ({ failures, wakingMs }: Patience): boolean =>
+  failures >= MIN_TRIES && wakingMs >= MIN_WAKING_MS

@@ -1,16 +1,24 @@
 /**
- * Typed access to the service: create, get, follow, wait. Uses one `Fetch` and one rate limiter, and sends a create twice
- * only when the first was certainly not accepted.
+ * Typed access to the service: create, get, follow, wait. Uses one `Fetch` and one rate limiter, and sends a create
+ * twice only when the first was certainly not accepted.
  */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { checkRunId } from '../protocol/id.js'
 import type { RunState } from '../protocol/run-state.js'
-import { originOf } from './address.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { fetchStatusWithRetry } from './fetch-status.js'
-import type { FollowStep } from './follow.js'
+import {
+  createFollower,
+  type Follower,
+  type FollowStep,
+  limitPassed,
+  states,
+  type WaitEngine,
+  type WaitOptions,
+  wait,
+} from './follow.js'
 import { createRedact } from './redact.js'
 import {
   pipe,
@@ -20,16 +28,8 @@ import {
   withKey,
   withLimit,
   withTrace,
-} from './send.js'
-import {
-  createFollower,
-  type Follower,
-  limitPassed,
-  states,
-  type WaitEngine,
-  type WaitOptions,
-  wait,
-} from './wait.js'
+} from './requests.js'
+import { originOf } from './service-access.js'
 
 export interface ClientOptions {
   /** As returned by `parseBaseUrl`. */
@@ -47,7 +47,7 @@ export interface ClientOptions {
   readonly trace?: Trace | undefined
 }
 
-export interface CreateOptions {
+interface CreateHooks {
   readonly signal?: AbortSignal | undefined
   /** After the limiter's grant, directly before the bytes are sent; once per sending. */
   beforeSend?(): void | Promise<void>
@@ -57,11 +57,11 @@ export interface CreateOptions {
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
-export interface Client {
+export interface ApiClient {
   readonly baseUrl: string
-  create(body: CreateBody | Uint8Array, options?: CreateOptions): Promise<Accepted>
+  create(body: CreateBody | Uint8Array, options?: CreateHooks): Promise<Accepted>
   /**
-   * For whoever schedules the status requests of many runs. `createdAtMs`: monotonic instant of the 201, when this
+   * For callers that schedule the status requests of many runs. `createdAtMs`: monotonic instant of the 201, when this
    * process created the run.
    */
   follow(id: string, createdAtMs?: number): Follower
@@ -73,7 +73,7 @@ export interface Client {
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
 }
 
-export function createApiClient(options: ClientOptions): Client {
+export function createApiClient(options: ClientOptions): ApiClient {
   const { baseUrl, limiter, clock, runIdField, failureStatuses = [] } = options
   const keyed = pipe(
     options.fetch,
@@ -94,10 +94,10 @@ export function createApiClient(options: ClientOptions): Client {
   }
   return {
     baseUrl,
-    async create(body, { signal, beforeSend, ...told } = {}) {
+    async create(body, { signal, beforeSend, ...listeners } = {}) {
       const send = pipe(keyed, withLimit(limiter, 'create', beforeSend))
       const bytes = body instanceof Uint8Array ? body : encodeCreate(body)
-      return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...told }, bytes, signal)
+      return createRun({ baseUrl, send, limiter, clock, runIdField, redact, ...listeners }, bytes, signal)
     },
     follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
     load: limiter.load,

@@ -1,15 +1,15 @@
-/** Takes the API key out of what a service said: some echo the request in their errors, and errors end up in logs. */
+/** Redacts the API key in text from a service: some echo the request in their errors, and errors end up in logs. */
 
-/** What is written in place of the secret. */
+/** Replaces the secret. */
 export const REDACTED = '[API key]'
 
 /** A shorter secret would be found in ordinary words. */
 const MIN_SECRET_LENGTH = 8
-/** Of a secret whose own escapes are replaced. */
+/** The same bound for a secret whose own escapes are replaced. */
 const MIN_PLAIN_LENGTH = 4
 
 /**
- * What stands for another character: nothing, in JSON (`\u0072`, `\/`), in a URL (`%72`), or in both. A secret may
+ * Escapes for another character: none, in JSON (`\u0072`, `\/`), in a URL (`%72`), or in both. A secret may
  * contain `%` and `\` itself, so the text is read in each of these ways.
  */
 const ESCAPES: readonly RegExp[] = [
@@ -23,10 +23,10 @@ const ESCAPES: readonly RegExp[] = [
 const TORN_ESCAPE = /(?:%[\da-f]?|\\|\\?u(?:0(?:0[\da-f]?)?)?)$/i
 
 /** Offsets in the text, the end exclusive. */
-type Span = readonly [start: number, end: number]
+type TextRange = readonly [start: number, end: number]
 
-/** What a text says, character by character, and where each of them is written. */
-interface Reading {
+/** A text without its escapes, and where each character is written. */
+interface DecodedText {
   readonly codes: Uint16Array
   readonly starts: Uint32Array
   readonly ends: Uint32Array
@@ -34,8 +34,8 @@ interface Reading {
 }
 
 /**
- * The redacting function for one secret, in all its spellings. At the end of the text the start of the secret is redacted too: a
- * connection may break in the middle of it. The time grows with the length of the text alone.
+ * The redacting function for one secret, in all its spellings. At the end of the text the start of the secret is
+ * redacted too: a connection may break in the middle of it. The time grows with the length of the text alone.
  */
 export function createRedact(secret: string): (text: string) => string {
   if (secret.length < MIN_SECRET_LENGTH) return (text) => text
@@ -53,11 +53,11 @@ export function createRedact(secret: string): (text: string) => string {
 }
 
 /** Each escape is replaced once. */
-function readOnce(text: string, escapePattern: RegExp): Reading {
-  const reading = emptyReading(text.length)
+function readOnce(text: string, escapePattern: RegExp): DecodedText {
+  const decodedText = emptyText(text.length)
   let length = 0
   for (let at = 0; at < text.length; length++) {
-    reading.starts[length] = at
+    decodedText.starts[length] = at
     let code = text.charCodeAt(at++)
     if (code === PERCENT || code === BACKSLASH) {
       escapePattern.lastIndex = at - 1
@@ -68,20 +68,20 @@ function readOnce(text: string, escapePattern: RegExp): Reading {
         at += whole.length - 1
       }
     }
-    reading.codes[length] = code
-    reading.ends[length] = at
+    decodedText.codes[length] = code
+    decodedText.ends[length] = at
   }
-  return { ...reading, length }
+  return { ...decodedText, length }
 }
 
 /**
  * Encoders leave some of the escapes that a secret contains itself as they are: `URL` keeps its `%41` and encodes its
  * `"`. So escapes are replaced, in the text as in the secret, until none is left: `%XX` and `u00XX` by their character,
- * and `\` by nothing. No two of these overlap; so every spelling of the secret, with whichever escapes and however often
- * encoded, becomes the same.
+ * and `\` by nothing. No two of these overlap; so every spelling of the secret, with any escapes, encoded any number of
+ * times, becomes the same.
  */
-function readWholly(text: string): Reading {
-  const { codes, starts, ends } = emptyReading(text.length)
+function readWholly(text: string): DecodedText {
+  const { codes, starts, ends } = emptyText(text.length)
   let length = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -115,7 +115,7 @@ function digitOf(code = 0): number {
   return letter >= 0 && letter < 6 ? letter + 10 : -1
 }
 
-const emptyReading = (size: number): Omit<Reading, 'length'> => ({
+const emptyText = (size: number): Omit<DecodedText, 'length'> => ({
   codes: new Uint16Array(size),
   starts: new Uint32Array(size),
   ends: new Uint32Array(size),
@@ -142,10 +142,10 @@ const createSearch = (secret: string): Search => ({ secret, borders: bordersOf(s
 /** One pass of Knuth, Morris and Pratt. */
 function spansOf(
   text: string,
-  { codes, starts, ends, length }: Reading,
+  { codes, starts, ends, length }: DecodedText,
   { secret, borders }: Search,
-): Span[] {
-  const spans: Span[] = []
+): TextRange[] {
+  const spans: TextRange[] = []
   const last = String.fromCharCode(...codes.subarray(Math.max(0, length - 5), length))
   const torn = length - (TORN_ESCAPE.exec(last)?.[0].length ?? 0)
   let matched = 0
@@ -175,7 +175,7 @@ function bordersOf(secret: string): Uint32Array {
   return borders
 }
 
-function withoutSpans(text: string, spans: readonly Span[]): string {
+function withoutSpans(text: string, spans: readonly TextRange[]): string {
   let left = ''
   let end = 0
   for (const span of spans.toSorted(([a], [b]) => a - b)) {

@@ -1,19 +1,26 @@
-/** One output from its URL to its final path. */
+/** Delivers one output: from its URL to its final path, or to a stream (`-o -`). */
+import { createReadStream } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { RushesError } from '../errors.js'
+import { raceAbort } from '../host/abort.js'
+import { makeOwnFolder } from '../host/own-folder.js'
 import type { ProcessLock } from '../host/process-lock.js'
-import { AttemptFailed } from './attempt-failed.js'
 import type { FileMeter } from './download-progress.js'
-import type { DownloadedFile } from './downloaded-file.js'
-import { type EarlierFiles, findUnchanged } from './earlier-files.js'
-import { type DownloaderOptions, fetchOutput, type RetryNotice, type Source } from './fetch-output.js'
+import { AttemptFailed, withWriteErrors } from './failures.js'
+import { type DownloaderOptions, fetchOutput, type OutputLink, type RetryNotice } from './fetch-output.js'
 import { misnamed } from './file-kind.js'
 import { awaitsExtension } from './file-names.js'
-import { moveIntoPlace, refuseObstacle } from './move-into-place.js'
-import { claimPart, type PartLister } from './part-claim.js'
+import {
+  type DownloadedFile,
+  type EarlierFiles,
+  findUnchanged,
+  moveIntoPlace,
+  refuseObstacle,
+} from './final-files.js'
 import type { Part } from './part-file.js'
-import { openPartSession } from './part-session.js'
-import { pipeFile, withTemporaryFile } from './stdout.js'
+import { claimPart, openPartSession, type PartLister } from './part-session.js'
 
 export interface DeliveredOutput {
   readonly file: DownloadedFile
@@ -21,8 +28,8 @@ export interface DeliveredOutput {
   readonly warnings: readonly string[]
 }
 
-export interface DeliveryJob {
-  readonly source: Source
+interface DeliveryJob {
+  readonly source: OutputLink
   readonly runId: string
   /** `image`, `video`, …; undefined when it is not known. */
   readonly kind: string | undefined
@@ -43,9 +50,9 @@ export interface DeliveryJob {
 }
 
 /**
- * Throws `download_failed`, or the signal's reason. The bytes received so far are kept for a later command when a signal
- * or the network ended the download and the host can confirm that the file is unchanged. Otherwise only folders that
- * were created are left behind.
+ * Throws `download_failed`, or the signal's reason. The bytes received so far are kept for a later command when a
+ * signal or the network ended the download and the host can confirm that the file is unchanged. Otherwise only
+ * folders that were created are left behind.
  */
 export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> =>
   deliver(options, job, false)
@@ -103,4 +110,48 @@ function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
   return error.with({
     hint: [error.hint, `${what}; a download to the same path resumes there.`].filter(Boolean).join(' '),
   })
+}
+
+/** Has the stream's error as its `cause`. EPIPE means that the reader is gone: not a failed download. */
+export class StreamFailed extends Error {
+  override readonly name = 'StreamFailed'
+}
+
+/** A path in a private folder in the system's temporary folder (`TMPDIR`), which is removed after `work`. */
+async function withTemporaryFile<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
+  const folder = await withWriteErrors(tmpdir(), () => makeOwnFolder(tmpdir(), 'rushes-'))
+  try {
+    return await work(join(folder.path, 'output'))
+  } finally {
+    await folder.remove().catch(() => {})
+  }
+}
+
+/**
+ * Writes the file to the stream, with backpressure, and leaves the stream open. Rejects with `StreamFailed` or the
+ * signal's reason.
+ */
+async function pipeFile(path: string, stream: Writable, signal: AbortSignal | undefined): Promise<void> {
+  // The caller gets the error from the write; without a listener it would also end the process. It is emitted after the
+  // write has failed, so the listener is removed only on success.
+  const quiet = () => {}
+  stream.on('error', quiet)
+  for await (const chunk of createReadStream(path)) await writeChunk(stream, chunk as Uint8Array, signal)
+  stream.off('error', quiet)
+}
+
+/** Ends on abort even when the reader has stopped reading. */
+async function writeChunk(
+  stream: Writable,
+  chunk: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  signal?.throwIfAborted()
+  const write = new Promise<void>((resolve, reject) => {
+    stream.write(chunk, (error) => {
+      if (error) reject(new StreamFailed(error.message, { cause: error }))
+      else resolve()
+    })
+  })
+  await raceAbort(write, signal)
 }

@@ -1,4 +1,4 @@
-/** The progress of a set of downloads. The listener is called for every chunk. */
+/** The progress of a set of downloads. */
 export interface DownloadProgress {
   readonly receivedBytes: number
   /** Known once every host has declared a length. */
@@ -26,7 +26,7 @@ export function createProgress(
   let expectedBytes = 0
   let filesExpected = 0
   let filesDone = 0
-  const tell = () =>
+  const notify = () =>
     listener?.({
       receivedBytes,
       totalBytes: filesExpected === files ? expectedBytes : undefined,
@@ -40,13 +40,13 @@ export function createProgress(
     const receive = (bytes: number): void => {
       received += bytes
       receivedBytes += bytes
-      tell()
+      notify()
     }
     const expect = (bytes: number | undefined): void => {
       filesExpected += (bytes === undefined ? 0 : 1) - (expected === undefined ? 0 : 1)
       expectedBytes += (bytes ?? 0) - (expected ?? 0)
       expected = bytes
-      tell()
+      notify()
     }
     return {
       receive,
@@ -56,7 +56,7 @@ export function createProgress(
       },
       end() {
         filesDone += 1
-        // The total is now what was received, also for a failed file.
+        // Counts as complete with the bytes it has received, also when it failed.
         expect(received)
       },
     }

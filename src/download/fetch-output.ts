@@ -1,16 +1,43 @@
-/** Downloads one output to a complete part file, with retries, and with a fresh link when the old one may have expired. */
+/**
+ * Downloads one output to a complete part file, with retries, and with a fresh link when the old one may have
+ * expired.
+ */
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { retry } from '../host/retry.js'
-import { AttemptFailed, mayHaveExpired, waitAfter } from './attempt-failed.js'
 import type { FileMeter } from './download-progress.js'
-import { downloadFailed } from './file-errors.js'
-import { parseOutputUrl, printableUrl } from './output-url.js'
+import {
+  AttemptFailed,
+  afterFailedTry,
+  downloadFailed,
+  MAX_TRIES,
+  mayHaveExpired,
+  newRetryBudget,
+  waitAfter,
+  withWriteErrors,
+} from './failures.js'
+import { type FileKind, HEAD_BYTES, kindOf } from './file-kind.js'
+import {
+  checked,
+  decoded,
+  inPieces,
+  type OutputRequest,
+  type OutputResponse,
+  parseOutputUrl,
+  printableUrl,
+  sendRequest,
+} from './output-request.js'
+import type { Part } from './part-file.js'
 import type { PartSession } from './part-session.js'
-import { usefulBytes } from './resume-plan.js'
-import { afterFailedTry, MAX_TRIES, newRetryBudget } from './retry-budget.js'
-import { type FetchedPart, transfer } from './transfer.js'
+import {
+  continuationOf,
+  declaredLength,
+  metadataOf,
+  resumePlan,
+  totalOf,
+  usefulBytes,
+} from './resume-plan.js'
 
 export interface DownloaderOptions {
   readonly fetch: Fetch
@@ -18,11 +45,11 @@ export interface DownloaderOptions {
   /** In [0, 1): spreads retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
-  /** Where processes show that they run. Without it, a part of a killed one is taken over after five minutes. */
+  /** Folder of the process locks. Without it, the part of a killed process is taken over after five minutes. */
   readonly stateFolder?: string | undefined
 }
 
-export interface Source {
+export interface OutputLink {
   readonly url: string
   /** Asks the service for a new link to this output. Resolves with undefined when there is none. */
   readonly freshUrl?: (() => Promise<string | undefined>) | undefined
@@ -30,7 +57,7 @@ export interface Source {
 
 /** An attempt failed and will be retried. */
 export interface RetryNotice {
-  /** Without its query. */
+  /** The URL without its query. */
   readonly url: string
   readonly reason: string
   readonly waitMs: number
@@ -38,7 +65,7 @@ export interface RetryNotice {
   readonly number: number
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly session: PartSession
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
@@ -50,7 +77,7 @@ type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
 /** Throws `download_failed`, or the signal's reason. The caller moves, keeps or discards the part. */
 export async function fetchOutput(
   { fetch, clock, random, userAgent }: DownloaderOptions,
-  { url: firstUrl, freshUrl }: Source,
+  { url: firstUrl, freshUrl }: OutputLink,
   { session, meter, signal, onRetry }: FetchOptions,
 ): Promise<FetchedPart & { readonly url: string }> {
   let address = firstUrl
@@ -111,7 +138,7 @@ export async function fetchOutput(
       // After progress, the link may be refreshed once more.
       if (budget.furthestBytes > furthestBytes) askForFreshUrl = freshUrl
       const retryInMs = tries < MAX_TRIES ? waitAfter(outcome, failures, random()) : undefined
-      return retryInMs === undefined ? { fail: givenUp(address, outcome, tries) } : { retryInMs }
+      return retryInMs === undefined ? { fail: finalError(address, outcome, tries) } : { retryInMs }
     },
     onRetry(outcome, waitMs) {
       if (outcome instanceof AttemptFailed)
@@ -120,10 +147,156 @@ export async function fetchOutput(
   })
 }
 
-function givenUp(address: string, failure: AttemptFailed, tries: number): Error {
+function finalError(address: string, failure: AttemptFailed, tries: number): Error {
   const times = tries > 1 ? ` (tried ${tries} times)` : ''
   return downloadFailed(`Could not download ${printableUrl(address)}: ${failure.message}${times}`, {
     cause: failure,
     httpStatus: failure.status,
   })
+}
+
+interface FetchedPart {
+  readonly part: Part
+  readonly path: string
+  readonly kind: FileKind
+  readonly bytes: number
+  readonly sha256: string
+}
+
+interface TransferRequest extends OutputRequest {
+  readonly alarm: Clock['alarm']
+}
+
+/**
+ * One attempt: from the request to a complete, checked part file. Received bytes stay in the part. Throws
+ * `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason.
+ */
+export async function transfer(
+  request: TransferRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
+  const { part } = session
+  const plan = resumePlan(part?.metadata, part?.bytes ?? 0)
+  meter.restart()
+  if (part === undefined || plan.kind === 'restart')
+    return receiveAll(await sendRequest(request), request, session, meter)
+  if (plan.kind === 'complete') return finishComplete(part, request, session, meter)
+  const response = await sendRequest({ ...request, from: plan })
+  switch (continuationOf(plan, response.response)) {
+    case 'append':
+      return receiveRest(response, part, request, session, meter)
+    case 'restart':
+      return receiveAll(response, request, session, meter)
+    case 'complete':
+      response.response.discard()
+      return finishComplete(part, request, session, meter)
+    case 'mismatch':
+      response.response.discard()
+      await withWriteErrors(part.path, () => part.restart(undefined))
+      return transfer(request, session, meter)
+  }
+}
+
+/** Receives the file from its first byte. */
+async function receiveAll(
+  { response, url }: OutputResponse,
+  { signal, alarm }: TransferRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
+  meter.expect(declaredLength(response.header))
+  let opened: OpenedPart | undefined
+  try {
+    const file = decoded(checked(response, meter.receive, signal), response.header('content-encoding'))
+    for await (const chunks of inPieces(file, alarm, HEAD_BYTES)) {
+      if (opened === undefined) {
+        const head = Buffer.concat(chunks)
+        const kind = await kindOf({ contentType: response.header('content-type'), url, head })
+        refuseWebPage(kind, session.expectedKind)
+        opened = { ...(await session.open(kind)), kind }
+        const { part, path } = opened
+        await withWriteErrors(path, () => part.restart(metadataOf(response.header)))
+      }
+      const { part, path } = opened
+      await withWriteErrors(path, () => part.write(chunks))
+    }
+    if (opened === undefined) throw new AttemptFailed('the response is empty', { isRetryable: true })
+    return await sealed(opened, signal)
+  } finally {
+    response.discard()
+  }
+}
+
+/** Receives the bytes that the part does not have yet. */
+async function receiveRest(
+  { response, url }: OutputResponse,
+  part: Part,
+  { signal, alarm }: TransferRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
+  try {
+    const opened = await reopened(part, url, session)
+    const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
+    meter.receive(part.bytes)
+    meter.expect(totalBytes)
+    await withWriteErrors(opened.path, () => part.hashExisting(signal))
+    for await (const chunks of inPieces(checked(response, meter.receive, signal), alarm))
+      await withWriteErrors(opened.path, () => part.write(chunks))
+    return await sealed(opened, signal, totalBytes)
+  } finally {
+    response.discard()
+  }
+}
+
+/** Finishes a part that has all bytes: a process ended before it moved the file. */
+async function finishComplete(
+  part: Part,
+  { url, signal }: OutputRequest,
+  session: PartSession,
+  meter: FileMeter,
+): Promise<FetchedPart> {
+  const opened = await reopened(part, url, session)
+  meter.receive(part.bytes)
+  await withWriteErrors(opened.path, () => part.hashExisting(signal))
+  return sealed(opened, signal)
+}
+
+async function reopened(part: Part, url: URL, session: PartSession): Promise<OpenedPart> {
+  const head = await withWriteErrors(part.path, () => part.head(HEAD_BYTES))
+  const kind = await kindOf({ contentType: part.metadata?.contentType, url, head })
+  return { ...(await session.open(kind)), kind }
+}
+
+interface OpenedPart {
+  readonly part: Part
+  readonly path: string
+  readonly kind: FileKind
+}
+
+async function sealed(
+  { part, path, kind }: OpenedPart,
+  signal: AbortSignal | undefined,
+  totalBytes = part.metadata?.totalBytes,
+): Promise<FetchedPart> {
+  if (totalBytes !== undefined && part.bytes !== totalBytes) {
+    const { bytes } = part
+    // With too few bytes the download can be resumed; with too many it must restart.
+    if (bytes > totalBytes) await withWriteErrors(path, () => part.restart(undefined))
+    throw new AttemptFailed(`the parts of the file have ${bytes} bytes instead of ${totalBytes}`, {
+      isRetryable: true,
+    })
+  }
+  const content = await withWriteErrors(path, () => part.seal())
+  signal?.throwIfAborted()
+  return { part, path, kind, ...content }
+}
+
+/** Captive portals and error pages answer with HTML and status 200. */
+function refuseWebPage({ extension }: FileKind, expectedKind: string | undefined): void {
+  if (extension === 'html' && (expectedKind === 'image' || expectedKind === 'video'))
+    throw new AttemptFailed(`the host sent a web page instead of the ${expectedKind}`, {
+      isRetryable: true,
+    })
 }

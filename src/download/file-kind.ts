@@ -57,7 +57,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 /** Containers of other formats: here the host may know more than the bytes tell. */
 const CONTAINERS = new Set(['xml', 'zip', 'cfb', 'gz'])
 
-export interface Evidence {
+interface Evidence {
   readonly head: Uint8Array
   readonly contentType: string | undefined
   readonly url: URL
@@ -65,9 +65,9 @@ export interface Evidence {
 
 export async function kindOf({ head, contentType, url }: Evidence): Promise<FileKind> {
   const bytes = await kindOfBytes(head)
-  const told = kindOfHeader(contentType) ?? kindOfUrl(url)
-  if (bytes !== undefined && !(CONTAINERS.has(bytes.extension) && told !== undefined)) return bytes
-  return told ?? { extension: 'bin', contentType: 'application/octet-stream', from: 'nothing' }
+  const declared = kindOfHeader(contentType) ?? kindOfUrl(url)
+  if (bytes !== undefined && !(CONTAINERS.has(bytes.extension) && declared !== undefined)) return bytes
+  return declared ?? { extension: 'bin', contentType: 'application/octet-stream', from: 'nothing' }
 }
 
 /** Loads file-type on first use: only downloads need it. */

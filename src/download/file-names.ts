@@ -3,9 +3,8 @@
  * stays in it as `{ext}`. So names depend on the order of the outputs only, and not on which download ends first.
  */
 import { sep } from 'node:path'
-import { fill, holds } from './placeholders.js'
-import { safeName, safePart, unreserved } from './safe-name.js'
-import type { Target } from './target.js'
+import { cutToBytes } from '../host/files.js'
+import { fill, holds, type Target } from './target.js'
 
 /** The values of the placeholders in a name. */
 export interface OutputToName {
@@ -31,7 +30,7 @@ const LAST_COMPONENT = { '\\': /[^\\/]*$/, '/': /[^/]*$/ } as const
 
 /** Create one per command: `{index}` counts from 1 over all names. */
 export function createNamer(target: Target, separator: Separator = sep): Namer {
-  const taken: Taken = new Map()
+  const nextNumbers: NextNumbers = new Map()
   let index = 0
   return {
     name: (outputs) =>
@@ -39,7 +38,7 @@ export function createNamer(target: Target, separator: Separator = sep): Namer {
         index += 1
         if (target.kind === 'stdout') return '-'
         const template = templateFor(target, outputs, at, separator)
-        return distinct(nameOne(template, output, index, separator), taken, separator)
+        return distinct(nameOne(template, output, index, separator), nextNumbers, separator)
       }),
   }
 }
@@ -87,18 +86,21 @@ function nameOne(
  * The second output with the same name gets `-2` before its extension, the third `-3`. Names are compared without case,
  * as some file systems do, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
  */
-function distinct(path: string, taken: Taken, separator: Separator): string {
+function distinct(path: string, nextNumbers: NextNumbers, separator: Separator): string {
   const key = (text: string) => text.normalize('NFC').toLowerCase()
   let free = path
-  let number = taken.get(key(path)) ?? 2
-  while (taken.has(key(free))) free = numbered(path, number++, separator)
-  taken.set(key(path), number)
-  if (free !== path) taken.set(key(free), 2)
+  let number = nextNumbers.get(key(path)) ?? 2
+  while (nextNumbers.has(key(free))) free = numbered(path, number++, separator)
+  nextNumbers.set(key(path), number)
+  if (free !== path) nextNumbers.set(key(free), 2)
   return free
 }
 
-/** Of each name that is taken, the number to try next: of ten thousand with one name, each would try all numbers before. */
-type Taken = Map<string, number>
+/**
+ * Of each name that is taken, the number to try next: of ten thousand with one name, each would try all numbers
+ * before.
+ */
+type NextNumbers = Map<string, number>
 
 const numbered = (path: string, number: number, separator: Separator): string =>
   path.replace(LAST_COMPONENT[separator], (file) => {
@@ -130,3 +132,33 @@ export function knownPaths(target: Target, { count, kind, name }: KnownOutputs):
   const runs = Array.from({ length: count }, (_, at) => ({ runId: String(at), kind, name }))
   return createNamer(target).name(runs)
 }
+
+// Text from elsewhere in a file name cannot leave the folder, hide the file, look like a flag, change the reading
+// direction, or name a device.
+
+const MAX_PART_LENGTH = 100
+
+/** Control, format (reading direction, zero width) and unassigned characters, what Windows rejects, and braces. */
+const UNSAFE = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*{}]/gu
+
+/** An id: everything but `[A-Za-z0-9._-]` becomes `_`; no leading dot or dash; 1 to 100 characters. */
+export const safeName = (id: string): string =>
+  id
+    .replace(/[^A-Za-z0-9._-]/gu, '_')
+    .replace(/^[.-]+/, '')
+    .slice(0, MAX_PART_LENGTH) || '_'
+
+/** A name that a person chose: letters of any script and spaces stay; 1 to 100 bytes. */
+export const safePart = (text: string): string =>
+  cutToBytes(
+    text
+      .normalize('NFC')
+      .replace(UNSAFE, '_')
+      .replace(/^[\s.-]+/u, ''),
+    MAX_PART_LENGTH,
+  ).replace(/[\s.]+$/u, '') || '_'
+
+const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)/i
+
+/** Puts `_` before names that Windows reserves for devices, on every system: files are copied between systems. */
+export const unreserved = (name: string): string => (DEVICE.test(name) ? `_${name}` : name)

@@ -1,45 +1,49 @@
 /**
- * Downloads outputs in parallel, each to a temporary name; a file is renamed when it is complete and checked. So a file
- * under its final name is complete. The failure of one does not stop the others. Only a plain GET is sent to an output's
- * host: the given `fetch` must not add the API key.
+ * Downloads outputs in parallel, each to a temporary name; a file is renamed when it is complete and checked. So a
+ * file under its final name is complete. The failure of one does not stop the others. Only a plain GET is sent to
+ * an output's host: the given `fetch` must not add the API key.
  *
- * An interrupted download is resumed, by the next attempt or the next command, if the host confirms that the file is
- * unchanged.
+ * An interrupted download is resumed, by the next attempt or the next command, if the host confirms that the file
+ * is unchanged.
  *
  * Limits: a host that declares no length and closes the connection properly is trusted, and so is one that gives a
- * different file the same strong ETag or, without ETags, the same date. Hosts give no checksum, so damage to a part on
- * the disk is not detected.
+ * different file the same strong ETag or, without ETags, the same date. Hosts give no checksum, so damage to a part
+ * on the disk is not detected.
  */
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
 import { processLockIn } from '../host/process-lock.js'
-import { type DeliveredOutput, deliverToFile, deliverToStream } from './deliver-output.js'
+import { createSlots } from '../host/slots.js'
+import { type DeliveredOutput, deliverToFile, deliverToStream, StreamFailed } from './deliver-output.js'
 import { createProgress, type DownloadProgress } from './download-progress.js'
-import type { DownloadedFile } from './downloaded-file.js'
-import { earlierFilesOf } from './earlier-files.js'
-import type { DownloaderOptions, RetryNotice, Source } from './fetch-output.js'
-import { downloadFailed } from './file-errors.js'
+import { downloadFailed } from './failures.js'
+import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
 import { createNamer, type Namer, type OutputToName } from './file-names.js'
-import { createPartLister } from './part-claim.js'
-import { createSemaphore } from './semaphore.js'
-import { StreamFailed } from './stdout.js'
+import { type DownloadedFile, earlierFilesOf } from './final-files.js'
+import { createPartLister } from './part-session.js'
 import type { Target } from './target.js'
 
 export type { DownloadProgress } from './download-progress.js'
-export type { DownloadedFile } from './downloaded-file.js'
 export type { DownloaderOptions, RetryNotice } from './fetch-output.js'
-export { createNamer, type KnownOutputs, knownPaths, type Namer, type OutputToName } from './file-names.js'
-export { type Obstacle, obstacleAt } from './move-into-place.js'
-export { safeName } from './safe-name.js'
+export {
+  createNamer,
+  type KnownOutputs,
+  knownPaths,
+  type Namer,
+  type OutputToName,
+  safeName,
+} from './file-names.js'
+export type { DownloadedFile } from './final-files.js'
+export { type Obstacle, obstacleAt } from './final-files.js'
 export { folderTarget, parseTarget, type Target } from './target.js'
 
 /** Over all calls of one downloader: more would share the same bandwidth and burden the host. */
 const MAX_CONCURRENT_DOWNLOADS = 4
 
 /** `url` is http(s); anything else is refused. */
-export interface RunOutput extends OutputToName, Source {}
+export interface RunOutput extends OutputToName, OutputLink {}
 
-export type DownloadResult =
+type DownloadResult =
   | ({ readonly ok: true } & DeliveredOutput)
   | { readonly ok: false; readonly error: RushesError }
 
@@ -72,7 +76,7 @@ export interface Downloader {
 }
 
 export function createDownloader(downloaderOptions: DownloaderOptions): Downloader {
-  const semaphore = createSemaphore(MAX_CONCURRENT_DOWNLOADS)
+  const slots = createSlots(MAX_CONCURRENT_DOWNLOADS)
   const { stateFolder } = downloaderOptions
   const lock = stateFolder === undefined ? undefined : processLockIn(stateFolder)
   let calls = 0
@@ -110,7 +114,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, whole)
           return deliverToStream(downloaderOptions, whole, onlyStream(options, outputs.length))
         }
-        const result = await semaphore.use((release) => settle(() => deliver(release), output, signal))
+        const result = await slots.use((release) => settle(() => deliver(release), output, signal))
         meter.end()
         onSettled?.(result, output)
         return result

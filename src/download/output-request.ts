@@ -1,9 +1,19 @@
-/** A GET request for an output: follows redirects, and sends nothing that the output's host need not know. */
+/**
+ * The GET request for an output, and the body of its response: counted, checked, decoded, and cut into pieces for
+ * the disk. Follows redirects, and sends nothing that the output's host need not know. Output URLs often contain a
+ * secret.
+ */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { RushesError } from '../errors.js'
-import { retryAfterMs } from '../host/backoff.js'
+import type { Clock } from '../host/clock.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
-import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './attempt-failed.js'
-import { parseOutputUrl } from './output-url.js'
+import { retryAfterMs } from '../host/retry.js'
+import { errorCode } from '../host/system-error.js'
+import { printable, shortened } from '../protocol/text.js'
+import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './failures.js'
+import { declaredLength } from './resume-plan.js'
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 10
@@ -45,7 +55,7 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
       )
     const next = parseOutputUrl(location, url)
     if (next === undefined)
-      // Without the location: what is not a URL cannot be cut to the parts that hold no secret.
+      // Without the location: only a URL can be cut to the parts that hold no secret.
       throw new AttemptFailed('the host redirects to something that is not an http or https URL', {
         isRetryable: false,
       })
@@ -87,10 +97,185 @@ async function sendOnce(
 }
 
 /** Converts network errors and invalid proxy settings; aborts and bugs stay as they are. */
-export function asAttemptFailed(error: unknown): unknown {
+function asAttemptFailed(error: unknown): unknown {
   if (error instanceof HttpFailure)
     return new AttemptFailed(error.message, { isRetryable: true, cause: error })
   if (error instanceof RushesError && error.code === 'usage')
     return new AttemptFailed(error.message, { isRetryable: false, cause: error })
   return error
+}
+
+/** An http(s) URL without user name and password, or undefined. */
+export function parseOutputUrl(text: string, base?: URL): URL | undefined {
+  if (!URL.canParse(text, base?.href)) return undefined
+  const url = new URL(text, base)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
+  url.username = ''
+  url.password = ''
+  return url
+}
+
+/** For messages, which end in logs: without the query, since that of a signed URL gives access to the file. */
+export function printableUrl(text: string): string {
+  const url = parseOutputUrl(text)
+  return shortened(url ? url.origin + url.pathname : printable(text).replace(/[?#].*$/, ''), 200)
+}
+
+export type Bytes = AsyncIterable<Uint8Array>
+
+/** Passes the bytes on. Throws `AttemptFailed` when there are fewer or more than declared, or none. */
+export async function* checked(
+  response: HttpResponse,
+  onReceived: (bytes: number) => void,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const declared = declaredLength(response.header)
+  let received = 0
+  try {
+    for await (const chunk of response.body) {
+      signal?.throwIfAborted()
+      received += chunk.byteLength
+      if (declared !== undefined && received > declared)
+        throw new AttemptFailed(`the host sent more than the ${declared} bytes it declared`, {
+          isRetryable: true,
+        })
+      onReceived(chunk.byteLength)
+      yield chunk
+    }
+  } catch (error) {
+    throw asAttemptFailed(error)
+  }
+  if (declared !== undefined && received < declared)
+    throw new AttemptFailed(`the response ended after ${received} of ${declared} bytes`, {
+      isRetryable: true,
+    })
+  if (received === 0) throw new AttemptFailed('the response is empty', { isRetryable: true })
+}
+
+const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+
+/**
+ * Decodes a body that is encoded although `identity` was requested: object stores keep `Content-Encoding` with the
+ * object and send it to everyone. `aws-chunked` is left over from the upload and means no encoding.
+ */
+export function decoded(body: Bytes, contentEncoding: string | undefined): Bytes {
+  const encodings = (contentEncoding ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && each !== 'identity' && each !== 'aws-chunked')
+  const [encoding, ...more] = encodings
+  if (encoding === undefined) return body
+  const createDecoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
+  if (createDecoder === undefined || more.length > 0)
+    throw new AttemptFailed(
+      `the host encoded the response as ${encodings.join(', ')}, which was not requested`,
+      { isRetryable: false },
+    )
+  return through(body, createDecoder())
+}
+
+async function* through(
+  body: Bytes,
+  decoder: NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  // An error of the source destroys the decoder with the same error, which the loop below throws.
+  pipeline(Readable.from(body), decoder).catch(() => {})
+  try {
+    yield* decoder
+  } catch (error) {
+    const code = errorCode(error) ?? ''
+    // Error codes of zlib and Brotli.
+    if (/^(Z_|ERR__)/.test(code))
+      throw new AttemptFailed(`the encoded response cannot be decoded: ${code}`, {
+        isRetryable: true,
+        cause: error,
+      })
+    throw error
+  }
+}
+
+/** Larger pieces are not faster (`bench/results.md`). */
+const PIECE_BYTES = 524_288
+/** For a host that sends a few bytes at a time: each chunk takes some memory besides its bytes. */
+const MAX_CHUNKS = 256
+/** A process that is killed while its host is slow loses no more than what arrived in this time. */
+const MAX_DELAY_MS = 200
+
+/**
+ * The chunks of `body` in pieces that are never empty: first at least `firstBytes`, which show the type of the
+ * file, then 512 KiB each, or the bytes of 200 ms, or the rest. Receives the next piece while the one before is
+ * hashed and written. An error of `body` is thrown after all that arrived before it.
+ */
+export async function* inPieces(
+  body: Bytes,
+  alarm: Clock['alarm'],
+  firstBytes = 1,
+): AsyncGenerator<readonly Uint8Array[]> {
+  let piece: Uint8Array[] = []
+  let bytes = 0
+  let minBytes = firstBytes
+  let isFirst = firstBytes > 1
+  let isDue = false
+  let isOver = false
+  let isAbandoned = false
+  let failure: { readonly error: unknown } | undefined
+  let disarm = () => {}
+  // Only one side waits at a time: the reader for a piece, or the receiver until a full one was taken.
+  let wake = () => {}
+  const change = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  const finishPiece = () => {
+    isDue = true
+    wake()
+  }
+
+  async function receive(): Promise<void> {
+    for await (const chunk of body) {
+      if (isAbandoned) return
+      if (piece.length === 0 && !isFirst) disarm = alarm(MAX_DELAY_MS, finishPiece)
+      piece.push(chunk)
+      bytes += chunk.byteLength
+      if (bytes < minBytes && (isFirst || piece.length < MAX_CHUNKS)) continue
+      isFirst = false
+      finishPiece()
+      while (isDue && !isAbandoned) await change()
+    }
+  }
+
+  void receive()
+    .catch((error) => {
+      // Too few bytes to detect the type of the file are dropped.
+      if (isFirst) piece = []
+      failure = { error }
+    })
+    .finally(() => {
+      isOver = true
+      finishPiece()
+    })
+  try {
+    while (!isOver || piece.length > 0) {
+      while (!isDue) await change()
+      const taken = piece
+      piece = []
+      bytes = 0
+      minBytes = PIECE_BYTES
+      isDue = isOver
+      disarm()
+      wake()
+      if (taken.length > 0) yield taken
+    }
+  } finally {
+    isAbandoned = true
+    disarm()
+    wake()
+  }
+  if (failure !== undefined) throw failure.error
 }

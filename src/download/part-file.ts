@@ -1,23 +1,22 @@
 /**
- * A file that is being downloaded. It is in a hidden folder beside the target, since a rename is atomic within one file
- * system only: `bytes`, and `about.json` once the host has sent a validator, for a small file only when its download is
- * interrupted. `part-claim.ts` names the folder.
+ * A file that is being downloaded, in a hidden folder beside the target, because a rename is atomic only within one
+ * file system. The folder contains `bytes`, and `about.json` once the host has sent a validator; for a small file only
+ * after an interruption. `part-session.ts` names the folder.
  *
- * The bytes of one version of a file are never overwritten by those of another: a restart creates a new file. A process of
- * another machine or container, whose process id means nothing here, may still have the old one open; it then writes to an
- * unlinked file, or writes the very same bytes.
+ * The bytes of one version of a file are never overwritten by those of another: a restart creates a new file. A process
+ * on another machine or in a container, whose process id means nothing here, may still have the old file open. It then
+ * writes to an unlinked file, or writes identical bytes.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, rename, rmdir } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { flush, removeFile, writeFully } from '../host/files.js'
+import { flush, removeFile, writeAtomically, writeFully } from '../host/files.js'
 import { removeFolder } from '../host/own-folder.js'
-import { writeMetadata } from './part-metadata.js'
 import { type PartMetadata, usefulBytes, validatorOf } from './resume-plan.js'
 
 export interface Part {
-  /** Of the bytes. */
+  /** Path of the bytes. */
   readonly path: string
   readonly bytes: number
   /** Undefined: the download cannot be resumed. */
@@ -27,17 +26,17 @@ export interface Part {
   write(chunks: readonly Uint8Array[]): Promise<void>
   /** The first bytes. */
   head(bytes: number): Promise<Uint8Array>
-  /** Hashes what an earlier process has written; needed before `seal`. */
+  /** Hashes the bytes that an earlier process wrote. Required before `seal`. */
   hashExisting(signal: AbortSignal | undefined): Promise<void>
-  /** The file is complete: flushes it to the disk. */
+  /** Called when the file is complete: flushes it to disk. */
   seal(): Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** Leaves the part for a later process, if the download can be resumed; whether it can. Never throws. */
+  /** Keeps the part for a later process if the download can be resumed, and returns whether it can. Never throws. */
   release(): Promise<boolean>
-  /** Removes it, or what is left of it. Never throws. */
+  /** Removes the part. Never throws. */
   discard(): Promise<void>
 }
 
-/** A smaller file is downloaded again after a kill: `about.json` would be a third of its calls to the file system. */
+/** Smaller files are downloaded again after a kill: `about.json` would be a third of their file system calls. */
 const SMALL_BYTES = 262_144
 
 /** Whether `about.json` is written when the download begins, not only when it is interrupted. */
@@ -46,8 +45,8 @@ const isStoredEarly = (metadata: PartMetadata | undefined): metadata is PartMeta
   validatorOf(metadata) !== undefined &&
   (metadata.totalBytes ?? Number.POSITIVE_INFINITY) > SMALL_BYTES
 
-export interface FoundPart {
-  /** The folder's name while this process owns it, and when nobody does. */
+interface FoundPart {
+  /** Paths of the folder: `own` while this process owns it, `free` without an owner. */
   readonly own: string
   readonly free: string
   readonly handle: FileHandle
@@ -64,12 +63,12 @@ export const createBytes = (folder: string): Promise<FileHandle> => open(bytesPa
 export function partOf({ own, free, ...found }: FoundPart): Part {
   const path = bytesPath(own)
   let { handle, bytes, metadata } = found
-  /** Of the first `bytes` bytes; undefined while those of an earlier process are not hashed. */
+  /** Hash of the first `bytes` bytes. Undefined until the bytes of an earlier process are hashed. */
   let hash: Hash | undefined = bytes === 0 ? createHash('sha256') : undefined
   const discard = async (): Promise<void> => {
     await handle.close().catch(() => {})
     if (isStoredEarly(metadata)) await removeFile(metadataPath(own)).catch(() => {})
-    // In one step where the folder is empty, because the bytes have their final name.
+    // A single call is enough if the folder is empty, because the bytes were moved to their final name.
     await rmdir(own).catch(() => removeFolder(own).catch(() => {}))
   }
   return {
@@ -82,7 +81,7 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
     },
     async restart(next) {
       if (bytes > 0 || metadata !== undefined) {
-        // First, so that after a kill the new bytes are never taken for those of the old file.
+        // Remove the metadata first: after a kill, new bytes must not be taken for those of the old file.
         await removeFile(metadataPath(own))
         await handle.close()
         await removeFile(path)
@@ -126,11 +125,51 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
         await rename(own, free)
         return true
       } catch {
-        // Also when another process has left its part there: one is enough.
+        // Also if another process has left its part there: one is enough.
         await discard()
         return false
       }
     },
     discard,
+  }
+}
+
+/** `about.json`: shows a later process which file the bytes belong to. */
+interface StoredMetadata extends PartMetadata {
+  /** Number of bytes that were flushed to disk. */
+  readonly flushedBytes?: number | undefined
+}
+
+/**
+ * Written atomically. Without a flush it survives a killed process; after a crash of the machine it may be invalid, and
+ * the bytes are then not used.
+ */
+const writeMetadata = (
+  path: string,
+  metadata: StoredMetadata,
+  { isFlushed = false }: { readonly isFlushed?: boolean } = {},
+): Promise<void> => writeAtomically(path, `${JSON.stringify(metadata)}\n`, { isFlushed })
+
+/** Undefined when it is missing or invalid. */
+export async function readMetadata(path: string): Promise<StoredMetadata | undefined> {
+  try {
+    const value: unknown = JSON.parse(await readFile(path, 'utf8'))
+    return typeof value === 'object' && value !== null
+      ? checked(value as Readonly<Record<string, unknown>>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function checked(value: Readonly<Record<string, unknown>>): StoredMetadata {
+  const text = (each: unknown) => (typeof each === 'string' ? each : undefined)
+  const number = (each: unknown) => (Number.isSafeInteger(each) ? (each as number) : undefined)
+  return {
+    etag: text(value.etag),
+    lastModified: text(value.lastModified),
+    contentType: text(value.contentType),
+    totalBytes: number(value.totalBytes),
+    flushedBytes: number(value.flushedBytes),
   }
 }

@@ -4,7 +4,7 @@
  */
 import { HEAD_BYTES } from './file-kind.js'
 
-/** What is known of the file that a part belongs to. Not its URL, which may contain a secret. */
+/** Identifies the version of the file that a part belongs to. Without its URL, which may contain a secret. */
 export interface PartMetadata {
   readonly etag?: string | undefined
   /** Only where it distinguishes versions: see `preciseDate`. */
@@ -13,7 +13,7 @@ export interface PartMetadata {
   readonly contentType?: string | undefined
 }
 
-export type ResumePlan =
+type ResumePlan =
   | { readonly kind: 'restart' }
   /** All bytes are there already. */
   | { readonly kind: 'complete' }
@@ -24,7 +24,7 @@ export type ResumePlan =
       readonly metadata: PartMetadata
     }
 
-export type HeaderReader = (name: string) => string | undefined
+type HeaderReader = (name: string) => string | undefined
 
 const STRONG_ETAG = /^"[\x21\x23-\x7e]*"$/
 
@@ -54,13 +54,18 @@ export const usefulBytes = (metadata: PartMetadata | undefined, bytes: number): 
 /** From the headers of a full response; undefined when the body is encoded and so not the bytes of the file. */
 export function metadataOf(header: HeaderReader): PartMetadata | undefined {
   if (!isPlain(header)) return undefined
-  const length = header('content-length')?.trim() ?? ''
   return {
     etag: header('etag')?.trim(),
     lastModified: preciseDate(header),
-    totalBytes: /^\d{1,15}$/.test(length) ? Number(length) : undefined,
+    totalBytes: declaredLength(header),
     contentType: header('content-type'),
   }
+}
+
+/** `Content-Length`; undefined when it is absent or invalid. */
+export function declaredLength(header: HeaderReader): number | undefined {
+  const length = header('content-length')?.trim() ?? ''
+  return /^\d{1,15}$/.test(length) ? Number(length) : undefined
 }
 
 const isPlain = (header: HeaderReader): boolean =>
@@ -73,7 +78,7 @@ function preciseDate(header: HeaderReader): string | undefined {
   return /^[\x20-\x7e]+$/.test(date) && ageMs >= 1_000 ? date : undefined
 }
 
-export type Continuation =
+type Continuation =
   /** The response is the rest. */
   | 'append'
   /** The response is the whole file. */
@@ -83,7 +88,7 @@ export type Continuation =
   /** Discard the part and request the whole file. */
   | 'mismatch'
 
-export interface PartialAnswer {
+interface PartialAnswer {
   readonly status: number
   readonly header: HeaderReader
 }

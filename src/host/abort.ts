@@ -13,7 +13,7 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
     return () => {}
   }
   const registered = callbacks.get(signal) ?? listenTo(signal)
-  // A function of its own for each call, so that the same callback can be registered twice.
+  // A new function for each call, so that the same callback can be registered twice.
   const own = () => callback()
   registered.add(own)
   return () => void registered.delete(own)
@@ -34,7 +34,7 @@ function listenTo(signal: AbortSignal): Set<() => void> {
         }
       }
       registered.clear()
-      // As the error of any listener, it is uncaught; but the others were told first.
+      // As the error of any listener, it is uncaught; but the others were called first.
       if (failure !== undefined) throw failure.error
     },
     { once: true },
@@ -86,5 +86,23 @@ export async function withTimeout<Result>(
   } finally {
     disarm()
     forget()
+  }
+}
+
+/** Resolves with whether the work ended within this time. Rejects when the work does. */
+export async function settlesWithin(
+  ms: number,
+  work: Promise<unknown>,
+  clock: { sleep(ms: number, signal?: AbortSignal): Promise<void> },
+): Promise<boolean> {
+  const done = new AbortController()
+  const timeout = clock.sleep(ms, done.signal).then(
+    () => false,
+    () => true,
+  )
+  try {
+    return await Promise.race([work.then(() => true), timeout])
+  } finally {
+    done.abort()
   }
 }

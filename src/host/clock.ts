@@ -5,15 +5,15 @@ export interface Clock {
   /** Wall-clock time in milliseconds since the epoch: for records, never for measuring. */
   now(): number
   /**
-   * Milliseconds since this machine was started: only forward, whatever happens to the wall clock, and the same for
+   * Milliseconds since this machine was started: only forward, independent of the wall clock, and the same for
    * all its processes.
    */
   monotonic(): number
   /** Rejects with the signal's reason when that comes first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /**
-   * Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. What the sockets hold at that
-   * moment is read first: after a suspension (SIGSTOP, a closed lid) the answer may already be there.
+   * Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. What the sockets
+   * hold at that moment is read first: after a suspension (SIGSTOP, a closed lid) the answer may already be there.
    */
   alarm(ms: number, onTimeout: () => void): Disarm
 }

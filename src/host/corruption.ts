@@ -1,9 +1,10 @@
 /**
- * Recovery from a corrupt database that several processes use: one of them quarantines the file under another name, and all
- * continue with a new one. Nothing is deleted, since parts of the file may still be readable.
+ * Recovery from a corrupt database that several processes use: one of them quarantines the file under another name,
+ * and all continue with a new one. Nothing is deleted, since parts of the file may still be readable.
  */
 import { copyFileSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { RushesError } from '../errors.js'
 import {
   createDatabase,
   createIfMissing,
@@ -11,11 +12,19 @@ import {
   type OpenDatabase,
   openDatabase,
 } from './database.js'
-import { exclusively, inodeOf, isEmpty } from './database-file.js'
-import { LOGS, moveIfThere, quarantineForeignLog, quarantineName } from './database-log.js'
-import { errorCode } from './system-error.js'
+import {
+  exclusively,
+  inodeOf,
+  isEmpty,
+  LOGS,
+  moveIfThere,
+  quarantineForeignLog,
+  quarantineName,
+  withDatabase,
+} from './database-file.js'
+import { describeReason, errorCode } from './system-error.js'
 
-export interface QuarantineOptions extends DatabaseOptions {
+interface QuarantineOptions extends DatabaseOptions {
   /** SQL for the new file that replaces a corrupt or removed one. */
   replacementRows?(): string
 }
@@ -65,7 +74,10 @@ export function reopenOrQuarantine(options: QuarantineOptions, onQuarantine: OnQ
   return openOrQuarantine(options, onQuarantine)
 }
 
-/** What can be seen of a file without opening it as a database. Files are created whole, so an empty one lost its content. */
+/**
+ * What can be seen of a file without opening it as a database. Files are created whole, so an empty one lost its
+ * content.
+ */
 function checkFile({ path, journalMode }: DatabaseOptions, onQuarantine: OnQuarantine): void {
   const reason = reasonCorrupt(path)
   if (reason !== undefined) throw new CorruptFile(reason)
@@ -76,14 +88,14 @@ function checkFile({ path, journalMode }: DatabaseOptions, onQuarantine: OnQuara
 }
 
 /** Undefined when SQLite must tell. */
-export function reasonCorrupt(path: string): string | undefined {
+function reasonCorrupt(path: string): string | undefined {
   const file = statSync(path, { throwIfNoEntry: false })
   return file !== undefined && isEmpty(file) ? 'the file is empty' : undefined
 }
 
 /**
- * SQLite notices missing pages, but not that a part of the last one is missing: it reads zeros there, and rows are gone. The
- * transaction keeps writers away meanwhile.
+ * SQLite notices missing pages, but not that a part of the last one is missing: it reads zeros there, and rows are
+ * gone. The transaction keeps writers away meanwhile.
  */
 function checkLength(open: OpenDatabase, path: string): void {
   open.snapshot(() => {
@@ -95,12 +107,12 @@ function checkLength(open: OpenDatabase, path: string): void {
 }
 
 /**
- * Renames the file with inode `found`, and puts a new database in its place. Does nothing when another process has replaced
- * the file already.
+ * Renames the file with inode `found`, and puts a new database in its place. Does nothing when another process has
+ * replaced the file already.
  *
- * SQLite finds the log (-journal, -wal, -shm) by the name of the database, so a process that opens the file at the wrong
- * moment could combine the new file with the old log. So the old log is moved first, and the new file then replaces the old
- * one in one step.
+ * SQLite finds the log (-journal, -wal, -shm) by the name of the database, so a process that opens the file at the
+ * wrong moment could combine the new file with the old log. So the old log is moved first, and the new file then
+ * replaces the old one in one step.
  */
 export function quarantine(
   options: QuarantineOptions,
@@ -137,7 +149,7 @@ function isReplaced(options: DatabaseOptions, found: number | undefined): boolea
   try {
     return whileReplacing(options, () => inodeOf(options.path) !== found)
   } catch {
-    // Without a lock nobody can quarantine: report the first error.
+    // Without a lock no process can quarantine: report the first error.
     return false
   }
 }
@@ -155,5 +167,34 @@ function addName(path: string, name: string): void {
     linkSync(path, name)
   } catch {
     copyFileSync(path, name)
+  }
+}
+
+const INSPECT_TIMEOUT_MS = 2_000
+
+interface Inspection {
+  /** The number of migrations that were applied; 0 when it cannot be read. */
+  readonly version: number
+  /** `ok`, or the damage. */
+  readonly integrity: string
+}
+
+/** Checks a file without writing to it. */
+export function inspectDatabase(path: string): Inspection {
+  const reason = reasonCorrupt(path)
+  if (reason !== undefined) return { version: 0, integrity: reason }
+  try {
+    return withDatabase(path, INSPECT_TIMEOUT_MS, (database) => {
+      const [found] = database.prepare('PRAGMA user_version').all() as { user_version: number }[]
+      const rows = database.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[]
+      return {
+        version: found?.user_version ?? 0,
+        integrity: rows.map(({ integrity_check }) => integrity_check).join('; '),
+      }
+    })
+  } catch (error) {
+    // The SQLite package cannot be loaded.
+    if (error instanceof RushesError) throw error
+    return { version: 0, integrity: describeReason(error) }
   }
 }

@@ -1,39 +1,42 @@
-/** SQLite: private files that several processes use at once, with numbered migrations. Knows nothing of what is stored. */
+/** SQLite: private files that several processes use at once, with numbered migrations. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import {
   BUSY_TIMEOUT_MS,
-  type Connection,
   connect,
   createPrivately,
+  type FileIdentity,
+  identifyFile,
   inodeOf,
+  newApplicationId,
+  type Row,
   rollBack,
-  type Statement,
+  type SqliteConnection,
+  type SqliteStatement,
+  type SqlValue,
+  setAsideLog,
   withDatabase,
 } from './database-file.js'
-import { type Identity, identify, newApplicationId } from './database-identity.js'
-import { setAsideLog } from './database-log.js'
 import { errorCode } from './system-error.js'
 
-export type Row = Readonly<Record<string, unknown>>
-export type Value = string | number | bigint | Uint8Array | null
+export type { Row, SqlValue }
 
 export interface OpenDatabase {
   /** Runs one statement; `changes` is the number of rows it touched. */
-  run(sql: string, ...values: readonly Value[]): { readonly changes: number }
-  get(sql: string, ...values: readonly Value[]): Row | undefined
-  all(sql: string, ...values: readonly Value[]): readonly Row[]
+  run(sql: string, ...values: readonly SqlValue[]): { readonly changes: number }
+  get(sql: string, ...values: readonly SqlValue[]): Row | undefined
+  all(sql: string, ...values: readonly SqlValue[]): readonly Row[]
   /**
    * All or nothing. Takes the write lock at once: a transaction that reads first and then writes can fail with
-   * SQLITE_BUSY whatever the busy timeout is. Within another transaction it is a part of that one, which can fail alone.
-   * Throws `ReplacedFile` when the file is not current: nothing is written into another database.
+   * SQLITE_BUSY with any busy timeout. Within another transaction it is a savepoint, which can fail alone. Throws
+   * `ReplacedFile` when the file is not current: nothing is written into another database.
    */
   transaction<Result>(work: () => Result): Result
   /** All reads in it see the same state; other processes may write meanwhile. */
   snapshot<Result>(work: () => Result): Result
-  /** False when the file was removed, emptied, replaced or overwritten: what is written here is lost. */
+  /** False when the file was removed, emptied, replaced or overwritten: writes are lost. */
   isCurrent(): boolean
-  /** As it was opened. */
+  /** Path as given to `openDatabase`. */
   readonly path: string
   /** Identifies the file, also after it was renamed. */
   readonly inode: number | undefined
@@ -66,8 +69,9 @@ export interface DatabaseOptions {
    */
   readonly synchronous?: 'FULL' | 'OFF'
   /**
-   * `WAL` (the default): reading and writing do not wait for each other, but recent commits are in a second file (-wal), and
-   * are lost with it. `TRUNCATE`: every commit is in the file itself when it returns, and costs two or three times as much.
+   * `WAL` (the default): reading and writing do not wait for each other, but recent commits are in a second file
+   * (-wal), and are lost with it. `TRUNCATE`: every commit is in the file itself when it returns, and costs two or
+   * three times as much.
    */
   readonly journalMode?: 'WAL' | 'TRUNCATE'
 }
@@ -104,10 +108,10 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
 const BUSY_PAUSE_MS = 5
 
 /**
- * Switching a new file to WAL needs a lock for which SQLite ignores the busy timeout, so when several processes start at
- * once all but one fail. Retries here instead. For a file that is in WAL mode already this returns at once.
+ * SQLite ignores the busy timeout when it switches a new file to WAL mode: if several processes start at once, all but
+ * one fail. Retries instead. Returns immediately if the file is in WAL mode already.
  */
-function enableWal(database: Connection, timeoutMs: number): void {
+function enableWal(database: SqliteConnection, timeoutMs: number): void {
   const startedMs = performance.now()
   for (;;) {
     try {
@@ -121,10 +125,10 @@ function enableWal(database: Connection, timeoutMs: number): void {
 }
 
 /**
- * False for a file that is locked: this does not wait, since the first statement does. A file in WAL mode stays so while another
- * process has it open, such as an earlier version of the program.
+ * Returns false if the file is locked. It does not wait, because the first statement does. A file stays in WAL mode
+ * while another process, such as an earlier version of the program, has it open.
  */
-function disableWal(database: Connection, busyTimeoutMs: number): boolean {
+function disableWal(database: SqliteConnection, busyTimeoutMs: number): boolean {
   database.exec('PRAGMA busy_timeout = 0')
   try {
     database.exec('PRAGMA journal_mode = TRUNCATE')
@@ -138,8 +142,8 @@ function disableWal(database: Connection, busyTimeoutMs: number): boolean {
 }
 
 /**
- * Creates a database that is complete in its one file, with no open handles when this returns. With `openDatabase`, prepared
- * statements keep locks and the log open until they are garbage collected, even after `close`.
+ * Creates a database that is complete in its one file, with no open handles when this returns. With `openDatabase`,
+ * prepared statements keep locks and the log open until they are garbage collected, even after `close`.
  */
 export function createDatabase({ path, migrations }: DatabaseOptions, firstRows = ''): void {
   createPrivately(path)
@@ -151,13 +155,13 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
 }
 
 /**
- * Creates the file under another name and then gives it its own, so that an empty file is never one that is being created.
- * Does nothing when there is a file. `firstRows` is SQL for a new file.
+ * Creates the file under a temporary name and then links it to its path, so that an empty file at the path is never one
+ * in creation. Does nothing if the file exists. `firstRows` is SQL for a new file.
  */
 export function createIfMissing(options: DatabaseOptions, firstRows?: string): void {
   const { path } = options
   if (existsSync(path)) return
-  // Not named by the process id: a process of another container may have the same.
+  // A random name, not the process id: a process in another container may have the same id.
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
   const removeFresh = () => {
     for (const ending of ['', '-journal']) rmSync(fresh + ending, { force: true })
@@ -166,7 +170,7 @@ export function createIfMissing(options: DatabaseOptions, firstRows?: string): v
     createDatabase({ ...options, path: fresh }, firstRows)
     linkSync(fresh, path)
   } catch (error) {
-    // Another process was faster, or the file system has no links.
+    // Another process was faster, or the file system does not support hard links.
     if (existsSync(path)) return
     if (errorCode(error)?.startsWith('E') !== true || !existsSync(fresh)) throw error
     renameSync(fresh, path)
@@ -177,15 +181,15 @@ export function createIfMissing(options: DatabaseOptions, firstRows?: string): v
 
 const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is
 
-interface Prepared {
-  readonly statement: Statement
+interface PreparedStatement {
+  readonly statement: SqliteStatement
   readonly writes: boolean
 }
 
-function wrap(database: Connection, path: string, inode: number | undefined): OpenDatabase {
-  const identity = identify(path, inode)
-  const statements = new Map<string, Prepared>()
-  const prepare = (sql: string): Prepared => {
+function wrap(database: SqliteConnection, path: string, inode: number | undefined): OpenDatabase {
+  const identity = identifyFile(path, inode)
+  const statements = new Map<string, PreparedStatement>()
+  const prepare = (sql: string): PreparedStatement => {
     const prepared = statements.get(sql) ?? { statement: database.prepare(sql), writes: WRITES.test(sql) }
     statements.set(sql, prepared)
     return prepared
@@ -206,7 +210,7 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
 
   let isOpen = false
 
-  /** Within another transaction: a part of it, which can fail alone. */
+  /** Within another transaction: a savepoint, which can fail alone. */
   function transaction<Result>(work: () => Result): Result {
     if (!isOpen) {
       try {
@@ -219,7 +223,7 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
         isOpen = false
       }
     }
-    // A full disk ends the whole transaction. What came after it would be committed alone.
+    // A full disk rolls back the whole transaction. Later statements would be committed on their own.
     if (!database.inTransaction) throw new Error('the transaction was rolled back')
     return inSavepoint(work)
   }
@@ -237,17 +241,18 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
   }
 
   /**
-   * A single write runs in a transaction too. libsql does not reset a statement that failed with SQLITE_BUSY, and until that
-   * is reset this connection commits nothing, although further writes report success. A failed BEGIN has no such effect.
+   * A single write runs in a transaction too. libsql does not reset a statement that failed with SQLITE_BUSY, and
+   * until that is reset this connection commits nothing, although further writes report success. A failed BEGIN has
+   * no such effect.
    */
-  function perform<Result>(sql: string, work: (statement: Statement) => Result): Result {
+  function perform<Result>(sql: string, work: (statement: SqliteStatement) => Result): Result {
     const { statement, writes } = prepare(sql)
     return writes && !database.inTransaction ? transaction(() => work(statement)) : work(statement)
   }
 
   let isClosed = false
   return {
-    // As a list: libsql takes a single null for an object of named values.
+    // Values as one list: libsql takes a single null for an object of named values.
     run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(values).changes })),
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
@@ -267,20 +272,20 @@ function wrap(database: Connection, path: string, inode: number | undefined): Op
 }
 
 /**
- * In WAL mode: moves everything into the main file, so that nothing is lost with the log, and empties the log, so that it cannot be read
- * as that of a file that is put in its place. Waits for no other process.
+ * In WAL mode, moves everything into the main file, so that nothing is lost with the log, and empties the log, so that
+ * it is never read together with a replacement file. Does not wait for other processes.
  */
-function closeLog(database: Connection, path: string, identity: Identity): void {
+function closeLog(database: SqliteConnection, path: string, identity: FileIdentity): void {
   try {
     if (identity.isCurrent()) database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)')
-    // SQLite writes the log into the file when it closes, unless that was moved.
+    // SQLite writes the log into the file when it closes, unless the file was moved.
     else if (!identity.wasMoved()) setAsideLog(path)
   } catch {
     // The next process that opens the file reads the log.
   }
 }
 
-function migrate(open: OpenDatabase, database: Connection, migrations: readonly string[]): void {
+function migrate(open: OpenDatabase, database: SqliteConnection, migrations: readonly string[]): void {
   const version = () => Number(open.get('PRAGMA user_version')?.user_version ?? 0)
   if (version() === migrations.length) return
   open.transaction(() => {

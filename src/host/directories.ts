@@ -1,7 +1,7 @@
-/** Checks and creates folders. Separate from `files.ts`, which loads more than most commands need. */
+/** Checks, finds and creates folders. Separate from `files.ts`, which loads more than most commands need. */
 
-import { accessSync, constants, mkdirSync, realpathSync, statSync } from 'node:fs'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { accessSync, constants, mkdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import { describeError, errorCode } from './system-error.js'
 
 /** Whether `path` is a folder, or a link to one. False when it cannot be read. */
@@ -52,7 +52,7 @@ export function isWithin(folder: string, path: string): boolean {
 }
 
 /**
- * An absolute path without links. What does not exist is taken for plain folders and a file that will be created. `follow`
+ * An absolute path without links. A missing part counts as plain folders and a file that will be created. `follow`
  * follows its folder, for callers that remember what they have followed.
  */
 export function followLinks(path: string, follow: (folder: string) => string = followLinks): string {
@@ -61,5 +61,65 @@ export function followLinks(path: string, follow: (folder: string) => string = f
   } catch {
     const parent = dirname(path)
     return parent === path ? path : join(follow(parent), basename(path))
+  }
+}
+
+/** SQLite reports some failures of a full disk as I/O errors, and small writes may succeed while others fail. */
+const MIN_FREE_BYTES = 1_048_576
+
+/** Whether the disk of a folder is full; false where the system does not report it. */
+export function isDiskFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize < MIN_FREE_BYTES
+  } catch {
+    return false
+  }
+}
+
+export interface Folders {
+  readonly config: string
+  readonly state: string
+}
+
+/**
+ * XDG on Linux, `~/Library` on macOS, `%APPDATA%` and `%LOCALAPPDATA%` on Windows. An XDG variable that is not an
+ * absolute path is ignored, as its specification asks.
+ */
+export function platformFolders(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  platform: NodeJS.Platform = process.platform,
+  askSystem: () => string = systemHome,
+): Folders {
+  const { join, resolve } = platform === 'win32' ? win32 : posix
+  const home = env.HOME || env.USERPROFILE || homeOf(askSystem)
+  if (platform === 'darwin')
+    return {
+      config: join(home, 'Library', 'Preferences', name),
+      state: join(home, 'Library', 'Application Support', name),
+    }
+  if (platform === 'win32')
+    return {
+      config: join(env.APPDATA || join(home, 'AppData', 'Roaming'), name),
+      state: join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), name),
+    }
+  const xdg = (value: string | undefined, ...otherwise: string[]) =>
+    value?.startsWith('/') ? value : join(home, ...otherwise)
+  return {
+    config: resolve(xdg(env.XDG_CONFIG_HOME, '.config'), name),
+    state: resolve(xdg(env.XDG_STATE_HOME, '.local', 'state'), name),
+  }
+}
+
+/** Loads `node:os` only without a variable for the home folder. */
+const systemHome = (): string => process.getBuiltinModule('node:os').homedir()
+
+/** Node throws for a user id without an account; container engines use `/` then, and so do we. */
+function homeOf(askSystem: () => string): string {
+  try {
+    return askSystem()
+  } catch {
+    return '/'
   }
 }

@@ -1,23 +1,24 @@
 /**
- * One request and its response, over undici's `dispatch`. Its `request` would not do: `headersTimeout` runs while a body is
- * still being sent, so 40 MB on a slow line would end with an unknown outcome; it cannot tell whether a byte was sent; and
- * what had arrived when a connection broke is dropped unless somebody was already reading.
+ * Sends one request and reads its response with undici's `dispatch`. undici's `request` is not enough: its
+ * `headersTimeout` also runs while the body is sent, so 40 MB on a slow line would end with an unknown outcome; it
+ * cannot tell whether a byte was sent; and if a connection breaks, it drops received data unless a reader was waiting.
  */
+
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
-import { asHttpFailure } from './failure-text.js'
 import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
 
-/** From the last byte sent to the head of the response, and between two chunks of a body. */
+/** Timeout from the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
-/** For an answer to arrive after the process was suspended. */
+/** Extra time for a response after the process was suspended. */
 export const GRACE_AFTER_SUSPENSION_MS = 10_000
-/** A timeout that comes later than this was held up by a suspension. */
+/** A timer that fires later than this was delayed by a suspension. */
 const MAX_LATENESS_MS = 2_000
 const CHUNK_BYTES = 65_536
-/** Of up to 64 KiB. When as many wait for their reader, the connection is paused. */
+/** Chunks of up to 64 KiB. The connection is paused when this many wait for their reader. */
 const MAX_WAITING_CHUNKS = 8
 
 /** Resolves with the head of the response. Rejects with the reason of the request's signal, or an `HttpFailure`. */
@@ -40,7 +41,7 @@ export const exchange = (
     })
     const forget = onAbort(signal, () => stop(signal?.reason))
     const received = new Readable({
-      // Otherwise waiting chunks would be copied into one.
+      // Otherwise waiting chunks would be copied into one chunk.
       objectMode: true,
       highWaterMark: MAX_WAITING_CHUNKS,
       read() {
@@ -54,7 +55,7 @@ export const exchange = (
       },
     })
 
-    /** A failure is thrown after all that arrived before it. */
+    /** Yields all that has arrived, then throws the failure, if any. */
     async function* chunks(): AsyncGenerator<Uint8Array> {
       for await (const chunk of received) yield chunk
       if (failure !== undefined) throw failure.error
@@ -70,7 +71,7 @@ export const exchange = (
       if (!end()) return
       failure = { error }
       received.push(null)
-      // No effect after the head.
+      // No effect if the head has already arrived.
       reject(error)
     }
     function stop(error: unknown): void {
@@ -102,11 +103,11 @@ export const exchange = (
         })
       },
       onResponseData(_, chunk) {
-        // Resuming undici's parser gives an empty chunk.
+        // undici emits an empty chunk when its parser resumes.
         if (isOver || chunk.byteLength === 0) return
         silence.restart()
         if (received.push(chunk)) return
-        // A reader that is slow is not a silent server.
+        // A slow reader is not a silent server.
         silence.stop()
         controller?.pause()
       },
@@ -116,7 +117,7 @@ export const exchange = (
       onResponseError: (_, error) => failed(error),
     }
 
-    // Runs before the connection too: undici gives a proxy that never answers CONNECT five minutes.
+    // Start the timer before the connection exists: undici waits five minutes for a proxy that never answers CONNECT.
     silence.restart()
     try {
       dispatcher.dispatch(optionsOf(request, silence.restart), handler)
@@ -130,29 +131,31 @@ const MIN_FINAL_STATUS = 200
 
 const optionsOf = (
   { url, method, headers, body }: HttpRequest,
-  onMove: () => void,
+  onProgress: () => void,
 ): Dispatcher.DispatchOptions => ({
   origin: url.origin,
   path: `${url.pathname}${url.search}`,
   method,
   headers: body === undefined ? headers : { ...headers, 'content-length': String(body.byteLength) },
   body:
-    body === undefined || body.byteLength <= CHUNK_BYTES ? (body ?? null) : iterable(chunksOf(body, onMove)),
+    body === undefined || body.byteLength <= CHUNK_BYTES
+      ? (body ?? null)
+      : iterable(chunksOf(body, onProgress)),
 })
 
 /** undici accepts iterables: its documentation says so, its types do not. */
 const iterable = (body: AsyncIterable<Uint8Array>) => body as unknown as Uint8Array
 
-/** In pieces, so that progress is seen: a body that still moves has no time limit. */
-async function* chunksOf(body: Uint8Array, onMove: () => void): AsyncGenerator<Uint8Array> {
+/** Splits the body into chunks, so that progress is visible: a body that still moves has no timeout. */
+async function* chunksOf(body: Uint8Array, onProgress: () => void): AsyncGenerator<Uint8Array> {
   for (let offset = 0; offset < body.byteLength; offset += CHUNK_BYTES) {
-    onMove()
+    onProgress()
     yield body.subarray(offset, offset + CHUNK_BYTES)
   }
-  onMove()
+  onProgress()
 }
 
-/** The time in which the process was suspended counts as one timeout at most: then there is a grace period. */
+/** Timer that detects suspensions: if it fires late, the process was suspended, and a grace period follows. */
 function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTimeout: () => void) {
   let disarm: Disarm = () => {}
   function start(durationMs: number): void {
@@ -168,4 +171,68 @@ function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTi
     restart: () => start(ms),
     stop: () => disarm(),
   }
+}
+
+export const CONNECT_TIMEOUT_MS = 10_000
+
+const ERROR_TEXTS: Readonly<Record<string, string>> = {
+  EAI_AGAIN: 'the host name could not be looked up, because DNS did not answer',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
+  EHOSTDOWN: 'the host is down',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'the network cannot be reached',
+  ENOTFOUND: 'the host name was not found',
+  EPIPE: 'the connection was closed',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
+  ETIMEDOUT: 'the connection timed out',
+  UND_ERR_CONNECT_TIMEOUT: `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`,
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the response are too large',
+  UND_ERR_SOCKET: 'the connection was closed',
+}
+
+/** OpenSSL's codes for a certificate, which have no common prefix. */
+const CERTIFICATE = /CERT|SIGNATURE|ISSUER|_CRL|CRL_/
+
+/** `sent`: whether a byte of the request may have been sent. */
+function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
+  const error = innermost(thrown)
+  const code = codeOf(error)
+  const isInvalidHttp = isInvalid(error)
+  return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, cause: thrown })
+}
+
+/** When every address of a name fails, the error is an AggregateError without a message. */
+const innermost = (error: unknown): unknown =>
+  error instanceof AggregateError && error.errors.length > 0 ? innermost(error.errors[0]) : error
+
+const codeOf = (error: unknown): string | undefined => {
+  const code = (error as { code?: unknown } | undefined)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** undici has no error class for an unexpected 101. */
+const isInvalid = (error: unknown): boolean =>
+  error instanceof undiciErrors.HTTPParserError ||
+  error instanceof undiciErrors.HeadersOverflowError ||
+  (error instanceof Error && error.message === 'bad upgrade')
+
+function describe(error: unknown, code = ''): string {
+  if (isInvalid(error) && code !== 'UND_ERR_HEADERS_OVERFLOW') return 'the response is not valid HTTP'
+  const message = error instanceof Error ? error.message : ''
+  const [, status] = /^Proxy response \((\d+)\)/.exec(message) ?? []
+  if (status === '407') return 'the proxy requires a user name and a password (407)'
+  if (status !== undefined) return `the proxy refused the connection (${status})`
+  if (/wrong version number|packet length too long/.test(message)) return 'the server does not use TLS'
+  if (Object.hasOwn(ERROR_TEXTS, code)) return ERROR_TEXTS[code] ?? code
+  // Node 24 adds advice about one of its flags, after a semicolon.
+  if (CERTIFICATE.test(code)) return `the certificate is not trusted (${message.replace(/;.*/s, '')})`
+  if (/^EPROTO$|^ERR_SSL_/.test(code)) return `TLS failed (${reasonOf(error) ?? code})`
+  return message !== '' ? message : code || String(error)
+}
+
+/** OpenSSL's reason, such as `sslv3 alert handshake failure`. */
+const reasonOf = (error: unknown): string | undefined => {
+  const reason = (error as { reason?: unknown } | undefined)?.reason
+  return typeof reason === 'string' ? reason : undefined
 }

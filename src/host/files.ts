@@ -2,8 +2,8 @@
  * Files that survive crashes and other processes: content is written to a temporary file in the same folder, which is
  * renamed when it is complete. Throws the system's errors.
  */
-import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { copyFile, type FileHandle, link, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { makeFolders } from './directories.js'
@@ -79,7 +79,7 @@ export async function flushFolder(path: string): Promise<void> {
   await flush(handle).finally(() => handle.close())
 }
 
-export interface AtomicWriteOptions {
+interface AtomicWriteOptions {
   readonly mode?: number
   readonly isFlushed?: boolean
   /** Called when the content is on the disk. Where it throws, `path` stays as it is. */
@@ -87,8 +87,8 @@ export interface AtomicWriteOptions {
 }
 
 /**
- * Replaces or creates `path` in one step: a reader sees the old content or the new one. `mode` is less the umask. Unless
- * flushed, the content may be lost on power failure.
+ * Replaces or creates `path` in one step: a reader sees the old content or the new one. `mode` is less the umask.
+ * Unless flushed, the content may be lost on power failure.
  */
 export async function writeAtomically(
   path: string,
@@ -116,8 +116,8 @@ export async function writeAtomically(
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EINVAL'])
 
 /**
- * Moves a file in one step, replaces `to`, and creates its folders. A link, and a file of another file system, are copied:
- * the copy has the content, and the link stays, since it may lead nowhere from another folder.
+ * Moves a file in one step, replaces `to`, and creates its folders. A link, and a file of another file system, are
+ * copied: the copy has the content, and the link stays, since it may lead nowhere from another folder.
  */
 export async function moveOver(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
@@ -131,7 +131,10 @@ export async function moveOver(from: string, to: string): Promise<void> {
   if (!isLink) await removeFile(from)
 }
 
-/** Gives a file a second name that is free, and creates the folders of `to`. Copies it where there are no hard links. */
+/**
+ * Gives a file a second name that is free, and creates the folders of `to`. Copies it where there are no hard
+ * links.
+ */
 export async function copyOrLink(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
   try {
@@ -157,8 +160,8 @@ async function copyAtomically(from: string, to: string): Promise<void> {
 }
 
 /**
- * Renames a file, and fails with EEXIST if `to` exists, without a race: a plain rename would replace it. `linkFile` is for
- * tests.
+ * Renames a file, and fails with EEXIST if `to` exists, without a race: a plain rename would replace it. `linkFile`
+ * is for tests.
  */
 export async function moveWithoutReplacing(from: string, to: string, linkFile = link): Promise<void> {
   try {
@@ -180,4 +183,36 @@ async function claimThenMove(from: string, to: string): Promise<void> {
     await removeFile(to).catch(() => {})
     throw error
   }
+}
+
+/** The first bytes of a file, fewer for a shorter one. A pipe would wait for its writer. */
+export function readBeginning(path: string, bytes: number): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    const buffer = Buffer.alloc(bytes)
+    return buffer.subarray(0, readSync(file, buffer, 0, bytes, 0))
+  } finally {
+    closeSync(file)
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024
+
+/** In hexadecimal digits; never holds the whole file in memory. Rejects with the signal's reason. */
+export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  const handle = await open(path)
+  try {
+    const { size } = await handle.stat()
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1))
+    for (;;) {
+      signal?.throwIfAborted()
+      const { bytesRead } = await handle.read(buffer)
+      if (bytesRead === 0) break
+      hash.update(buffer.subarray(0, bytesRead))
+    }
+  } finally {
+    await handle.close()
+  }
+  return hash.digest('hex')
 }

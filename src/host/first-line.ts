@@ -3,18 +3,18 @@ import { constants, createReadStream, openSync, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { onAbort } from './abort.js'
 
-export interface FirstLine {
-  /** Keeps what belongs to the line. */
+interface FirstLine {
+  /** Keeps the bytes of the line. */
   add(chunk: Uint8Array): void
   /** Whether its end, or `maxBytes` of it, have been added. */
   readonly isWhole: boolean
-  /** Without its line end and the space before it; what has been added so far, where the end is missing. */
+  /** Without its line end and the space before it; where the end is missing, the text so far. */
   readonly text: string
 }
 
 const SPACE = 0x20
 
-/** What comes after `maxBytes` is cut off; blank lines before the line count. */
+/** Cuts off after `maxBytes`; blank lines before the line count. */
 export function createFirstLine(maxBytes: number): FirstLine {
   let bytes = Buffer.alloc(0)
   const start = () => bytes.findIndex((byte) => byte > SPACE)

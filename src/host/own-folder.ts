@@ -1,10 +1,10 @@
 /**
- * A folder that this program made and other programs may touch. What is found at its path later is not trusted: the folder
- * is compared by device, inode and owner before it is read or removed, and no link and no mount is followed out of it.
+ * A folder that this program made and other programs can access. Its path is not trusted later: device, inode and owner
+ * of the folder are compared before it is read or removed, and no link or mount is followed out of it.
  *
- * On Linux the folder is held open, and its entries are reached through `/proc/self/fd/<n>`, a path that nobody can lead
- * elsewhere. Other systems have no such path: there a folder that is swapped between a comparison and the step after it is
- * not noticed.
+ * On Linux the folder is held open, and its entries are reached through `/proc/self/fd/<n>`, a path that no other
+ * program can redirect. Other systems have no such path: there, a folder that is swapped between a comparison and the
+ * next step goes unnoticed.
  */
 import { randomBytes } from 'node:crypto'
 import { constants, createReadStream, createWriteStream } from 'node:fs'
@@ -24,7 +24,7 @@ import { pipeline } from 'node:stream/promises'
 import {
   assertInPlace,
   FolderReplaced,
-  type Identity,
+  type InodeIdentity,
   isSameMount,
   type Pinned,
   pin,
@@ -35,7 +35,7 @@ import { describeReason, errorCode } from './system-error.js'
 
 export { FolderReplaced } from './pinned-path.js'
 
-/** Something in the folder was left, such as a mount. The path is no part of the message. */
+/** Something in the folder could not be removed, such as a mount. The message does not contain the path. */
 export class FolderNotRemoved extends Error {
   override readonly name = 'FolderNotRemoved'
   readonly path: string
@@ -46,50 +46,51 @@ export class FolderNotRemoved extends Error {
   }
 }
 
-/** A file that must not be taken for one of the folder. */
+/** A file that does not belong to the folder. */
 export class ForeignFile extends Error {
   override readonly name = 'ForeignFile'
 }
 
 export interface OwnFolder {
-  /** For other programs. */
+  /** The path for other programs. */
   readonly path: string
   /**
-   * The path of an entry, which leads into this very folder until it is closed. A link there is followed. Throws `ForeignFile` for
-   * what is not a plain name.
+   * Returns the path of an entry, which stays in this folder until `close`. If the entry is a link, it is followed.
+   * Throws `ForeignFile` unless `name` is a plain name.
    */
   entry(name: string): string
   /** Throws `FolderReplaced` unless the folder is still at its path. */
   check(): Promise<void>
-  /** The names in it. Throws `FolderReplaced`. */
+  /** Returns the names of its entries. Throws `FolderReplaced`. */
   names(): Promise<readonly string[]>
   /**
-   * Makes a plain file private (0600), and a file of its own: one with further names (hard links) or of another user is replaced by a
-   * copy, since it could be changed later. Its size in bytes; undefined for what is not a plain file. Throws `ForeignFile`.
+   * Makes a plain file private (0600). A file of another user, or with further names (hard links), is replaced by a
+   * copy, because others could change it later. Returns its size in bytes, or undefined if it is not a plain file.
+   * Throws `ForeignFile`.
    */
   takeFile(name: string): Promise<number | undefined>
-  /** Opens a file that `takeFile` would leave as it is, for reading and writing. Throws `ForeignFile`. */
+  /** Opens a file for reading and writing. Throws `ForeignFile`, also for a file that `takeFile` would replace. */
   openFile(name: string): Promise<FileHandle>
   /**
-   * Removes it with all that is in it, and closes it; does nothing where it is gone. Throws `FolderReplaced` and
-   * `FolderNotRemoved`.
+   * Removes the folder with its contents, and closes it. Does nothing if the folder no longer exists. Throws
+   * `FolderReplaced` and `FolderNotRemoved`.
    */
   remove(): Promise<void>
-  /** Keeps the folder. */
+  /** Closes the handle. The folder stays. */
   close(): Promise<void>
 }
 
-/** A new private folder in `parent`, whose name begins with `prefix`. */
+/** Makes a private folder in `parent`, with a name that begins with `prefix`. */
 export const makeOwnFolder = async (parent: string, prefix: string): Promise<OwnFolder> =>
   holdFolder(await mkdtemp(join(parent, prefix)))
 
-/** A new private folder at `path`. Throws where something is there. */
+/** Makes a private folder at `path`. Throws if the path exists. */
 export async function makeOwnFolderAt(path: string): Promise<OwnFolder> {
   await mkdir(path, { mode: 0o700 })
   return await holdFolder(path)
 }
 
-/** Takes an existing folder for one's own: call it before other programs know the folder. Throws `FolderReplaced`. */
+/** Holds an existing folder: call it before other programs know the folder. Throws `FolderReplaced`. */
 export async function holdFolder(path: string): Promise<OwnFolder> {
   const pinned = await pin(path)
   if (!pinned.isFolder) {
@@ -126,9 +127,9 @@ export async function holdFolder(path: string): Promise<OwnFolder> {
 }
 
 /**
- * Removes a folder that this program, or an earlier process of it, made at `path`, with all that is in it; does nothing where
- * nothing is there. Throws `FolderReplaced` for anything but a plain folder of this user (or of the owner of its parent) on the
- * file system of its parent, and `FolderNotRemoved`. A link in place of the parent is followed.
+ * Removes a folder with its contents that this or an earlier process of the program made at `path`. Does nothing if the
+ * path does not exist. Throws `FolderReplaced` for anything but a plain folder of this user (or of the owner of its
+ * parent) on the file system of its parent, and `FolderNotRemoved`. A link in place of the parent is followed.
  */
 export async function removeFolder(path: string): Promise<void> {
   const pinned = await pinIfThere(path)
@@ -145,7 +146,7 @@ export async function removeFolder(path: string): Promise<void> {
   }
 }
 
-/** Undefined on Windows, where all files have the user 0. */
+/** Undefined on Windows, where all files have user id 0. */
 const ownUid = (): bigint | undefined => {
   const uid = process.geteuid?.()
   return uid === undefined ? undefined : BigInt(uid)
@@ -157,7 +158,7 @@ const isGone = async (path: string): Promise<boolean> => {
   return found === undefined
 }
 
-/** Another program may still be changing a folder that is being emptied. */
+/** Maximum number of tries to empty a folder: another program may still be changing it. */
 const MAX_ROUNDS = 5
 
 async function removePinned(path: string, pinned: Pinned): Promise<void> {
@@ -165,7 +166,7 @@ async function removePinned(path: string, pinned: Pinned): Promise<void> {
     const failures = await emptyFolder(pinned)
     await assertInPlace(path, pinned)
     try {
-      // A folder that is not empty stays, and so does a link.
+      // Fails for a folder that is not empty, and for a link.
       return await rmdir(path)
     } catch (error) {
       if (round === MAX_ROUNDS) throw new FolderNotRemoved(path, failures[0] ?? error)
@@ -174,8 +175,8 @@ async function removePinned(path: string, pinned: Pinned): Promise<void> {
 }
 
 /**
- * Removes what is in a folder, as far as it can be removed; the errors of the rest. Folders in folders are moved up before they are
- * emptied, so that two open folders and short paths are enough at any depth.
+ * Removes the entries of a folder, as far as possible; returns the errors of the rest. Nested folders are moved up
+ * before they are emptied, so that two open folders and short paths are enough at any depth.
  */
 async function emptyFolder(root: Pinned): Promise<readonly unknown[]> {
   const failures: unknown[] = []
@@ -207,8 +208,8 @@ async function emptyFolder(root: Pinned): Promise<readonly unknown[]> {
   async function moveUp(folder: Pinned, name: string): Promise<void> {
     const path = join(folder.base, name)
     const free = `.${randomBytes(8).toString('hex')}`
-    await withOwn(path, root, async ({ base, mode }) => {
-      // A folder that is moved must be writable, since it names its parent.
+    await withPinnedFolder(path, root, async ({ base, mode }) => {
+      // A folder must be writable to be moved, because its `..` entry changes.
       if ((mode & 0o700) !== 0o700) await chmod(base, 0o700).catch(() => {})
     })
     await rename(path, join(root.base, free))
@@ -219,7 +220,7 @@ async function emptyFolder(root: Pinned): Promise<readonly unknown[]> {
   for (let name = folders.pop(); name !== undefined; name = folders.pop()) {
     const path = join(root.base, name)
     await attempt(async () => {
-      await withOwn(path, root, (folder) => removeFiles(folder, (inner) => moveUp(folder, inner)))
+      await withPinnedFolder(path, root, (folder) => removeFiles(folder, (inner) => moveUp(folder, inner)))
       await rmdir(path)
     })
   }
@@ -227,7 +228,11 @@ async function emptyFolder(root: Pinned): Promise<readonly unknown[]> {
 }
 
 /** Throws for a folder on which another file system is mounted. */
-async function withOwn(path: string, root: Pinned, work: (folder: Pinned) => Promise<void>): Promise<void> {
+async function withPinnedFolder(
+  path: string,
+  root: Pinned,
+  work: (folder: Pinned) => Promise<void>,
+): Promise<void> {
   const folder = await pin(path)
   try {
     if (!folder.isFolder) throw new Error('it was changed meanwhile')
@@ -238,14 +243,15 @@ async function withOwn(path: string, root: Pinned, work: (folder: Pinned) => Pro
   }
 }
 
-const isAlone = (file: Pinned, folder: Identity): boolean => file.links === 1 && file.uid === folder.uid
+const isUnshared = (file: Pinned, folder: InodeIdentity): boolean =>
+  file.links === 1 && file.uid === folder.uid
 
 async function takeFile(folder: Pinned, path: string): Promise<number | undefined> {
   const file = await pin(path)
   try {
     if (!file.isFile) return undefined
     assertTakeable(file, folder, path)
-    if (isAlone(file, folder)) await chmod(file.base, 0o600)
+    if (isUnshared(file, folder)) await chmod(file.base, 0o600)
     else await replaceByCopy(file, path)
     return file.bytes
   } finally {
@@ -259,7 +265,7 @@ function assertTakeable(file: Pinned, folder: Pinned, path: string): void {
     throw new ForeignFile(`${basename(path)} is a hard link to a file of another user.`)
 }
 
-/** By a stream: `copyFile` of later versions of Node.js gives the copy the owner of the file. */
+/** Copies by a stream: `copyFile` in later versions of Node.js gives the copy the owner of the file. */
 async function replaceByCopy(file: Pinned, path: string): Promise<void> {
   const copy = join(dirname(path), `.${randomBytes(8).toString('hex')}`)
   await pipeline(createReadStream(file.base), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
@@ -271,7 +277,7 @@ async function openOwnFile(folder: Pinned, path: string): Promise<FileHandle> {
   try {
     if (!file.isFile) throw new ForeignFile(`${basename(path)} is not a file.`)
     assertTakeable(file, folder, path)
-    if (!isAlone(file, folder)) throw new ForeignFile(`${basename(path)} was changed by another program.`)
+    if (!isUnshared(file, folder)) throw new ForeignFile(`${basename(path)} was changed by another program.`)
     return await open(file.base, constants.O_RDWR)
   } finally {
     await file.close()

@@ -1,6 +1,6 @@
 /**
- * A file or folder that was found at a path, held so that nobody can put another one in its place. On Linux by an open file, whose path
- * `/proc/self/fd/<n>` leads to it alone; elsewhere by comparing device and inode.
+ * A file or folder that was found at a path, held so that no program can put another one in its place. On Linux by an
+ * open file, whose path `/proc/self/fd/<n>` leads to it alone; elsewhere by comparing device and inode.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises'
@@ -20,14 +20,14 @@ export class FolderReplaced extends Error {
   }
 }
 
-export interface Identity {
+export interface InodeIdentity {
   readonly dev: bigint
   readonly ino: bigint
   readonly uid: bigint
 }
 
 /** A file or folder that was found at a path, and not what a link there leads to. */
-export interface Pinned extends Identity {
+export interface Pinned extends InodeIdentity {
   /** Leads to this very file or folder; elsewhere than on Linux its path. */
   readonly base: string
   readonly isFolder: boolean
@@ -36,7 +36,9 @@ export interface Pinned extends Identity {
   readonly mode: number
   readonly links: number
   readonly bytes: number
-  /** A bind mount has the device of the file system around it, but an id of its own. Undefined where the system has none. */
+  /**
+   * A bind mount has the device of the file system around it, but another id. Undefined on systems without one.
+   */
   readonly mount: string | undefined
   /** Throws `FolderReplaced` where `base` no longer leads to it. Not needed on Linux. */
   verify(): Promise<void>
@@ -107,23 +109,26 @@ const mountOf = ({ fd }: FileHandle): Promise<string | undefined> =>
     () => undefined,
   )
 
-/** In a container's overlay or a subvolume, a file of the same mount has another device: that decides only where mounts are unknown. */
+/**
+ * In a container's overlay or a subvolume, a file of the same mount has another device: that decides only where
+ * mounts are unknown.
+ */
 export const isSameMount = (
   one: Pick<Pinned, 'dev' | 'mount'>,
   other: Pick<Pinned, 'dev' | 'mount'>,
 ): boolean =>
   one.mount === undefined || other.mount === undefined ? one.dev === other.dev : one.mount === other.mount
 
-const isSame = (one: Identity, other: Identity): boolean =>
+const isSame = (one: InodeIdentity, other: InodeIdentity): boolean =>
   one.dev === other.dev && one.ino === other.ino && one.uid === other.uid
 
-export async function assertInPlace(path: string, expected: Identity): Promise<void> {
+export async function assertInPlace(path: string, expected: InodeIdentity): Promise<void> {
   const found = await pinIfThere(path)
   await found?.close()
   if (!found?.isFolder || !isSame(found, expected)) throw new FolderReplaced(path, wordsFor(found, expected))
 }
 
-/** What was found in place of a folder. */
+/** Describes the object in place of a folder. */
 export function wordsFor(found: Pinned | undefined, expected?: Pick<Pinned, 'dev' | 'uid'>): string {
   if (found === undefined) return 'nothing'
   if (!found.isFolder) return found.isLink ? 'a link' : 'a file'

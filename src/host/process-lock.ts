@@ -1,22 +1,24 @@
 /**
- * Proof that a process runs, or has ended: it holds an operating system's lock on an empty file, which the system releases when
- * the process ends in any way. A process id proves nothing: it is reused, and two containers may share a folder and have the same
- * ids, host name and boot.
+ * Proof that a process runs, or has ended: it holds an operating system's lock on an empty file, which the system
+ * releases when the process ends in any way. A process id proves nothing: it is reused, and two containers may
+ * share a folder and have the same ids, host name and boot.
  *
- * The locks are SQLite's and lie beside the databases whose rows they are about, so they are as good as those of the databases
- * themselves. Nothing else may open such a file: closing it would release the lock of the whole process.
+ * The locks are SQLite's and lie beside the databases whose rows they are about, so they are as good as those of
+ * the databases themselves. Nothing else may open such a file: closing it would release the lock of the whole
+ * process.
  */
+
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Connection, connect, createPrivately, withDatabase } from './database-file.js'
+import { connect, createPrivately, type SqliteConnection, withDatabase } from './database-file.js'
 import { errorCode } from './system-error.js'
 
 export interface HeldLock {
   /** The file stays, and shows that its holder has ended. */
   release(): void
-  /** Nothing names it any more. */
+  /** Nothing names it anymore: removes the file. */
   remove(): void
 }
 
@@ -25,7 +27,7 @@ const BUSY_MS = 100
 
 /** Undefined where it cannot be taken: other processes then cannot tell whether this one runs. */
 export function takeLock(path: string): HeldLock | undefined {
-  let database: Connection | undefined
+  let database: SqliteConnection | undefined
   try {
     createPrivately(path)
     database = connect(path)
@@ -81,7 +83,10 @@ export interface ProcessLock {
   readonly id: string
   /** As it was given. */
   readonly folder: string
-  /** Ends the lock. `isNamed`: records that name it are left, so its file stays and shows that the process has ended. */
+  /**
+   * Ends the lock. `isNamed`: records that name it are left, so its file stays and shows that the process has
+   * ended.
+   */
   end(isNamed?: boolean): void
 }
 
@@ -120,8 +125,9 @@ const UNSEEN_MS = 300_000
 const MAX_REMOVED = 100
 
 /**
- * Of processes that have ended; not those of `named`. A free lock is marked first, by one byte, and removed five minutes later: it
- * is as old as its process, so its age does not tell since when it is free, and it proves the end of the process meanwhile.
+ * Of processes that have ended; not those of `named`. A free lock is marked first, by one byte, and removed five
+ * minutes later: it is as old as its process, so its age does not tell since when it is free, and it proves the end
+ * of the process meanwhile.
  */
 export function removeOldLocks(folder: string, named: readonly string[] = []): void {
   let left = MAX_REMOVED
@@ -155,9 +161,9 @@ export const isRunning = (folder: string, id: string): boolean | undefined =>
   /^[0-9a-f]{16}$/.test(id) ? isLocked(join(locksFolder(folder), id)) : undefined
 
 /**
- * Tells which processes run, for as long as one call takes: looks at each lock once. Where nothing is proven, `silentMs` decides:
- * the time since the process was last known to run. Where that is far in the future, the clock was set back, and nothing is known
- * of the process.
+ * Tells which processes run, for as long as one call takes: looks at each lock once. Where nothing is proven,
+ * `silentMs` decides: the time since the process was last known to run. Where that is far in the future, the clock
+ * was set back, and nothing is known of the process.
  */
 export function runningIn(folder: string | undefined): RunningTest {
   const known = new Map<string, boolean | undefined>()
@@ -168,11 +174,58 @@ export function runningIn(folder: string | undefined): RunningTest {
 }
 
 /**
- * A record names its process as `@` and the id. Earlier versions wrote `4711@1f0e9a3c`, start time and machine, and read it so: to
- * them, this one runs on another machine, and its silence decides.
+ * A record names its process as `@` and the id. Earlier versions wrote `4711@1f0e9a3c`, start time and machine, and
+ * read it so: to them, this one runs on another machine, and its silence decides.
  */
 export const ownerText = (id: string): string => `@${id}`
 
 /** Undefined in a record of an earlier version. */
 export const ownerOf = (text: unknown): string | undefined =>
   typeof text === 'string' ? /^@([0-9a-f]{16})$/.exec(text)?.[1] : undefined
+
+/**
+ * Whether a process group has a running member. Zombies do not count where /proc shows them: they may never be
+ * reaped, as in a container without an init.
+ */
+export function groupIsAlive(leader: number): boolean {
+  try {
+    process.kill(-leader, 0)
+  } catch {
+    // No member; macOS answers EPERM for a group of zombies.
+    return false
+  }
+  const members = pidsInProc()
+    ?.flatMap((pid) => statOf(pid) ?? [])
+    .filter(({ group }) => group === leader)
+  return members === undefined || members.some(({ state }) => !/^[ZX]/.test(state))
+}
+
+/**
+ * Undefined where there is no /proc, and where it is that of other process ids: a container may see that of its
+ * host.
+ */
+function pidsInProc(): readonly number[] | undefined {
+  try {
+    if (readlinkSync('/proc/self') !== String(process.pid)) return undefined
+    return readdirSync('/proc').map(Number).filter(Number.isInteger)
+  } catch {
+    return undefined
+  }
+}
+
+interface Stat {
+  readonly state: string
+  readonly group: number
+}
+
+/** From /proc, where it exists. The command's name may contain spaces and brackets, so it ends at the last `)`. */
+function statOf(pid: number): Stat | undefined {
+  try {
+    const [state = '', , group] = readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return { state, group: Number(group) }
+  } catch {
+    return undefined
+  }
+}

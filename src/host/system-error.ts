@@ -65,8 +65,8 @@ export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(errorCode
 export const describeReason = (thrown: unknown): string => systemReason(thrown) ?? messageOf(thrown)
 
 /**
- * In plain words, with the path: `nofile.png: no such file`, `/root is a directory`. `path` is the name as the user gave it;
- * by default it is that of the error.
+ * In plain words, with the path: `nofile.png: no such file`, `/root is a directory`. `path` is the name as the user
+ * gave it; by default it is that of the error.
  */
 export function describeError(thrown: unknown, path?: string): string {
   const reason = describeReason(thrown)

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 
-/** What the thread receives. */
+/** A message to the thread or from it. */
 export interface Numbered<Message> {
   readonly id: number
   readonly message: Message
@@ -17,27 +17,27 @@ export interface Thread<Request, Answer> {
   close(): Promise<void>
 }
 
-interface Waiting<Answer> {
+interface PendingRequest<Answer> {
   resolve(answer: Answer): void
   reject(error: Error): void
 }
 
 /** `name` is that of the built file, `dist/<name>.cjs`. The thread does not keep the process alive. */
 export function startThread<Request, Answer>(name: string, workerData?: unknown): Thread<Request, Answer> {
-  const waiting = new Map<number, Waiting<Answer>>()
+  const pending = new Map<number, PendingRequest<Answer>>()
   let lastId = 0
   let ended: Error | undefined
-  // Descriptors of databases stay open after the thread (see database-identity.ts).
+  // Descriptors of databases stay open after the thread (see `database-file.ts`).
   const worker = new Worker(builtFile(`${name}.cjs`), { workerData, trackUnmanagedFds: false })
   worker.unref()
   worker.on('message', ({ id, message }: Numbered<Answer>) => {
-    waiting.get(id)?.resolve(message)
-    waiting.delete(id)
+    pending.get(id)?.resolve(message)
+    pending.delete(id)
   })
   const onEnd = (cause: unknown) => {
     ended ??= new Error(`the thread ${name} has ended`, { cause })
-    for (const { reject } of waiting.values()) reject(ended)
-    waiting.clear()
+    for (const { reject } of pending.values()) reject(ended)
+    pending.clear()
   }
   worker.on('error', onEnd)
   worker.on('exit', onEnd)
@@ -50,7 +50,7 @@ export function startThread<Request, Answer>(name: string, workerData?: unknown)
       new Promise((resolve, reject) => {
         if (ended !== undefined) return reject(ended)
         const id = ++lastId
-        waiting.set(id, { resolve, reject })
+        pending.set(id, { resolve, reject })
         worker.postMessage({ id, message }, moved)
       }),
     async close() {

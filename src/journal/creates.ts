@@ -1,17 +1,16 @@
-/** A create in the journal, from the intent to its outcome. */
+/**
+ * A create in the journal, from the intent to its outcome.
+ *
+ * Creates with a request id, chosen by the client, are sent and paid once. A batch writes the request id into its
+ * lock file before the create is sent. If it is killed between the two, the record in `prepared` proves that
+ * nothing was sent.
+ */
 import { randomBytes } from 'node:crypto'
+import { RushesError } from '../errors.js'
 import type { OpenDatabase } from '../host/database.js'
 import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
 import { identityOf, withoutData } from './identity.js'
-import { type JournalRun, runOfRow } from './journal-run.js'
-import {
-  findByRequest,
-  type NamedCreate,
-  NotPrepared,
-  prepareCreates,
-  RepeatedRequest,
-  unprepareCreate,
-} from './named-creates.js'
+import { type JournalRun, runOfRow, storedPhase } from './journal-run.js'
 
 export interface Intent {
   readonly address: string
@@ -19,15 +18,18 @@ export interface Intent {
   readonly kind: string | undefined
   readonly model: string
   readonly input: unknown
-  /** It must be recorded as not sent. Where another process has taken that record, it may send the create in its place. */
+  /**
+   * Requires a record that the create was not sent. If another process has taken that record, it may send the create
+   * instead.
+   */
   readonly isPrepared?: boolean
-  /** Identifies the input where its text changes from call to call (a fresh link to an earlier output). */
+  /** Identifies the input if its text changes from call to call (a fresh link to an earlier output). */
   readonly meaning?: unknown
-  /** The client's own name for this create. No second row at the address can have it. */
+  /** The client's name for this create. Unique per address. */
   readonly requestId?: string | undefined
 }
 
-/** Why the outcome of a run is not known. */
+/** Why the outcome of a create is unknown. */
 export interface UnknownOutcome {
   readonly code: string
   readonly message: string
@@ -36,12 +38,15 @@ export interface UnknownOutcome {
   readonly answer?: string | undefined
 }
 
-/** Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a quarantined one. */
+/**
+ * Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a
+ * quarantined one.
+ */
 export interface IntentRow {
   readonly row: number
   /** The name of a row without an id, such as ~3f2a. */
   readonly key: string
-  /** What `retract` records as unsent again: the create was prepared. */
+  /** Set if the create was prepared: `retract` records it as unsent again. */
   readonly prepared?: NamedCreate | undefined
 }
 
@@ -76,7 +81,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
   })
 }
 
-/** Short enough to type; longer when many are in use. */
+/** Returns an unused key that is short enough to type; longer if many are in use. */
 export function freeKey(db: OpenDatabase): string {
   for (let digits = 4; ; digits++) {
     const key = `~${randomBytes(digits).toString('hex').slice(0, digits)}`
@@ -84,14 +89,16 @@ export function freeKey(db: OpenDatabase): string {
   }
 }
 
-/** Also an unconfirmed row: another process may have taken this one for dead. */
+/** Also removes an unconfirmed row: another process may have assumed that this process has ended. */
 export const retract = (db: OpenDatabase, { row, key, prepared }: IntentRow, nowMs: number): void =>
   db.transaction(() => {
     db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`, row, key)
     if (prepared !== undefined) prepareCreates(db, prepared.address, [prepared.requestId], nowMs)
   })
 
-/** Also for an unconfirmed row: another process may have taken this one for dead. Whether the row exists. */
+/**
+ * Also accepts an unconfirmed row: another process may have assumed that this process has ended. False without a row.
+ */
 export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, status: string): boolean {
   const { changes } = db.run(
     `UPDATE runs SET id = ?, key = NULL, phase = 'going', status = ?, pid = NULL, started_at = NULL,
@@ -104,7 +111,7 @@ export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, st
   return changes > 0
 }
 
-/** Whether the row exists. */
+/** False if the row is missing. */
 export function markUnconfirmed(
   db: OpenDatabase,
   { row, key }: IntentRow,
@@ -124,7 +131,7 @@ export function markUnconfirmed(
   return changes > 0
 }
 
-/** A create whose process has ended will not learn its outcome. */
+/** Marks creates whose process has ended: no process will record their outcome. */
 export function markOrphansUnconfirmed(db: OpenDatabase, isRunning: RunningTest, nowMs: number): void {
   for (const { row, started_at, created_at } of db.all(
     `SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
@@ -141,7 +148,7 @@ export function markOrphansUnconfirmed(db: OpenDatabase, isRunning: RunningTest,
 
 export interface Removal {
   readonly removed: readonly JournalRun[]
-  /** As they are now. Rows that another process has removed are in neither list. */
+  /** Changed rows, as they are now. Rows that another process has removed are in neither list. */
   readonly changed: readonly { readonly before: JournalRun; readonly now: JournalRun }[]
 }
 
@@ -155,7 +162,7 @@ export const removeRuns = (db: OpenDatabase, runs: readonly JournalRun[]): Remov
         'DELETE FROM runs WHERE row = ? AND address = ? AND phase = ? AND id IS ? AND key IS ? AND error_code IS ?',
         run.row,
         run.address,
-        run.phase,
+        storedPhase(run.phase),
         run.id ?? null,
         run.key ?? null,
         run.error?.code ?? null,
@@ -168,3 +175,90 @@ export const removeRuns = (db: OpenDatabase, runs: readonly JournalRun[]): Remov
     }
     return { removed, changed }
   })
+
+/** A row with a request id, and the hash of the request that it was sent for. */
+export interface NamedRequest {
+  readonly run: JournalRun
+  readonly identity: string
+}
+
+export interface NamedCreate {
+  readonly address: string
+  readonly requestId: string
+}
+
+export type KnownCreate =
+  /** Prepared, or definitely not accepted. */
+  | { readonly state: 'unsent' }
+  /** The run is in any phase: `sending` while its process runs, `unconfirmed` after it has ended. */
+  | { readonly state: 'sent'; readonly run: JournalRun }
+
+/** The journal has a row with this request id already: sending it again would pay twice. */
+export class RepeatedRequest extends RushesError {
+  constructor(
+    requestId: string,
+    message = `A create with the request id "${requestId}" was sent before. Nothing was sent.`,
+    hint = 'Repeat the call with the same request id to get its run.',
+  ) {
+    super('usage', message, { hint })
+  }
+}
+
+/** Another process has taken the record of the unsent create, and may have sent it instead. */
+class NotPrepared extends RepeatedRequest {
+  constructor(requestId: string) {
+    super(
+      requestId,
+      'Another batch has taken over this create. It was not sent here.',
+      'Run the same command again when no other batch is running on this manifest.',
+    )
+  }
+}
+
+export function findByRequest(
+  db: OpenDatabase,
+  address: string,
+  requestId: string,
+): NamedRequest | undefined {
+  const row = db.get(
+    'SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1',
+    address,
+    requestId,
+  )
+  return row === undefined ? undefined : { run: runOfRow(row), identity: String(row.identity) }
+}
+
+/** A row takes about 100 bytes. A batch that is continued later than this finds the create unconfirmed. */
+const MAX_AGE_MS = 365 * 24 * 3_600_000
+
+/** Records that the creates were not sent. Does not change creates that were sent. */
+export const prepareCreates = (
+  db: OpenDatabase,
+  address: string,
+  requestIds: readonly string[],
+  nowMs: number,
+): void =>
+  db.transaction(() => {
+    db.run('DELETE FROM prepared WHERE prepared_at < ?', nowMs - MAX_AGE_MS)
+    for (const requestId of requestIds)
+      db.run(
+        `INSERT OR IGNORE INTO prepared (address, request_id, prepared_at) SELECT ?1, ?2, ?3
+         WHERE NOT EXISTS (SELECT 1 FROM runs WHERE address = ?1 AND request_id = ?2)`,
+        address,
+        requestId,
+        nowMs,
+      )
+  })
+
+/** Returns whether it was prepared. */
+export const unprepareCreate = (db: OpenDatabase, address: string, requestId: string): boolean =>
+  db.run('DELETE FROM prepared WHERE address = ? AND request_id = ?', address, requestId).changes > 0
+
+/** Undefined if the journal does not know it, for example if it was prepared on another machine. */
+export function findCreate(db: OpenDatabase, address: string, requestId: string): KnownCreate | undefined {
+  const sent = findByRequest(db, address, requestId)
+  if (sent !== undefined) return { state: 'sent', run: sent.run }
+  const isPrepared =
+    db.get('SELECT 1 FROM prepared WHERE address = ? AND request_id = ?', address, requestId) !== undefined
+  return isPrepared ? { state: 'unsent' } : undefined
+}

@@ -1,10 +1,13 @@
-/** What is stored of a request, and when two requests are the same. Pure. */
+/** The stored form of an input, and its identity: equal for the same request. */
 import { createHash } from 'node:crypto'
 import { MEDIA_PARAMETERS, MediaSummary } from '../protocol/media.js'
+import { isSentImage } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
-import { isSentImage } from '../protocol/run-words.js'
 
-/** Identifies the content of a data: URL (RFC 2397); undefined for any other text, and for one that cannot be decoded. */
+/**
+ * Identifies the content of a data: URL (RFC 2397); undefined for any other text, and for one that cannot be
+ * decoded.
+ */
 export function summaryOf(text: string): MediaSummary | undefined {
   const comma = /^data:/i.test(text) ? text.indexOf(',') : -1
   if (comma < 0 || !text.isWellFormed()) return undefined
@@ -52,8 +55,8 @@ function digitOf(byte = 0): number | undefined {
 }
 
 /**
- * The input with a summary for each data: URL in a media parameter, since images are too large for the journal. Everything
- * else stays whole, whatever it looks like.
+ * The input with a summary for each data: URL in a media parameter, since images are too large for the journal.
+ * Everything else stays whole.
  */
 export const withoutData = (input: unknown): unknown => mapMedia(input, contentOf)
 
@@ -73,8 +76,8 @@ const contentOf = (media: unknown): unknown =>
   typeof media === 'string' ? (summaryOf(media) ?? media) : media
 
 /**
- * Equal for the same model and input, and never for two that differ in more than the order of fields or the encoding of a
- * data: URL. With `parameter`, of one value of an input instead of a whole one.
+ * Equal for the same model and input, and never for two that differ in more than the order of fields or the
+ * encoding of a data: URL. With `parameter`, of one value of an input instead of a whole one.
  */
 export const identityOf = (model: string, input: unknown, parameter?: string): string =>
   createHash('sha256')

@@ -1,10 +1,10 @@
 /**
- * The runs created on this machine: intents before they are sent, ids, statuses, outputs, files. Several processes write at
- * the same time, and every write is on the disk, in this one file, when its call returns. (With a write-ahead log the latest
- * rows are in a second file, and were lost with it.)
+ * The runs created on this machine: intents before they are sent, ids, statuses, outputs, files. Several processes
+ * write at the same time, and every write is on the disk, in this one file, when its call returns. (With a write-ahead
+ * log, the latest rows would be in a second file and could be lost with it.)
  *
- * Limits: runs that were created elsewhere with the same key are not in it. It never contains the API key, and of data: URLs
- * only what identifies their content.
+ * Limits: it does not contain runs that were created elsewhere with the same key. It never contains the API key, and
+ * for data: URLs only a summary that identifies their content.
  */
 import { dirname } from 'node:path'
 import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
@@ -12,58 +12,69 @@ import type { OpenDatabase, Row } from '../host/database.js'
 import { processLockIn, runningIn } from '../host/process-lock.js'
 import {
   accept,
+  findByRequest,
+  findCreate,
   type Intent,
   type IntentRow,
   insertIntent,
+  type KnownCreate,
   markOrphansUnconfirmed,
   markUnconfirmed,
+  type NamedRequest,
+  prepareCreates,
   type Removal,
   removeRuns,
   retract,
   type UnknownOutcome,
-} from './creates.js'
-import { everyFile, findAtEveryAddress, findByOutput, pathsWithContent } from './find-anywhere.js'
-import { identityOf } from './identity.js'
-import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
-import { type ListFilter, listRuns } from './list-runs.js'
-import { JOURNAL_MIGRATIONS } from './migrations.js'
-import {
-  findByRequest,
-  findCreate,
-  type KnownCreate,
-  type NamedRequest,
-  prepareCreates,
   unprepareCreate,
-} from './named-creates.js'
-import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
+} from './creates.js'
+import { identityOf } from './identity.js'
 import {
+  FIND,
+  fileOfRow,
+  JOURNAL_MIGRATIONS,
+  type JournalFile,
+  type JournalRun,
+  runOfRow,
+} from './journal-run.js'
+import {
+  everyFile,
+  findAtEveryAddress,
+  findByOutput,
+  type ListFilter,
+  listRuns,
+  pathsWithContent,
   recordFiles,
   recordNotFound,
   recordQueued,
   recordStatus,
   type StatusUpdate,
-} from './status-updates.js'
-import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './typical-duration.js'
+} from './queries.js'
+import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './readonly-queries.js'
+import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
 
 export interface Journal {
   /** Records that creates with these request ids were not sent, before the request ids are written elsewhere. */
   prepare(address: string, requestIds: readonly string[]): void
-  /** Whether the create was recorded as not sent. From now on it cannot be sent: see `Intent.isPrepared`. */
+  /**
+   * Removes the record that the create was not sent, so that it can no longer be sent: see `Intent.isPrepared`. False
+   * if there was none.
+   */
   unprepare(address: string, requestId: string): boolean
-  /** Undefined when nothing is known of a create with this request id: another machine may have sent it. */
+  /** Undefined if the journal does not know a create with this request id: another machine may have sent it. */
   createOf(address: string, requestId: string): KnownCreate | undefined
-  /** To be called directly before the bytes are sent. Throws `RepeatedRequest`. */
+  /** Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
   intend(intent: Intent): IntentRow
-  /** Removes the row of a create that was certainly not accepted; one that was prepared is so again. */
-  retract(place: IntentRow): void
+  /** Removes the row of a create that was definitely not accepted. A prepared create is recorded as prepared again. */
+  retract(intentRow: IntentRow): void
   /** The service accepted the run. False when the row is missing. */
-  accept(place: IntentRow, id: string, status?: string): boolean
+  accept(intentRow: IntentRow, id: string, status?: string): boolean
   /** The outcome of the create is unknown. False when the row is missing. */
-  markUnconfirmed(place: IntentRow, doubt: UnknownOutcome): boolean
+  markUnconfirmed(intentRow: IntentRow, doubt: UnknownOutcome): boolean
   recordStatus(address: string, update: StatusUpdate): void
   /** A status request got a 404. It may be the wrong key, so the row stays. */
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
-  /** No process renders these local runs: they are queued, unless they have ended. */
+  /** Marks local runs as queued, unless they have ended: no process renders them now. */
   recordQueued(address: string, ids: readonly string[]): void
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
@@ -71,9 +82,9 @@ export interface Journal {
   /** The newest row with this request id, also one whose outcome is unknown. */
   findByRequest(address: string, requestId: string): NamedRequest | undefined
   filesOf(run: JournalRun): readonly JournalFile[]
-  /** The files of all runs, by row: one query, where `filesOf` is one for each run. */
+  /** The files of all runs, by row. One query, where `filesOf` needs one for each run. */
   everyFile(): ReadonlyMap<number, readonly JournalFile[]>
-  /** The last row, whatever the clock said. */
+  /** The last row, by its number and not by the clock. */
   last(address: string): JournalRun | undefined
   /** Oldest first; at every address when none is given. */
   unfinished(address?: string): readonly JournalRun[]
@@ -83,20 +94,20 @@ export interface Journal {
   list(filter: ListFilter): readonly JournalRun[]
   /** Succeeded runs of the same request, newest first. */
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
-  /** The newest run with this id of each address, the newest first. */
+  /** The newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
-  /** The newest run at the address one of whose output links contains the text. */
+  /** The newest run at the address with an output link that contains the text. */
   findByOutput(address: string, text: string): JournalRun | undefined
-  /** Where files with this content were downloaded to, the newest first. */
+  /** Paths to which files with this content were downloaded, newest first. */
   pathsWithContent(sha256: string): readonly string[]
   /** Removes rows, except those that have changed since they were read. Files stay. */
   remove(runs: readonly JournalRun[]): Removal
   typicalDuration(address: string, model: string): TypicalDuration | undefined
   /** The measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
-  /** `ok`, or what SQLite finds wrong. */
+  /** `ok`, or the problems that SQLite finds. */
   integrity(): string
-  /** False when its file was removed or quarantined: what is written is lost. */
+  /** False when its file was removed or quarantined: writes are lost. */
   isCurrent(): boolean
   /** Whether its file was removed, not quarantined. */
   wasRemoved(): boolean
@@ -104,20 +115,20 @@ export interface Journal {
   setLockTimeout(ms: number): void
   /** Closes the journal and replaces its file by a new one, unless another process has done so. */
   quarantine(): void
-  /** The latest rows that were written or looked up by id here, as they were last seen; they need no file. */
+  /** The latest rows that this process wrote or looked up by id. They are in memory, so a lost file does not matter. */
   ownRows(): SavedRows
   /** Writes rows of a lost file that are not in this one. */
   restore(rows: SavedRows): void
   close(): void
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   readonly path: string
   /** Default: `LOCK_TIMEOUT_MS`. */
   readonly lockTimeoutMs?: number
   /** Wall clock, milliseconds. */
   now(): number
-  /** The file was corrupt and a new one was created, or a log was found that does not belong to it. */
+  /** Called when the file was corrupt and a new one was created, or when a log was found that does not belong to it. */
   readonly onQuarantine: OnQuarantine
 }
 
@@ -171,17 +182,17 @@ export function openJournal({
       return findCreate(db, address, requestId)
     },
     intend(intent) {
-      const place = insertIntent(db, intent, lock.id, now())
-      if (place.prepared !== undefined) own.removePrepared(place.prepared)
-      own.remember(place.row)
-      return place
+      const intentRow = insertIntent(db, intent, lock.id, now())
+      if (intentRow.prepared !== undefined) own.removePrepared(intentRow.prepared)
+      own.remember(intentRow.row)
+      return intentRow
     },
-    retract(place) {
-      onRow(place, () => retract(db, place, now()))
-      if (place.prepared !== undefined) own.addPrepared(place.prepared)
+    retract(intentRow) {
+      onRow(intentRow, () => retract(db, intentRow, now()))
+      if (intentRow.prepared !== undefined) own.addPrepared(intentRow.prepared)
     },
-    accept: (place, id, status = 'accepted') => onRow(place, () => accept(db, place, id, status)),
-    markUnconfirmed: (place, doubted) => onRow(place, () => markUnconfirmed(db, place, doubted)),
+    accept: (intentRow, id, status = 'accepted') => onRow(intentRow, () => accept(db, intentRow, id, status)),
+    markUnconfirmed: (intentRow, doubted) => onRow(intentRow, () => markUnconfirmed(db, intentRow, doubted)),
     recordStatus: (address, update) =>
       void onRun(address, update.state.id, () =>
         // One commit for status and links.
@@ -277,9 +288,8 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
     .map(({ took_ms }) => Number(took_ms))
 
 export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
+export { type KnownCreate, type NamedRequest, RepeatedRequest } from './creates.js'
 export type { JournalFile, JournalRun } from './journal-run.js'
-export type { ListFilter } from './list-runs.js'
-export { type KnownCreate, type NamedRequest, RepeatedRequest } from './named-creates.js'
+export type { ListFilter, StatusUpdate } from './queries.js'
+export type { TypicalDuration } from './readonly-queries.js'
 export type { SavedRows } from './saved-rows.js'
-export type { StatusUpdate } from './status-updates.js'
-export type { TypicalDuration } from './typical-duration.js'

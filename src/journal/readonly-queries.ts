@@ -1,10 +1,9 @@
 /**
- * Read-only queries for shell completion and estimates: the file is not created, migrated or repaired. A row in the phase
- * `sending` may belong to a process that has ended.
+ * Read-only queries for shell completion and estimates, and the typical duration of a model's runs: the file is not
+ * created, migrated or repaired. A row in the phase `sending` may belong to a process that has ended.
  */
-import { readRows } from '../host/readonly-database.js'
-import type { JournalPhase } from './journal-run.js'
-import { MAX_RUNS } from './typical-duration.js'
+import { readRows } from '../host/database-file.js'
+import { type JournalPhase, phaseOfStored } from './journal-run.js'
 
 export interface RecentRun {
   /** The id, or the key of a row that has none. */
@@ -34,7 +33,7 @@ export const readRecentRuns = (path: string, limit: number): readonly RecentRun[
     name: String(row.name),
     isConfirmed: row.confirmed === 1,
     address: String(row.address),
-    phase: row.phase as JournalPhase,
+    phase: phaseOfStored(row.phase),
     status: String(row.status),
     kind: typeof row.kind === 'string' ? row.kind : undefined,
     model: String(row.model),
@@ -62,4 +61,25 @@ export function readDurations(
     found.set(String(model), known)
   }
   return found
+}
+
+export interface TypicalDuration {
+  readonly medianMs: number
+  /** The first and third quartile. */
+  readonly fromMs: number
+  readonly toMs: number
+  readonly runs: number
+}
+
+/** Fewer say little about the next run. */
+const MIN_RUNS = 3
+/** Only the latest count, since services become faster and slower. */
+export const MAX_RUNS = 25
+
+/** From runs that were observed to their end. */
+export function typicalDurationOf(tookMs: readonly number[]): TypicalDuration | undefined {
+  if (tookMs.length < MIN_RUNS) return undefined
+  const sorted = [...tookMs].sort((a, b) => a - b)
+  const at = (share: number) => sorted[Math.round((sorted.length - 1) * share)] ?? 0
+  return { medianMs: at(0.5), fromMs: at(0.25), toMs: at(0.75), runs: sorted.length }
 }

@@ -1,9 +1,8 @@
-/** Rows as they were last seen, so that a command can write its own again when the file was removed or is corrupt. */
-import type { OpenDatabase, Row, Value } from '../host/database.js'
+/** Rows as they were last seen, so that a command can write them again when the file was removed or is corrupt. */
+import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { ownerText } from '../host/process-lock.js'
-import { freeKey } from './creates.js'
+import { freeKey, type NamedCreate, prepareCreates } from './creates.js'
 import { FIND } from './journal-run.js'
-import { type NamedCreate, prepareCreates } from './named-creates.js'
 
 interface SavedRow {
   readonly run: Row
@@ -18,12 +17,15 @@ export interface SavedRows {
 
 /** Enough for the runs of one command that still change. A session that lasts for weeks has more. */
 const MAX_SAVED = 1_000
-/** Beside these, the creates of a session by their request ids, without files: a repeated one must not be paid again. */
+/**
+ * Beside these, the creates of a session by their request ids, without files: a repeated one must not be paid
+ * again.
+ */
 const MAX_NAMED = 10_000
 /** Larger inputs are left out of these. */
 const MAX_NAMED_INPUT_CHARACTERS = 2_000
 
-/** What one command keeps of its own rows. */
+/** Remembers the rows that this command writes. */
 export function createOwnRows(db: OpenDatabase) {
   const changing = new Map<number, SavedRow>()
   const ended = new Map<number, SavedRow>()
@@ -67,8 +69,8 @@ function smallOf({ run }: SavedRow): SavedRow {
 }
 
 /**
- * Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. `owner` is the id of this
- * process's lock, which had another one in the lost file.
+ * Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. `owner` is the
+ * id of this process's lock, which had another one in the lost file.
  */
 export const restoreRows = (
   db: OpenDatabase,
@@ -86,11 +88,11 @@ function restoreRow(db: OpenDatabase, { run, files }: SavedRow, owner: () => str
   const { key, id, address, phase } = run
   // It is there already: another process that works with the same run was faster.
   if (typeof id === 'string' && db.get(FIND, String(address), id) !== undefined) return undefined
-  if (db.get('SELECT 1 FROM runs WHERE row = ? AND key = ?', Number(run.row), key as Value) !== undefined)
+  if (db.get('SELECT 1 FROM runs WHERE row = ? AND key = ?', Number(run.row), key as SqlValue) !== undefined)
     return undefined
   const rowIsTaken = db.get('SELECT 1 FROM runs WHERE row = ?', Number(run.row)) !== undefined
   const keyIsTaken = typeof key === 'string' && db.get('SELECT 1 FROM runs WHERE key = ?', key) !== undefined
-  // Who sends it holds number and key, finds that they are not its own, and writes a new intent.
+  // The sending process finds that number and key are not its own, and writes a new intent.
   if (phase === 'sending' && (rowIsTaken || keyIsTaken)) return undefined
   const row = insert(db, 'runs', {
     ...run,
@@ -106,7 +108,7 @@ function insert(db: OpenDatabase, table: string, values: Row): number {
   const columns = Object.keys(values)
   const inserted = db.get(
     `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) RETURNING row`,
-    ...(Object.values(values) as Value[]),
+    ...(Object.values(values) as SqlValue[]),
   )
   return Number(inserted?.row)
 }

@@ -1,15 +1,14 @@
 /**
- * A ledger that other processes share, and the limit of this process while that cannot be used. Each request has a slot in
- * both: so when the shared one fails, the slots granted before still count. It is tried again once a window, and then gets
- * the slots granted meanwhile before it grants one.
+ * A ledger that other processes share, and the limit of this process while that cannot be used. Each request has a
+ * slot in both: so when the shared one fails, the slots granted before still count. It is tried again once a
+ * window, and then gets the slots granted meanwhile before it grants one.
  */
 import type { Clock } from '../host/clock.js'
-import type { Ledger, TakenSlot } from './limit-ledger.js'
-import { createMemoryLedger } from './memory-ledger.js'
+import { createMemoryLedger, type Ledger, type TakenSlot } from './limit-ledger.js'
 import type { SharedLedger } from './shared-ledger.js'
 import type { Limit } from './window.js'
 
-export interface FallbackOptions {
+interface FallbackOptions {
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic'>
   /** Called at each loss once. */
@@ -17,7 +16,7 @@ export interface FallbackOptions {
 }
 
 /** A request of this process that counts. */
-interface OwnRequest {
+interface GrantedRequest {
   /** Undefined when it was granted while the shared ledger could not be used. */
   inShared: TakenSlot | undefined
   settledAtMs: number | undefined
@@ -31,7 +30,7 @@ export function withFallback(
   { limit, clock, onLost }: FallbackOptions,
 ): Ledger & Pick<SharedLedger, 'close'> {
   const memory = createMemoryLedger(limit, clock)
-  const own = new Set<OwnRequest>()
+  const own = new Set<GrantedRequest>()
   let opened: SharedLedger | undefined
   /** Undefined unless the shared ledger has failed. */
   let retryAtMs: number | undefined
@@ -80,7 +79,7 @@ export function withFallback(
     }
   }
 
-  function report(request: OwnRequest): void {
+  function report(request: GrantedRequest): void {
     if (!request.isReported) request.inShared?.settle()
     request.isReported = true
   }
@@ -95,7 +94,7 @@ export function withFallback(
   }
 
   function takenSlot(inMemory: TakenSlot, inShared: TakenSlot | undefined): TakenSlot {
-    const request: OwnRequest = { inShared, settledAtMs: undefined, isReported: false }
+    const request: GrantedRequest = { inShared, settledAtMs: undefined, isReported: false }
     own.add(request)
     const end = () => {
       request.settledAtMs = clock.monotonic()
@@ -139,7 +138,7 @@ export function withFallback(
       memory.holdBack(ms)
       attempt((shared) => shared.holdBack(ms))
     },
-    held: () => attempt((shared) => shared.held()) ?? memory.held(),
+    usedSlots: () => attempt((shared) => shared.usedSlots()) ?? memory.usedSlots(),
     close: () => opened?.close(),
   }
 }

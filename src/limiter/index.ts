@@ -1,29 +1,34 @@
 /**
- * Keeps to the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go first, otherwise
- * requests are served in order. The slots are in a ledger: of this process, of all processes of the machine, or of several
- * machines. The arithmetic is in `window.ts`.
+ * Keeps to the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go first,
+ * otherwise requests are served in order. The slots are stored in a ledger, for this process, all processes of the
+ * machine, or several machines. The arithmetic is in `window.ts`.
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import type { Ledger, Purpose, RemoteLedger, SlotAnswer } from './limit-ledger.js'
-import { createMemoryLedger } from './memory-ledger.js'
+import {
+  createMemoryLedger,
+  type Ledger,
+  type Purpose,
+  type RemoteLedger,
+  type SlotAnswer,
+} from './limit-ledger.js'
 import type { Limit } from './window.js'
 
 export interface Grant {
-  /** The request was answered or abandoned: its slot is free one window from now. */
+  /** Call it when the request was answered or abandoned: its slot is free one window from now. */
   settle(): void
 }
 
 export interface Limiter {
   /** Resolves when the request may be sent. Rejects with the signal's reason. */
   acquire(purpose: Purpose, signal?: AbortSignal): Promise<Grant>
-  /** Grants nothing for that long. For a 429: something else uses the same key. */
+  /** Grants no slot for `ms`. Used after a 429: another program uses the same key. */
   holdBack(ms: number): void
-  /** The share of the limit that is in use, 0 to 1. */
+  /** Used share of the limit, 0 to 1. */
   load(): number
 }
 
-export interface LimiterOptions {
+interface LimiterOptions {
   /** Default: a memory ledger. */
   readonly ledger?: Ledger | RemoteLedger
 }
@@ -48,7 +53,7 @@ export function createLimiter(
     queue.splice(queue.indexOf(waiter), 1)
   }
 
-  /** Admits all that may go now, and sets a timer for the next one. */
+  /** Admits all waiters that can have a slot now, and sets a timer for the next one. */
   function admitAll(): void {
     if (isAsking) return
     alarm?.abort()
@@ -67,7 +72,7 @@ export function createLimiter(
     isAsking = true
     const answer = await answered
     isAsking = false
-    // The one it was asked for may have been aborted meanwhile.
+    // The waiter of this answer may have been aborted meanwhile.
     const waiter = queue.find((other) => other.purpose === purpose) ?? next()
     if (waiter === undefined) {
       if ('cancel' in answer) answer.cancel()
@@ -75,7 +80,7 @@ export function createLimiter(
     } else if (admit(answer, waiter) || next()?.purpose !== purpose) admitAll()
   }
 
-  /** Whether there was a slot. */
+  /** Returns whether there was a slot. */
   function admit(answer: SlotAnswer, waiter: Waiter): boolean {
     if ('retryInMs' in answer) {
       wakeIn(answer.retryInMs)
@@ -116,16 +121,16 @@ export function createLimiter(
           admitAll()
         })
         queue.push(waiter)
-        // Behind a waiting request nothing changes.
+        // A request behind a waiting one changes nothing.
         if (alarm === undefined || next() === waiter) admitAll()
       }),
     holdBack(ms) {
       ledger.holdBack(ms)
       admitAll()
     },
-    load: () => Math.min(1, ledger.held() / limit.requests),
+    load: () => Math.min(1, ledger.usedSlots() / limit.requests),
   }
 }
 
 export type { Ledger, Purpose, RemoteLedger } from './limit-ledger.js'
-export { createMemoryLedger } from './memory-ledger.js'
+export { createMemoryLedger } from './limit-ledger.js'

@@ -1,9 +1,46 @@
-/** The rows of a shared ledger: each function is one statement, or a few of one transaction. Times are monotonic milliseconds. */
-
+/**
+ * The tables of a shared ledger, and their rows: each function is one statement, or a few of one transaction. Times
+ * are monotonic milliseconds.
+ */
 import type { OpenDatabase } from '../host/database.js'
 import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
 import type { Purpose } from './limit-ledger.js'
 import type { Limit } from './window.js'
+
+/** A released script never changes. */
+export const LEDGER_MIGRATIONS: readonly string[] = [
+  `
+  -- Times are milliseconds of the machine's own clock since it was started.
+  CREATE TABLE places (
+    place INTEGER PRIMARY KEY,
+    -- A hash of the service's origin and the key.
+    budget TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    started_at TEXT,
+    granted_at REAL NOT NULL,
+    -- NULL while the request is on its way.
+    settled_at REAL
+  ) STRICT;
+  CREATE INDEX places_of_budget ON places (budget);
+
+  -- At most one row a process and purpose: the head of its own queue. So processes take turns.
+  CREATE TABLE waiters (
+    ticket INTEGER PRIMARY KEY AUTOINCREMENT,
+    budget TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    -- 0 for a create, 1 for a look: in the order in which they are served.
+    rank INTEGER NOT NULL,
+    -- When the process means to ask again.
+    due_at REAL NOT NULL,
+    UNIQUE (budget, owner, rank)
+  ) STRICT;
+
+  CREATE TABLE budgets (
+    budget TEXT PRIMARY KEY,
+    held_back_until REAL NOT NULL
+  ) STRICT;
+  `,
+]
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
 /** A waiter that is later than this is skipped. */
@@ -20,13 +57,13 @@ export const EVERY_BUDGET = ''
 export const isReplacement = (db: OpenDatabase): boolean =>
   db.get('SELECT 1 FROM budgets WHERE budget = ?', EVERY_BUDGET) !== undefined
 
-export const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: number) =>
+export const holdBack = (db: OpenDatabase, keyHash: string, ms: number, nowMs: number) =>
   db.run(
     `INSERT INTO budgets (budget, held_back_until) VALUES (?, ?)
      ON CONFLICT (budget) DO UPDATE SET held_back_until = max(
        excluded.held_back_until,
        CASE WHEN held_back_until > ? THEN 0 ELSE held_back_until END)`,
-    budget,
+    keyHash,
     nowMs + ms,
     nowMs + MAX_HOLD_MS,
   )
@@ -34,29 +71,29 @@ export const holdBack = (db: OpenDatabase, budget: string, ms: number, nowMs: nu
 export const settle = (db: OpenDatabase, slot: number, nowMs: number) =>
   db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, slot)
 
-/** Removes what no longer counts, and moves times of a previous boot to now. */
-export function removeExpired(db: OpenDatabase, budget: string, { windowMs }: Limit, nowMs: number): void {
+/** Removes slots that no longer count, and moves times of a previous boot to now. */
+export function removeExpired(db: OpenDatabase, keyHash: string, { windowMs }: Limit, nowMs: number): void {
   db.run(
     `UPDATE places SET granted_at = min(granted_at, ?1), settled_at = min(settled_at, ?1)
      WHERE budget = ?2 AND (granted_at > ?1 OR settled_at > ?1)`,
     nowMs,
-    budget,
+    keyHash,
   )
   db.run(
     'DELETE FROM places WHERE budget = ? AND (settled_at <= ? OR granted_at <= ?)',
-    budget,
+    keyHash,
     nowMs - windowMs,
     nowMs - MAX_REQUEST_MS,
   )
   db.run(
     'DELETE FROM waiters WHERE budget = ? AND (due_at < ? OR due_at > ?)',
-    budget,
+    keyHash,
     nowMs - GONE_MS,
     nowMs + windowMs + LATE_MS,
   )
 }
 
-/** Tables and columns keep the name `place` of earlier versions. */
+/** Tables and columns keep the names of earlier versions: a slot is a `place`, the hash of the key a `budget`. */
 interface SlotRow {
   readonly slot: number
   /** The id of its process's lock; undefined in rows of earlier versions. */
@@ -65,9 +102,9 @@ interface SlotRow {
   settledAtMs: number | undefined
 }
 
-export const slotsOf = (db: OpenDatabase, budget: string): readonly SlotRow[] =>
+export const slotsOf = (db: OpenDatabase, keyHash: string): readonly SlotRow[] =>
   db
-    .all('SELECT place, started_at, granted_at, settled_at FROM places WHERE budget = ?', budget)
+    .all('SELECT place, started_at, granted_at, settled_at FROM places WHERE budget = ?', keyHash)
     .map(({ place, started_at, granted_at, settled_at }) => ({
       slot: Number(place),
       holder: ownerOf(started_at),
@@ -75,23 +112,23 @@ export const slotsOf = (db: OpenDatabase, budget: string): readonly SlotRow[] =>
       settledAtMs: typeof settled_at === 'number' ? settled_at : undefined,
     }))
 
-export const countHeld = (db: OpenDatabase, budget: string, settledAfterMs: number): number =>
+export const countUsed = (db: OpenDatabase, keyHash: string, settledAfterMs: number): number =>
   Number(
     db.get(
-      'SELECT count(*) AS held FROM places WHERE budget = ? AND (settled_at IS NULL OR settled_at > ?)',
-      budget,
+      'SELECT count(*) AS used FROM places WHERE budget = ? AND (settled_at IS NULL OR settled_at > ?)',
+      keyHash,
       settledAfterMs,
-    )?.held,
+    )?.used,
   )
 
-export const heldBackUntil = (db: OpenDatabase, budget: string): number =>
+export const heldBackUntil = (db: OpenDatabase, keyHash: string): number =>
   Number(
-    db.get('SELECT max(held_back_until) AS until FROM budgets WHERE budget IN (?, ?)', budget, EVERY_BUDGET)
+    db.get('SELECT max(held_back_until) AS until FROM budgets WHERE budget IN (?, ?)', keyHash, EVERY_BUDGET)
       ?.until ?? 0,
   )
 
 interface WaiterKey {
-  readonly budget: string
+  readonly keyHash: string
   readonly owner: string
   readonly purpose: Purpose
 }
@@ -99,14 +136,14 @@ interface WaiterKey {
 /** The waiters of other processes whose turn is before ours. */
 export const countAhead = (
   db: OpenDatabase,
-  { budget, owner, purpose, nowMs }: WaiterKey & { readonly nowMs: number },
+  { keyHash, owner, purpose, nowMs }: WaiterKey & { readonly nowMs: number },
 ): number =>
   Number(
     db.get(
       `SELECT count(*) AS ahead FROM waiters
        WHERE budget = ?1 AND owner <> ?2 AND due_at >= ?4 AND (rank < ?3 OR (rank = ?3 AND ticket < coalesce(
          (SELECT ticket FROM waiters WHERE budget = ?1 AND owner = ?2 AND rank = ?3), 9223372036854775807)))`,
-      budget,
+      keyHash,
       owner,
       RANK[purpose],
       nowMs - LATE_MS,
@@ -115,27 +152,27 @@ export const countAhead = (
 
 export function saveWaiter(
   db: OpenDatabase,
-  { budget, owner, purpose, dueAtMs }: WaiterKey & { readonly dueAtMs: number },
+  { keyHash, owner, purpose, dueAtMs }: WaiterKey & { readonly dueAtMs: number },
 ): void {
   db.run(
     `INSERT INTO waiters (budget, owner, rank, due_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (budget, owner, rank) DO UPDATE SET due_at = excluded.due_at`,
-    budget,
+    keyHash,
     owner,
     RANK[purpose],
     dueAtMs,
   )
 }
 
-export function removeWaiter(db: OpenDatabase, { budget, owner, purpose }: WaiterKey): void {
-  db.run('DELETE FROM waiters WHERE budget = ? AND owner = ? AND rank = ?', budget, owner, RANK[purpose])
+export function removeWaiter(db: OpenDatabase, { keyHash, owner, purpose }: WaiterKey): void {
+  db.run('DELETE FROM waiters WHERE budget = ? AND owner = ? AND rank = ?', keyHash, owner, RANK[purpose])
 }
 
-export const grant = (db: OpenDatabase, budget: string, holder: string, nowMs: number): number =>
+export const grant = (db: OpenDatabase, keyHash: string, holder: string, nowMs: number): number =>
   Number(
     db.get(
       'INSERT INTO places (budget, pid, started_at, granted_at) VALUES (?, ?, ?, ?) RETURNING place',
-      budget,
+      keyHash,
       process.pid,
       ownerText(holder),
       nowMs,

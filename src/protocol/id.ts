@@ -1,9 +1,10 @@
 /**
- * Run identifiers. The body of a created run is not published, so the id is looked for where services put it.
+ * Run ids, and the URLs of runs. The body of a created run is not published: the id is searched where services put
+ * it.
  */
 import { usageError } from '../errors.js'
+import type { Kind } from './models.js'
 import { isObject } from './parse.js'
-import { RUNS_PATH } from './routes.js'
 import { printable, shortened } from './text.js'
 
 /** Fields of the 201 that may hold the id, in this order; the `Location` header comes last. */
@@ -21,7 +22,7 @@ export const isRunId = (text: string): boolean =>
   text.isWellFormed() &&
   !/[\u0000-\u001f\u007f-\u009f]/.test(text)
 
-/** Throws `usage` for what cannot be the id of a run, whatever its type. */
+/** Throws `usage` for a value that cannot be a run id. */
 export function checkRunId(id: unknown): string {
   if (typeof id === 'string' && isRunId(id)) return id
   throw usageError(
@@ -53,7 +54,7 @@ function idOfLocation(location: string | undefined): string | undefined {
   }
 }
 
-export interface CreateAnswer {
+interface CreateAnswer {
   /** The parsed body; undefined when it was not JSON. */
   readonly body: unknown
   readonly location: string | undefined
@@ -76,3 +77,22 @@ export function findRunId({ body, location, runIdField }: CreateAnswer): string 
   }
   return idOfLocation(location)
 }
+
+/** Section 4 of the interface. */
+export const RUNS_PATH = '/api/v1/runs'
+
+/** The OpenAPI document of the local service. */
+export const OPENAPI_PATH = '/api/v1/openapi.json'
+
+/** In that document, the schema of the body of a create. */
+export const createSchemaName = (kind: Kind): string =>
+  `Create${kind.charAt(0).toUpperCase()}${kind.slice(1)}Run`
+
+/** A base URL without trailing slashes: `https://host/prefix`. */
+const withoutSlash = (baseUrl: string): string => baseUrl.replace(/\/+$/, '')
+
+export const createRunUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}`)
+
+/** The id is percent-encoded, so that it stays one path segment. */
+export const runUrl = (baseUrl: string, id: string): URL =>
+  new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}/${encodeURIComponent(id)}`)

@@ -1,4 +1,8 @@
-/** The published limits and intervals. Source: the interface's sections 2.4, 4.2, 7 and 8. */
+/**
+ * The published limits and intervals (sections 2.4, 4.2, 7 and 8 of the interface), and the prices of the local
+ * service.
+ */
+import type { Kind } from './models.js'
 
 /** Requests per API key on the runs endpoints, create and status together. */
 export const RUNS_LIMIT = { requests: 20, windowMs: 10_000 } as const
@@ -15,5 +19,27 @@ export const POLL_INTERVAL_MS = { min: 1_000, max: 2_000 } as const
 /** Waits before the retries after a 429. */
 export const RATE_LIMITED_WAITS_MS = [1_000, 2_000, 4_000] as const
 
-/** The longest request body, which the interface leaves open: the local service has this limit (CONTRACT 9). */
+/**
+ * The longest request body, which the interface leaves open: the local service has this limit
+ * (docs/service-rules.md).
+ */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+/**
+ * Defaults of the parameters that the local service's price depends on (docs/service-rules.md): the interface
+ * publishes none.
+ */
+export const LOCAL_DEFAULTS: Readonly<Record<Kind, Readonly<Record<string, string | number | boolean>>>> = {
+  video: { aspect_ratio: '16:9', resolution: '720p', duration: '5' },
+  image: { aspect_ratio: '1:1', quality: 'basic' },
+}
+
+/** In credits. `input` matches the schema of its kind. */
+export function priceOf(kind: Kind, input: Readonly<Record<string, unknown>>): number {
+  const { quality, resolution, duration } = { ...LOCAL_DEFAULTS[kind], ...input }
+  if (kind === 'image') return quality === 'high' ? 2 : 1
+  return Number(duration) * (resolution === '1080p' ? 2 : 1)
+}
+
+/** `1 credit`, `5 credits`. */
+export const credits = (amount: number): string => `${amount} credit${amount === 1 ? '' : 's'}`

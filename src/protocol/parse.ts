@@ -29,7 +29,8 @@ export function isHttpUrl(value: unknown): value is string {
 }
 
 /**
- * Encodes spaces, line ends and invisible characters of a URL, so that a printed URL stays one word for `xargs` and `curl`.
+ * Encodes spaces, line ends and invisible characters of a URL, so that a printed URL stays one word for `xargs` and
+ * `curl`.
  */
 const asOneWord = (url: string): string => (/[\p{C}\p{Z}]/u.test(url) ? new URL(url).href : url)
 
@@ -86,7 +87,7 @@ export function parseRun(
   }
 }
 
-export interface ErrorBody {
+interface ErrorBody {
   readonly code: string | undefined
   readonly message: string | undefined
 }

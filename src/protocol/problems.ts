@@ -1,6 +1,6 @@
 /**
- * One row for each error code of the interface (section 7): HTTP status, cause, whether the request may be retried, exit
- * code, and what the user should do. Used by the client, the command line and the local service.
+ * One row for each error code of the interface (section 7): HTTP status, cause, whether the request may be retried,
+ * exit code, and what the user should do. Used by the client, the command line and the local service.
  */
 import { EXIT } from '../errors.js'
 
@@ -55,7 +55,8 @@ export const PROBLEMS = {
     cause: 'The Authorization header is missing or not of the form "Bearer <API_KEY>".',
     retryable: false,
     exit: EXIT.key,
-    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters. Store it again with `rushes login`.',
+    hint: 'The key did not reach the service: a proxy may have removed it, or it contains invalid characters. \
+Store it again with `rushes login`.',
   },
   invalid_api_key: {
     status: 401,
@@ -123,7 +124,9 @@ export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> 
   if (status === 403)
     return {
       exit: EXIT.account,
-      hint: "The account or the key is not allowed to do this, or the account is banned. Check the account's settings, or ask support.",
+      hint:
+        'The account or the key is not allowed to do this, or the account is banned. ' +
+        "Check the account's settings, or ask support.",
     }
   if (status === 429) return { exit: EXIT.rateLimited, hint: PROBLEMS.RATE_LIMITED.hint }
   if (status >= 500)

@@ -1,9 +1,9 @@
 /**
- * A run and its statuses. The interface names only `succeeded`. Failures are recognized by a list of common words; every
- * other status means that the run is not finished.
+ * A run and its statuses. The interface names only `succeeded`. Failures are recognized by a list of common words;
+ * every other status means that the run is not finished.
  */
 
-export const SUCCESS_STATUS = 'succeeded'
+const SUCCESS_STATUS = 'succeeded'
 
 /** In lower case; compared without case. */
 export const FAILURE_STATUSES: readonly string[] = [
@@ -20,14 +20,14 @@ export const FAILURE_STATUSES: readonly string[] = [
   'timed_out',
 ]
 
-export type Phase = 'going' | 'succeeded' | 'failed'
+export type Phase = 'running' | 'succeeded' | 'failed'
 
 /** `furtherFailures`: the statuses of the setting `failureStatuses`. */
 export function phaseOf(status: string, furtherFailures: readonly string[] = []): Phase {
   if (status === SUCCESS_STATUS) return 'succeeded'
   const word = status.trim().toLowerCase()
   const failures = [...FAILURE_STATUSES, ...furtherFailures.map((each) => each.trim().toLowerCase())]
-  return failures.includes(word) ? 'failed' : 'going'
+  return failures.includes(word) ? 'failed' : 'running'
 }
 
 /** A run as one status request shows it. */

@@ -1,7 +1,9 @@
 /**
- * Makes text from a server safe to print. Control characters (C0, DEL, C1) could control the terminal, and bidirectional
- * overrides and isolates could show a text in another order than it has.
+ * Text for people: printable, shortened, quoted for a shell, with suggestions for mistyped words. Control
+ * characters (C0, DEL, C1) could control the terminal, and bidirectional overrides and isolates could show a text
+ * in another order than it has.
  */
+import leven from 'leven'
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
@@ -54,3 +56,37 @@ function withinLevels(value: unknown, levels: number): unknown {
 /** The start of a long text, with an ellipsis. */
 export const shortened = (text: string, maxLength = 300): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
+
+/** The candidate that a mistyped word most likely means; undefined when none is close. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const scored = candidates
+    .map((candidate) => ({ candidate, distance: leven(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+  const best = scored[0]
+  return best !== undefined && best.distance <= maxDistance(word, best.candidate) ? best.candidate : undefined
+}
+
+/** ` Did you mean "list"?`, or nothing when no candidate is close. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const near = nearest(word, candidates)
+  return near === undefined ? '' : ` Did you mean "${near}"?`
+}
+
+/** In a short word two other letters make another word (logs, login); two swapped or missing ones do not (lsit, hi). */
+function maxDistance(word: string, candidate: string): number {
+  const isShort = Math.min(word.length, candidate.length) <= 4
+  const isSame = lettersOf(word) === lettersOf(candidate) || candidate.startsWith(word)
+  return isShort && !isSame ? 1 : Math.max(2, candidate.length * 0.4)
+}
+
+const lettersOf = (word: string): string => [...word.toLowerCase()].sort().join('')
+
+/** A word as a POSIX shell reads it back. */
+export const quoteWord = (word: string): string => {
+  if (/^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-')) return word
+  return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : ansiQuoted(word)
+}
+
+/** For bash, zsh and ksh: the bytes of a word with characters that are not printed. */
+const ansiQuoted = (word: string): string =>
+  `$'${[...new TextEncoder().encode(word)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`

@@ -1,21 +1,21 @@
 /** JSON that broke off, as a connection that ended leaves it. */
 import { visit } from 'jsonc-parser/lib/esm/main.js'
 
-type Holder = Record<string, unknown>
+type TornObject = Record<string, unknown>
 
 /**
- * The values of objects that arrived whole, up to where the text ends or stops being JSON. Lists stay empty. A string is whole
- * when its closing quote arrived, a number when something follows it.
+ * The values of objects that arrived whole, up to where the text ends or stops being JSON. Lists stay empty. A
+ * string is whole when its closing quote arrived, a number when something follows it.
  */
 export function parseTornJson(text: string): unknown {
-  const root: Holder = Object.create(null)
+  const root: TornObject = Object.create(null)
   const open = [{ holder: root, name: 'value' }]
   const put = (value: unknown) => {
-    const at = open.at(-1)
-    if (at !== undefined) at.holder[at.name] = value
+    const parent = open.at(-1)
+    if (parent !== undefined) parent.holder[parent.name] = value
   }
-  /** `value` stands in the result. What belongs to a list is put where nobody looks. */
-  const begin = (value: unknown, holder: Holder) => {
+  /** Opens `value`, which is part of the result. The entries of a list go to an object that is dropped. */
+  const begin = (value: unknown, holder: TornObject) => {
     put(value)
     open.push({ holder, name: '' })
   }
@@ -25,15 +25,15 @@ export function parseTornJson(text: string): unknown {
       text.replace(/^\uFEFF/, ' '),
       {
         onObjectBegin() {
-          const object: Holder = Object.create(null)
+          const object: TornObject = Object.create(null)
           begin(object, object)
         },
         onArrayBegin: () => begin([], Object.create(null)),
         onObjectEnd: end,
         onArrayEnd: end,
         onObjectProperty(name) {
-          const at = open.at(-1)
-          if (at !== undefined) at.name = name
+          const parent = open.at(-1)
+          if (parent !== undefined) parent.name = name
         },
         onLiteralValue(value, offset, length) {
           if (typeof value === 'string' || offset + length < text.length) put(value)

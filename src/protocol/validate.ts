@@ -1,20 +1,18 @@
 /** Checks inputs against the model schemas; errors name the allowed values and the nearest one. */
 import type { ErrorObject } from 'ajv'
-import { describeLoss, isExact } from './exact-number.js'
 import { KINDS, type Kind, type ModelInput, type ParameterSchema } from './models.js'
-import { nearest } from './nearest.js'
-import { describeType, listedValues, NUMBER, parametersOf } from './parameters.js'
-import { shortened } from './text.js'
+import { describeLoss, describeType, isExact, listedValues, NUMBER, parametersOf } from './parameters.js'
+import { nearest, shortened } from './text.js'
 import { VALIDATORS } from './validators.js'
 
 export interface InputProblem {
   /** The parameter: `aspect_ratio`, or `image_urls/3` for an entry of a list. Empty for the whole input. */
   readonly parameter: string
-  /** What is wrong, without the parameter's name: `must be one of 720p, 1080p (did you mean "720p"?)`. */
+  /** The problem, without the parameter's name: `must be one of 720p, 1080p (did you mean "720p"?)`. */
   readonly message: string
 }
 
-/** Not `String(data)`: an object may have a `toString` of its own. */
+/** Not `String(data)`: an object may have its own `toString`. */
 const shownValue = (data: unknown): string => shortened(JSON.stringify(data) ?? 'undefined', 100)
 
 function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema, form = ''): string {

@@ -1,6 +1,6 @@
 /**
- * The compiled model schemas. The build replaces this file by the code that Ajv generates (`build.mjs`), since compiling at
- * every start took half as long as starting Node.
+ * The compiled model schemas. The build replaces this file by the code that Ajv generates (`build.mjs`), since
+ * compiling at every start took half as long as starting Node.
  */
 import { Ajv, type ValidateFunction } from 'ajv'
 import { KINDS, type Kind, MODEL_INPUTS } from './models.js'

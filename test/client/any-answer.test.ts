@@ -113,7 +113,7 @@ describe('any answer', () => {
         await clock.advance(4 * 60_000)
         const end = await ended
         if ('state' in end) {
-          expect(['going', 'failed', 'succeeded']).toContain(end.state.phase)
+          expect(['running', 'failed', 'succeeded']).toContain(end.state.phase)
           expect(end.state.urls.length > 0).toBe(end.state.phase === 'succeeded')
         } else {
           expectDocumented(end.error)

@@ -1,7 +1,7 @@
 /** Which create may be sent twice: one test for every edge of docs/create.md, named there. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { MAX_ANSWER_BYTES } from '../../src/client/answers.js'
+import { MAX_ANSWER_BYTES } from '../../src/client/requests.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS, type ProblemCode } from '../../src/protocol/problems.js'

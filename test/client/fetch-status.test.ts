@@ -1,6 +1,6 @@
 /** One status request, and what each answer to it means. */
 import { describe, expect, it } from 'vitest'
-import { MAX_ANSWER_BYTES } from '../../src/client/answers.js'
+import { MAX_ANSWER_BYTES } from '../../src/client/requests.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
@@ -53,7 +53,7 @@ describe('a status', () => {
   it.each(['queued', 'processing', 'IN_PROGRESS', 'Succeeded', 'done', 'moderated', 'fail', '  '])(
     '%j goes on',
     async (status) => {
-      expect((await seen([run(status)])).state).toMatchObject({ status, phase: 'going', urls: [] })
+      expect((await seen([run(status)])).state).toMatchObject({ status, phase: 'running', urls: [] })
     },
   )
 

@@ -19,7 +19,7 @@ const state = (status: string, phase: RunState['phase'], times: Partial<RunState
     ...times,
   },
 })
-const RUNNING = state('processing', 'going')
+const RUNNING = state('processing', 'running')
 const SUCCEEDED = state('succeeded', 'succeeded')
 const error = (httpStatus: number, code = 'service_error') =>
   new RushesError(code, 'no', { httpStatus, exitCode: 8 })
@@ -27,7 +27,7 @@ const refused = (httpStatus: number, code?: string): StatusOutcome => ({
   kind: 'final',
   error: error(httpStatus, code),
 })
-const trouble = (retryAfterMs = 0): StatusOutcome => ({ kind: 'trouble', error: error(500), retryAfterMs })
+const trouble = (retryAfterMs = 0): StatusOutcome => ({ kind: 'error', error: error(500), retryAfterMs })
 
 const CREATED = beginFollow(0, 0)
 const FOREIGN = beginFollow(undefined, 0)
@@ -44,17 +44,17 @@ describe('one status request', () => {
     ],
     ['succeeded', CREATED, SUCCEEDED, 1_000, { is: 'ended' }],
     ['failed', CREATED, state('failed', 'failed'), 1_000, { is: 'ended' }],
-    ['trouble: again in 1 s', CREATED, trouble(), 1_000, { is: 'trouble', againInMs: 1_000 }],
-    ['or in what the service asks for', CREATED, trouble(9_000), 1_000, { is: 'trouble', againInMs: 9_000 }],
+    ['trouble: again in 1 s', CREATED, trouble(), 1_000, { is: 'error', againInMs: 1_000 }],
+    ['or in what the service asks for', CREATED, trouble(9_000), 1_000, { is: 'error', againInMs: 9_000 }],
     ['a refusal', CREATED, refused(401), 1_000, { is: 'gave up' }],
     [
       'a 404 of a run just created',
       CREATED,
       refused(404, 'run_not_found'),
       9_999,
-      { is: 'trouble', againInMs: 1_000 },
+      { is: 'error', againInMs: 1_000 },
     ],
-    ['whatever its body says', CREATED, refused(404), 9_999, { is: 'trouble', againInMs: 1_000 }],
+    ['whatever its body says', CREATED, refused(404), 9_999, { is: 'error', againInMs: 1_000 }],
     ['but not after 10 s', CREATED, refused(404), 10_000, { is: 'gave up' }],
     ['nor of a run of another process', FOREIGN, refused(404), 1_000, { is: 'gave up' }],
     ['another refusal is not excused', CREATED, refused(403), 1_000, { is: 'gave up' }],
@@ -75,7 +75,7 @@ describe('one status request', () => {
       known = after
       return step
     })
-    expect(steps.map(({ is }) => is)).toEqual([...Array.from({ length: 5 }, () => 'trouble'), 'gave up'])
+    expect(steps.map(({ is }) => is)).toEqual([...Array.from({ length: 5 }, () => 'error'), 'gave up'])
     expect(steps.at(-1)).toMatchObject({ error: { message: 'no. No valid response for two minutes.' } })
   })
 

@@ -1,7 +1,7 @@
 /** The key goes to its own origin, and is seen nowhere else. */
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { withKey } from '../../src/client/send.js'
+import { withKey } from '../../src/client/requests.js'
 import { createManualClock } from '../support/clock.js'
 import { createBench, createWire, KEY, lost, problem, rejection, type Step, unconnected } from './wire.js'
 

@@ -1,8 +1,16 @@
 /** Waiting: the pace of the looks, the patience with trouble, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
-import { FIRST_POLL_MS, nextTryMs, pollWindow } from '../../src/client/pace.js'
-import { afterFailure, FULL_PATIENCE, isExhausted, type Patience } from '../../src/client/patience.js'
-import { createFollower, wait } from '../../src/client/wait.js'
+import {
+  afterFailure,
+  createFollower,
+  FIRST_POLL_MS,
+  FULL_PATIENCE,
+  isExhausted,
+  nextTryMs,
+  type Patience,
+  pollWindow,
+  wait,
+} from '../../src/client/follow.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import type { Clock } from '../../src/host/clock.js'
 import { createManualClock } from '../support/clock.js'

@@ -1,6 +1,6 @@
 /** A service as a script: one answer a request, in order, and what was asked of it and when. */
 
-import { type Client, type ClientOptions, createApiClient } from '../../src/client/index.js'
+import { type ApiClient, type ClientOptions, createApiClient } from '../../src/client/index.js'
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/host/http.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { createLimiter } from '../../src/limiter/index.js'
@@ -91,7 +91,7 @@ export function createWire(
 }
 
 export interface Bench extends Wire {
-  readonly client: Client
+  readonly client: ApiClient
   readonly clock: ManualClock
   /** What was traced. */
   readonly lines: readonly string[]

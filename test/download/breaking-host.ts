@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { createPart } from '../../src/download/part-claim.js'
+import { createPart } from '../../src/download/part-session.js'
 import { PNG, serve, sha256 } from './download-setup.js'
 import { nextTurn, readOf, TURN } from './reader.js'
 

@@ -1,8 +1,14 @@
 import { posix } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createNamer, knownPaths, type OutputToName, withExtension } from '../../src/download/file-names.js'
-import { safeName, safePart } from '../../src/download/safe-name.js'
+import {
+  createNamer,
+  knownPaths,
+  type OutputToName,
+  safeName,
+  safePart,
+  withExtension,
+} from '../../src/download/file-names.js'
 import type { Target } from '../../src/download/target.js'
 import { anyCharacter } from '../support/any-character.js'
 

@@ -20,7 +20,7 @@ import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
-import { checkCopy, copyDatabase } from '../../src/host/database-copy.js'
+import { checkCopy, copyDatabase } from '../../src/service/backup.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
 const SECOND = "ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain'"

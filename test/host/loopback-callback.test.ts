@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { listenForCallback } from '../../src/host/loopback-callback.js'
+import { listenForCallback } from '../../src/cli/login/web-login.js'
 
 interface Got {
   readonly status: number | undefined

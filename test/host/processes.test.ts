@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
-import { groupIsAlive } from '../../src/host/processes.js'
+import { groupIsAlive } from '../../src/host/process-lock.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openJournal } from '../../src/journal/index.js'
-import { listStatement } from '../../src/journal/list-runs.js'
+import { listStatement } from '../../src/journal/queries.js'
 import { readDurations, readRecentRuns } from '../../src/journal/readonly-queries.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -17,7 +17,7 @@ function callEverything(): string {
   const intent = { address: ADDRESS, profile: 'default', kind: 'image', model: 'acme/still-1', input: {} }
   const state = { urls: ['https://cdn.example.com/1.png'], failure: undefined, createdAt: undefined }
   const more = { finishedAt: undefined, service: {} }
-  const update = (id: string, status: string, phase: 'going' | 'succeeded') =>
+  const update = (id: string, status: string, phase: 'running' | 'succeeded') =>
     journal.recordStatus(ADDRESS, { state: { ...state, ...more, id, status, phase }, tookMs: 5 })
   const outcome = { code: 'submission_unknown', message: 'lost' }
   const calls = {
@@ -28,7 +28,7 @@ function callEverything(): string {
     retract: () => journal.retract(journal.intend(intent)),
     accept: () => journal.accept(journal.intend(intent), 'a'),
     markUnconfirmed: () => journal.markUnconfirmed(journal.intend(intent), outcome),
-    recordStatus: () => [update('a', 'processing', 'going'), update('a', 'succeeded', 'succeeded')],
+    recordStatus: () => [update('a', 'processing', 'running'), update('a', 'succeeded', 'succeeded')],
     recordNotFound: () => journal.recordNotFound(ADDRESS, 'a', outcome),
     recordQueued: () => journal.recordQueued(ADDRESS, ['a']),
     recordFiles: () =>

@@ -13,10 +13,10 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { RepeatedRequest } from '../../src/journal/creates.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { type Intent, type IntentRow, type Journal, openJournal } from '../../src/journal/index.js'
-import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
-import { RepeatedRequest } from '../../src/journal/named-creates.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
 import { readRecentRuns } from '../../src/journal/readonly-queries.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
@@ -66,7 +66,7 @@ function see(
   address = ADDRESS,
 ): void {
   const { elapsedMs, tookMs, ...rest } = more
-  const status = phase === 'going' ? 'processing' : phase
+  const status = phase === 'running' ? 'processing' : phase
   const unknown = { failure: undefined, createdAt: undefined, finishedAt: undefined, service: {} }
   const state = { ...unknown, id, status, phase, urls: [], ...rest }
   journal.recordStatus(address, { state, elapsedMs, tookMs })
@@ -81,14 +81,14 @@ function accepted(journal: Journal, id: string, more: Partial<Intent> = {}): Int
 
 it('keeps the rows of a long session for a new file up to a thousand, those that still change longest', () => {
   const { journal } = createTestJournal()
-  accepted(journal, 'going')
+  accepted(journal, 'running')
   for (let number = 0; number < 1_010; number++) {
     accepted(journal, `r${number}`)
     see(journal, `r${number}`, 'succeeded')
   }
   const ids = journal.ownRows().runs.map(({ run }) => run.id)
   expect(ids).toHaveLength(1_000)
-  expect(ids).toEqual(['going', ...Array.from({ length: 999 }, (_, at) => `r${at + 11}`)])
+  expect(ids).toEqual(['running', ...Array.from({ length: 999 }, (_, at) => `r${at + 11}`)])
 })
 
 it('keeps what a request id names for all of a long session, small', () => {
@@ -123,7 +123,7 @@ describe('a create of a process of which nothing is proven', () => {
     expect(journal.list({})).toMatchObject([{ phase: 'unconfirmed' }])
     // Its answer came after all.
     journal.accept(place, 'r1')
-    expect(journal.list({})).toMatchObject([{ id: 'r1', phase: 'going' }])
+    expect(journal.list({})).toMatchObject([{ id: 'r1', phase: 'running' }])
     const refused = journal.intend({ ...INTENT, model: 'acme/refused' })
     journal.markUnconfirmed(refused, LOST)
     journal.retract(refused)
@@ -216,10 +216,10 @@ describe('the life of a row', () => {
     expect(journal.last(ADDRESS)).toMatchObject({ phase: 'sending', status: 'sending', key: place.key })
     expect(journal.accept(place, 'r1', 'queued')).toBe(true)
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
-      ...{ row: place.row, phase: 'going', status: 'queued', key: undefined },
+      ...{ row: place.row, phase: 'running', status: 'queued', key: undefined },
     })
-    see(journal, 'r1', 'going')
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'going', status: 'processing' })
+    see(journal, 'r1', 'running')
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'running', status: 'processing' })
     advance(42_000)
     see(journal, 'r1', 'succeeded', { urls: ['https://x.example/1'] })
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
@@ -237,7 +237,7 @@ describe('the life of a row', () => {
     advance(1_000)
     see(journal, 'r1', 'succeeded', { urls: ['https://x.example/2'], elapsedMs: 9 })
     see(journal, 'r1', 'failed', { failure: 'no' })
-    see(journal, 'r1', 'going')
+    see(journal, 'r1', 'running')
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({
       ...{ phase: 'succeeded', elapsedMs: 7, urls: ['https://x.example/2'], error: undefined },
     })
@@ -257,11 +257,11 @@ describe('the life of a row', () => {
   it('keeps that it was not found until it is found again, also with the same status', () => {
     const { journal } = createTestJournal()
     accepted(journal, 'r1')
-    see(journal, 'r1', 'going')
+    see(journal, 'r1', 'running')
     const error = { code: 'run_not_found', message: 'no such run' }
     journal.recordNotFound(ADDRESS, 'r1', error)
-    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'going', status: 'processing', error })
-    see(journal, 'r1', 'going')
+    expect(journal.find(ADDRESS, 'r1')).toMatchObject({ phase: 'running', status: 'processing', error })
+    see(journal, 'r1', 'running')
     expect(journal.find(ADDRESS, 'r1')).toMatchObject({ status: 'processing', error: undefined })
   })
 
@@ -282,7 +282,7 @@ describe('the life of a row', () => {
       { phase: 'unconfirmed', error: LOST, answer: { status: 500, text: 'x'.repeat(65_536) } },
     ])
     journal.accept(place, 'late')
-    expect(journal.find(ADDRESS, 'late')).toMatchObject({ phase: 'going', key: undefined })
+    expect(journal.find(ADDRESS, 'late')).toMatchObject({ phase: 'running', key: undefined })
     expect(journal.accept(place, 'again')).toBe(false)
   })
 
@@ -415,7 +415,7 @@ describe('what was run before', () => {
     const input = { prompt: 'a fox', quality: 'high' }
     accepted(journal, 'old', { input })
     accepted(journal, 'new', { input: { quality: 'high', prompt: 'a fox' } })
-    accepted(journal, 'going', { input })
+    accepted(journal, 'running', { input })
     accepted(journal, 'other', { input: { prompt: 'a hen' } })
     accepted(journal, 'elsewhere', { input, address: 'local' })
     for (const id of ['old', 'new', 'other']) see(journal, id, 'succeeded')

@@ -1,7 +1,7 @@
 /** One contract, three ledgers; that of several machines is in redis-ledger.system.ts. */
 import { join } from 'node:path'
 import { describe } from 'vitest'
-import { createMemoryLedger } from '../../src/limiter/memory-ledger.js'
+import { createMemoryLedger } from '../../src/limiter/limit-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { ledgerContract } from '../contract/ledger.js'
 import { createManualClock } from '../support/clock.js'

@@ -10,9 +10,9 @@ import { temporaryFolder } from '../support/service.js'
 export function createTestLedger(
   clock: Pick<Clock, 'monotonic'>,
   path = join(temporaryFolder(), 'limits.db'),
-  budget = 'a key',
+  keyHash = 'a key',
 ): SharedLedger {
-  const ledger = openSharedLedger({ path, budget, limit: RUNS_LIMIT, clock })
+  const ledger = openSharedLedger({ path, keyHash, limit: RUNS_LIMIT, clock })
   onTestFinished(() => ledger.close())
   return ledger
 }

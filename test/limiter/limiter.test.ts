@@ -7,7 +7,7 @@ import {
   type Purpose,
   type RemoteLedger,
 } from '../../src/limiter/index.js'
-import { createMemoryLedger } from '../../src/limiter/memory-ledger.js'
+import { createMemoryLedger } from '../../src/limiter/limit-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { createManualClock, type ManualClock } from '../support/clock.js'
 import { itKeepsTheLimit } from './window-tests.js'

@@ -37,14 +37,14 @@ export function createRedisBench(url: string): RedisBench {
   const test = randomUUID()
   const keys = new Set<string>()
   const lost: string[] = []
-  const budgetOf = (key: string) => `test-${test}-${key}`
+  const keyHashOf = (key: string) => `test-${test}-${key}`
   return {
     lost,
     open(key = 'a key') {
-      keys.add(redisKeyOf(budgetOf(key)))
+      keys.add(redisKeyOf(keyHashOf(key)))
       const ledger = openRedisLedger({
         address: addressOf(url),
-        budget: budgetOf(key),
+        keyHash: keyHashOf(key),
         limit: RUNS_LIMIT,
         clock,
         onLost: ({ message }) => lost.push(message),
@@ -61,6 +61,6 @@ export function createRedisBench(url: string): RedisBench {
         await clock.advance(step)
       }
     },
-    stored: (key = 'a key') => client.hgetall(redisKeyOf(budgetOf(key))),
+    stored: (key = 'a key') => client.hgetall(redisKeyOf(keyHashOf(key))),
   }
 }

@@ -44,12 +44,12 @@ const entered = (bench: RedisBench, slots: number) =>
   })
 
 /** A ledger on the system of this test alone, with the reason why it was lost. */
-function openOn(url: string, budget = 'test') {
+function openOn(url: string, keyHash = 'test') {
   const lost: string[] = []
   const clock = createManualClock()
   const ledger = openRedisLedger({
     address: addressOf(url),
-    budget,
+    keyHash,
     limit: RUNS_LIMIT,
     clock,
     onLost: ({ message }) => lost.push(message),
@@ -100,7 +100,7 @@ describeRedis('slots of dead and living processes', () => {
     // Asked after it, and answered after it.
     await until('the slot of the aborted request', async () => {
       await bench.advance(0)
-      return ledger.held() === 1 && slotsIn(await bench.stored()) === 1
+      return ledger.usedSlots() === 1 && slotsIn(await bench.stored()) === 1
     })
     for (let taken = 1; taken < LIMIT; taken++) await limiter.acquire('create')
     expect(slotsIn(await bench.stored())).toBe(LIMIT)
@@ -157,7 +157,7 @@ describeRedis('a server that goes away and returns', () => {
     )
     expect(bench.lost).toEqual([closed, closed])
     // In its memory too the machine counts all of them.
-    for (const ledger of [one, other]) expect(ledger.held()).toBe(10)
+    for (const ledger of [one, other]) expect(ledger.usedSlots()).toBe(10)
     await server.restart()
     await bench.advance(1_000)
     await entered(bench, 20)

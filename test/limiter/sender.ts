@@ -10,7 +10,7 @@ import type { Limit } from '../../src/limiter/window.js'
 
 const [path = '', text = '', slots = ''] = process.argv.slice(2)
 const limit: Limit = JSON.parse(text)
-const ledger = openSharedLedger({ path, budget: 'a key', limit, clock: systemClock })
+const ledger = openSharedLedger({ path, keyHash: 'a key', limit, clock: systemClock })
 const limiter = createLimiter(limit, systemClock, { ledger })
 for (let sent = 1; ; sent++) {
   const grant = await limiter.acquire('status')

@@ -7,7 +7,7 @@ import Database from 'libsql'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withFallback } from '../../src/limiter/fallback-ledger.js'
 import { createLimiter, type Limiter } from '../../src/limiter/index.js'
-import { budgetOf } from '../../src/limiter/shared-ledger.js'
+import { keyHashOf } from '../../src/limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { built } from '../support/built.js'
 import { createManualClock } from '../support/clock.js'
@@ -53,23 +53,23 @@ describe('eight processes together', () => {
 
 it('identifies a key by its service and its secret', () => {
   const budgets = [
-    budgetOf('https://a.example', 'key'),
-    budgetOf('https://a.example', 'other key'),
-    budgetOf('https://b.example', 'key'),
+    keyHashOf('https://a.example', 'key'),
+    keyHashOf('https://a.example', 'other key'),
+    keyHashOf('https://b.example', 'key'),
   ]
   expect(new Set(budgets).size).toBe(3)
-  for (const budget of budgets) expect(budget).toMatch(/^[0-9a-f]{32}$/)
+  for (const keyHash of budgets) expect(keyHash).toMatch(/^[0-9a-f]{32}$/)
 })
 
 it('counts a service on loopback once, whatever it is called; another port or address is another service', () => {
-  const budget = (origin: string) => budgetOf(origin, 'key')
+  const keyHash = (origin: string) => keyHashOf(origin, 'key')
   for (const name of ['127.0.0.1', '[::1]']) {
-    expect(budget(`http://${name}:8787`)).toBe(budget('http://localhost:8787'))
-    expect(budget(`http://${name}`)).toBe(budget('http://localhost'))
-    expect(budget(`http://${name}:8788`)).not.toBe(budget('http://localhost:8787'))
+    expect(keyHash(`http://${name}:8787`)).toBe(keyHash('http://localhost:8787'))
+    expect(keyHash(`http://${name}`)).toBe(keyHash('http://localhost'))
+    expect(keyHash(`http://${name}:8788`)).not.toBe(keyHash('http://localhost:8787'))
   }
-  expect(budget('http://127.0.0.1.example.com')).not.toBe(budget('http://localhost.example.com'))
-  expect(budget('http://127.0.0.2:8787')).not.toBe(budget('http://localhost:8787'))
+  expect(keyHash('http://127.0.0.1.example.com')).not.toBe(keyHash('http://localhost.example.com'))
+  expect(keyHash('http://127.0.0.2:8787')).not.toBe(keyHash('http://localhost:8787'))
 })
 
 describe('the order between processes', () => {
@@ -282,12 +282,12 @@ describe.each(FAULTS)('a ledger whose file %s for a while', (_, breakFile) => {
     for (const _each of [1, 2]) (await clock.runUntil(limiter.acquire('status'))).settle()
     const other = createTestLedger(clock, path)
     // One in flight, two just answered, and the one whose answer could not be written, from the return on.
-    expect(other.held()).toBeGreaterThanOrEqual(3)
+    expect(other.usedSlots()).toBeGreaterThanOrEqual(3)
     await clock.advance(WINDOW_MS)
-    expect(other.held()).toBe(1)
+    expect(other.usedSlots()).toBe(1)
     inFlight.settle()
     await clock.advance(WINDOW_MS)
-    expect(other.held()).toBe(0)
+    expect(other.usedSlots()).toBe(0)
   })
 
   it('learns of a 429 that came meanwhile', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { held, type Slot, waitMs } from '../../src/limiter/window.js'
+import { countingSlots, type Slot, waitMs } from '../../src/limiter/window.js'
 
 const LIMIT = { requests: 3, windowMs: 10_000 }
 const under = undefined
@@ -21,6 +21,6 @@ describe('the arithmetic of the window', () => {
   })
 
   it('what is free is no longer held', () => {
-    expect(held(slots(0, 1_000, under), LIMIT, 10_500)).toEqual(slots(1_000, under))
+    expect(countingSlots(slots(0, 1_000, under), LIMIT, 10_500)).toEqual(slots(1_000, under))
   })
 })

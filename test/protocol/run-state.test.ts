@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findRunId, isRunId } from '../../src/protocol/id.js'
+import { createRunUrl, findRunId, isRunId, runUrl } from '../../src/protocol/id.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { isHttpUrl, parseErrorBody, parseJson } from '../../src/protocol/parse.js'
-import { createRunUrl, runUrl } from '../../src/protocol/routes.js'
 import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
 import { anyCharacter } from '../support/any-character.js'
 
@@ -131,8 +130,13 @@ describe('the statuses', () => {
   })
 
   it('of the local service are understood by the client, and move only forward but for a lost renderer', () => {
-    expect(LOCAL_STATUSES.map((status) => phaseOf(status))).toEqual(['going', 'going', 'succeeded', 'failed'])
+    expect(LOCAL_STATUSES.map((status) => phaseOf(status))).toEqual([
+      'running',
+      'running',
+      'succeeded',
+      'failed',
+    ])
     for (const status of LOCAL_STATUSES)
-      expect(LOCAL_MOVES[status].length === 0).toBe(phaseOf(status) !== 'going')
+      expect(LOCAL_MOVES[status].length === 0).toBe(phaseOf(status) !== 'running')
   })
 })

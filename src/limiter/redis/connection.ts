@@ -26,15 +26,16 @@ export class RedisFailure extends Error {
 
 export interface RedisConnection {
   /** Runs the script on a key. Rejects with `RedisFailure`. */
-  run(key: string, step: object): Promise<readonly [granted: number, waitMs: number, held: number]>
+  run(key: string, step: object): Promise<readonly [granted: number, waitMs: number, used: number]>
   /** Resolves when the connection has ended, unless `close` was called before. */
   readonly ended: Promise<RedisFailure>
   close(): void
 }
 
 /**
- * Rejects with `RedisFailure` when the work takes longer than ANSWER_MS. The time is counted in short ticks, and what the
- * socket holds is read between them: while this process is busy or suspended itself, an answer is not missing.
+ * Rejects with `RedisFailure` when the work takes longer than ANSWER_MS. The time is counted in short ticks, and
+ * what the socket holds is read between them: while this process is busy or suspended itself, an answer is not
+ * missing.
  */
 export function withPatience<Result>(work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -50,7 +51,7 @@ export function withPatience<Result>(work: Promise<Result>): Promise<Result> {
   })
 }
 
-export interface ConnectOptions {
+interface RedisConnectOptions {
   readonly address: RedisAddress
   /** The key of the first step. */
   readonly key: string
@@ -58,7 +59,7 @@ export interface ConnectOptions {
 }
 
 /** A connection that has answered `step`. Rejects with `RedisFailure`. */
-export async function connectRedis(options: ConnectOptions, step: object): Promise<RedisConnection> {
+export async function connectRedis(options: RedisConnectOptions, step: object): Promise<RedisConnection> {
   let { address } = options
   for (let moves = 0; ; moves++) {
     const connection = await connectTo({ ...options, address })
@@ -75,13 +76,13 @@ export async function connectRedis(options: ConnectOptions, step: object): Promi
   }
 }
 
-async function connectTo({ address, signal }: ConnectOptions): Promise<RedisConnection> {
+async function connectTo({ address, signal }: RedisConnectOptions): Promise<RedisConnection> {
   const { host, port, username, password, database, isTls } = address
   const { Redis } = await import('iovalkey')
   const redis = new Redis({
     host,
     port,
-    // IPv4 or IPv6, whatever the name has.
+    // IPv4 or IPv6, as the name resolves.
     family: 0,
     lazyConnect: true,
     enableOfflineQueue: false,

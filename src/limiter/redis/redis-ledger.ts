@@ -1,21 +1,26 @@
 /**
- * The slots of a key on a Redis server that machines share. A request needs a slot of this machine's ledger and one of the
- * server's: so whenever the server does not answer, the limit of this machine holds, without a transition.
+ * The slots of a key on a Redis server that machines share. A request needs a slot of this machine's ledger and one
+ * of the server's: so whenever the server does not answer, the limit of this machine holds, without a transition.
  *
- * The order is that of `shared-ledger.ts`: creates first, otherwise first come, first served; a waiter that does not return
- * at its time is skipped. The time is that of the server alone.
+ * The order is that of `shared-ledger.ts`: creates first, otherwise first come, first served; a waiter that does
+ * not return at its time is skipped. The time is that of the server alone.
  *
- * The server cannot see whether a process is alive. So a slot in flight has a lease, which its process renews; a request of
- * a dead process counts until one window after the end of the lease.
+ * The server cannot see whether a process is alive. So a slot in flight has a lease, which its process renews; a
+ * request of a dead process counts until one window after the end of the lease.
  *
- * When the server is back, each process enters what it was granted meanwhile, and the server grants nothing until all have
- * had the time to do so. What cannot be held: while the server is away, each machine sends up to the limit; and requests of
- * commands that ended while it was away are not entered.
+ * When the server is back, each process enters what it was granted meanwhile, and the server grants nothing until
+ * all have had the time to do so. What cannot be held: while the server is away, each machine sends up to the
+ * limit; and requests of commands that ended while it was away are not entered.
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
-import type { Ledger, Purpose, RemoteLedger, TakenSlot } from '../limit-ledger.js'
-import { createMemoryLedger } from '../memory-ledger.js'
+import {
+  createMemoryLedger,
+  type Ledger,
+  type Purpose,
+  type RemoteLedger,
+  type TakenSlot,
+} from '../limit-ledger.js'
 import type { Limit } from '../window.js'
 import { connectRedis, type RedisConnection, type RedisFailure, withPatience } from './connection.js'
 import type { RedisAddress } from './limits-url.js'
@@ -31,8 +36,8 @@ const DRIFT_MS = 10
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
 
-/** What the script does in one go. Times are microseconds. */
-interface Step {
+/** The argument of the script. Times are microseconds. */
+interface ScriptStep {
   readonly requests: number
   readonly window: number
   readonly lease: number
@@ -47,18 +52,18 @@ interface Step {
   readonly take?: { readonly id: string; readonly rank: number }
 }
 
-type StepPart = Omit<Step, 'requests' | 'window' | 'lease' | 'owner'>
+type StepPart = Omit<ScriptStep, 'requests' | 'window' | 'lease' | 'owner'>
 
 /** A request of this process that counts. */
-interface OwnRequest {
+interface CountedRequest {
   readonly id: string
   settledAtMs: number | undefined
 }
 
-export interface RedisLedgerOptions {
+interface RedisLedgerOptions {
   readonly address: RedisAddress
-  /** Identifies the key: see `budgetOf`. */
-  readonly budget: string
+  /** Identifies the key: see `keyHashOf`. */
+  readonly keyHash: string
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic' | 'alarm'>
   /** The limit of this machine. Default: of this process. */
@@ -68,14 +73,14 @@ export interface RedisLedgerOptions {
 }
 
 export interface RedisLedger extends RemoteLedger {
-  /** Waits for the answers to what was sent, as long as the server answers. */
+  /** Waits for outstanding answers, as long as the server answers. */
   close(): Promise<void>
 }
 
 const inUs = (ms: number): number => Math.ceil(ms * 1_000)
 
 /** The name of the key on the server. */
-export const redisKeyOf = (budget: string): string => `rushes:limits:${budget}`
+export const redisKeyOf = (keyHash: string): string => `rushes:limits:${keyHash}`
 
 const commonOf = (limit: Limit, owner: string) => ({
   requests: limit.requests,
@@ -90,19 +95,19 @@ export async function pingRedis(address: RedisAddress, limit: Limit, signal: Abo
   const connection = await connectRedis(
     { address, key: redisKeyOf(owner), signal },
     // Reads and writes, so that missing permissions show.
-    { ...commonOf(limit, owner), hold: 1, free: [owner] } satisfies Step,
+    { ...commonOf(limit, owner), hold: 1, free: [owner] } satisfies ScriptStep,
   )
   connection.close()
 }
 
 export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
   const { address, limit, clock, machine = createMemoryLedger(limit, clock) } = options
-  const key = redisKeyOf(options.budget)
+  const key = redisKeyOf(options.keyHash)
   const owner = randomBytes(9).toString('base64url')
   const windowMs = limit.windowMs + DRIFT_MS
   const common = commonOf(limit, owner)
   const closing = new AbortController()
-  const own = new Set<OwnRequest>()
+  const own = new Set<CountedRequest>()
   const unanswered = new Set<Promise<unknown>>()
   let connection: RedisConnection | undefined
   let isOpening = false
@@ -110,7 +115,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
   let canReturn = true
   let granted = 0
   let heldBackUntilMs = 0
-  let lastAnswer = { held: 0, atMs: Number.NEGATIVE_INFINITY }
+  let lastAnswer = { used: 0, atMs: Number.NEGATIVE_INFINITY }
 
   let disarm = () => {}
   /** Resolves when the server has answered for the first time, or is taken to be away. */
@@ -130,7 +135,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     if (isOpening || !canReturn) return
     isOpening = true
     const holdMs = Math.max(0, heldBackUntilMs - clock.monotonic())
-    const first: Step = {
+    const first: ScriptStep = {
       ...common,
       ...(holdMs > 0 ? { hold: inUs(holdMs) } : {}),
       ...(wasLost ? { returning: inUs(RETURNING_MS) } : {}),
@@ -162,8 +167,8 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     const asked = connection
     if (asked === undefined) return undefined
     try {
-      const [isGranted, waitMs, held] = await asked.run(key, { ...common, ...part })
-      lastAnswer = { held, atMs: clock.monotonic() }
+      const [isGranted, waitMs, used] = await asked.run(key, { ...common, ...part })
+      lastAnswer = { used, atMs: clock.monotonic() }
       return [isGranted, waitMs]
     } catch (error) {
       if (connection === asked) lose(error as RedisFailure)
@@ -171,20 +176,20 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     }
   }
 
-  function tell(part: StepPart): void {
+  function sendOnly(part: StepPart): void {
     const answer = ask(part)
     unanswered.add(answer)
     void answer.then(() => unanswered.delete(answer))
   }
 
-  function report(requests: Iterable<OwnRequest>): void {
+  function report(requests: Iterable<CountedRequest>): void {
     const nowMs = clock.monotonic()
     const slots: Record<string, number> = {}
     for (const { id, settledAtMs = nowMs + LEASE_MS } of requests) {
       const restMs = settledAtMs + windowMs - nowMs
       if (restMs > 0) slots[id] = inUs(restMs)
     }
-    if (Object.keys(slots).length > 0) tell({ slots })
+    if (Object.keys(slots).length > 0) sendOnly({ slots })
   }
 
   function forgetExpired(): void {
@@ -193,7 +198,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
       if (request.settledAtMs !== undefined && request.settledAtMs <= settledAfterMs) own.delete(request)
   }
 
-  const takenSlot = (request: OwnRequest, slot: TakenSlot): TakenSlot => ({
+  const takenSlot = (request: CountedRequest, slot: TakenSlot): TakenSlot => ({
     settle() {
       if (request.settledAtMs !== undefined || !own.has(request)) return
       slot.settle()
@@ -203,7 +208,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     cancel() {
       if (!own.delete(request)) return
       slot.cancel()
-      tell({ free: [request.id] })
+      sendOnly({ free: [request.id] })
     },
   })
 
@@ -213,7 +218,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
       const slot = machine.take(purpose)
       if ('retryInMs' in slot) return slot
       forgetExpired()
-      const request: OwnRequest = { id: `${owner}-${++granted}`, settledAtMs: undefined }
+      const request: CountedRequest = { id: `${owner}-${++granted}`, settledAtMs: undefined }
       own.add(request)
       const [isGranted, retryInMs] = (await ask({ take: { id: request.id, rank: RANK[purpose] } })) ?? [1, 0]
       if (isGranted === 1) return takenSlot(request, slot)
@@ -223,16 +228,16 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     },
     withdraw(purpose) {
       machine.withdraw(purpose)
-      tell({ withdraw: RANK[purpose] })
+      sendOnly({ withdraw: RANK[purpose] })
     },
     holdBack(ms) {
       machine.holdBack(ms)
       heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
-      tell({ hold: inUs(ms) })
+      sendOnly({ hold: inUs(ms) })
     },
-    held() {
+    usedSlots() {
       const isFresh = lastAnswer.atMs > clock.monotonic() - limit.windowMs
-      return Math.max(machine.held(), isFresh ? lastAnswer.held : 0)
+      return Math.max(machine.usedSlots(), isFresh ? lastAnswer.used : 0)
     },
     async close() {
       disarm()

@@ -1,0 +1,56 @@
+/** Checks the URL of the service and the API key. */
+import { RushesError, usageError } from '../errors.js'
+import { isLoopback } from '../host/http.js'
+
+/**
+ * The base address without a trailing slash, query or fragment. Throws `usage` when it is not an http(s) URL, and
+ * `insecure_url` for plain http to another machine: the key would be sent unencrypted.
+ */
+export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: boolean } = {}): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+    throw usageError(
+      `"${text}" is not a valid service URL.`,
+      'Examples: https://api.example.com, http://127.0.0.1:7878 for a local service.',
+    )
+  if (url.username !== '' || url.password !== '')
+    throw usageError(
+      'The service URL contains a user name or a password.',
+      'Set the API key with `rushes login` or RUSHES_API_KEY.',
+    )
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowHttp)
+    throw new RushesError(
+      'insecure_url',
+      `${url.origin} uses plain http: the API key would be sent unencrypted.`,
+      {
+        hint: 'Use https. For a network that you trust, RUSHES_ALLOW_HTTP=1 allows http.',
+      },
+    )
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+}
+
+export const originOf = (baseUrl: string): string => new URL(baseUrl).origin
+
+/** Common servers accept headers of 8 to 16 KiB; a long JWT has 4 KiB. */
+export const MAX_KEY_LENGTH = 16_384
+
+/**
+ * The key without surrounding space. Throws `no_api_key` for what an HTTP header cannot carry. `from` is where it
+ * comes from.
+ */
+export function parseApiKey(text: string, from: string): string {
+  const key = typeof text === 'string' ? text.trim() : ''
+  if (key === '') throw new RushesError('no_api_key', `The API key from ${from} is empty.`)
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new RushesError(
+      'no_api_key',
+      `The API key from ${from} contains invalid characters (a newline, a space or a quote?).`,
+    )
+  if (key.length > MAX_KEY_LENGTH)
+    throw new RushesError(
+      'no_api_key',
+      `The API key from ${from} has more than ${MAX_KEY_LENGTH} characters, which no service accepts.`,
+      { hint: 'Check that it is a key, and not the content of another file.' },
+    )
+  return key
+}

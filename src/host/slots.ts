@@ -1,0 +1,100 @@
+/** Limits how much work runs at once. The rest waits in the order of the calls. */
+import { onAbort } from './abort.js'
+
+/** Passes the slot to the next in line; a second call has no effect. */
+export type ReleaseSlot = () => void
+
+interface SlotsOptions {
+  /** Calls that may wait; one more throws `refusal()`. Default: no limit. */
+  readonly maxWaiting?: number
+  refusal?(): Error
+}
+
+interface WaitInLine {
+  /** An abort while waiting leaves the line; `take` rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Waits however many do, for work that continues an earlier one. */
+  readonly isExempt?: boolean
+}
+
+export interface Slots {
+  take(options?: WaitInLine): Promise<ReleaseSlot>
+  /** Starts `work` synchronously where a slot is free. `release` frees the slot before `work` has ended. */
+  use<Result>(work: (release: ReleaseSlot) => Promise<Result>, options?: WaitInLine): Promise<Result>
+}
+
+export function createSlots(
+  count: number,
+  {
+    maxWaiting = Number.POSITIVE_INFINITY,
+    refusal = () => new Error('too many are waiting'),
+  }: SlotsOptions = {},
+): Slots {
+  const waiting = new Set<() => void>()
+  let free = count
+
+  function occupy(): ReleaseSlot {
+    let isHeld = true
+    free--
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      free++
+      const [next] = waiting
+      next?.()
+    }
+  }
+
+  const wait = (signal: AbortSignal | undefined): Promise<ReleaseSlot> =>
+    new Promise((resolve, reject) => {
+      const begin = () => {
+        leave()
+        waiting.delete(begin)
+        resolve(occupy())
+      }
+      waiting.add(begin)
+      const leave = onAbort(signal, () => {
+        waiting.delete(begin)
+        reject(signal?.reason)
+      })
+    })
+
+  function takeNow({ signal, isExempt = false }: WaitInLine): ReleaseSlot | Promise<ReleaseSlot> {
+    signal?.throwIfAborted()
+    if (free > 0) return occupy()
+    if (waiting.size >= maxWaiting && !isExempt) throw refusal()
+    return wait(signal)
+  }
+
+  return {
+    take: async (options = {}) => takeNow(options),
+    async use(work, options = {}) {
+      const taken = takeNow(options)
+      const release = taken instanceof Promise ? await taken : taken
+      try {
+        return await work(release)
+      } finally {
+        release()
+      }
+    },
+  }
+}
+
+/** As `createSlots`, for each owner apart. */
+export function createOwnedSlots(
+  count: number,
+  options: SlotsOptions,
+): <Result>(owner: number, work: () => Promise<Result>, wait?: WaitInLine) => Promise<Result> {
+  const owned = new Map<number, { readonly slots: Slots; users: number }>()
+  return async (owner, work, wait) => {
+    const own = owned.get(owner) ?? { slots: createSlots(count, options), users: 0 }
+    owned.set(owner, own)
+    own.users++
+    try {
+      return await own.slots.use(work, wait)
+    } finally {
+      own.users--
+      if (own.users === 0) owned.delete(owner)
+    }
+  }
+}

@@ -1,0 +1,216 @@
+/** Finds, lists and updates the runs of the journal after their create. */
+import type { OpenDatabase, SqlValue } from '../host/database.js'
+import type { RunState } from '../protocol/run-state.js'
+import type { UnknownOutcome } from './creates.js'
+import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
+
+/** Goes from one address to the next in the index: a service has many runs, a machine few addresses. */
+const ADDRESSES = `
+  WITH RECURSIVE places (address) AS (
+    SELECT min(address) FROM runs
+    UNION ALL
+    SELECT (SELECT min(address) FROM runs WHERE runs.address > places.address)
+    FROM places WHERE places.address IS NOT NULL
+  )
+  SELECT address FROM places WHERE address IS NOT NULL`
+
+/** The newest run with this id of each address, the newest first. */
+export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly JournalRun[] =>
+  db
+    .all(ADDRESSES)
+    // Not `all`: on a statement that `get` uses too, libsql returns rows of earlier values.
+    .flatMap(({ address }) => {
+      const row = db.get(FIND, String(address), id)
+      return row === undefined ? [] : [runOfRow(row)]
+    })
+    .sort((one, other) => other.row - one.row)
+
+/** The newest run at the address one of whose output links contains the text. Walks all runs. */
+export function findByOutput(db: OpenDatabase, address: string, text: string): JournalRun | undefined {
+  const row = db.get(
+    `SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0
+     ORDER BY created_at DESC LIMIT 1`,
+    address,
+    text,
+  )
+  return row === undefined ? undefined : runOfRow(row)
+}
+
+/** Where files with this content were downloaded to, the newest first. Walks all runs. */
+export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly string[] =>
+  db
+    .all(
+      `SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row
+       WHERE files.sha256 = ? ORDER BY runs.created_at DESC`,
+      sha256,
+    )
+    .map(({ path }) => String(path))
+
+/** The files of all runs by the run's row, in the order in which they were downloaded. */
+export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly JournalFile[]> {
+  const byRow = new Map<number, JournalFile[]>()
+  for (const row of db.all('SELECT * FROM files ORDER BY file')) {
+    const files = byRow.get(Number(row.row))
+    if (files === undefined) byRow.set(Number(row.row), [fileOfRow(row)])
+    else files.push(fileOfRow(row))
+  }
+  return byRow
+}
+
+export interface ListFilter {
+  readonly address?: string | undefined
+  /** As it is shown, in any case. */
+  readonly status?: string | undefined
+  readonly kind?: string | undefined
+  readonly model?: string | undefined
+  /** Created at or after `sinceMs` and before `beforeMs`; milliseconds since the epoch. */
+  readonly sinceMs?: number | undefined
+  readonly beforeMs?: number | undefined
+  /** Undefined: all. */
+  readonly limit?: number | undefined
+}
+
+const CONDITIONS = {
+  address: 'address = ?',
+  status: 'status = ? COLLATE NOCASE',
+  kind: 'kind = ?',
+  model: 'model = ?',
+  sinceMs: 'created_at >= ?',
+  beforeMs: 'created_at < ?',
+} as const satisfies Record<Exclude<keyof ListFilter, 'limit'>, string>
+
+/**
+ * Every list walks the index over the time, so nothing is sorted; a filter that matches none of 100,000 runs takes
+ * 40 ms. An index for each filter would save that, but each write would take half as long again. Exported so that a
+ * test can check the query plan.
+ */
+export function listStatement(filter: ListFilter): {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
+} {
+  const names = (Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]).filter(
+    (name) => filter[name] !== undefined,
+  )
+  const where = names.length === 0 ? '' : `WHERE ${names.map((name) => CONDITIONS[name]).join(' AND ')} `
+  return {
+    sql: `SELECT * FROM runs INDEXED BY runs_by_time ${where}ORDER BY created_at DESC, row DESC LIMIT ?`,
+    values: [...names.map((name) => filter[name] ?? null), filter.limit ?? -1],
+  }
+}
+
+/** Newest first. */
+export function listRuns(db: OpenDatabase, filter: ListFilter): readonly JournalRun[] {
+  const { sql, values } = listStatement(filter)
+  return db.all(sql, ...values).map(runOfRow)
+}
+
+/** The state that a status request showed. */
+export interface StatusUpdate {
+  readonly state: RunState
+  /** From sending the create to this status, where one process saw both. */
+  readonly elapsedMs?: number | undefined
+  /** How long the run took, where the previous status request still showed it running. */
+  readonly tookMs?: number | undefined
+}
+
+/** The first final status stays; later ones only update the links. */
+export function recordStatus(
+  db: OpenDatabase,
+  address: string,
+  { state, elapsedMs, tookMs }: StatusUpdate,
+  nowMs: number,
+): void {
+  const { id, phase, status, urls, failure, finishedAt } = state
+  if (phase === 'running') {
+    db.run(
+      `UPDATE runs SET status = ?, error_code = NULL, error_message = NULL
+       WHERE address = ? AND id = ? AND phase = 'going' AND (status <> ? OR error_code IS NOT NULL)`,
+      status,
+      address,
+      id,
+      status,
+    )
+    return
+  }
+  const finishedAtMs = finishedAt === undefined ? nowMs : Date.parse(finishedAt)
+  db.run(
+    `UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,
+       error_code = ?, error_message = ? WHERE address = ? AND id = ? AND phase = 'going'`,
+    phase,
+    status,
+    finishedAtMs,
+    elapsedMs === undefined ? null : Math.round(elapsedMs),
+    nowMs,
+    tookMs === undefined ? null : Math.round(tookMs),
+    phase === 'failed' ? 'run_failed' : null,
+    phase === 'failed' ? (failure ?? null) : null,
+    address,
+    id,
+  )
+  if (urls.length > 0)
+    db.run(
+      `UPDATE runs SET urls = ?1 WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1`,
+      JSON.stringify(urls),
+      address,
+      id,
+    )
+}
+
+/** In one transaction, however many runs there are. */
+export const recordQueued = (db: OpenDatabase, address: string, ids: readonly string[]): void =>
+  db.transaction(() => {
+    for (const id of ids)
+      db.run(
+        `UPDATE runs SET status = 'queued', error_code = NULL, error_message = NULL
+         WHERE address = ? AND id = ? AND phase = 'going' AND status <> 'queued'`,
+        address,
+        id,
+      )
+  })
+
+export function recordNotFound(
+  db: OpenDatabase,
+  address: string,
+  id: string,
+  { code, message, answerStatus }: UnknownOutcome,
+): void {
+  db.run(
+    `UPDATE runs SET error_code = ?, error_message = ?, answer_status = ?
+     WHERE address = ? AND id = ? AND phase = 'going'`,
+    code,
+    message,
+    answerStatus ?? null,
+    address,
+    id,
+  )
+}
+
+export function recordFiles(
+  db: OpenDatabase,
+  address: string,
+  id: string,
+  files: readonly JournalFile[],
+  nowMs: number,
+): void {
+  const found = db.get(FIND, address, id)
+  if (found === undefined) return
+  const { row } = runOfRow(found)
+  db.transaction(() => {
+    for (const file of files) recordFile(db, row, file, nowMs)
+  })
+}
+
+function recordFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
+  db.run(
+    `INSERT INTO files (row, path, bytes, sha256, url, content_type, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256, url = excluded.url,
+       content_type = excluded.content_type, written_at = excluded.written_at`,
+    row,
+    file.path,
+    file.bytes,
+    file.sha256,
+    file.url,
+    file.content_type,
+    nowMs,
+  )
+}

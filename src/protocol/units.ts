@@ -1,0 +1,41 @@
+/** Durations as people write them (`90s`, `15m`, `1h30m`, `0`), and sizes as they read them (`12.3 MiB`). */
+import { usageError } from '../errors.js'
+import { shortened } from './text.js'
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
+
+/** A hundred years: from any date of today the end is one that a calendar, a database and RFC 3339 can write. */
+const MAX_DAYS = 36_500
+
+const EXAMPLES = 'Examples: 90s, 15m, 1h30m, 0 for no limit.'
+
+/**
+ * Whole milliseconds, at most 36,500 days; a shorter time than one is 1, since 0 often means no limit. Throws
+ * `usage` that names `what`. A number other than 0 needs a unit.
+ */
+export function parseDuration(text: string, what: string, examples = EXAMPLES): number {
+  if (/^0+$/.test(text.trim())) return 0
+  const parts = [...text.trim().matchAll(PART)]
+  const whole = parts.map(([part]) => part).join('')
+  if (parts.length === 0 || whole !== text.trim())
+    throw usageError(`${what}: "${shortened(text)}" is not a valid duration.`, examples)
+  const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit ?? ''] ?? 0), 0)
+  if (ms <= MAX_DAYS * 86_400_000) return ms === 0 ? 0 : Math.max(1, Math.round(ms))
+  throw usageError(`${what}: ${shortened(text)} is too long; the maximum is ${MAX_DAYS}d.`, examples)
+}
+
+const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+/** `12.3 MiB`, in steps of 1024, as the limits of the service are. */
+export function formatBytes(bytes: number): string {
+  let [value, unit] = [bytes, 0]
+  // Compares the rounded value: 1023.96 KiB would be shown as 1024.0 KiB.
+  while (rounded(value, unit) >= 1024 && unit < SIZE_UNITS.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${unit === 0 ? bytes : value.toFixed(1)} ${SIZE_UNITS[unit]}`
+}
+
+const rounded = (value: number, unit: number): number => (unit === 0 ? value : Number(value.toFixed(1)))

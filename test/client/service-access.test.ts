@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest'
+import { originOf, parseBaseUrl } from '../../src/client/service-access.js'
+
+describe('the address of a service', () => {
+  it.each([
+    ['https://api.test', 'https://api.test'],
+    ['https://api.test/', 'https://api.test'],
+    ['https://API.test:443/a/b//?x=1#y', 'https://api.test/a/b'],
+    ['http://127.0.0.1:7878', 'http://127.0.0.1:7878'],
+    ['http://localhost:7878/', 'http://localhost:7878'],
+    ['http://[::1]:7878', 'http://[::1]:7878'],
+  ])('%s', (text, address) => {
+    expect(parseBaseUrl(text)).toBe(address)
+  })
+
+  it.each([
+    '',
+    'api.test',
+    'ftp://api.test',
+    'file:///etc',
+    'https://',
+    'https://user:pass@api.test',
+    'https://user@api.test',
+  ])('%j is refused', (text) => {
+    expect(() => parseBaseUrl(text)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
+  })
+
+  it.each(['http://api.test', 'http://127.0.0.1.api.test', 'http://0.0.0.0:1', 'http://192.168.0.1'])(
+    '%s is refused: the key would travel in clear',
+    (text) => {
+      expect(() => parseBaseUrl(text)).toThrow(expect.objectContaining({ code: 'insecure_url', exitCode: 2 }))
+      expect(parseBaseUrl(text, { allowHttp: true })).toBe(text)
+    },
+  )
+
+  it('has an origin', () => {
+    expect(originOf('https://api.test/a')).toBe('https://api.test')
+  })
+})

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import {
+  AttemptFailed,
+  afterFailedTry,
+  failureOfStatus,
+  mayHaveExpired,
+  newRetryBudget,
+  PROGRESS_BYTES,
+  waitAfter,
+} from '../../src/download/failures.js'
+
+const failure = (more = {}) => new AttemptFailed('the connection broke', { isRetryable: true, ...more })
+
+describe('the wait after a failed attempt', () => {
+  it('grows, and ends after five', () => {
+    expect([1, 2, 3, 4, 5, 6].map((number) => waitAfter(failure(), number, 0.5))).toEqual([
+      1_000,
+      2_000,
+      4_000,
+      8_000,
+      16_000,
+      undefined,
+    ])
+  })
+
+  it('is spread by a quarter', () => {
+    expect([0, 0.999999].map((random) => waitAfter(failure(), 3, random))).toEqual([3_000, 5_000])
+  })
+
+  it('is the host’s own when that is longer, up to a minute', () => {
+    expect([500, 9_000, 600_000].map((retryAfterMs) => waitAfter(failure({ retryAfterMs }), 1, 0.5))).toEqual(
+      [1_000, 9_000, 60_000],
+    )
+  })
+
+  it('is none where another try changes nothing', () => {
+    expect(waitAfter(failure({ isRetryable: false }), 1, 0.5)).toBeUndefined()
+  })
+})
+
+describe('a status', () => {
+  it.each([
+    [200 + 4, false, false],
+    [206, false, false],
+    [304, false, false],
+    [400, false, false],
+    [401, false, false],
+    [403, false, true],
+    [404, false, true],
+    [408, true, false],
+    [410, false, true],
+    [416, false, false],
+    [429, true, false],
+    [500, true, false],
+    [503, true, false],
+    [599, true, false],
+  ])('%i: again %s, expired %s', (status, again, expired) => {
+    const told = failureOfStatus(status, 7_000)
+    expect(told).toMatchObject({ isRetryable: again, status, message: `the host answered ${status}` })
+    expect(mayHaveExpired(told)).toBe(expired)
+    expect(told.retryAfterMs).toBe(status === 429 || status === 503 ? 7_000 : undefined)
+  })
+})
+
+it('says nothing that could drive a terminal', () => {
+  expect(new AttemptFailed('\u001b[31mred\nline', { isRetryable: true }).message).toBe('[31mred line')
+})
+
+/** The failures in a row after tries that leave so many mebibytes each. */
+const failures = (atFirst: number, ...mebibytes: number[]): readonly number[] => {
+  let patience = newRetryBudget(atFirst * PROGRESS_BYTES)
+  return mebibytes.map((each) => {
+    patience = afterFailedTry(patience, each * PROGRESS_BYTES)
+    return patience.failures
+  })
+}
+
+describe('failures in a row', () => {
+  it.each<[string, readonly number[], readonly number[]]>([
+    ['are counted', [0, 0, 0, 0], [1, 2, 3]],
+    ['are counted anew when a mebibyte came', [0, 0, 0, 1, 1, 2], [1, 2, 1, 2, 1]],
+    ['are not for a little', [0, 0, 0.5, 0.9, 1.1, 1.2], [1, 2, 3, 1, 2]],
+    ['are not for what an earlier command had', [10, 10, 10.5, 11], [1, 2, 1]],
+    ['are not for what is fetched again', [0, 5, 0, 4, 5, 6], [1, 2, 3, 4, 1]],
+  ])('%s', (_, [atFirst = 0, ...mebibytes], expected) => {
+    expect(failures(atFirst, ...mebibytes)).toEqual(expected)
+  })
+})
+
+it('counts all tries', () => {
+  let patience = newRetryBudget(0)
+  for (let at = 1; at <= 4; at++) patience = afterFailedTry(patience, at * PROGRESS_BYTES)
+  expect(patience).toEqual({ failures: 1, tries: 4, furthestBytes: 4 * PROGRESS_BYTES })
+})

@@ -1,0 +1,150 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { transfer } from '../../src/download/fetch-output.js'
+import { inPieces } from '../../src/download/output-request.js'
+import { createBytes, type Part, partOf } from '../../src/download/part-file.js'
+import { answer, fetchOf, newFolder, once } from './download-setup.js'
+
+const KIB = 1_024
+const bytesOf = (chunks: readonly Uint8Array[]) => chunks.reduce((sum, { length }) => sum + length, 0)
+
+/** An alarm that goes off when a test says so. */
+function createAlarm() {
+  let armed: (() => void) | undefined
+  const alarm = (_: number, onTimeout: () => void) => {
+    armed = onTimeout
+    return () => {
+      armed = undefined
+    }
+  }
+  return { alarm, ring: () => armed?.() }
+}
+
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn++) await setImmediate()
+}
+
+it.each([
+  ['nothing', [], []],
+  ['a small file', [10], [10]],
+  ['the first chunk alone', [10, 20, 30], [10, 50]],
+  ['512 KiB each', Array(20).fill(64 * KIB), [64 * KIB, 512 * KIB, 512 * KIB, 192 * KIB]],
+  ['256 chunks at most', Array(600).fill(1), [1, 256, 256, 87]],
+  ['a large chunk whole', [10, 2_000 * KIB, 20], [10, 2_000 * KIB, 20]],
+])('has pieces: %s', async (_, sizes: readonly number[], expected) => {
+  const pieces = []
+  for await (const piece of inPieces(once(...sizes.map((size) => new Uint8Array(size))), createAlarm().alarm))
+    pieces.push(bytesOf(piece))
+  expect(pieces).toEqual(expected)
+})
+
+it('keeps the order of the bytes', async () => {
+  const chunks = Array.from({ length: 1_000 }, (_, at) => Buffer.alloc(1_500, at % 251))
+  const found: Uint8Array[] = []
+  for await (const piece of inPieces(once(...chunks), createAlarm().alarm)) {
+    await setImmediate()
+    found.push(...piece)
+  }
+  expect(Buffer.concat(found).equals(Buffer.concat(chunks))).toBe(true)
+})
+
+it('has what a slow host sent, when the time is over', async () => {
+  const { alarm, ring } = createAlarm()
+  const sent: Uint8Array[] = []
+  let isOver = false
+  async function* slowly(): AsyncGenerator<Uint8Array> {
+    while (!isOver || sent.length > 0) {
+      const chunk = sent.shift()
+      if (chunk === undefined) await setImmediate()
+      else yield chunk
+    }
+  }
+  const pieces = inPieces(slowly(), alarm)
+  sent.push(new Uint8Array(10))
+  expect((await pieces.next()).value).toHaveLength(1)
+  sent.push(new Uint8Array(20), new Uint8Array(30))
+  const next = pieces.next()
+  expect(await Promise.race([next, turns(5).then(() => 'none')])).toBe('none')
+  ring()
+  expect(bytesOf((await next).value)).toBe(50)
+  isOver = true
+  expect((await pieces.next()).done).toBe(true)
+})
+
+it('is received while the piece before is written, one full piece ahead', async () => {
+  let received = 0
+  async function* fast(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      received += 64 * KIB
+      yield new Uint8Array(64 * KIB)
+    }
+  }
+  const pieces = inPieces(fast(), createAlarm().alarm)
+  await pieces.next()
+  await turns(5)
+  expect(received).toBe((64 + 512) * KIB)
+  await pieces.return(undefined)
+})
+
+it.each([
+  ['a whole file', undefined, 200],
+  ['the rest of one', { etag: '"1"' }, 206],
+])('are written: %s', async (_, metadata, status) => {
+  const own = newFolder()
+  const found = { own, free: newFolder(), handle: await createBytes(own), bytes: 0, metadata }
+  const real = partOf(found)
+  if (status === 206) await real.write([new Uint8Array(8 * KIB)])
+  const from = real.bytes
+  const written: number[] = []
+  const part: Part = Object.create(real, {
+    write: {
+      value: (chunks: readonly Uint8Array[]) => real.write(chunks).then(() => written.push(bytesOf(chunks))),
+    },
+  })
+  const session = {
+    part: status === 206 ? part : undefined,
+    expectedKind: undefined,
+    open: async () => ({ part, path: 'a.bin' }),
+    abandon: async () => false,
+  }
+  const headers = { etag: '"1"', 'content-range': `bytes ${from}-${from + 2_048 * KIB - 1}/*` }
+  const { fetch } = fetchOf(() =>
+    answer(() => once(...Array(32).fill(new Uint8Array(64 * KIB))), headers, status),
+  )
+  const url = new URL('http://host.test/a.bin')
+  const { alarm } = createAlarm()
+  const meter = { restart() {}, expect() {}, receive() {}, end() {} }
+  const { bytes } = await transfer(
+    { url, fetch, alarm, userAgent: undefined, signal: undefined, nowMs: 0 },
+    session,
+    meter,
+  )
+  expect(written).toEqual([64, 512, 512, 512, 448].map((kib) => kib * KIB))
+  expect(bytes).toBe(from + 2_048 * KIB)
+  await real.discard()
+})
+
+it('throws an error of the body after all that arrived before it', async () => {
+  async function* broken(): AsyncGenerator<Uint8Array> {
+    yield* once(new Uint8Array(10), new Uint8Array(20))
+    throw new Error('the connection was reset')
+  }
+  const pieces = inPieces(broken(), createAlarm().alarm)
+  expect(bytesOf((await pieces.next()).value ?? [])).toBe(10)
+  expect(bytesOf((await pieces.next()).value ?? [])).toBe(20)
+  await expect(pieces.next()).rejects.toThrow('the connection was reset')
+})
+
+it('stops receiving when nobody wants the rest', async () => {
+  let isClosed = false
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield new Uint8Array(64 * KIB)
+    } finally {
+      isClosed = true
+    }
+  }
+  for await (const _ of inPieces(endless(), createAlarm().alarm)) break
+  await turns(5)
+  expect(isClosed).toBe(true)
+})

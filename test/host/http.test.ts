@@ -1,0 +1,84 @@
+/** Which proxy the environment names, and what is said of one that cannot be used. */
+import { describe, expect, it } from 'vitest'
+import { RushesError } from '../../src/errors.js'
+import { findProxy, noProxy } from '../../src/host/http.js'
+
+describe('the proxy of an address', () => {
+  it.each<[string, string, Record<string, string>, string | undefined]>([
+    ['none', 'https:', {}, undefined],
+    ['an empty variable', 'https:', { HTTPS_PROXY: '', https_proxy: ' ' }, undefined],
+    ['capitals', 'https:', { HTTPS_PROXY: 'http://p:1' }, 'http://p:1/'],
+    [
+      'small letters first',
+      'https:',
+      { HTTPS_PROXY: 'http://p:1', https_proxy: 'http://q:1' },
+      'http://q:1/',
+    ],
+    ['HTTP_PROXY for https', 'https:', { HTTP_PROXY: 'http://p:1' }, 'http://p:1/'],
+    [
+      'HTTPS_PROXY before it',
+      'https:',
+      { http_proxy: 'http://p:1', HTTPS_PROXY: 'http://q:1' },
+      'http://q:1/',
+    ],
+    ['HTTPS_PROXY is not for http', 'http:', { HTTPS_PROXY: 'http://p:1' }, undefined],
+    [
+      'an invalid one that is not used',
+      'http:',
+      { HTTPS_PROXY: '"', HTTP_PROXY: 'http://p:1' },
+      'http://p:1/',
+    ],
+    ['no protocol', 'https:', { HTTPS_PROXY: 'p.example:3128' }, 'http://p.example:3128/'],
+    ['https', 'https:', { HTTPS_PROXY: 'https://p.example' }, 'https://p.example/'],
+    ['a line end', 'https:', { HTTPS_PROXY: ' http://p:1\n' }, 'http://p:1/'],
+    ['a password with escapes', 'https:', { HTTPS_PROXY: 'http://u:a%2Fb%25@p:1' }, 'http://u:a%2Fb%25@p:1/'],
+    ['a password with @', 'https:', { HTTPS_PROXY: 'http://u:a@b@p:1' }, 'http://u:a%40b@p:1/'],
+    ['IPv6', 'https:', { HTTPS_PROXY: 'http://[::1]:3128' }, 'http://[::1]:3128/'],
+  ])('%s', (_, protocol, env, expected) => {
+    expect(findProxy(env, protocol)?.href).toBe(expected)
+  })
+
+  it.each([
+    ['http://user:secret%zz@p:1', /contains a "%" that is not an escape/],
+    ['http://us%er:secret@p:1', /contains a "%" that is not an escape/],
+    ['http://p:1/secret', /has a path/],
+    ['http://user:sec/ret@p:1', /cannot be read|has a path/],
+    ['http://user:sec#ret@p:1', /cannot be read|has a path/],
+    ['http://p:1?secret', /has a path/],
+    ['http:/secret', /two slashes are missing/],
+    ['http:secret', /two slashes are missing/],
+    ['"http://p:1"', /contains quotes/],
+    ["'secret:1'", /contains quotes/],
+    ['http://sec"ret:1', /invalid character|cannot be read/],
+    ['socks5://user:secret@p:1', /socks5 proxies are not supported/],
+    ['ftp://secret', /ftp proxies are not supported/],
+    ['http://p secret:1', /contains a space/],
+    ['http://p:99999', /cannot be read/],
+    ['http://', /cannot be read/],
+    ['user:secret@', /cannot be read/],
+    ['http://secret%20x:1', /invalid character|cannot be read/],
+  ])('%s is refused, by the name of its variable and without its value', (value, problem) => {
+    for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) {
+      let error: unknown
+      try {
+        findProxy({ [variable]: value }, 'https:')
+      } catch (thrown) {
+        error = thrown
+      }
+      expect(error).toBeInstanceOf(RushesError)
+      const { code, exitCode, message, hint } = error as RushesError
+      expect({ code, exitCode }).toEqual({ code: 'usage', exitCode: 2 })
+      expect(message.startsWith(`${variable} is not a valid proxy URL: `)).toBe(true)
+      expect(message).toMatch(problem)
+      expect(`${message} ${hint}`).not.toMatch(/secret|sec|zz/)
+    }
+  })
+
+  it('leaves out what NO_PROXY names, in small letters first', () => {
+    expect([noProxy({}), noProxy({ NO_PROXY: 'a' }), noProxy({ NO_PROXY: 'a', no_proxy: 'b' })]).toEqual([
+      '',
+      'a',
+      'b',
+    ])
+  })
+})

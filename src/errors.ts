@@ -107,7 +107,7 @@ export interface RushesErrorChanges {
 const withSentence = (message: string, sentence: string | undefined): string =>
   sentence === undefined ? message : `${message.trimEnd()}${/[.!?]\s*$/.test(message) ? '' : '.'} ${sentence}`
 
-/** What was thrown, in words. */
+/** The message of anything thrown. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 

@@ -12,9 +12,9 @@
  *
  * This file is the whole public interface. docs/api.md lists it, and a test compares.
  */
-import { parseBaseUrl } from './client/address.js'
-import { parseApiKey } from './client/api-key.js'
+
 import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
+import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, type DownloadedFile, folderTarget } from './download/index.js'
 import { messageOf, RushesError, usageError } from './errors.js'
 import { type Clock, systemClock } from './host/clock.js'

@@ -4,13 +4,10 @@
  */
 import { type Command, CommanderError } from 'commander'
 import { EXIT } from '../errors.js'
-import type { CommandEnvironment } from './commands/command-environment.js'
-import type { Context, ContextOptions, Parts } from './context/context.js'
+import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
+import type { CommandEnvironment, Context, ContextOptions, ReplaceableParts } from './context/context.js'
 import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
-import { usageOf } from './flags/usage.js'
-import { findCommand } from './help/find-command.js'
-import { asRushesError } from './process/exit.js'
-import { Interruption, type Interrupts } from './process/interrupts.js'
+import { findCommand, usageOf } from './help/find-command.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
 import { createOutput, type Output } from './terminal/output.js'
@@ -18,8 +15,7 @@ import { createStyle } from './terminal/style.js'
 
 export interface MainOptions extends Io {
   readonly interrupts: Interrupts
-  /** Parts that tests replace: the clock, `fetch`. */
-  readonly parts?: Parts
+  readonly parts?: ReplaceableParts
 }
 
 export async function main(options: MainOptions): Promise<number> {

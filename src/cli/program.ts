@@ -1,12 +1,11 @@
 /** Builds the commander program: names, flags and help. Runs no command. */
 import { Command, Option } from 'commander'
 import { usageError } from '../errors.js'
-import type { CommandEnvironment } from './commands/command-environment.js'
 import { COMMANDS } from './commands/index.js'
+import type { CommandEnvironment } from './context/context.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
 import { findCommand } from './help/find-command.js'
-import { GLOBAL_OPTIONS, HELP } from './help/format-help.js'
-import { TOPICS } from './help/topics.js'
+import { GLOBAL_OPTIONS, HELP, TOPICS } from './help/format-help.js'
 import { VERSION } from './process/version.js'
 
 const TOPIC_NAMES = TOPICS.map(({ name }) => name)
@@ -61,7 +60,7 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
   addGlobalOptions(help)
 }
 
-/** Adds the global flags to a command and its subcommands, so that they may stand anywhere on the line. */
+/** Adds the global flags to a command and its subcommands, so that they may be anywhere on the line. */
 function addGlobalOptions(command: Command): void {
   const own = new Set(command.options.map(({ long }) => long))
   for (const option of globalOptions()) if (!own.has(option.long)) command.addOption(option)

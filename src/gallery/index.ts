@@ -5,15 +5,17 @@
  * Everything that a person or a service wrote is in one block of JSON without `<`, which the script turns into text nodes.
  * The policy allows this script and these styles by their hash, so that nothing in the data can run.
  */
+
 import { createHash } from 'node:crypto'
+import { extname, type posix, win32 } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { escapeControls, printable } from '../protocol/text.js'
+import elements from './elements.js?raw'
 import layout from './layout.js?raw'
 import pageStyle from './page.css?raw'
 import body from './page.html?raw'
 import page from './page.js?raw'
-import tiles from './tiles.js?raw'
 import viewerStyle from './viewer.css?raw'
-import viewer from './viewer.js?raw'
 
 /** How the page shows a file. */
 export type Media = 'image' | 'video' | 'audio' | 'file'
@@ -65,7 +67,7 @@ export const isGallery = (head: string): boolean => head.startsWith(BEGINNING)
 /** One script: a page from disk cannot load modules. */
 const SCRIPT = `(() => {
 'use strict'
-${[layout, tiles, viewer, page].map((module) => module.replace(/^import .*\n/gm, '').replace(/^export /gm, '')).join('\n')}})()
+${[layout, elements, page].map((module) => module.replace(/^import .*\n/gm, '').replace(/^export /gm, '')).join('\n')}})()
 `
 
 const STYLE = `${pageStyle}${viewerStyle}`
@@ -85,6 +87,7 @@ const POLICY = [
 
 export function galleryHtml({ runs, notes }: Gallery): string {
   const written = notes.map((note) => `<p>${escapeHtml(printable(note))}</p>\n`).join('')
+  const data = escapedJson(runs.map(shownRun))
   return `${BEGINNING}
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -94,7 +97,7 @@ export function galleryHtml({ runs, notes }: Gallery): string {
 <style>${STYLE}</style>
 </head>
 <body>
-${body.replace('<!-- notes -->\n', () => written)}<script type="application/json" id="runs">${escapedJson(runs.map(shownRun))}</script>
+${body.replace('<!-- notes -->\n', () => written)}<script type="application/json" id="runs">${data}</script>
 <script>${SCRIPT}</script>
 </body>
 </html>`
@@ -123,3 +126,56 @@ const escapedJson = (value: unknown): string =>
 
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+
+/** The path of a file from the folder of the page, and the same as a URL. */
+export function linkTo(
+  folder: string,
+  path: string,
+  paths: Pick<typeof posix, 'relative' | 'sep'>,
+): { readonly name: string; readonly href: string } {
+  const name = paths.relative(folder, path)
+  // On another drive of Windows.
+  if (win32.isAbsolute(name) && paths === win32)
+    return { name, href: pathToFileURL(name, { windows: true }).href }
+  const href = name
+    .split(paths.sep)
+    .map((part) => encodeURIComponent(part.toWellFormed()))
+    .join('/')
+  return { name, href }
+}
+
+const BY_EXTENSION: Readonly<Record<string, Media>> = Object.fromEntries([
+  ...['png', 'apng', 'jpg', 'jpeg', 'webp', 'gif', 'avif', 'svg', 'bmp'].map((each) => [each, 'image']),
+  ...['mp4', 'm4v', 'mov', 'webm', 'mkv', 'ogv'].map((each) => [each, 'video']),
+  ...['mp3', 'm4a', 'aac', 'wav', 'ogg', 'opus', 'flac'].map((each) => [each, 'audio']),
+])
+
+/** Others that a browser or the system opens without running anything in them. */
+const FURTHER: readonly string[] = ['glb', 'gltf', 'ply', 'stl', 'txt', 'zip']
+
+const extensionOf = (path: string): string => extname(path).slice(1).toLowerCase()
+
+/** How the page shows a file: by the content type of its download, else by its extension. */
+export function mediaOf(path: string, contentType = ''): Media {
+  const [, kind] = /^(image|video|audio)\//.exec(contentType) ?? []
+  if (kind !== undefined) return kind as Media
+  const extension = extensionOf(path)
+  return (Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined) ?? 'file'
+}
+
+/**
+ * Only known formats: a service could send a script in another format, which a browser would run with
+ * the rights of a page from disk. SVG is such a format.
+ */
+export function canBeOpened(path: string): boolean {
+  const extension = extensionOf(path)
+  return extension !== 'svg' && (Object.hasOwn(BY_EXTENSION, extension) || FURTHER.includes(extension))
+}
+
+/** `16:9` as a number. Undefined for everything else. */
+export function ratioOf(text: unknown): number | undefined {
+  const [, width, height] =
+    /^(\d{1,5}(?:\.\d+)?)[:x/](\d{1,5}(?:\.\d+)?)$/.exec(typeof text === 'string' ? text : '') ?? []
+  const ratio = Number(width) / Number(height)
+  return Number.isFinite(ratio) && ratio > 0 ? ratio : undefined
+}

@@ -1,7 +1,7 @@
 /** The page: filters, and the grid, of which only what is near the window is in the document. */
+
+import { createViewer, element, tileOf } from './elements.js'
 import { boxesBetween, CAPTION_HEIGHT, justify, MAX_RATIO, MIN_RATIO, neighbour } from './layout.js'
-import { element, tileOf } from './tiles.js'
-import { createViewer } from './viewer.js'
 
 /** How much above and below the window is kept, in pixels. */
 const MARGIN = 900

@@ -11,14 +11,14 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Active } from '../../src/batch/carry-out/index.js'
-import { batchCommandLine } from '../../src/cli/batch/command-line.js'
+import type { ActiveStep } from '../../src/batch/carry-out/rows.js'
+import { batchCommandLine } from '../../src/cli/batch/options.js'
 import { createBatchService } from '../../src/cli/batch/service.js'
 import type { Connection, Context } from '../../src/cli/context/context.js'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { createRecorder } from '../../src/cli/runs/record.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { openJournal } from '../../src/journal/index.js'
+import { createRecorder } from '../../src/runs/recorder.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
 import { LOOPBACK_URL, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
@@ -668,13 +668,13 @@ describe('a batch whose claim is lost', () => {
         async release() {},
       },
       signal: lost.signal,
-      onJournalTrouble() {},
+      onJournalError() {},
       onGrace() {},
     })
     const step = {
       entry: { name: 'fox', input: {}, meaning: {}, references: [] },
       model: 'acme/still-1',
-    } as unknown as Active
+    } as unknown as ActiveStep
     const submitted = await service.submit(step, 'token', async () => void did.push('written'))
     expect(submitted).toEqual({ is: 'unsent' })
     expect(did).toEqual(['written', 'checked'])

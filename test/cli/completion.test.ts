@@ -5,14 +5,38 @@ import type { Command } from 'commander'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.js'
-import { sourceOfArgument, sourceOfOption } from '../../src/cli/completion/candidates.js'
-import { isRepeatable } from '../../src/cli/completion/index.js'
+import { isRepeatable, sourceOfArgument, sourceOfOption } from '../../src/cli/completion/index.js'
 import { createProgram } from '../../src/cli/program.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { filesBelow } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
 import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
+
+/** Values of flags by their name in the help, and arguments, that are free text. */
+const WITHOUT_COMPLETION = [
+  ...[
+    '<address>',
+    '<cidr>',
+    '<duration>',
+    '<glob>',
+    '<kind=command>',
+    '<kind=name>',
+    '<n>',
+    '<port>',
+    '<rate>',
+    '<size>',
+  ],
+  ...[
+    '<spec>',
+    '<text>',
+    '<url>',
+    'admin account create name',
+    'admin credits add n',
+    'admin user add email',
+  ],
+  ...['config set value', 'run image prompt', 'run video prompt'],
+]
 
 interface Answer {
   readonly values: readonly string[]
@@ -55,7 +79,7 @@ const succeeded = (id: string): RunState => ({
 function homeWith(
   rows: readonly {
     id?: string
-    phase: 'going' | 'succeeded' | 'unconfirmed'
+    phase: 'running' | 'succeeded' | 'unconfirmed'
     address?: string
     prompt?: string
   }[],
@@ -131,16 +155,18 @@ describe('commands and flags', () => {
 
   it('know of every value what it can be', async () => {
     const missing: string[] = []
+    const uncompleted = new Set<string>()
     const walk = (command: Command, path: readonly string[]): void => {
       const help = command.createHelp()
       for (const option of help.visibleOptions(command)) {
         if ((option.required || option.optional) && sourceOfOption(path, option) === undefined)
-          missing.push([...path, option.flags].join(' '))
+          uncompleted.add(/[<[].+[>\]]$/.exec(option.flags)?.[0] ?? option.flags)
         const saysSo = option.description.includes('(repeatable')
         if (saysSo !== isRepeatable(option)) missing.push(`${option.flags}: repeatable?`)
       }
       for (const argument of command.registeredArguments)
-        if (sourceOfArgument(path, argument) === undefined) missing.push([...path, argument.name()].join(' '))
+        if (sourceOfArgument(path, argument) === undefined)
+          uncompleted.add([...path, argument.name()].join(' '))
       for (const child of command.commands) walk(child, [...path, child.name()])
     }
     for (const { name } of COMMANDS) {
@@ -148,6 +174,8 @@ describe('commands and flags', () => {
       for (const command of program.commands) if (command.name() === name) walk(command, [name])
     }
     expect(missing).toEqual([])
+    // A new name needs a row in the completion, or one here.
+    expect([...uncompleted].sort()).toEqual(WITHOUT_COMPLETION)
   })
 })
 
@@ -170,9 +198,9 @@ describe('runs', () => {
   beforeAll(() => {
     known = homeWith([
       { id: 'run_old', phase: 'succeeded', prompt: 'a\tred\nfox \u001b[31m' },
-      { id: 'run_going', phase: 'going' },
+      { id: 'run_going', phase: 'running' },
       { phase: 'unconfirmed' },
-      { id: 'elsewhere', phase: 'going', address: 'https://other.example' },
+      { id: 'elsewhere', phase: 'running', address: 'https://other.example' },
     ])
   })
 
@@ -202,8 +230,8 @@ describe('runs', () => {
 
   it('are local ones where RUSHES_LOCAL says so', async () => {
     const home = homeWith([
-      { id: 'run_here', phase: 'going' },
-      { id: 'run_local', phase: 'going', address: 'local' },
+      { id: 'run_here', phase: 'running' },
+      { id: 'run_local', phase: 'running', address: 'local' },
     ])
     const offered = async (words: readonly string[]) =>
       (await complete(words, { home, env: { RUSHES_LOCAL: '1' } })).values
@@ -232,7 +260,7 @@ describe('runs', () => {
       '%s&',
       'ok_1',
     ]
-    const rows = hostile.map((id) => ({ id, phase: 'going' as const }))
+    const rows = hostile.map((id) => ({ id, phase: 'running' as const }))
     expect(await valuesOf(['status', ''], homeWith(rows))).toEqual(['ok_1'])
   })
 })

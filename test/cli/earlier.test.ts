@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import type { Fetch } from '../../src/host/http.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -96,7 +96,7 @@ describe('wait --last and --all', () => {
     const [id] = await created(service)
     const lost = await service.run(['wait', '--all'], { fetch: scripted(NOT_FOUND).fetch })
     expect(lost.code).toBe(6)
-    expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'going', error: { code: 'run_not_found' } }])
+    expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'running', error: { code: 'run_not_found' } }])
     expect((await service.run(['wait', '--all'])).code).toBe(0)
     expect(rowsOf(service.home)).toMatchObject([{ id, phase: 'succeeded', error: undefined }])
   })

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'

@@ -323,7 +323,7 @@ describe('what was wrong once', () => {
       'run --no-wait --json',
       { create: [answer(201, deep(CREATED))] },
       0,
-      'going',
+      'running',
     ],
     [
       'a finished run is too deep to be written',

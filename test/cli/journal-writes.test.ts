@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createRecorder, type Recorder } from '../../src/cli/runs/record.js'
 import { RushesError, usageError } from '../../src/errors.js'
 import { openJournal } from '../../src/journal/index.js'
+import { createRecorder, type Recorder } from '../../src/runs/recorder.js'
 import { finishedState } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -100,7 +100,7 @@ describe('a journal that is locked for a while', () => {
     nextWrite(recorder)
     nextWrite(recorder)
     expect(rows()).toEqual([
-      ['r1', 'going'],
+      ['r1', 'running'],
       ['doubted', 'unconfirmed'],
     ])
   })
@@ -139,8 +139,8 @@ describe('a journal that is locked for a while', () => {
     ])
     create('r2')
     expect(rows()).toEqual([
-      ['r1', 'going'],
-      ['r2', 'going'],
+      ['r1', 'running'],
+      ['r2', 'running'],
     ])
     expect(warnings).toEqual([expect.stringMatching(/The journal does not contain this change\.$/)])
   })
@@ -176,7 +176,7 @@ describe('a journal that is locked for a while', () => {
     expect(recorder.createOf('token')).toEqual({ state: 'unsent' })
     note.sending()
     note.accepted('r1', {})
-    expect(rows()).toEqual([['r1', 'going']])
+    expect(rows()).toEqual([['r1', 'running']])
     // The error that was thrown says it.
     expect(warnings).toEqual([])
   })

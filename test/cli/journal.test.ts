@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it } from 'vitest'
 import { openStateJournal, whenUnlocked } from '../../src/cli/context/state.js'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
-import { createRecorder } from '../../src/cli/runs/record.js'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Journal, openJournal } from '../../src/journal/index.js'
+import { createRecorder } from '../../src/runs/recorder.js'
 import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -74,7 +74,7 @@ describe('a run that goes well', () => {
     const rows = rowsOf(service.home)
     expect(rows.map(({ id }) => id)).toEqual(stdout.trim().split('\n').reverse())
     expect(rows.map(({ phase, status, profile }) => [phase, status, profile])).toEqual(
-      Array.from({ length: 3 }, () => ['going', 'queued', 'studio']),
+      Array.from({ length: 3 }, () => ['running', 'queued', 'studio']),
     )
   })
 
@@ -291,7 +291,7 @@ describe('a state folder', () => {
     const { code, stdout, stderr } = await service.run([...RUN, '--no-wait'])
     expect(code).toBe(0)
     expect(stderr.match(/is damaged/g)).toHaveLength(1)
-    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
+    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
     expect((await service.run(['wait', '--all'])).code).toBe(0)
   })
 
@@ -305,7 +305,7 @@ describe('a state folder', () => {
     const onStderr = (text: string) => void (text.includes('will not be remembered') && repair?.())
     const { code, stdout } = await service.run([...RUN, '--no-wait'], { fetch, onStderr })
     expect(code).toBe(0)
-    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'going' }])
+    expect(rowsOf(service.home)).toMatchObject([{ id: stdout.trim(), phase: 'running' }])
   })
 
   it('whose journal is locked by another process waits in slices, between which a signal ends it', async () => {
@@ -402,7 +402,7 @@ describe('a state folder', () => {
       expect(stderr.match(/warning: The journal/g)).toHaveLength(1)
       expect(stderr).toContain(words)
       expect(rowsOf(service.home)).toMatchObject([
-        { id: stdout.trim(), phase: 'going', input: { prompt: 'a fox' } },
+        { id: stdout.trim(), phase: 'running', input: { prompt: 'a fox' } },
       ])
     },
   )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatAgo } from '../../src/cli/terminal/list-table.js'
+import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { addRow, rowsOf, withJournal } from '../support/journal.js'

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { type CliService, createCliService, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { type Browser, createUser, TEST_PAGE } from '../support/console.js'

@@ -1,10 +1,10 @@
 /** Ten thousand runs: whatever their number, a time limit or a signal ends a command at once. */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
 import { openDatabase } from '../../src/host/database.js'
 import type { Fetch } from '../../src/host/http.js'
-import { JOURNAL_MIGRATIONS } from '../../src/journal/migrations.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
 import { type Ran, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { withJournal } from '../support/journal.js'

@@ -201,7 +201,7 @@ describe('a create', () => {
     const { service, mcp } = await open()
     symlinkSync(temporaryFolder(), join(mcp.folder, 'link'))
     write(mcp, 'there.png', 'mine')
-    // Names and types of arguments: test/mcp/definitions.test.ts.
+    // Names and types of arguments: test/cli/mcp/definitions.test.ts.
     const refused: readonly [args: object, message: string][] = [
       [{ promt: 'x' }, 'Unknown parameter "promt". Did you mean "prompt"? prompt is missing.'],
       [{ prompt: 'x', aspect_ratio: '16:10' }, 'aspect_ratio must be one of 1:1'],

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
-import { agents } from '../../src/cli/help/agents.js'
+import { agents } from '../../src/cli/help/topic-texts.js'
 import type { InputOf, ParameterSchema } from '../../src/protocol/models.js'
 import { valueOfText } from '../../src/protocol/parameters.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
@@ -241,7 +241,7 @@ describe('a manifest', () => {
       .definitions.image.properties
     const { description: _, ...seed } = ADDED.seed
     const orPlaceholder = (schema: object) => ({
-      anyOf: [{ anyOf: [schema, { type: 'string', pattern: '\\{[^{}]+\\}' }] }, { type: 'null' }],
+      anyOf: [schema, { type: 'string', pattern: '\\{[^{}]+\\}' }, { type: 'null' }],
     })
     expect(properties.seed).toEqual(orPlaceholder(seed))
     expect(properties.transparent).toEqual(orPlaceholder({ type: 'boolean' }))

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { alignedRow, widthsOf } from '../../src/cli/terminal/cell-rows.js'
-import { signsFor, supportsUtf8 } from '../../src/cli/terminal/charset.js'
 import {
   type Board,
   formatElapsed,
@@ -8,6 +6,8 @@ import {
   stillWaitingLine,
 } from '../../src/cli/terminal/progress-lines.js'
 import { addedRows, rowsText, spinnerText } from '../../src/cli/terminal/spinner.js'
+import { signsFor, supportsUtf8 } from '../../src/cli/terminal/style.js'
+import { alignedRow, widthsOf } from '../../src/cli/terminal/table.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
 

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createInterrupts } from '../../src/cli/process/interrupts.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'

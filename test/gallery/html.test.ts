@@ -3,9 +3,16 @@ import { createHash } from 'node:crypto'
 import { posix, win32 } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Gallery, type GalleryRun, galleryHtml, isGallery } from '../../src/gallery/index.js'
-import { linkTo } from '../../src/gallery/links.js'
-import { canBeOpened, mediaOf, ratioOf } from '../../src/gallery/media.js'
+import {
+  canBeOpened,
+  type Gallery,
+  type GalleryRun,
+  galleryHtml,
+  isGallery,
+  linkTo,
+  mediaOf,
+  ratioOf,
+} from '../../src/gallery/index.js'
 import { printable } from '../../src/protocol/text.js'
 import { anyCharacter } from '../support/any-character.js'
 

@@ -1,10 +1,10 @@
-/** The shape of the commands of `rushes admin`, which all work on an open data folder. */
+/** What the commands of `rushes admin` have in common: an open data folder, and the cells and JSON values of their lists. */
 import { join } from 'node:path'
 import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { Administration, AdministrationOptions } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
-import { databaseUrlOf } from '../flags/database.js'
+import { databaseUrlOf } from '../serve/flags.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
 /** The flags of all commands; each has some of them. */
@@ -24,7 +24,8 @@ export interface AdminFlags {
   readonly spendLimit?: string
 }
 
-export interface Work {
+/** An admin command in progress. */
+export interface AdminTask {
   readonly ctx: Context
   readonly admin: Administration
   readonly flags: AdminFlags
@@ -38,11 +39,11 @@ export interface AdminCommand {
   readonly options?: () => readonly Option[]
   /** Whether it may create the data folder. */
   readonly make?: boolean
-  work(work: Work, ...words: string[]): Promise<void>
+  work(task: AdminTask, ...words: string[]): Promise<void>
 }
 
-/** A flag wins over the variable, so that `--data` selects a folder wherever RUSHES_DATABASE_URL is set. */
-function placeOf(
+/** The service's data. A flag wins over the variable, so that `--data` selects a folder wherever RUSHES_DATABASE_URL is set. */
+function serviceOf(
   { env, stateFolder }: Context,
   { data, database }: AdminFlags,
 ): Pick<AdministrationOptions, 'dataFolder' | 'databaseUrl'> {
@@ -54,7 +55,7 @@ function placeOf(
 
 export async function perform(
   { make = false, work }: AdminCommand,
-  { ctx, flags }: Pick<Work, 'ctx' | 'flags'>,
+  { ctx, flags }: Pick<AdminTask, 'ctx' | 'flags'>,
   words: readonly string[],
 ): Promise<number> {
   if (ctx.globals.local || ctx.globals.baseUrl !== undefined)
@@ -63,7 +64,7 @@ export async function perform(
       'Select the data with --data or --database.',
     )
   const { openAdministration } = await import('../../service/administration.js')
-  const admin = await openAdministration({ ...placeOf(ctx, flags), clock: ctx.clock, make })
+  const admin = await openAdministration({ ...serviceOf(ctx, flags), clock: ctx.clock, make })
   try {
     await work({ ctx, admin, flags }, ...words)
     return EXIT.ok
@@ -71,3 +72,8 @@ export async function perform(
     await admin.close()
   }
 }
+
+/** An empty cell. */
+export const NONE = '-'
+export const isoTime = (ms: number): string => new Date(ms).toISOString()
+export const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : isoTime(ms))

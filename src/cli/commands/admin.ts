@@ -1,18 +1,21 @@
 /**
- * `rushes admin`: accounts, keys, credits and backups of a local service, beside a running one or without. It works on the data
- * folder and not through the port, so whoever may write there is the administrator.
+ * `rushes admin`: accounts, keys, credits and backups of a local service, whether it runs or not. It opens the data folder
+ * and does not use the port: write access to that folder is the permission.
  */
 import { type Command, Option } from 'commander'
-import { accountCommands } from '../admin/account-commands.js'
+import { accountCommands, creditsCommands } from '../admin/accounts.js'
 import { type AdminCommand, type AdminFlags, perform } from '../admin/admin-command.js'
-import { backupCommand } from '../admin/backup-command.js'
-import { creditsCommands } from '../admin/credit-commands.js'
-import { keyCommands } from '../admin/key-commands.js'
-import { addMigrateFlags, type MigrateFlags, migrate } from '../admin/migrate-command.js'
-import { userCommands } from '../admin/user-commands.js'
-import { verifyCommand } from '../admin/verify-command.js'
-import { databaseOption } from '../flags/database.js'
-import type { CommandEnvironment } from './command-environment.js'
+import {
+  addMigrateFlags,
+  backupCommand,
+  type MigrateFlags,
+  migrate,
+  verifyCommand,
+} from '../admin/database.js'
+import { keyCommands } from '../admin/keys.js'
+import { userCommands } from '../admin/users.js'
+import type { CommandEnvironment } from '../context/context.js'
+import { databaseOption } from '../serve/flags.js'
 
 const GROUPS = [
   ['account', 'Manage accounts', accountCommands],

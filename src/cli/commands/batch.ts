@@ -1,19 +1,16 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
 import { type Command, Option } from 'commander'
 import { EXIT } from '../../errors.js'
-import { annotate, annotateExit, MAX_LINE_ANNOTATIONS } from '../batch/annotations.js'
-import { claimFor } from '../batch/claim-for.js'
-import { loadManifest } from '../batch/load.js'
+import { asRushesError } from '../../host/interrupts.js'
+import { claimFor } from '../batch/open-lock.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
-import { type Prepared, prepare, refuseImpossible } from '../batch/prepare.js'
-import { printDryRun, printPlan, refusePlan } from '../batch/print-plan.js'
-import { beginReport } from '../batch/report-file.js'
+import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
+import { printDryRun, printPlan } from '../batch/print-plan.js'
+import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/reports.js'
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
-import type { Context } from '../context/context.js'
-import { repeated } from '../flags/repeated.js'
-import { asRushesError } from '../process/exit.js'
-import type { CommandEnvironment } from './command-environment.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
   /** A path, or `-`. */
@@ -91,7 +88,7 @@ async function doBatch(ctx: Context, { manifest, flags, onImage }: BatchRequest)
   }
 }
 
-function check(ctx: Context, prepared: Prepared): number {
+function check(ctx: Context, prepared: PreparedBatch): number {
   const { plan, manifest } = prepared
   printPlan(ctx, prepared)
   const missing = plan.steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')

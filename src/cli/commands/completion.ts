@@ -1,9 +1,16 @@
 /** `rushes completion`: prints the completion script of a shell. */
+
 import type { Command } from 'commander'
-import { SCRIPTS, type Shell } from '../completion/scripts/index.js'
-import type { Context } from '../context/context.js'
-import { choiceArgument, orList } from '../flags/choice.js'
-import type { CommandEnvironment } from './command-environment.js'
+import bash from '../completion/scripts/rushes.bash?raw'
+import fish from '../completion/scripts/rushes.fish?raw'
+import zsh from '../completion/scripts/rushes.zsh?raw'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { choiceArgument, orList } from '../flags/values.js'
+
+/** Thin scripts: `rushes __complete` makes every suggestion. */
+const SCRIPTS = { bash, zsh, fish } as const
+
+type Shell = keyof typeof SCRIPTS
 
 const SHELLS = Object.keys(SCRIPTS) as readonly Shell[]
 

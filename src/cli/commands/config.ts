@@ -2,11 +2,9 @@
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
-import type { CommandNeeds, Context } from '../context/context.js'
-import { addressHint } from '../settings/address-hint.js'
-import { settingsOf, withValue } from '../settings/profile.js'
-import { CONFIG_KEYS, maskSettings, settingOfKey } from '../settings/table.js'
-import type { CommandEnvironment } from './command-environment.js'
+import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
+import { settingsOf, withValue } from '../settings/config-file.js'
+import { addressHint, CONFIG_KEYS, maskSettings, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (
@@ -59,7 +57,7 @@ async function set(ctx: Context, key = '', value = ''): Promise<number> {
     )
   setting.check?.(value, key)
   if (key === 'baseUrl') {
-    const { parseBaseUrl } = await import('../../client/address.js')
+    const { parseBaseUrl } = await import('../../client/service-access.js')
     const hint = addressHint(parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' }))
     if (hint !== undefined) ctx.out.warn(hint)
   }

@@ -3,15 +3,21 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { KINDS } from '../../protocol/models.js'
 import { onOneLine, printable } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
-import { checkLimits } from '../doctor/check-limits.js'
-import { checkConnection, checkKey, checkName } from '../doctor/check-network.js'
-import { checkAddress, checkConfig, checkModel, checkProxy } from '../doctor/check-settings.js'
-import { checkDatabase, checkDisk, checkJournal, checkStateFolder } from '../doctor/check-state.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import {
+  checkAddress,
+  checkConfig,
+  checkDatabase,
+  checkDisk,
+  checkJournal,
+  checkModel,
+  checkProxy,
+  checkStateFolder,
+} from '../doctor/check-machine.js'
+import { checkConnection, checkKey, checkLimits, checkName } from '../doctor/check-service.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
 import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
   command.action(() => run(command, examine, { reportsAddress: true }))
@@ -20,32 +26,37 @@ export function register(command: Command, { run }: CommandEnvironment, examine 
 /** Prints each finding as soon as it is known. */
 export async function doctorCommand(ctx: Context): Promise<number> {
   const found: Finding[] = []
-  const say = (...findings: readonly Finding[]) => {
+  const report = (...findings: readonly Finding[]) => {
     found.push(...findings)
     for (const finding of findings) print(ctx, finding)
   }
-  say(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
+  report(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
   const config = await checkConfig(ctx)
-  say(...config)
+  report(...config)
   const isReadable = !config.some(({ status }) => status === 'failed')
   if (ctx.globals.local)
-    say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
-  else if (isReadable) await examineService(ctx, say)
+    report(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
+  else if (isReadable) await examineService(ctx, report)
   else
-    say(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')))
-  if (isReadable && !ctx.globals.local) say(...(await checkLimits(ctx)))
-  if (isReadable) for (const kind of KINDS) say(await checkModel(ctx, kind))
-  say(checkStateFolder(ctx.stateFolder))
-  say(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
-  if (ctx.globals.local) say(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
-  say(...(await checkJournal(ctx)))
+    report(
+      ...['service URL', 'connection', 'key'].map((each) => skipped(each, 'the settings cannot be read')),
+    )
+  if (isReadable && !ctx.globals.local) report(...(await checkLimits(ctx)))
+  if (isReadable) for (const kind of KINDS) report(await checkModel(ctx, kind))
+  report(checkStateFolder(ctx.stateFolder))
+  report(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
+  if (ctx.globals.local) report(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
+  report(...(await checkJournal(ctx)))
   return exitCodeOf(found.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
 }
 
-async function examineService(ctx: Context, say: (...findings: readonly Finding[]) => void): Promise<void> {
+async function examineService(
+  ctx: Context,
+  report: (...findings: readonly Finding[]) => void,
+): Promise<void> {
   const { finding, url } = await checkAddress(ctx)
   const proxy = checkProxy(url, ctx.env)
-  say(finding, proxy.finding)
+  report(finding, proxy.finding)
   const why =
     url === undefined
       ? 'no service URL'
@@ -53,13 +64,13 @@ async function examineService(ctx: Context, say: (...findings: readonly Finding[
         ? 'the proxy setting is invalid'
         : undefined
   if (url === undefined || why !== undefined) {
-    say(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, why ?? '')))
+    report(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, why ?? '')))
     return
   }
-  say(await checkName(url, proxy.isUsed))
+  report(await checkName(url, proxy.isUsed))
   const { findings, isReached } = await checkConnection(ctx, url)
-  say(...findings)
-  say(isReached ? await checkKey(ctx) : skipped('key', 'the service was not reached'))
+  report(...findings)
+  report(isReached ? await checkKey(ctx) : skipped('key', 'the service was not reached'))
 }
 
 const LABELS = { ok: 'ok', warning: 'warning', failed: 'failed', skipped: '-' } as const

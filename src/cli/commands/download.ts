@@ -1,11 +1,10 @@
 /** `rushes download`: downloads the outputs of finished runs again. */
 import type { Command } from 'commander'
-import type { Context } from '../context/context.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-ids.js'
-import { manyRunsOf } from '../runs/unfinished-runs.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-selection.js'
+import { resumeManyOf } from '../runs/resume.js'
 import { contextOfAll } from '../runs/where.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 export interface DownloadCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
@@ -27,5 +26,5 @@ export async function downloadCommand(ctx: Context, options: DownloadCommandOpti
   const { revisit } = await import('../runs/revisit.js')
   // That of --last is a run of the current address.
   const context = options.last === true ? ctx : await contextOfAll(ctx, ids)
-  return revisit(context, ids, options.delivery, { isDownload: true, many: manyRunsOf(options) })
+  return revisit(context, ids, options.delivery, { isDownload: true, many: resumeManyOf(options) })
 }

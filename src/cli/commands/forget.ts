@@ -2,15 +2,14 @@
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
-import type { Context } from '../context/context.js'
-import { parseAge } from '../flags/duration.js'
+import { parseDuration } from '../../protocol/units.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
-import { readIds } from '../process/stdin.js'
+import { readIds } from '../process/io.js'
 import { isFinished, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { confirm } from '../terminal/confirm.js'
-import { plural } from '../terminal/plural.js'
-import type { CommandEnvironment } from './command-environment.js'
+import { plural } from '../terminal/format.js'
 
 export interface ForgetOptions {
   readonly names: readonly string[]
@@ -19,7 +18,7 @@ export interface ForgetOptions {
   readonly yes: boolean
 }
 
-interface Flags {
+interface ForgetFlags {
   readonly finished?: boolean
   readonly olderThan?: string
   readonly yes?: boolean
@@ -31,12 +30,12 @@ export function register(command: Command, { run }: CommandEnvironment, forget =
     .addOption(new Option('--finished', 'Select runs that succeeded or failed'))
     .addOption(new Option('--older-than <duration>', 'Select runs created longer ago, for example 30d'))
     .addOption(new Option('--yes', 'Do not ask before removing unfinished or unconfirmed runs'))
-    .action((names: string[], { finished = false, olderThan, yes = false }: Flags) =>
+    .action((names: string[], { finished = false, olderThan, yes = false }: ForgetFlags) =>
       run(command, (ctx) => forget(ctx, { names, finished, olderThan, yes })),
     )
 }
 
-/** Rows that can be removed are, whatever the others are. */
+/** Rows that cannot be removed are reported; the others are removed. */
 export async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
@@ -44,14 +43,14 @@ export async function forgetCommand(ctx: Context, options: ForgetOptions): Promi
   const rows: JournalRun[] = []
   for (const item of await chosenRows(ctx, journal, options)) {
     if (item instanceof RushesError) errors.push(item)
-    else if (item.phase === 'sending') errors.push(isBeingSent(item))
+    else if (item.phase === 'sending') errors.push(beingSentError(item))
     else rows.push(item)
   }
   for (const error of errors) out.error(error)
   const isAllowed = options.yes || (await isConfirmed(ctx, rows))
   if (!isAllowed) return EXIT.usage
   const { removed, changed } = journal.remove(rows)
-  const stayed = changed.map(({ before, now }) => hasChanged(before, now))
+  const stayed = changed.map(({ before, now }) => changedError(before, now))
   for (const error of stayed) out.error(error)
   if (out.mode.json) for (const row of removed) out.json({ forgotten: nameOfRun(row) })
   const [only] = removed
@@ -76,7 +75,7 @@ async function chosenRows(
       )
     const found: (JournalRun | RushesError)[] = []
     for (const name of await readIds(names, ctx.stdin, ctx.interrupts.first))
-      found.push(await rowOf(ctx, journal, name).catch(asRow))
+      found.push(await rowOf(ctx, journal, name).catch(asRowError))
     return found
   }
   if (!hasFilter && !globals.local)
@@ -85,46 +84,55 @@ async function chosenRows(
       'Give ids or keys (`rushes list` shows them), or select runs with --finished, --older-than 30d or --local.',
     )
   const isHere = globals.local || globals.baseUrl !== undefined
-  const beforeMs = olderThan === undefined ? undefined : clock.now() - parseAge(olderThan, '--older-than')
+  const beforeMs = olderThan === undefined ? undefined : clock.now() - ageOf(olderThan)
   return journal
     .list({ address: isHere ? await ctx.address() : undefined, beforeMs })
     .filter((run) => run.phase !== 'sending' && (!finished || isFinished(run)))
 }
 
-const asRow = (error: unknown): RushesError => {
+/** Parses the age of `--older-than`. Throws `usage` for 0, which would select every run. */
+function ageOf(text: string): number {
+  const ms = parseDuration(text, '--older-than', 'Examples: 12h, 30d.')
+  if (ms > 0) return ms
+  throw usageError('--older-than: the duration must be longer than 0.', 'Examples: 12h, 30d.')
+}
+
+const asRowError = (error: unknown): RushesError => {
   if (error instanceof RushesError) return error
   throw error
 }
 
-const isBeingSent = (run: JournalRun): RushesError =>
+const beingSentError = (run: JournalRun): RushesError =>
   usageError(
     `${nameOfRun(run)} is being sent by another process.`,
     'When that process ends, the row has an id or is unconfirmed.',
   )
 
-/** Another process has written its id, its end, or that it was found. */
-const hasChanged = (before: JournalRun, now: JournalRun): RushesError =>
+/** Error of a row that another process has changed: it added an id or a final status, or found the run. */
+const changedError = (before: JournalRun, now: JournalRun): RushesError =>
   usageError(
-    `${nameOfRun(before)} was not removed: it has changed meanwhile (${before.id === now.id ? '' : `${nameOfRun(now)}, `}${now.status}).`,
+    `${nameOfRun(before)} was not removed: it has changed meanwhile ` +
+      `(${before.id === now.id ? '' : `${nameOfRun(now)}, `}${now.status}).`,
     `To remove it anyway, use \`rushes forget ${nameOfRun(now)}\`.`,
   )
 
-/** Its row is the only trace of a run that may still cost money, or bring a result that was paid for. */
-const isPrecious = (run: JournalRun): boolean =>
+/** Whether the row is the only record of a run that may still cost money, or of a result that was paid for. */
+const needsConfirmation = (run: JournalRun): boolean =>
   run.address !== LOCAL_ADDRESS && !isFinished(run) && run.error?.code !== 'run_not_found'
 
-/** Throws `usage` where nobody can be asked. */
+/** Throws `usage` without a terminal. */
 async function isConfirmed(ctx: Context, rows: readonly JournalRun[]): Promise<boolean> {
-  const precious = rows.filter(isPrecious)
-  const [first] = precious
+  const toConfirm = rows.filter(needsConfirmation)
+  const [first] = toConfirm
   if (first === undefined) return true
   const what =
-    precious.length === 1
+    toConfirm.length === 1
       ? `${nameOfRun(first)} is ${first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'} (${first.address}).`
-      : `${precious.length} of these runs are unfinished or unconfirmed.`
+      : `${toConfirm.length} of these runs are unfinished or unconfirmed.`
   const answer = await confirm(
     ctx,
-    `${what} ${precious.length === 1 ? 'It may cost money, and its id' : 'They may cost money, and their ids'} will be lost. Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`,
+    `${what} ${toConfirm.length === 1 ? 'It may cost money, and its id' : 'They may cost money, and their ids'} ` +
+      `will be lost. Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`,
   )
   if (answer === 'yes') return true
   if (answer === 'not asked')

@@ -1,17 +1,16 @@
-/** `rushes gallery`: writes one HTML page with the results on this machine. No service is asked. */
+/** `rushes gallery`: writes one HTML page with the results on this machine. Sends no request. */
 import { dirname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { galleryHtml } from '../../gallery/index.js'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
-import { addFilterOptions, type FilterOptions, filterOf } from '../flags/list-filters.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { addFilterOptions, type FilterOptions, filterOf } from '../flags/run-selection.js'
 import { type Collected, collectGallery } from '../gallery/collect.js'
 import { checkPagePath, PAGE_NAME, writePage } from '../gallery/page-target.js'
 import { openOrWarn } from '../runs/print-run.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
-import { plural } from '../terminal/plural.js'
-import type { CommandEnvironment } from './command-environment.js'
+import { plural } from '../terminal/format.js'
 
 export interface GalleryOptions extends FilterOptions {
   readonly output: string
@@ -105,7 +104,8 @@ function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly s
     )
   if (notDownloaded > 0)
     notes.push(
-      `Left out ${plural(notDownloaded, 'run')} without a downloaded file. To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
+      `Left out ${plural(notDownloaded, 'run')} without a downloaded file. ` +
+        `To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
     )
   return notes
 }

@@ -1,11 +1,11 @@
 /** The commands, in the order of the help. Adding one is one file and one line here. */
 import type { Command } from 'commander'
-import type { CommandEnvironment } from './command-environment.js'
+import type { CommandEnvironment } from '../context/context.js'
 
 export interface CommandRow {
   readonly name: string
   readonly about: string
-  /** Loads the file of the command, a chunk of its own, when the command is used. */
+  /** Loads the file of the command, which is a separate chunk. */
   load(): Promise<{ register(command: Command, environment: CommandEnvironment): void }>
 }
 

@@ -1,12 +1,12 @@
 /** `rushes list`: lists the runs created on this machine. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
-import type { Context } from '../context/context.js'
-import { addFilterOptions, type FilterOptions, filterOf } from '../flags/list-filters.js'
-import { tabRow } from '../terminal/cell-rows.js'
-import { signsFor } from '../terminal/charset.js'
-import { listCells, listJson } from '../terminal/list-lines.js'
-import type { CommandEnvironment } from './command-environment.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { addFilterOptions, type FilterOptions, filterOf } from '../flags/run-selection.js'
+import { listCells } from '../terminal/run-cells.js'
+import { listJson } from '../terminal/run-json.js'
+import { signsFor } from '../terminal/style.js'
+import { tabRow } from '../terminal/table.js'
 
 export type ListOptions = FilterOptions
 

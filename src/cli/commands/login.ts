@@ -1,17 +1,16 @@
 /** `rushes login`: gets the key from a hidden prompt, standard input or the service's console, checks it and stores it. */
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
-import { parseApiKey } from '../../client/api-key.js'
+import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { KINDS } from '../../protocol/models.js'
-import type { Context } from '../context/context.js'
-import type { Models, WebLogin } from '../login/web-login.js'
-import { emptyStdin } from '../process/stdin.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import type { ServiceModels, WebLogin } from '../login/web-login.js'
+import { emptyStdin } from '../process/io.js'
+import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
-import { MODEL_SETTINGS } from '../settings/model-settings.js'
-import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/profile.js'
+import { MODEL_SETTINGS } from '../settings/required-settings.js'
 import { SETTINGS } from '../settings/table.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 export interface LoginOptions {
   readonly verify: boolean
@@ -44,7 +43,8 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
     return added.reduce((all, [key, model]) => withValue(all, key, model), addressed)
   })
   ctx.out.note(
-    `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ${ctx.config.path}.`,
+    `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ` +
+      `${ctx.config.path}.`,
   )
   if (added.length > 0)
     ctx.out.note(`Set the service's models: ${added.map(([key, model]) => `${key}=${model}`).join(', ')}.`)
@@ -54,7 +54,7 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
 type ModelSetting = readonly [key: string, model: string]
 
 /** A model that the user has set stays, unless it belongs to the service that this login replaces. */
-function newModels(profile: RawProfile, models: Models, origin: string): readonly ModelSetting[] {
+function newModels(profile: RawProfile, models: ServiceModels, origin: string): readonly ModelSetting[] {
   const before = storedKeyOf(profile)
   const isReplaced = before !== undefined && before.origin !== origin
   return KINDS.flatMap((kind): readonly ModelSetting[] => {

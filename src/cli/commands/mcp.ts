@@ -3,9 +3,8 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
-import type { Context } from '../context/context.js'
-import { wholeNumber } from '../flags/whole-number.js'
-import type { CommandEnvironment } from './command-environment.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { wholeNumber } from '../flags/values.js'
 
 export interface McpOptions {
   /** As it was given. */

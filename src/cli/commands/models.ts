@@ -3,11 +3,10 @@ import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import { describeValues, flagOf, isRequired, parametersOf } from '../../protocol/parameters.js'
-import type { Context } from '../context/context.js'
-import { orList } from '../flags/choice.js'
-import { didYouMean } from '../help/find-command.js'
+import { didYouMean } from '../../protocol/text.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { orList } from '../flags/values.js'
 import { printTable } from '../terminal/table.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
   command

@@ -2,12 +2,11 @@
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import type { Context } from '../context/context.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
-import { wholeNumber } from '../flags/whole-number.js'
+import { wholeNumber } from '../flags/values.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 export interface RunOptions {
   readonly request: RequestOptions
@@ -21,7 +20,7 @@ export interface RunOptions {
   readonly yes: boolean
 }
 
-interface Flags extends DeliveryOptions {
+interface RunFlags extends DeliveryOptions {
   readonly model?: string
   readonly input?: string
   readonly prompt?: string
@@ -56,7 +55,7 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
     )
     child.addOption(input().helpGroup('Model options:'))
     addRunOptions(child)
-    child.action((words: string[], flags: Flags) =>
+    child.action((words: string[], flags: RunFlags) =>
       run(child, (ctx) =>
         runRuns(ctx, optionsOf(flags, { kind, words, model: flags.model, raw: child.opts() })),
       ),
@@ -68,7 +67,7 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
     .argument('<provider/name>', 'Identifier published for the model')
     .addOption(input())
   addRunOptions(other)
-  other.action((model: string, flags: Flags) =>
+  other.action((model: string, flags: RunFlags) =>
     run(other, (ctx) => runRuns(ctx, optionsOf(flags, { kind: undefined, words: [], model, raw: {} }))),
   )
 }
@@ -108,7 +107,7 @@ interface Given {
   readonly raw: Readonly<Record<string, unknown>>
 }
 
-const optionsOf = (flags: Flags, { kind, words, model, raw }: Given): RunOptions => ({
+const optionsOf = (flags: RunFlags, { kind, words, model, raw }: Given): RunOptions => ({
   request: {
     kind,
     model,
@@ -159,8 +158,8 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
   if (count > MAX_UNASKED_RUNS && !options.yes && !(await isConfirmed(ctx, count, request.model)))
     return EXIT.usage
   const connection = await ctx.connect({ render: options.wait })
-  const { createAll } = await import('../runs/create-all.js')
-  return createAll(ctx, {
+  const { createRuns } = await import('../runs/create-runs.js')
+  return createRuns(ctx, {
     connection,
     delivery,
     count,

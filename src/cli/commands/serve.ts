@@ -1,25 +1,34 @@
 /** `rushes serve`: the local service on a port, until a signal ends it. */
+
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
+import { isDiskFull } from '../../host/directories.js'
+import { Interruption, type SignalName } from '../../host/interrupts.js'
+import { errorCode } from '../../host/system-error.js'
 import { parseFault } from '../../service/faults/grammar.js'
 import type { Metrics } from '../../service/metrics/index.js'
-import { ROLES, type Role } from '../../service/role.js'
-import type { Context } from '../context/context.js'
-import { createWhenDiskHasSpace } from '../context/wait-for-space.js'
-import { choiceOption } from '../flags/choice.js'
-import { databaseOption, databaseUrlOf } from '../flags/database.js'
-import { addEngineFlags, type EngineFlags, enginesOf } from '../flags/engines.js'
-import { repeated } from '../flags/repeated.js'
-import { wholeNumber } from '../flags/whole-number.js'
-import { Interruption, type SignalName } from '../process/interrupts.js'
-import { announce, sayFault } from '../serve/announce.js'
-import { openStorage, type StorageFlags } from '../serve/storage.js'
-import { networksOf, portOf, publicUrlOf, retainedMs, sizeOf } from '../serve/values.js'
+import { type NodeRole, ROLES } from '../../service/names.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
+import { announce, printFault } from '../serve/announce.js'
+import {
+  addEngineFlags,
+  databaseOption,
+  databaseUrlOf,
+  type EngineFlags,
+  enginesOf,
+  networksOf,
+  openStorage,
+  portOf,
+  publicUrlOf,
+  retainedMs,
+  type StorageFlags,
+  sizeOf,
+} from '../serve/flags.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 /** From the least to the most verbose. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
@@ -39,7 +48,7 @@ export interface ServeOptions extends EngineFlags, StorageFlags {
   readonly logLevel: LogLevel
   readonly logPrompts?: boolean
   readonly metricsPort?: string
-  readonly role: Role
+  readonly role: NodeRole
   /** False with --no-console. */
   readonly console: boolean
 }
@@ -160,7 +169,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     publicUrl,
     env,
     faults,
-    onFault: (words) => sayFault(ctx, words),
+    onFault: (words) => printFault(ctx, words),
     retainMs,
     trustedProxies,
     metrics,
@@ -193,7 +202,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     await untilAborted(interrupts.first)
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {
-    // A terminal's Ctrl-C ends at once; a service manager sends SIGTERM.
+    // Ctrl-C stops immediately. SIGTERM, which service managers send, drains first.
     await service.close({ drain: isStoppedBy(interrupts.first, 'SIGTERM') })
   }
   return EXIT.ok
@@ -202,8 +211,36 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
 const isStoppedBy = (signal: AbortSignal, name: SignalName): boolean =>
   signal.reason instanceof Interruption && signal.reason.by === name
 
-/** Loaded here, so that a service without metrics starts without prom-client. */
+/** Imported here, so that a service without metrics starts without prom-client. */
 async function createMetrics(clock: Clock): Promise<Metrics> {
   const metrics = await import('../../service/metrics/index.js')
   return metrics.createMetrics(clock)
+}
+
+/** Interval of retries on a full disk: the service starts when there is space, without a manual restart. */
+const RETRY_MS = 1_000
+
+/** Repeats `create` while the disk is full. Rejects on any other error, and on Ctrl-C. */
+export async function createWhenDiskHasSpace<Options extends { readonly dataFolder: string }, Service>(
+  { out, clock, interrupts }: Pick<Context, 'out' | 'clock' | 'interrupts'>,
+  create: (options: Options) => Promise<Service>,
+  options: Options,
+): Promise<Service> {
+  for (let isWarned = false; ; isWarned = true) {
+    try {
+      return await create(options)
+    } catch (error) {
+      if (!isDiskFullError(error, options.dataFolder)) throw error
+      if (!isWarned)
+        out.warn(`The disk of ${options.dataFolder} is full. The service starts when there is space.`)
+      await clock.sleep(RETRY_MS, interrupts.first)
+    }
+  }
+}
+
+function isDiskFullError(error: unknown, folder: string): boolean {
+  const code = errorCode((error as Error).cause) ?? ''
+  return (
+    /^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code) || (/^SQLITE_(IOERR|CANTOPEN)/.test(code) && isDiskFull(folder))
+  )
 }

@@ -1,14 +1,12 @@
-/** `rushes show`: everything that the journal knows of one run. The service is not asked. */
+/** `rushes show`: a run of the journal. Sends no request. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { Context } from '../context/context.js'
-import { checkOneWay, lastOption } from '../flags/run-ids.js'
-import { lastRow } from '../runs/earlier.js'
-import { nameOfRun, rowOf } from '../runs/journal-rows.js'
-import { alignedRow, tabRow } from '../terminal/cell-rows.js'
-import { listJson } from '../terminal/list-lines.js'
-import { showRows } from '../terminal/show-rows.js'
-import type { CommandEnvironment } from './command-environment.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { checkOneWay, lastOption } from '../flags/run-selection.js'
+import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { showRows } from '../terminal/run-cells.js'
+import { listJson } from '../terminal/run-json.js'
+import { alignedRow, tabRow } from '../terminal/table.js'
 
 export interface ShowOptions {
   /** Undefined: the newest run of the current service. */
@@ -16,7 +14,7 @@ export interface ShowOptions {
   readonly again: boolean
 }
 
-interface Flags {
+interface ShowFlags {
   readonly last?: boolean
   readonly again?: boolean
 }
@@ -26,7 +24,7 @@ export function register(command: Command, { run }: CommandEnvironment, show = s
     .argument('[id]', 'Run id, or the key of an unconfirmed row such as ~3f2a')
     .addOption(lastOption())
     .addOption(new Option('--again', 'Print only the command that repeats the run'))
-    .action((name: string | undefined, { last = false, again = false }: Flags) =>
+    .action((name: string | undefined, { last = false, again = false }: ShowFlags) =>
       run(command, (ctx) => {
         checkOneWay({ ids: name === undefined ? [] : [name], last })
         return show(ctx, { name, again })
@@ -62,7 +60,7 @@ export async function showCommand(ctx: Context, { name, again }: ShowOptions): P
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
   const width = Math.max(...rows.map(([label = '']) => label.length))
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, [width]) : tabRow(row))
-  if (run.phase === 'going')
+  if (run.phase === 'running')
     out.note(
       `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,
     )

@@ -1,22 +1,21 @@
 /** `rushes status`: shows the current status of runs. */
 import { type Command, Option } from 'commander'
-import { createSemaphore } from '../../download/semaphore.js'
 import { EXIT, RushesError } from '../../errors.js'
+import { asRushesError, Interruption } from '../../host/interrupts.js'
+import { createSlots } from '../../host/slots.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import type { RunState } from '../../protocol/run-state.js'
-import type { Connection, Context } from '../context/context.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-ids.js'
-import { asRushesError, exitCodeOf } from '../process/exit.js'
-import { Interruption } from '../process/interrupts.js'
-import { isOnDisk } from '../runs/files-on-disk.js'
-import { knownRun } from '../runs/known-run.js'
-import { inOrder } from '../runs/print-order.js'
-import type { Recorder } from '../runs/record.js'
+import { knownRun } from '../../runs/follow.js'
+import type { Recorder } from '../../runs/recorder.js'
+import type { CommandEnvironment, Connection, Context } from '../context/context.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-selection.js'
+import { exitCodeOf } from '../process/exit.js'
+import { isOnDisk } from '../runs/journal-rows.js'
+import { inOrder } from '../runs/print-run.js'
 import { contextsOf } from '../runs/where.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/cell-rows.js'
+import { statusCells } from '../terminal/run-cells.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
-import { statusCells } from '../terminal/status-cell.js'
-import type { CommandEnvironment } from './command-environment.js'
+import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
 export interface StatusOptions extends RunChoice {
   readonly exitStatus: boolean
@@ -30,16 +29,16 @@ export function register(command: Command, { run }: CommandEnvironment, showStat
     )
 }
 
-interface Service extends Connection {
+interface StatusSource extends Connection {
   readonly recorder: Recorder
 }
 
-interface Target {
+interface RequestedRun {
   readonly id: string
-  readonly service: Service
+  readonly service: StatusSource
 }
 
-interface Shown {
+interface ShownRun {
   readonly record: RunRecord
   readonly cells: readonly string[]
 }
@@ -50,8 +49,8 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   const ids = await runIdsOf(ctx, options)
   // That of --last is a run of the current address.
   const contexts = options.last === true ? ids.map(() => ctx) : await contextsOf(ctx, ids)
-  const targets: Target[] = []
-  const services = new Map<Context, Service>()
+  const targets: RequestedRun[] = []
+  const services = new Map<Context, StatusSource>()
   for (const [index, context] of contexts.entries()) {
     const service = services.get(context) ?? (await serviceOf(context))
     services.set(context, service)
@@ -59,7 +58,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   }
   const errors: RushesError[] = []
   const rows: (readonly string[])[] = []
-  const turns = inOrder<Shown | RushesError>((item) => {
+  const turns = inOrder<ShownRun | RushesError>((item) => {
     if (item instanceof RushesError) {
       errors.push(item)
       out.error(item)
@@ -70,8 +69,8 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   })
   let failed = false
   // No more are sent at once, and each that waits for its turn would have to be told of a signal.
-  const inFlight = createSemaphore(RUNS_LIMIT.requests)
-  const show = ({ id, service }: Target, index: number) =>
+  const inFlight = createSlots(RUNS_LIMIT.requests)
+  const show = ({ id, service }: RequestedRun, index: number) =>
     inFlight.use(async () => {
       try {
         const state = await service.client.get(id, ctx.interrupts.first)
@@ -91,13 +90,13 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
 }
 
-const serviceOf = async (ctx: Context): Promise<Service> => ({
+const serviceOf = async (ctx: Context): Promise<StatusSource> => ({
   ...(await ctx.connect()),
   recorder: await ctx.recorder(),
 })
 
 /** The links of a local run end with the process: its files are shown where they are on disk. */
-async function shownOf(state: RunState, { recorder, localFiles }: Service): Promise<Shown> {
+async function shownOf(state: RunState, { recorder, localFiles }: StatusSource): Promise<ShownRun> {
   const { id, service } = state
   const { kind, model, createdAt, elapsedMs } = knownRun(id, recorder.find(id))
   const downloaded = recorder.filesOf(id).filter(isOnDisk)

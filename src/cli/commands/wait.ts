@@ -1,18 +1,17 @@
 /** `rushes wait`: waits for runs that were created earlier. */
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
-import type { Context } from '../context/context.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-ids.js'
-import { manyRunsOf } from '../runs/unfinished-runs.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-selection.js'
+import { resumeManyOf } from '../runs/resume.js'
 import { contextOfAll } from '../runs/where.js'
-import type { CommandEnvironment } from './command-environment.js'
 
 export interface WaitCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
 }
 
-interface Flags extends DeliveryOptions {
+interface WaitFlags extends DeliveryOptions {
   readonly last?: boolean
   readonly all?: boolean
 }
@@ -20,7 +19,7 @@ interface Flags extends DeliveryOptions {
 export function register(command: Command, { run }: CommandEnvironment, waitForRuns = waitCommand): void {
   addRunIds(command, { hasAll: true })
   addDeliveryOptions(command)
-  command.action((ids: string[], flags: Flags) =>
+  command.action((ids: string[], flags: WaitFlags) =>
     run(command, (ctx) =>
       waitForRuns(ctx, { ids, last: flags.last === true, all: flags.all === true, delivery: flags }),
     ),
@@ -33,5 +32,5 @@ export async function waitCommand(ctx: Context, options: WaitCommandOptions): Pr
   const { revisit } = await import('../runs/revisit.js')
   // Those of --last and --all are runs of the current address.
   const context = options.ids.length > 0 ? await contextOfAll(ctx, ids) : ctx
-  return revisit(context, ids, options.delivery, { many: manyRunsOf(options) })
+  return revisit(context, ids, options.delivery, { many: resumeManyOf(options) })
 }

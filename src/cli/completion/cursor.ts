@@ -1,5 +1,5 @@
 /**
- * What can stand at the cursor of a command line. Walks through the words before it by commander's own lists of commands
+ * What can be typed at the cursor of a command line. Walks through the words before it by commander's own lists of commands
  * and flags, as its parser would. Pure.
  */
 import type { Argument, Command, Option } from 'commander'

@@ -5,17 +5,17 @@
  *
  * Runs at every Tab: prints no errors, writes nothing, and needs neither key nor network.
  */
-import type { Command, Option } from 'commander'
+import type { Argument, Command, Option } from 'commander'
+import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
+import { flagOf, listedValues, parametersOf } from '../../protocol/parameters.js'
 import { printable } from '../../protocol/text.js'
 import { commandWord, globalsOf } from '../flags/globals.js'
-import { TOPICS } from '../help/topics.js'
+import { TOPICS } from '../help/format-help.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
-import { type Suggestions, sourceOfArgument, sourceOfOption } from './candidates.js'
+import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { type Cursor, cursorOf } from './cursor.js'
-import { type Candidate, createLocalNames, type LocalNames } from './local-names.js'
-
-const NOTHING: Suggestions = { candidates: [] }
+import { type Completion, createLocalNames, type LocalNames, type RunName } from './local-names.js'
 
 /** Always ends with the line that begins with a colon. */
 export async function completeLine(line: readonly string[], env: Env): Promise<string> {
@@ -41,15 +41,15 @@ async function suggestionsAt(cursor: Cursor, known: LocalNames): Promise<Suggest
         candidates: [...commandsOf(command), ...TOPICS.map(({ name, about }) => ({ value: name, about }))],
       }
     case 'value':
-      return (await sourceOfOption(path, wants.option)?.(cursor, known)) ?? NOTHING
+      return sourceOfOption(path, wants.option)?.(cursor, known) ?? NOTHING
     case 'argument':
-      return (await sourceOfArgument(path, wants.argument)?.(cursor, known)) ?? NOTHING
+      return sourceOfArgument(path, wants.argument)?.(cursor, known) ?? NOTHING
     case 'nothing':
       return NOTHING
   }
 }
 
-const commandsOf = (command: Command): readonly Candidate[] =>
+const commandsOf = (command: Command): readonly Completion[] =>
   command
     .createHelp()
     .visibleCommands(command)
@@ -58,7 +58,7 @@ const commandsOf = (command: Command): readonly Candidate[] =>
     .map((child) => ({ value: child.name(), about: child.description() }))
 
 /** Flags that are not on the line yet, and those that may be repeated. */
-function flagsOf({ command, given, stem }: Cursor): readonly Candidate[] {
+function flagsOf({ command, given, stem }: Cursor): readonly Completion[] {
   const free = command
     .createHelp()
     .visibleOptions(command)
@@ -81,4 +81,120 @@ function textOf({ lead, stem }: Pick<Cursor, 'lead' | 'stem'>, { candidates, pat
     .filter(({ value }) => value.startsWith(stem))
     .map(({ value, about }) => `${lead}${value}\t${printable(about)}\n`)
   return `${lines.join('')}:${paths === undefined ? 'none' : `${paths.of} ${lead}${paths.lead}`}\n`
+}
+
+export interface Suggestions {
+  readonly candidates: readonly Completion[]
+  /** Lets the shell complete a path after `lead`, which is not part of the path. */
+  readonly paths?: { readonly of: 'files' | 'folders'; readonly lead: string }
+}
+
+type SuggestionSource = (cursor: Cursor, names: LocalNames) => Suggestions | Promise<Suggestions>
+
+const offer = (candidates: readonly Completion[]): Suggestions => ({ candidates })
+const NOTHING = offer([])
+const FILES: Suggestions = { candidates: [], paths: { of: 'files', lead: '' } }
+const FOLDERS: Suggestions = { candidates: [], paths: { of: 'folders', lead: '' } }
+
+const files: SuggestionSource = () => FILES
+const words = (values: readonly string[], about = ''): Suggestions =>
+  offer(values.map((value) => ({ value, about })))
+
+const named = (runs: readonly RunName[], lead = ''): Suggestions =>
+  offer(runs.map(({ name, about }) => ({ value: `${lead}${name}`, about })))
+
+/** Runs that the command applies to; all runs when none of those match the typed word. */
+const runs =
+  (applies: (run: RunName) => boolean): SuggestionSource =>
+  async ({ stem, words: before }, names) => {
+    const all = (await names.runs()).filter(
+      ({ name, isConfirmed }) => isConfirmed && name.startsWith(stem) && !before.includes(name),
+    )
+    const applicable = all.filter(applies)
+    return named(applicable.length > 0 ? applicable : all)
+  }
+
+/** Files, and outputs of earlier runs once the word can be `run:`. */
+const sources: SuggestionSource = async ({ stem }, names) => {
+  if (stem === '' || !(stem.startsWith('run:') || 'run:'.startsWith(stem))) return FILES
+  const found = named(
+    (await names.runs()).filter(({ phase }) => phase === 'succeeded'),
+    'run:',
+  )
+  return stem.startsWith('run:') ? found : { ...FILES, candidates: found.candidates }
+}
+
+/** A file after `@`. */
+const inputs: SuggestionSource = ({ stem }) =>
+  stem.startsWith('@') ? { candidates: [], paths: { of: 'files', lead: '@' } } : NOTHING
+
+const models: SuggestionSource = async ({ path }, names) => {
+  const kind = KINDS.find((each) => each === path.at(-1))
+  return offer(await names.models(kind))
+}
+
+const accounts: SuggestionSource = async (_, names) => offer((await names.service()).accounts)
+const keys: SuggestionSource = async (_, names) => offer((await names.service()).keys)
+const users: SuggestionSource = async (_, names) => offer(await names.users())
+
+/** By the name of the flag's value in the help: `<path>`, `<account>`. A value without a row completes nothing. */
+const VALUES: Readonly<Record<string, SuggestionSource>> = {
+  json: inputs,
+  path: files,
+  folder: () => FOLDERS,
+  source: sources,
+  'provider/name': models,
+  name: async (_, names) => offer(await names.profiles()),
+  account: accounts,
+  kind: () => words(KINDS),
+  status: async (_, names) => words([...new Set((await names.everyRun()).map(({ status }) => status))]),
+}
+
+/** By the command and the name of the argument; without a row it completes nothing. */
+const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
+  'run model provider/name': models,
+  'status id': runs(() => true),
+  'wait id': runs(({ phase }) => phase === 'running'),
+  'download id': runs(({ phase }) => phase === 'succeeded'),
+  'show id': async (_, names) => named(await names.everyRun()),
+  'forget id or key': async (_, names) => named(await names.everyRun()),
+  'batch manifest': files,
+  'models name': () => offer(KINDS.map((kind) => ({ value: kind, about: MODEL_INPUTS[kind].description }))),
+  'config get key': () => settings(),
+  'config set key': () => settings(),
+  'config unset key': () => settings(),
+  'admin account ban name': accounts,
+  'admin account unban name': accounts,
+  'admin key disable key': keys,
+  'admin key enable key': keys,
+  'admin key rotate key': keys,
+  'admin key set key': keys,
+  'admin user remove email': users,
+  'admin user link email': users,
+  'admin credits add account': accounts,
+  'admin credits list account': accounts,
+  'admin backup file': files,
+}
+
+const settings = (): Suggestions =>
+  offer(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
+
+/** The values that the schema of the command's model lists for a flag. */
+function schemaValues([command, word]: readonly string[], { long }: Option): readonly string[] | undefined {
+  const kind = KINDS.find((each) => each === word)
+  if (command !== 'run' || kind === undefined) return undefined
+  const [, schema] = Object.entries(parametersOf(kind)).find(([name]) => flagOf(name) === long) ?? []
+  return schema === undefined ? undefined : listedValues(schema)
+}
+
+export function sourceOfOption(path: readonly string[], option: Option): SuggestionSource | undefined {
+  const values = option.argChoices ?? schemaValues(path, option)
+  if (values !== undefined) return () => words(values)
+  const [, name = ''] = /[<[](.+?)(?:\.\.\.)?[>\]]$/.exec(option.flags) ?? []
+  return VALUES[name]
+}
+
+export function sourceOfArgument(path: readonly string[], argument: Argument): SuggestionSource | undefined {
+  const choices = argument.argChoices
+  return choices === undefined ? ARGUMENTS[[...path, argument.name()].join(' ')] : () => words(choices)
 }

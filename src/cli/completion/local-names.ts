@@ -4,20 +4,26 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseBaseUrl } from '../../client/address.js'
+import { parseBaseUrl } from '../../client/service-access.js'
 import type { RecentRun } from '../../journal/readonly-queries.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
+import { profileIn, profilesIn, settingsOf } from '../settings/config-file.js'
 import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
-import { isLocal } from '../settings/local-setting.js'
-import { MODEL_SETTINGS } from '../settings/model-settings.js'
-import { profileIn, profilesIn, settingsOf } from '../settings/profile.js'
-import { CONFIG_KEYS, findSetting, LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
+import { MODEL_SETTINGS } from '../settings/required-settings.js'
+import {
+  CONFIG_KEYS,
+  findSetting,
+  isLocal,
+  LOCAL_ADDRESS,
+  type SettingName,
+  variable,
+} from '../settings/table.js'
 
-export interface Candidate {
+export interface Completion {
   readonly value: string
   readonly about: string
 }
@@ -31,12 +37,12 @@ export interface LocalNames {
   /** The newest runs of the current address; of all addresses when none is set. */
   runs(): Promise<readonly RunName[]>
   everyRun(): Promise<readonly RunName[]>
-  models(kind: Kind | undefined): Promise<readonly Candidate[]>
-  profiles(): Promise<readonly Candidate[]>
+  models(kind: Kind | undefined): Promise<readonly Completion[]>
+  profiles(): Promise<readonly Completion[]>
   /** Accounts and key numbers of the local service in the state folder. */
-  service(): Promise<{ readonly accounts: readonly Candidate[]; readonly keys: readonly Candidate[] }>
+  service(): Promise<{ readonly accounts: readonly Completion[]; readonly keys: readonly Completion[] }>
   /** Emails of the console's users there. */
-  users(): Promise<readonly Candidate[]>
+  users(): Promise<readonly Completion[]>
 }
 
 const MAX_RUNS = 1_000

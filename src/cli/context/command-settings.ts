@@ -2,14 +2,24 @@
 import type { Clock } from '../../host/clock.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { addressHint } from '../settings/address-hint.js'
-import type { ConfigFile } from '../settings/config-file.js'
-import { isLocal } from '../settings/local-setting.js'
-import { checkProfile, type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
-import { type RawProfile, settingsOf, storedKeyOf } from '../settings/profile.js'
-import { CONFIG_KEYS, findSetting, KEY_VARIABLES, type SettingName, variable } from '../settings/table.js'
+import { type ConfigFile, type RawProfile, settingsOf, storedKeyOf } from '../settings/config-file.js'
+import {
+  checkProfile,
+  type Missing,
+  missingError,
+  NO_BASE_URL,
+  noKey,
+} from '../settings/required-settings.js'
+import {
+  addressHint,
+  CONFIG_KEYS,
+  findSetting,
+  isLocal,
+  KEY_VARIABLES,
+  type SettingName,
+  variable,
+} from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
-import { once } from './once.js'
 
 export interface CommandSettings {
   profile(): Promise<RawProfile>
@@ -21,8 +31,8 @@ export interface CommandSettings {
   /** Undefined where none is set. Throws `no_api_key` or the signal's reason. */
   findApiKey(origin: string): Promise<string | undefined>
   isLocal(): Promise<boolean>
-  /** Without an address the key cannot be chosen; this says whether there is any. */
-  lacksAnyKey(): Promise<readonly Missing[]>
+  /** The key as a missing setting, for a command without an address; empty when any key is set. */
+  missingKey(): Promise<readonly Missing[]>
 }
 
 export interface CommandSettingsOptions {
@@ -46,7 +56,8 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
     for (const unreadKey of await config.unreadKeys(profileName))
       out.warn(
-        `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. Remove it, and store the key with \`rushes login\`.`,
+        `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. ` +
+          `Remove it, and store the key with \`rushes login\`.`,
       )
     return config.read(profileName)
   })
@@ -54,7 +65,7 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     findSetting(name, { flag, env, file: settingsOf(await profile(), CONFIG_KEYS) })?.value
 
   const findBaseUrl = once(async (): Promise<string | undefined> => {
-    const { parseBaseUrl } = await import('../../client/address.js')
+    const { parseBaseUrl } = await import('../../client/service-access.js')
     const text = await setting('baseUrl', globals.baseUrl)
     if (text === undefined) return undefined
     const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
@@ -99,7 +110,7 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     })
   }
 
-  async function lacksAnyKey(): Promise<readonly Missing[]> {
+  async function missingKey(): Promise<readonly Missing[]> {
     const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
     const raw = await profile()
     const kept = storedKeyOf(raw) !== undefined || keyCommandOf(raw) !== undefined
@@ -113,6 +124,15 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     baseUrl,
     findApiKey,
     isLocal: () => isLocal({ globals, env, file: fileOrNone }),
-    lacksAnyKey,
+    missingKey,
+  }
+}
+
+/** Calls `make` at the first use, and returns its result from then on. */
+export function once<Result>(make: () => Result): () => Result {
+  let made: Result | undefined
+  return () => {
+    made ??= make()
+    return made
   }
 }

@@ -1,34 +1,33 @@
 /**
- * What a command is given: streams and settings as values, everything that costs or can fail as a function. Engines are
- * built and joined in this folder alone.
+ * The context of a command: streams and settings as values; everything that is slow or can fail as a function. Engines
+ * are created and connected only in this folder.
  */
 import { join } from 'node:path'
-import type { Client } from '../../client/index.js'
+import type { Command } from 'commander'
+import type { ApiClient } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
+import type { Interrupts } from '../../host/interrupts.js'
 import type { Journal } from '../../journal/index.js'
+import type { Recorder } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { Globals } from '../flags/globals.js'
-import type { Interrupts } from '../process/interrupts.js'
 import type { Io } from '../process/io.js'
-import type { Recorder } from '../runs/record.js'
-import { type ConfigFile, createConfigFile } from '../settings/config-file.js'
+import { type ConfigFile, createConfigFile, type RawProfile } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
-import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/missing.js'
-import type { RawProfile } from '../settings/profile.js'
+import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/required-settings.js'
 import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
-import { createCommandSettings } from './command-settings.js'
+import { createCommandSettings, once } from './command-settings.js'
 import { createKeyLimits } from './key-limits.js'
-import { once } from './once.js'
 
-/** Of a command that works without the journal. */
+/** Lock timeout for a command that can work without the journal. */
 const FIRST_LOCK_TIMEOUT_MS = 2_000
 
-/** Parts that a test replaces. */
-export interface Parts {
+/** Parts that tests can replace. */
+export interface ReplaceableParts {
   readonly clock?: Clock
   random?(): number
   readonly fetch?: Fetch
@@ -39,15 +38,15 @@ export interface Parts {
 }
 
 export interface Connection {
-  readonly client: Client
-  /** For output URLs: no key, no limit. */
+  readonly client: ApiClient
+  /** Fetches output URLs, without API key and rate limit. */
   readonly fetch: Fetch
   /** Under `--local`: the files behind the outputs of a run, in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
 }
 
 export interface ConnectOptions {
-  /** Settings that the command already misses; reported together with those that the connection misses. */
+  /** Missing settings of the command, reported together with those of the connection. */
   readonly missing?: readonly Missing[]
   /** Under `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
@@ -66,23 +65,23 @@ export interface Context extends Io {
   setting(name: SettingName, flag?: string): Promise<string | undefined>
   /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
-  /** The service as the journal's rows name it: its address, or `local` for that of `--local`. */
+  /** The name of the service in the journal: its address, or `local` under `--local`. */
   address(): Promise<string>
   /** Throws `usage` when it cannot be opened. */
   journal(): Promise<Journal>
-  /** The journal for commands that work without it; throws `usage` for a newer format alone. */
+  /** The journal for commands that can work without it. Throws `usage` only for a newer format. */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
   /** Whether `--local`, RUSHES_LOCAL or the setting `local` asks for the local service. */
   isLocal(): Promise<boolean>
   /** This context with `--local`. Its streams, files and closing are shared. */
   withLocal(): Context
-  /** A context of its own for one part of a long command, which closes it. Streams, settings and API keys are the same. */
+  /** A new context for one part of a long command, which closes it. Shares streams, settings and API keys. */
   separate(): Context
-  /** The network, without a key. */
+  /** Fetch without an API key. */
   fetch(): Promise<Fetch>
   /** A client for another address and key than those of the settings. */
-  clientFor(baseUrl: string, apiKey: string): Promise<Client>
+  clientFor(baseUrl: string, apiKey: string): Promise<ApiClient>
   downloader(fetch: Fetch): Promise<Downloader>
   /** How long requests are held back after a 429; 0 when they are not. */
   rateLimitedForMs(): number
@@ -91,7 +90,7 @@ export interface Context extends Io {
   close(): Promise<void>
 }
 
-/** How a command differs from others in what it is given. */
+/** What a command needs from its context. */
 export interface CommandNeeds {
   /** Whether the command may create the profile of `--profile`; for other commands it must exist. */
   readonly createsProfile?: boolean
@@ -101,7 +100,17 @@ export interface CommandNeeds {
   readonly ignoresLocal?: boolean
 }
 
-/** What two contexts of one command have in common. */
+/** Arguments of a command's `register`, besides its commander object. */
+export interface CommandEnvironment {
+  /** Receives help and the version. */
+  print(text: string): void
+  /** Width of the terminal that shows the help; undefined when it is not a terminal. */
+  columns?(): number | undefined
+  /** Runs `work` with a context, and keeps its exit code. */
+  run(command: Command, work: (ctx: Context) => Promise<number>, needs?: CommandNeeds): Promise<void>
+}
+
+/** State that the contexts of one command share. */
 interface Shared {
   readonly keys: Map<string, string>
   readonly closers: (() => Promise<void>)[]
@@ -115,7 +124,7 @@ export interface ContextOptions extends Io, CommandNeeds {
   readonly globals: Globals
   readonly out: Output
   readonly interrupts: Interrupts
-  readonly parts?: Parts
+  readonly parts?: ReplaceableParts
 }
 
 export function createContext(options: ContextOptions, shared: Partial<Shared> = {}): Context {
@@ -152,10 +161,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   const fetch = once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
-    const [{ createNetwork }, { skipWasmOptimization }] = await Promise.all([
-      import('../../host/undici.js'),
-      import('../../host/webassembly.js'),
-    ])
+    const { createNetwork, skipWasmOptimization } = await import('../../host/undici.js')
     skipWasmOptimization()
     return createNetwork({ env, clock }).fetch
   }
@@ -179,7 +185,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     return whenUnlocked(await openJournal(), interrupts.first, waitMs)
   }
   const recorder = once(async () => {
-    const { createRecorder } = await import('../runs/record.js')
+    const { createRecorder } = await import('../../runs/recorder.js')
     const { warn, note } = out
     const open = await openJournal()
     const common = { address: await ctx.address(), profile: profileName, journal: open, warn, note }
@@ -192,12 +198,12 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       failure = error
     }
     const created = createRecorder({ ...common, failure })
-    // Ends before the journal is closed, whose closer came first.
+    // Closers run in reverse order, so the recorder ends before the journal is closed.
     closers.push(async () => created.end())
     return created
   })
 
-  async function clientFor(address: string, apiKey: string): Promise<Client> {
+  async function clientFor(address: string, apiKey: string): Promise<ApiClient> {
     const { createApiClient } = await import('../../client/index.js')
     return createApiClient({
       baseUrl: address,
@@ -215,8 +221,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
 
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
     const address = await findBaseUrl()
-    if (address === undefined)
-      throw missingError([NO_BASE_URL, ...missing, ...(await settings.lacksAnyKey())])
+    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
     const apiKey = await settings.findApiKey(new URL(address).origin)
     if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
@@ -284,7 +289,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       await openFile(target, { clock, signal: ctx.interrupts.first })
     },
     async close() {
-      // Last opened first: a service before the network it is reached by.
+      // Close in reverse order: a service before its network.
       for (const close of closers.reverse()) await close()
     },
   }

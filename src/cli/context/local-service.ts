@@ -7,11 +7,11 @@ import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import type { Kind } from '../../protocol/models.js'
 import { type Page, readPage } from '../../service/console/page.js'
-import { createCommandEngine } from '../../service/engines/command/index.js'
+import { createCommandEngine } from '../../service/engines/command.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
-import { createService, type Service } from '../../service/index.js'
-import type { Engines } from '../flags/engines.js'
+import { createService } from '../../service/index.js'
+import type { Service } from '../../service/service.js'
 import type { Env } from '../process/io.js'
 
 export interface LocalService {
@@ -33,13 +33,13 @@ export interface LocalOptions {
 }
 
 /** A log entry of the service as one line. */
-export const sayLogLine = (line: object | string): string =>
+export const textOfLogLine = (line: object | string): string =>
   line instanceof Error ? describeError(line) : typeof line === 'string' ? line : JSON.stringify(line)
 
 /** One render per core, at most four: each holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
 
-/** The renderer and the maker of thumbnails are bundles of their own, in the same folder as this one. */
+/** The renderer and the maker of thumbnails are separate bundles in the folder of this one. */
 export const createPreviewProcess = (): Engine =>
   createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
 
@@ -50,10 +50,17 @@ export const createThumbnailProcess = (): Engine =>
 export const readConsolePage = (): Promise<Page | undefined> =>
   readPage(fileURLToPath(new URL('./console/', import.meta.url)))
 
+export interface CommandEngines {
+  /** Shell command of each kind; kinds without one use the preview renderer. */
+  readonly commands: Partial<Readonly<Record<Kind, string>>>
+  /** Of one run; Infinity for no limit. */
+  readonly limitMs: number
+}
+
 /** Commands for the kinds that have one, the preview renderer for the others. */
 export function withCommands(
   preview: Engine,
-  { commands, limitMs }: Pick<Engines, 'commands' | 'limitMs'>,
+  { commands, limitMs }: CommandEngines,
   options: { readonly env: Env; readonly clock: Clock; readonly urls: readonly (string | undefined)[] },
 ): Engine {
   const engines = Object.entries(commands).map(
@@ -82,7 +89,7 @@ export async function openLocalService({
     concurrency: defaultConcurrency(),
     ephemeralKey: true,
     env,
-    log: (line) => warn(sayLogLine(line)),
+    log: (line) => warn(textOfLogLine(line)),
   })
   try {
     // What a killed command was rendering is shown as queued.

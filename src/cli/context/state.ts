@@ -8,7 +8,7 @@ import { describeError, isBusy } from '../../host/system-error.js'
 import { type Journal, LOCK_TIMEOUT_MS, openJournal, type SavedRows } from '../../journal/index.js'
 import { withFallback } from '../../limiter/fallback-ledger.js'
 import type { Ledger } from '../../limiter/index.js'
-import { budgetOf, openSharedLedger } from '../../limiter/shared-ledger.js'
+import { keyHashOf, openSharedLedger } from '../../limiter/shared-ledger.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 
@@ -83,7 +83,7 @@ export function openStateJournal(options: StateOptions): Journal {
   /** When it fails, the next call tries again. */
   function replace(): void {
     journal.close()
-    // Whoever quarantined it has warned.
+    // The process that quarantined it has warned.
     const removed = journal.wasRemoved()
     const next = open({ ...options, lockTimeoutMs: undefined })
     try {
@@ -94,7 +94,8 @@ export function openStateJournal(options: StateOptions): Journal {
     }
     if (removed)
       options.warn(
-        `The journal ${path} was removed while this command was running. The new journal contains only the runs created since, and those of this command.`,
+        `The journal ${path} was removed while this command was running. ` +
+          'The new journal contains only the runs created since, and those of this command.',
       )
     journal = next
     isCorrupt = false
@@ -176,11 +177,12 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
   const onLost = (error: unknown) => {
     if (isOpening && error instanceof NewerFormat) throw newerState(folder, error)
     warn(
-      `The rate limit applies to this process alone, not to all rushes processes, until its file can be used. ${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
+      'The rate limit applies to this process alone, not to all rushes processes, until its file can be used. ' +
+        `${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
     )
   }
-  const budget = budgetOf(origin, apiKey)
-  const ledger = withFallback(() => openSharedLedger({ path, budget, limit: RUNS_LIMIT, clock }), {
+  const keyHash = keyHashOf(origin, apiKey)
+  const ledger = withFallback(() => openSharedLedger({ path, keyHash, limit: RUNS_LIMIT, clock }), {
     limit: RUNS_LIMIT,
     clock,
     onLost,

@@ -1,5 +1,6 @@
 /** The result of one check of `rushes doctor`. */
 import { EXIT } from '../../errors.js'
+import { asRushesError } from '../../host/interrupts.js'
 
 export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped'
 
@@ -27,6 +28,12 @@ export const failed = (
   message: string,
   { advice, exitCode = EXIT.usage }: { readonly advice?: string | undefined; readonly exitCode?: number },
 ): Finding => ({ check, status: 'failed', message, advice, exitCode })
+
+/** A check that threw: the error is the finding. */
+export function failedBy(check: string, thrown: unknown): Finding {
+  const { message, hint, exitCode } = asRushesError(thrown)
+  return failed(check, message, { advice: hint, exitCode })
+}
 
 export const skipped = (check: string, why: string): Finding => ({
   check,

@@ -2,8 +2,8 @@
 import { type Command, Option } from 'commander'
 import type { Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
+import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { parseDuration } from './duration.js'
 
 export interface DeliveryOptions {
   readonly timeout?: string

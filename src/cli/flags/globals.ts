@@ -1,5 +1,6 @@
 /** The flags of every command; they may come before or after the subcommand. */
 import { Option } from 'commander'
+import { quoteWord } from '../../protocol/text.js'
 
 export interface Globals {
   readonly json: boolean
@@ -11,12 +12,12 @@ export interface Globals {
   readonly baseUrl?: string
 }
 
-interface Row {
+interface GlobalFlag {
   readonly flags: string
   readonly about: string
 }
 
-const ROWS: readonly Row[] = [
+const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { flags: '--json', about: 'Print JSON; errors are JSON on standard error' },
   { flags: '-q, --quiet', about: 'Print no progress and no notes' },
   { flags: '--debug', about: 'Show requests and stack traces' },
@@ -27,10 +28,10 @@ const ROWS: readonly Row[] = [
 ]
 
 export const globalOptions = (): readonly Option[] =>
-  ROWS.map(({ flags, about }) => new Option(flags, about).helpGroup('Global options:'))
+  GLOBAL_FLAGS.map(({ flags, about }) => new Option(flags, about).helpGroup('Global options:'))
 
 /** Global flags with a value. */
-const TAKES_VALUE: readonly string[] = ROWS.filter(({ flags }) => flags.includes('<')).map(
+const TAKES_VALUE: readonly string[] = GLOBAL_FLAGS.filter(({ flags }) => flags.includes('<')).map(
   ({ flags }) => flags.split(' ')[0] ?? '',
 )
 
@@ -72,3 +73,17 @@ export function globalsOf(options: Readonly<Record<string, unknown>>): Globals {
     ...(baseUrl !== undefined && { baseUrl }),
   }
 }
+
+/** A command to type next, with the global flags that select the service and the key. */
+export const commandLine = (
+  command: string,
+  { local, profile, baseUrl }: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,
+  words: readonly string[],
+): string =>
+  [
+    `rushes ${command}`,
+    ...(local ? ['--local'] : []),
+    ...(profile === undefined ? [] : ['--profile', quoteWord(profile)]),
+    ...(baseUrl === undefined ? [] : ['--base-url', quoteWord(baseUrl)]),
+    ...words,
+  ].join(' ')

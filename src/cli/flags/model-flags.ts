@@ -9,7 +9,7 @@ import {
   parametersOf,
   valueOfText,
 } from '../../protocol/parameters.js'
-import { repeated } from './repeated.js'
+import { repeated } from './values.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
 

@@ -1,19 +1,27 @@
 /** From the journal and the disk to the values of the page. */
+
+import { statSync } from 'node:fs'
 import { posix, resolve, sep, win32 } from 'node:path'
-import type { GalleryFile, GalleryRun } from '../../gallery/index.js'
-import { linkTo } from '../../gallery/links.js'
-import { canBeOpened, mediaOf, ratioOf } from '../../gallery/media.js'
-import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
-import { formatBytes } from '../../protocol/byte-size.js'
+import { disableTypes, imageSize } from 'image-size'
+import {
+  canBeOpened,
+  type GalleryFile,
+  type GalleryRun,
+  linkTo,
+  mediaOf,
+  ratioOf,
+} from '../../gallery/index.js'
+import { readBeginning, sha256OfFile } from '../../host/files.js'
+import type { Journal, JournalFile, JournalRun, ListFilter } from '../../journal/index.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
-import { quoteWord } from '../../protocol/shell-word.js'
+import { quoteWord } from '../../protocol/text.js'
+import { formatBytes } from '../../protocol/units.js'
+import { outputPathOf } from '../../service/data-folders.js'
 import type { Context } from '../context/context.js'
 import { commandAgain, type EarlierOutputs } from '../runs/again.js'
-import { nameOfRun } from '../runs/journal-rows.js'
+import { isOnDisk, nameOfRun } from '../runs/journal-rows.js'
 import { addressOr, flagsFor } from '../runs/where.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { createFileFinder, type FoundFile } from './found-files.js'
-import { pictureSizeOf } from './picture-size.js'
 
 export interface Collected {
   /** Those with a file on the disk, newest first. */
@@ -27,29 +35,31 @@ export interface Collected {
   }
 }
 
-export interface CollectOptions {
+/** `folder` has the page, `dataFolder` is that of `--local`. */
+export async function collectGallery({
+  ctx,
+  journal,
+  filter,
+  folder,
+  dataFolder,
+}: {
   readonly ctx: Context
   readonly journal: Journal
   readonly filter: ListFilter
-  /** Folder of the page. */
   readonly folder: string
-  /** Data folder of `--local`. */
   readonly dataFolder: string
-}
-
-export async function collectGallery(options: CollectOptions): Promise<Collected> {
-  const { ctx, journal, filter, folder, dataFolder } = options
+}): Promise<Collected> {
   const { limit, ...others } = filter
   const everyFile = journal.everyFile()
-  const finder = createFileFinder({ everyFile, dataFolder })
+  const findFiles = createFileFinder(everyFile, dataFolder)
   const earlier = earlierOutputs(journal, everyFile)
   const flagsOf = rememberedFlags(ctx)
   const runs: GalleryRun[] = []
   const leftOut = { missing: 0, notDownloaded: 0 }
-  // The limit counts what is shown: most runs of a journal may have no file.
+  // The limit counts shown runs: most runs of a journal may have no file.
   for (const run of journal.list(others)) {
     if (runs.length === limit) break
-    const { files, missing } = await finder.filesOf(run)
+    const { files, missing } = await findFiles(run)
     if (files.length > 0) {
       const { command, missing: lost } = commandAgain(earlier, run, await flagsOf(run))
       const again = lost.length > 0 ? undefined : command
@@ -121,7 +131,7 @@ function earlierOutputs(journal: Journal, everyFile: ReturnType<Journal['everyFi
   }
 }
 
-/** The flags with which a later command reaches a run, whatever the flags of this one are. */
+/** The flags with which a later command reaches a run; independent of the flags of this one. */
 function rememberedFlags(ctx: Context): (run: JournalRun) => Promise<readonly string[]> {
   const known = new Map<string, Promise<readonly string[]>>()
   const { profile, baseUrl } = ctx.globals
@@ -140,5 +150,127 @@ function rememberedFlags(ctx: Context): (run: JournalRun) => Promise<readonly st
     const found = known.get(home) ?? find(run)
     known.set(home, found)
     return found
+  }
+}
+
+/** A file of a run that is still on the disk. */
+interface FoundFile {
+  readonly path: string
+  readonly bytes: number
+  readonly contentType: string | undefined
+}
+
+/** Finds the files of runs where they were written or in the data folder of `--local`; `missing` counts the others. */
+function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolder: string) {
+  const rewritten = rewrittenPaths(everyFile)
+  const hashes = new Map<string, Promise<string | undefined>>()
+
+  /** By its size. Only where several downloads wrote the same path, the content decides, which means reading the file. */
+  async function isThere(file: JournalFile): Promise<boolean> {
+    if (!isOnDisk(file)) return false
+    if (!rewritten.has(file.path)) return true
+    const hash = hashes.get(file.path) ?? sha256OfFile(file.path).catch(() => undefined)
+    hashes.set(file.path, hash)
+    return (await hash) === file.sha256
+  }
+
+  async function lastThere(copies: readonly JournalFile[]): Promise<JournalFile | undefined> {
+    for (const file of [...copies].reverse()) if (await isThere(file)) return file
+    return undefined
+  }
+
+  /** The copy in the data folder, which stays when a download is moved. */
+  function inDataFolder(url: string, known: JournalFile | undefined): FoundFile | undefined {
+    const path = outputPathOf(dataFolder, url)
+    const bytes = path === undefined ? undefined : sizeOf(path)
+    if (path === undefined || bytes === undefined || (known !== undefined && known.bytes !== bytes))
+      return undefined
+    return { path, bytes, contentType: known?.content_type }
+  }
+
+  return async (
+    run: JournalRun,
+  ): Promise<{ readonly files: readonly FoundFile[]; readonly missing: number }> => {
+    const recorded = everyFile.get(run.row) ?? []
+    const isLocal = run.address === LOCAL_ADDRESS
+    const files: FoundFile[] = []
+    let missing = 0
+    for (const copies of copiesOf(recorded)) {
+      const there = await lastThere(copies)
+      const [first] = copies
+      const found: FoundFile | undefined =
+        there !== undefined
+          ? { path: there.path, bytes: there.bytes, contentType: there.content_type }
+          : isLocal && first !== undefined
+            ? inDataFolder(first.url, first)
+            : undefined
+      if (found === undefined) missing++
+      else files.push(found)
+    }
+    // Never downloaded.
+    if (isLocal && recorded.length === 0)
+      for (const url of run.urls) {
+        const found = inDataFolder(url, undefined)
+        if (found !== undefined) files.push(found)
+      }
+    return { files, missing }
+  }
+}
+
+/** Downloads of the same output, the latest last. Its link may have changed in between, so they are found by content. */
+function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile[])[] {
+  const byContent = new Map<string, JournalFile[]>()
+  for (const file of files) {
+    const copies = byContent.get(file.sha256)
+    if (copies === undefined) byContent.set(file.sha256, [file])
+    else copies.push(file)
+  }
+  return [...byContent.values()]
+}
+
+/** Paths under which files with different content were written. */
+function rewrittenPaths(everyFile: ReturnType<Journal['everyFile']>): ReadonlySet<string> {
+  const contents = new Map<string, string>()
+  const rewritten = new Set<string>()
+  for (const files of everyFile.values())
+    for (const { path, sha256 } of files)
+      if ((contents.get(path) ?? sha256) !== sha256) rewritten.add(path)
+      else contents.set(path, sha256)
+  return rewritten
+}
+
+function sizeOf(path: string): number | undefined {
+  try {
+    const found = statSync(path)
+    return found.isFile() ? found.size : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A JPEG has its size after its previews and profiles. */
+const MAX_HEAD_BYTES = 256 * 1024
+const FIRST_BYTES = 4 * 1024
+
+// Formats that browsers do not show, and SVG, whose reader searches the text with expressions.
+const UNUSED = 'cur dds icns ico j2c jp2 jxl jxl-stream ktx pnm psd svg tga tiff'
+disableTypes(UNUSED.split(' ') as Parameters<typeof disableTypes>[0])
+
+/** Width and height as shown: a photograph on its side is turned. Undefined when the file cannot be read. */
+export function pictureSizeOf(path: string): ReturnType<typeof sizeInHead> {
+  try {
+    return sizeInHead(readBeginning(path, FIRST_BYTES)) ?? sizeInHead(readBeginning(path, MAX_HEAD_BYTES))
+  } catch {
+    return undefined
+  }
+}
+
+function sizeInHead(bytes: Uint8Array): { readonly width: number; readonly height: number } | undefined {
+  try {
+    const { width, height, orientation = 1 } = imageSize(bytes)
+    if (!(width > 0 && height > 0)) return undefined
+    return orientation >= 5 ? { width: height, height: width } : { width, height }
+  } catch {
+    return undefined
   }
 }

@@ -1,14 +1,13 @@
 /** Where the page is written. A page of an earlier command is replaced, and any other file only with `--overwrite`. */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { withWriteErrors } from '../../download/file-errors.js'
-import { obstacleAt } from '../../download/move-into-place.js'
+import { withWriteErrors } from '../../download/failures.js'
+import { obstacleAt } from '../../download/final-files.js'
 import { namesFolder } from '../../download/target.js'
 import { usageError } from '../../errors.js'
 import { BEGINNING_BYTES, isGallery } from '../../gallery/index.js'
 import { isFolder, makeFolders, reasonUnwritable } from '../../host/directories.js'
-import { readBeginning } from '../../host/file-content.js'
-import { writeAtomically } from '../../host/files.js'
+import { readBeginning, writeAtomically } from '../../host/files.js'
 import { printable } from '../../protocol/text.js'
 
 export const PAGE_NAME = 'gallery.html'

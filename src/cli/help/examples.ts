@@ -1,4 +1,4 @@
-/** The examples at the end of each help page, by the command's name. A test checks that every command has two, and that they parse. */
+/** The examples at the end of each help page, by the command's name. A test checks that each command has two that parse. */
 
 /** A command line, and what it does where the line alone does not say it. */
 export type Example = readonly [line: string, about?: string]

@@ -1,7 +1,10 @@
-/** Finds a command of the program by its words, and says what is wrong with words that name none. */
-import type { Command } from 'commander'
+/** Finds a command by its words, and turns a line that does not parse into a usage error. */
+import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
-import { nearest } from '../../protocol/nearest.js'
+import { KINDS } from '../../protocol/models.js'
+import { didYouMean, nearest } from '../../protocol/text.js'
+import { modelOptions } from '../flags/model-flags.js'
+import { orList } from '../flags/values.js'
 
 /** `rushes run image`. */
 export const fullName = (command: Command): string =>
@@ -15,11 +18,6 @@ export const argumentWords = ({ registeredArguments }: Command): readonly string
   })
 
 export const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
-
-export const didYouMean = (word: string, candidates: readonly string[]): string => {
-  const near = nearest(word, candidates)
-  return near === undefined ? '' : ` Did you mean "${near}"?`
-}
 
 /**
  * The command that the words lead to. Words after a command without subcommands are its arguments. Throws `usage` for an
@@ -53,4 +51,79 @@ function unknownCommand(command: Command, word: string, others: readonly string[
     `Unknown command${others.length === 0 ? '' : ' or topic'} "${word}".${didYouMean(word, [...names, ...others])}`,
     `Commands: ${names.join(', ')}.${others.length === 0 ? '' : ` Topics: ${others.join(', ')}.`} ${seeHelp(command)}`,
   )
+}
+
+/** From an error of commander: the problem, and the help to read. `command` is the command of the line that was parsed. */
+export function usageOf({ code, message }: CommanderError, command: Command): RushesError {
+  const [first = ''] = message.replace(/^error: /, '').split('\n')
+  // commander quotes the typed word with single quotes.
+  const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
+  switch (code) {
+    case 'commander.help':
+      return usageError(
+        `\`${fullName(command)}\` needs a subcommand: ${orList(command.commands.map((each) => each.name()))}.`,
+        seeHelp(command),
+      )
+    case 'commander.unknownOption':
+      return unknownFlag(word, command)
+    case 'commander.missingArgument':
+      return usageError(`Missing argument <${word}>.`, `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+    case 'commander.optionMissingArgument':
+      return usageError(`${word.replace(/^-\w, /, '')}: the value is missing.`, seeHelp(command))
+    case 'commander.excessArguments':
+      return usageError('Too many arguments.', `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
+    default:
+      return usageError(
+        `${first.charAt(0).toUpperCase()}${first.slice(1)}.`.replace(/([.?)])\.$/, '$1'),
+        seeHelp(command),
+      )
+  }
+}
+
+const usageLine = (command: Command): string =>
+  `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
+
+function unknownFlag(typed: string, command: Command): RushesError {
+  const [flag = ''] = typed.split('=')
+  const has = command
+    .createHelp()
+    .visibleOptions(command)
+    .some(({ long }) => long === flag)
+  if (has) return usageError(`${flag} takes no value.`, seeHelp(command))
+  const unknown = `Unknown flag ${flag}.`
+  const kind = KINDS.find((each) =>
+    modelOptions(each).some(({ long, short }) => flag === long || flag === short),
+  )
+  if (fullName(command).startsWith('rushes run') && kind !== undefined)
+    return usageError(
+      `${flag} is a flag of \`rushes run ${kind}\`; \`${fullName(command)}\` does not have it.`,
+      seeHelp(command),
+    )
+  if (/^--(api-?)?key$/.test(flag))
+    return usageError(
+      `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
+      'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
+    )
+  const meant = flagMeant(flag, command)
+  if (meant !== undefined) return usageError(`${unknown} Did you mean ${meant}?`, seeHelp(command))
+  const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
+  return usageError(
+    unknown,
+    takesPrompt
+      ? `If it is the start of the prompt, write it after --. ${seeHelp(command)}`
+      : seeHelp(command),
+  )
+}
+
+/** -V for -v; a flag that has the word as one of its parts, as --aspect-ratio has ratio; else the nearest one. */
+function flagMeant(flag: string, command: Command): string | undefined {
+  const options = command.createHelp().visibleOptions(command)
+  const inOtherCase = options.find(({ short }) => short?.toLowerCase() === flag.toLowerCase())
+  if (inOtherCase !== undefined) return inOtherCase.short
+  const flags = options.flatMap(({ long }) => (long ? [long] : []))
+  const parts = (text: string) => text.replace(/^--/, '').split('-')
+  const [word = '', ...more] = parts(flag)
+  const whole =
+    more.length === 0 ? flags.find((each) => parts(each).includes(word.replace(/s$/, ''))) : undefined
+  return whole ?? nearest(flag, flags)
 }

@@ -1,8 +1,36 @@
-/** The help of a command: every page has the same sections in the same order. */
+/** The help of a command, whose pages all have the same sections in the same order; and the topics beside the commands. */
 import type { Command, Help, Option } from 'commander'
 import { EXAMPLES } from './examples.js'
 import { argumentWords, fullName } from './find-command.js'
-import { TOPICS } from './topics.js'
+
+interface Topic {
+  readonly name: string
+  readonly about: string
+  text(): Promise<string>
+}
+
+export const TOPICS: readonly Topic[] = [
+  {
+    name: 'exit-codes',
+    about: 'Exit codes and what to do about each',
+    text: async () => (await import('./topic-texts.js')).exitCodes(),
+  },
+  {
+    name: 'environment',
+    about: 'Settings, environment variables and the API key',
+    text: async () => (await import('./topic-texts.js')).environment(),
+  },
+  {
+    name: 'scripting',
+    about: 'Output formats and recipes for scripts',
+    text: async () => (await import('./topic-texts.js')).SCRIPTING,
+  },
+  {
+    name: 'agents',
+    about: 'A short reference for language models',
+    text: async () => (await import('./topic-texts.js')).agents(),
+  },
+]
 
 export const GLOBAL_OPTIONS = 'Global options:'
 

@@ -3,18 +3,26 @@
  * with a code. The code is exchanged for a key together with a secret that only this process knows (PKCE, RFC 7636), so neither
  * a link nor a browser's history contains the key.
  */
+
 import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
-import { type Answer, errorOfAnswer, isRateLimited, networkError, readAnswer } from '../../client/answers.js'
+import {
+  errorOfAnswer,
+  isRateLimited,
+  networkError,
+  readAnswer,
+  type ServiceAnswer,
+} from '../../client/requests.js'
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import { raceAbort, withTimeout } from '../../host/abort.js'
 import { BodyTooLarge, HttpFailure, type HttpRequest } from '../../host/http.js'
-import { type Callback, listenForCallback } from '../../host/loopback-callback.js'
 import { retry } from '../../host/retry.js'
 import { AUTH_PATHS, type LoginCode } from '../../protocol/console.js'
+import { createSchemaName, OPENAPI_PATH } from '../../protocol/id.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { createSchemaName, OPENAPI_PATH } from '../../protocol/routes.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 
@@ -29,10 +37,10 @@ const randomText = (bytes: number): string => randomBytes(bytes).toString('base6
 export interface WebLogin {
   readonly apiKey: string
   /** The service's models, as its document of the interface names them. */
-  readonly models: Models
+  readonly models: ServiceModels
 }
 
-export type Models = Readonly<Partial<Record<Kind, string>>>
+export type ServiceModels = Readonly<Partial<Record<Kind, string>>>
 
 /** Throws `usage` when the service has no console, `no_api_key` when the user declines or does not come. */
 export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<WebLogin> {
@@ -57,14 +65,14 @@ export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<WebLogi
 }
 
 /** Only the document of the interface says whether a service has a console. Returns the models that it names. */
-async function checkConsole(ctx: Context, baseUrl: string): Promise<Models> {
+async function checkConsole(ctx: Context, baseUrl: string): Promise<ServiceModels> {
   const { status, text } = await send(ctx, baseUrl, { method: 'GET', path: OPENAPI_PATH })
   const document = parseJson(text)
   if (status === 200 && valueAt(document, 'paths', AUTH_PATHS.login) !== undefined) return modelsIn(document)
   throw usageError(`${new URL(baseUrl).origin} does not support \`rushes login --web\`.`, NO_WEB_HINT)
 }
 
-function modelsIn(document: unknown): Models {
+function modelsIn(document: unknown): ServiceModels {
   const names = KINDS.map((kind) => {
     const schema = ['components', 'schemas', createSchemaName(kind), 'properties', 'model', 'const']
     return [kind, valueAt(document, ...schema)] as const
@@ -136,13 +144,17 @@ async function exchangeCode(
   }
 }
 
-/** A service allows few sign-ins a minute from one address, and others may have used them up. The code is valid for longer than their minute. */
+/** A service allows few sign-ins a minute from one address, and others may have used them. The code is valid for longer. */
 const LIMIT_WAIT_MS = 5_000
 const MAX_LIMIT_TRIES = 14
 
-async function sendWithinLimit(ctx: Context, baseUrl: string, request: Sent): Promise<Answer> {
+async function sendWithinLimit(
+  ctx: Context,
+  baseUrl: string,
+  request: ConsoleRequest,
+): Promise<ServiceAnswer> {
   let isNoted = false
-  return await retry<Answer, Answer>({
+  return await retry<ServiceAnswer, ServiceAnswer>({
     clock: ctx.clock,
     signal: ctx.interrupts.first,
     attempt: () => send(ctx, baseUrl, request),
@@ -155,7 +167,7 @@ async function sendWithinLimit(ctx: Context, baseUrl: string, request: Sent): Pr
   })
 }
 
-function refusalOf(answer: Answer): RushesError {
+function refusalOf(answer: ServiceAnswer): RushesError {
   const error = errorOfAnswer(answer).with({ consequence: 'No API key was stored.' })
   return isRateLimited(answer)
     ? error.with({
@@ -170,13 +182,17 @@ function keyOf(text: string): string {
   throw new RushesError('bad_response', 'The service sent no API key.', { hint: NO_WEB_HINT })
 }
 
-interface Sent {
+interface ConsoleRequest {
   readonly method: HttpRequest['method']
   readonly path: string
   readonly body?: unknown
 }
 
-async function send(ctx: Context, baseUrl: string, { method, path, body }: Sent): Promise<Answer> {
+async function send(
+  ctx: Context,
+  baseUrl: string,
+  { method, path, body }: ConsoleRequest,
+): Promise<ServiceAnswer> {
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}${path}`)
   const fetch = await ctx.fetch()
   try {
@@ -197,5 +213,82 @@ async function send(ctx: Context, baseUrl: string, { method, path, body }: Sent)
     if (error instanceof BodyTooLarge)
       throw new RushesError('bad_response', `Invalid response from ${url.host}: ${error.message}.`)
     throw error
+  }
+}
+
+/** One request of the user's browser to this process: a page hands its result to a program on the same machine. */
+export interface Callback {
+  readonly params: URLSearchParams
+  /** Sends a page with these words, and resolves when the browser has it or has gone. */
+  reply(status: number, title: string, text: string): Promise<void>
+}
+
+interface CallbackServer {
+  /** On 127.0.0.1. */
+  readonly port: number
+  /** The first request that `isExpected` accepts; others get 404. */
+  readonly received: Promise<Callback>
+  /** Ends open connections too. */
+  close(): void
+}
+
+const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+
+const pageOf = (title: string, text: string): string => `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<h1>${escapeHtml(title)}</h1>
+<p>${escapeHtml(text)}</p>
+</html>
+`
+
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'",
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  connection: 'close',
+}
+
+/** Listens on a free port of 127.0.0.1. Rejects when it cannot. */
+export async function listenForCallback(
+  isExpected: (params: URLSearchParams) => boolean,
+): Promise<CallbackServer> {
+  let resolve: (callback: Callback) => void
+  const received = new Promise<Callback>((resolved) => {
+    resolve = resolved
+  })
+  let isReceived = false
+  const server = createServer((request, response) => {
+    const send = (status: number, title: string, text: string): Promise<void> =>
+      new Promise((sent) => {
+        response.on('close', sent)
+        response.writeHead(status, HEADERS).end(pageOf(title, text))
+      })
+    const url = URL.canParse(request.url ?? '', 'http://127.0.0.1')
+      ? new URL(request.url ?? '', 'http://127.0.0.1')
+      : undefined
+    const isWanted = request.method === 'GET' && url?.pathname === '/' && isExpected(url.searchParams)
+    if (!isWanted || isReceived)
+      return void send(404, 'Not found', 'This address is used once, by a command that waits.')
+    isReceived = true
+    resolve({ params: url.searchParams, reply: send })
+  })
+  await new Promise<void>((listening, failed) => {
+    server.once('error', failed)
+    server.listen({ host: '127.0.0.1', port: 0 }, listening)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    received,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
   }
 }

@@ -1,7 +1,18 @@
 /** The JSON output of `rushes batch`, and its lock file. */
+
+import {
+  bytes,
+  integer,
+  type JsonSchema,
+  milliseconds,
+  orNull,
+  record,
+  sha256,
+  text,
+  time,
+} from '../../protocol/json-schema.js'
 import { KINDS } from '../../protocol/models.js'
-import { SHORT_ERROR } from './run-output.js'
-import { bytes, integer, milliseconds, orNull, record, type Schema, sha256, text, time } from './shapes.js'
+import { SHORT_ERROR } from '../terminal/run-json.js'
 
 const NAME = text('Name of the run in the manifest')
 const KIND = text('Kind; null for a model that is neither', { enum: KINDS })
@@ -10,7 +21,6 @@ const HASH = sha256('of model and input')
 const LINE = integer('Line of the row in the manifest, counted from 1')
 
 export const BATCH_PLAN_SCHEMA = record(
-  'With --check or --dry-run: one line for each row that is selected.',
   {
     name: NAME,
     action: text('What the batch would do', {
@@ -32,94 +42,116 @@ export const BATCH_PLAN_SCHEMA = record(
     outputs: {
       description: 'The outputs that the lock file knows, the first one first',
       type: 'array',
-      items: record('Output', {
-        file: text('Path relative to the folder of the manifest'),
-        sha256: sha256('of the output'),
-        bytes: bytes('Length'),
-        state: text('What exists at the path: this output, nothing, or something else', {
-          enum: ['in_place', 'missing', 'different'],
-        }),
-      }),
+      items: record(
+        {
+          file: text('Path relative to the folder of the manifest'),
+          sha256: sha256('of the output'),
+          bytes: bytes('Length'),
+          state: text('What exists at the path: this output, nothing, or something else', {
+            enum: ['in_place', 'missing', 'different'],
+          }),
+        },
+        'Output',
+      ),
     },
     line: LINE,
   },
+  'With --check or --dry-run: one line for each row that is selected.',
 )
 
 const NOT_WAITED_FOR = {
   description: 'Runs in the lock file that may be paid for, and that no row waits for',
   type: 'array',
-  items: record('Run', {
-    name: NAME,
-    run: orNull(text('Run id; null if the outcome of the create is unknown')),
-    key: orNull(text('For an unknown outcome: key of the row in the journal, for example ~3f2a')),
-    why: text(
-      'Why: the row has changed, it waits for rows that are created again, --force, or it was removed from the manifest',
-      { enum: ['changed', 'waiting', 'forced', 'removed'] },
-    ),
-  }),
+  items: record(
+    {
+      name: NAME,
+      run: orNull(text('Run id; null if the outcome of the create is unknown')),
+      key: orNull(text('For an unknown outcome: key of the row in the journal, for example ~3f2a')),
+      why: text(
+        'Why: the row has changed, it waits for rows that are created again, --force, or it was removed from the manifest',
+        { enum: ['changed', 'waiting', 'forced', 'removed'] },
+      ),
+    },
+    'Run',
+  ),
 }
 
-export const BATCH_PLAN_SUMMARY_SCHEMA = record('With --check or --dry-run: the last line.', {
-  summary: record('Number of rows', {
-    total: integer('All rows'),
-    up_to_date: integer('Rows whose file exists and matches the manifest'),
-    create: integer('Rows that would be created and paid for'),
-    download: integer('Rows that would be downloaded; already paid for'),
-    unconfirmed: integer('Rows whose last create has an unknown outcome'),
-    conflict: integer('Rows whose output is another file'),
-    blocked: integer('Rows that use the output of a row that will not be created'),
-    skip: integer('Rows that --only does not select'),
-    requests: integer('Minimum number of requests'),
-    least_ms: orNull(milliseconds('With --dry-run: minimum time that the rate limit allows')),
-    expected_ms: orNull(
-      milliseconds('With --dry-run: expected time; null if the typical duration of a model is unknown'),
+export const BATCH_PLAN_SUMMARY_SCHEMA = record(
+  {
+    summary: record(
+      {
+        total: integer('All rows'),
+        up_to_date: integer('Rows whose file exists and matches the manifest'),
+        create: integer('Rows that would be created and paid for'),
+        download: integer('Rows that would be downloaded; already paid for'),
+        unconfirmed: integer('Rows whose last create has an unknown outcome'),
+        conflict: integer('Rows whose output is another file'),
+        blocked: integer('Rows that use the output of a row that will not be created'),
+        skip: integer('Rows that --only does not select'),
+        requests: integer('Minimum number of requests'),
+        least_ms: orNull(milliseconds('With --dry-run: minimum time that the rate limit allows')),
+        expected_ms: orNull(
+          milliseconds('With --dry-run: expected time; null if the typical duration of a model is unknown'),
+        ),
+        models: {
+          description: 'Number of runs that would be created, by model',
+          type: 'object',
+          additionalProperties: integer('Number of runs'),
+        },
+        not_waited_for: NOT_WAITED_FOR,
+      },
+      'Number of rows',
     ),
-    models: {
-      description: 'Number of runs that would be created, by model',
-      type: 'object',
-      additionalProperties: integer('Number of runs'),
-    },
-    not_waited_for: NOT_WAITED_FOR,
-  }),
-})
+  },
+  'With --check or --dry-run: the last line.',
+)
 
-export const BATCH_ROW_SCHEMA = record('One line for each row, as soon as it has ended.', {
-  name: NAME,
-  result: text('Result', { enum: ['created', 'downloaded', 'failed', 'blocked', 'unconfirmed'] }),
-  kind: orNull(KIND),
-  model: orNull(MODEL),
-  run: orNull(text('Run id')),
-  file: orNull(text('Path relative to the folder of the manifest; null if it does not exist')),
-  bytes: orNull(bytes('Size of the file')),
-  sha256: orNull(sha256('of the file')),
-  content_type: orNull(text('Content type detected from the first bytes, for example image/png')),
-  error: orNull(SHORT_ERROR),
-  blocked_by: orNull(text('For blocked: name of the row whose output is missing')),
-  line: LINE,
-})
+export const BATCH_ROW_SCHEMA = record(
+  {
+    name: NAME,
+    result: text('Result', { enum: ['created', 'downloaded', 'failed', 'blocked', 'unconfirmed'] }),
+    kind: orNull(KIND),
+    model: orNull(MODEL),
+    run: orNull(text('Run id')),
+    file: orNull(text('Path relative to the folder of the manifest; null if it does not exist')),
+    bytes: orNull(bytes('Size of the file')),
+    sha256: orNull(sha256('of the file')),
+    content_type: orNull(text('Content type detected from the first bytes, for example image/png')),
+    error: orNull(SHORT_ERROR),
+    blocked_by: orNull(text('For blocked: name of the row whose output is missing')),
+    line: LINE,
+  },
+  'One line for each row, as soon as it has ended.',
+)
 
-export const BATCH_SUMMARY_SCHEMA = record('The last line.', {
-  summary: record('Number of rows', {
-    total: integer('All rows'),
-    up_to_date: integer('Rows whose file existed and matched the manifest'),
-    created: integer('Rows created and paid for'),
-    downloaded: integer('Rows downloaded; already paid for'),
-    failed: integer('Rows that failed'),
-    blocked: integer('Rows not created, because a row whose output they use failed'),
-    unconfirmed: integer('Rows whose create has an unknown outcome'),
-    still_running: integer('Rows created and not finished when the batch ended'),
-    not_started: integer('Rows not created, because the batch ended first'),
-    skipped: integer('Rows that --only does not select'),
-    elapsed_ms: milliseconds('Elapsed time'),
-    not_waited_for: NOT_WAITED_FOR,
-  }),
-})
+export const BATCH_SUMMARY_SCHEMA = record(
+  {
+    summary: record(
+      {
+        total: integer('All rows'),
+        up_to_date: integer('Rows whose file existed and matched the manifest'),
+        created: integer('Rows created and paid for'),
+        downloaded: integer('Rows downloaded; already paid for'),
+        failed: integer('Rows that failed'),
+        blocked: integer('Rows not created, because a row whose output they use failed'),
+        unconfirmed: integer('Rows whose create has an unknown outcome'),
+        still_running: integer('Rows created and not finished when the batch ended'),
+        not_started: integer('Rows not created, because the batch ended first'),
+        skipped: integer('Rows that --only does not select'),
+        elapsed_ms: milliseconds('Elapsed time'),
+        not_waited_for: NOT_WAITED_FOR,
+      },
+      'Number of rows',
+    ),
+  },
+  'The last line.',
+)
 
-/** Properties are optional: an entry holds what is known by then, and perhaps fields of a later version. */
+/** Properties are optional: an entry grows with its run, and may have fields of a later version. */
 const fields = (
   description: string,
   required: readonly string[],
-  properties: Readonly<Record<string, Schema>>,
+  properties: Readonly<Record<string, JsonSchema>>,
 ) => ({
   description,
   type: 'object',
@@ -158,13 +190,16 @@ const PENDING = fields('A create whose file does not exist yet', ['hash', 'model
   placing: {
     description: 'Downloaded files that are about to get their names',
     type: 'array',
-    items: record('File', {
-      run: text('Run id'),
-      output: integer('Number of the output in its run, counted from 1'),
-      sha256: sha256('of the file'),
-      bytes: bytes('Size of the file'),
-      content_type: text('Content type detected from the first bytes, for example image/png'),
-    }),
+    items: record(
+      {
+        run: text('Run id'),
+        output: integer('Number of the output in its run, counted from 1'),
+        sha256: sha256('of the file'),
+        bytes: bytes('Size of the file'),
+        content_type: text('Content type detected from the first bytes, for example image/png'),
+      },
+      'File',
+    ),
   },
 })
 

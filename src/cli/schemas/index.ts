@@ -2,18 +2,11 @@
  * JSON Schemas of everything that `rushes` prints or writes as JSON. docs/schemas is generated from this list, and the
  * tests check real output against it. No command loads it.
  */
+
 import { MANIFEST_SCHEMA } from '../../batch/manifest/manifest-schema.js'
-import {
-  ACCOUNT_SCHEMA,
-  BACKUP_SCHEMA,
-  CREDITS_SCHEMA,
-  KEY_SCHEMA,
-  MIGRATE_SCHEMA,
-  NEW_KEY_SCHEMA,
-  USER_LINK_SCHEMA,
-  USER_SCHEMA,
-  VERIFY_SCHEMA,
-} from './admin-output.js'
+import { EXIT } from '../../errors.js'
+import { bytes, integer, type JsonSchema, orNull, record, sha256, text } from '../../protocol/json-schema.js'
+import { JOURNAL_KEYS, RUN_KEYS } from '../terminal/run-json.js'
 import {
   BATCH_PLAN_SCHEMA,
   BATCH_PLAN_SUMMARY_SCHEMA,
@@ -21,27 +14,113 @@ import {
   BATCH_SUMMARY_SCHEMA,
   LOCK_SCHEMA,
 } from './batch-output.js'
-import { DRY_RUN_SCHEMA, LIST_SCHEMA, RUN_SCHEMA, SHOW_SCHEMA, SIDECAR_SCHEMA } from './run-output.js'
 import {
+  ACCOUNT_SCHEMA,
+  BACKUP_SCHEMA,
   CONFIG_GET_SCHEMA,
   CONFIG_LIST_SCHEMA,
   CONFIG_PATH_SCHEMA,
+  CREDITS_SCHEMA,
   DOCTOR_SCHEMA,
   FORGET_SCHEMA,
   GALLERY_SCHEMA,
+  KEY_SCHEMA,
+  MIGRATE_SCHEMA,
   MODEL_SCHEMA,
   MODELS_SCHEMA,
+  NEW_KEY_SCHEMA,
   SERVE_SCHEMA,
-} from './setup-output.js'
-import type { Schema } from './shapes.js'
-import { DEBUG_SCHEMA, ERROR_SCHEMA, WARNING_SCHEMA } from './stderr-output.js'
+  USER_LINK_SCHEMA,
+  USER_SCHEMA,
+  VERIFY_SCHEMA,
+} from './command-output.js'
+
+const schemasOf = (keys: Readonly<Record<string, { readonly schema: JsonSchema }>>) =>
+  Object.fromEntries(Object.entries(keys).map(([key, { schema }]) => [key, schema]))
+
+const LIST = { ...schemasOf(RUN_KEYS), id: orNull(RUN_KEYS.id.schema), ...schemasOf(JOURNAL_KEYS) }
+
+const RUN_SCHEMA = record(schemasOf(RUN_KEYS), 'One line for each run.')
+
+const LIST_SCHEMA = record(LIST, 'One line for each run created on this machine, newest first.')
+
+const SHOW_SCHEMA = record(
+  {
+    ...LIST,
+    again: orNull(
+      text('Command that repeats the run, for a POSIX shell; null if an image it used is not kept'),
+    ),
+  },
+  'One run of the journal.',
+)
+
+const DRY_RUN_SCHEMA = record(
+  {
+    model: text('<provider>/<name>'),
+    input: record({}, 'Input of the model'),
+  },
+  'The request body that would be sent; one line per run.',
+)
+
+const SIDECAR_SCHEMA = record(
+  {
+    model: orNull(text('<provider>/<name>')),
+    input: {
+      description: 'Input as it was sent; data: URLs as {sha256, bytes, content_type}; null if unknown',
+    },
+    run_id: text('Id that the service assigned to the run'),
+    service: text('URL of the service; local for --local'),
+    url: text('The URL that the file was downloaded from'),
+    sha256: sha256('of the content of the file'),
+    bytes: bytes('Size of the file'),
+    content_type: text('Content type detected from the first bytes, for example image/png'),
+    created_at: RUN_KEYS.created_at.schema,
+    finished_at: RUN_KEYS.finished_at.schema,
+    elapsed_ms: RUN_KEYS.elapsed_ms.schema,
+  },
+  'The file beside each output with --sidecar: what it was created from.',
+)
+
+const ERROR_SCHEMA = record(
+  {
+    error: record(
+      {
+        code: text('Stable code: from the service if it sent one, else from the list in docs/exit-codes.md'),
+        message: text('Text for people; may change'),
+        hint: orNull(text('Next step, on one line')),
+        http_status: orNull(integer('HTTP status of the response that caused the error')),
+        exit_code: {
+          description: 'Exit code of the command if this is its only error',
+          enum: Object.values(EXIT).filter((code) => code !== EXIT.ok),
+        },
+        run_id: orNull(text('Run that the error is about, if one exists')),
+      },
+      'Error',
+    ),
+  },
+  'One line for each error.',
+)
+
+const WARNING_SCHEMA = record(
+  {
+    warning: record({ message: text('Text for people; may change') }, 'Warning'),
+  },
+  'One line for each warning. The command continues.',
+)
+
+const DEBUG_SCHEMA = record(
+  {
+    debug: text('Text for people; may change and may have several lines'),
+  },
+  'With --debug: one line for each request and response, and the stack trace of an error.',
+)
 
 export interface Published {
   /** Name of the file in docs/schemas, without its extension. */
   readonly name: string
   /** The command or file that has this shape. */
   readonly of: string
-  readonly schema: Schema
+  readonly schema: JsonSchema
 }
 
 export const PUBLISHED = [

@@ -1,15 +1,13 @@
-/** What `rushes serve` says when it listens. */
-
-import { quoteWord } from '../../protocol/shell-word.js'
-import type { ConsoleStart } from '../../service/index.js'
-import type { Role } from '../../service/role.js'
+/** The lines that `rushes serve` prints when it listens. */
+import { quoteWord } from '../../protocol/text.js'
+import type { NodeRole } from '../../service/names.js'
+import type { ConsoleStart } from '../../service/service.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
-import type { Engines } from '../flags/engines.js'
-import { DEFAULT_PUBLIC_URL } from './values.js'
+import { DEFAULT_PUBLIC_URL, type Engines } from './flags.js'
 
 /** Under `--json` standard error has JSON lines, so the note is one of them. */
-export function sayFault({ out }: Context, words: string): void {
+export function printFault({ out }: Context, words: string): void {
   if (out.mode.json) out.warn(`fault: ${words}`)
   else out.note(`fault: ${words}`)
 }
@@ -18,7 +16,7 @@ export interface Announcement {
   readonly url: string
   /** By `publicUrlOf`. */
   readonly publicUrl: string | undefined
-  readonly role: Role
+  readonly role: NodeRole
   readonly data: string
   readonly databaseUrl: string | undefined
   /** On the first start of a data folder. */
@@ -70,7 +68,8 @@ export function announce({ out }: Context, announcement: Announcement): void {
   for (const line of consoleLines(announcement, where)) out.note(line)
   out.note(
     apiKey === undefined
-      ? `The API key (RUSHES_API_KEY) was shown on the first start. Create a new one with \`rushes admin key create --account default${where}\`.`
+      ? 'The API key (RUSHES_API_KEY) was shown on the first start. ' +
+          `Create a new one with \`rushes admin key create --account default${where}\`.`
       : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
   )
 }

@@ -1,6 +1,6 @@
 /** The config folder and the state folder of this user, and the files in them. */
 import { join } from 'node:path'
-import { type Folders, platformFolders } from '../../host/platform-folders.js'
+import { type Folders, platformFolders } from '../../host/directories.js'
 import type { Env } from '../process/io.js'
 import { variable } from './table.js'
 

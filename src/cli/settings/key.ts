@@ -1,13 +1,17 @@
 /** Finds the API key. There is no flag for it, which would show in `ps` and in the shell history. */
-
+import type { ChildProcess, StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { MAX_KEY_LENGTH, parseApiKey } from '../../client/api-key.js'
+import { isatty } from 'node:tty'
+import { MAX_KEY_LENGTH, parseApiKey } from '../../client/service-access.js'
 import { RushesError } from '../../errors.js'
-import { withTimeout } from '../../host/abort.js'
+import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { describeError } from '../../host/system-error.js'
+import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
+import { groupIsAlive } from '../../host/process-lock.js'
+import { describeError, describeReason } from '../../host/system-error.js'
 import type { Env } from '../process/io.js'
-import type { StoredKey } from './profile.js'
+import type { StoredKey } from './config-file.js'
 import { variable } from './table.js'
 
 export interface KeySources {
@@ -33,7 +37,6 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   if (file !== undefined) return parseApiKey(await readKeyFile(file, sources), `the file ${file}`)
   const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
   if (command !== undefined) {
-    const { runKeyCommand } = await import('./key-command.js')
     const what = `The command for the API key (${command})`
     const line = await inTime(sources, `${what} did not end`, (signal) =>
       runKeyCommand(command, { ...sources, what, signal, maxBytes: MAX_LINE_BYTES }),
@@ -75,8 +78,6 @@ export const MAX_LINE_BYTES = 2 * MAX_KEY_LENGTH
 async function readKeyFile(path: string, sources: KeySources): Promise<string> {
   const failed = (how: string) => new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${how}.`)
   const late = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
-  // Loaded only here: most keys do not come from a file.
-  const { openReadable, readFirstLine } = await import('../../host/first-line.js')
   try {
     const stats = statSync(path)
     if (process.platform !== 'win32' && stats.isFile() && (stats.mode & 0o077) !== 0)
@@ -90,4 +91,92 @@ async function readKeyFile(path: string, sources: KeySources): Promise<string> {
     throw failed(describeError(error, path))
   }
   throw failed(`${path} is not a file or a pipe`)
+}
+
+interface KeyCommandOptions {
+  /** Names the command in errors. */
+  readonly what: string
+  readonly env: Env
+  readonly signal: AbortSignal
+  readonly clock: Pick<Clock, 'sleep'>
+  /** Whether the command writes to standard error itself. If not, the first line of it is in the message of a failure. */
+  readonly showsStderr: boolean
+  /** Of the line that is returned. */
+  readonly maxBytes: number
+}
+
+const MAX_REASON_BYTES = 300
+
+/** From SIGTERM to SIGKILL. */
+const KILL_AFTER_MS = 1_000
+const POLL_MS = 20
+
+/**
+ * The first line that a command prints, such as a password manager.
+ * On a terminal the command can ask the user. Elsewhere its standard input is
+ * empty, because that of rushes may be ids or a prompt, and everything that it started ends with it. Throws
+ * `no_api_key`, or the signal's reason.
+ */
+export async function runKeyCommand(
+  command: string,
+  { what, env, signal, clock, showsStderr, maxBytes }: KeyCommandOptions,
+): Promise<string> {
+  const failed = (how: string) => new RushesError('no_api_key', `${what} ${how}`)
+  signal.throwIfAborted()
+  const isWindows = process.platform === 'win32'
+  const isInteractive = isatty(0)
+  // In another process group it would lose the terminal.
+  const isGroup = !isInteractive && !isWindows
+  const stdio: StdioOptions = [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe']
+  const [shell, flag] = isWindows ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
+  // Loaded only here: most keys come from the environment.
+  const { spawn } = await import('node:child_process')
+  const child = spawn(shell, [flag, command], { env: { ...env }, detached: isGroup, stdio })
+  const [line, reason] = [createFirstLine(maxBytes), createFirstLine(MAX_REASON_BYTES)]
+  // Read to the end: a command that cannot write its second line fails.
+  child.stdout?.on('data', line.add)
+  child.stderr?.on('data', reason.add)
+  const closed = once(child, 'close')
+  closed.catch(() => {})
+  const end = () => endProcess(child, isGroup, clock)
+  let ending: Promise<void> | undefined
+  const forget = onAbort(signal, () => {
+    ending = end()
+  })
+  try {
+    const [code, killedBy] = await raceAbort(once(child, 'exit'), signal)
+    if (isGroup) await end()
+    // What it printed may still be in the pipe.
+    if (!line.isWhole) await raceAbort(closed, signal)
+    if (code === 0) return line.text
+    const how = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`
+    throw failed(reason.text.trim() === '' ? `${how}.` : `${how}: ${reason.text.trim()}`)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error instanceof RushesError ? error : failed(`could not be started: ${describeReason(error)}.`)
+  } finally {
+    forget()
+    await ending
+    child.stdout?.destroy()
+    child.stderr?.destroy()
+    child.unref()
+  }
+}
+
+/** Ends the command, and its process group where it has one: SIGTERM, then SIGKILL after a second. */
+async function endProcess(child: ChildProcess, isGroup: boolean, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  const { pid } = child
+  if (pid === undefined) return
+  const isRunning = () => (isGroup ? groupIsAlive(pid) : child.exitCode === null && child.signalCode === null)
+  const send = (name: NodeJS.Signals) => {
+    try {
+      if (isRunning()) process.kill(isGroup ? -pid : pid, name)
+    } catch {
+      // It ended in the same moment.
+    }
+  }
+  send('SIGTERM')
+  for (let waitedMs = 0; waitedMs < KILL_AFTER_MS && isRunning(); waitedMs += POLL_MS)
+    await clock.sleep(POLL_MS)
+  send('SIGKILL')
 }

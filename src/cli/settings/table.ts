@@ -2,17 +2,19 @@
  * Every setting, one row each. A flag overrides the environment, which overrides the config file and the default; an
  * empty environment variable counts as unset. Help, `rushes config` and the docs are projections of this table.
  */
+
 import { usageError } from '../../errors.js'
 import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
-import { parseDuration } from '../flags/duration.js'
-import { didYouMean } from '../help/find-command.js'
+import { didYouMean } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
+import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 
 /** Variables for the API key, by precedence. The key is not a setting: there is no flag and no config key for it. */
 export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
-interface Setting {
+export interface SettingRow {
   readonly about: string
   readonly environment?: string
   /** Its key in a profile of the config file; undefined when it cannot be set there. */
@@ -111,7 +113,7 @@ export const SETTINGS = {
     environment: 'RUSHES_API_KEY_COMMAND',
     key: 'apiKeyCommand',
   },
-} as const satisfies Record<string, Setting>
+} as const satisfies Record<string, SettingRow>
 
 export type SettingName = keyof typeof SETTINGS
 
@@ -148,13 +150,13 @@ export const SHARED_ENVIRONMENT = {
 /** The journal's address for `--local`, whose port changes with every process. */
 export const LOCAL_ADDRESS = 'local'
 
-const rows = Object.entries(SETTINGS) as [SettingName, Setting][]
+const rows = Object.entries(SETTINGS) as [SettingName, SettingRow][]
 
 /** The keys of `rushes config`, in the order of the table. */
 export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key === undefined ? [] : [key]))
 
 /** The row of a config key. Throws `usage` with the nearest key. */
-export function settingOfKey(key: string): Setting {
+export function settingOfKey(key: string): SettingRow {
   if (/^api_?key$/i.test(key))
     throw usageError(
       'The API key cannot be set with `rushes config`: it would stay in the shell history.',
@@ -197,7 +199,7 @@ export function findSetting(
   name: SettingName,
   { flag, env, file }: SettingSources,
 ): SettingValue | undefined {
-  const setting: Setting = SETTINGS[name]
+  const setting: SettingRow = SETTINGS[name]
   const candidates: readonly (readonly [string | undefined, string])[] = [
     [flag, 'the command line'],
     [
@@ -213,4 +215,32 @@ export function findSetting(
     return { value, from }
   }
   return undefined
+}
+
+/** `rushes` adds `/api/v1` to the service address; people often copy an address that includes it. */
+const API_PATH = /\/api(\/v1(\/runs)?)?$/
+
+/** A sentence about an address that ends in the path of the API; undefined for others. */
+export function addressHint(baseUrl: string): string | undefined {
+  const [ending] = API_PATH.exec(baseUrl) ?? []
+  if (ending === undefined) return undefined
+  return `The service URL ends in ${ending}, but rushes adds /api/v1 itself. Use ${baseUrl.replace(API_PATH, '')}`
+}
+
+interface LocalSources {
+  readonly globals: Pick<Globals, 'local' | 'baseUrl'>
+  readonly env: Env
+  /** The values of the profile by config key; read only where flags and environment do not decide. */
+  file(): Promise<Readonly<Record<string, string>>>
+}
+
+/** Whether a command works with the local service: by `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
+export async function isLocal({ globals, env, file }: LocalSources): Promise<boolean> {
+  if (globals.local || globals.baseUrl !== undefined) return globals.local
+  const fromEnvironment = variable(env, 'RUSHES_LOCAL')
+  if (fromEnvironment !== undefined) return isOn(fromEnvironment, 'RUSHES_LOCAL')
+  // The environment overrides the config file.
+  if (variable(env, 'RUSHES_BASE_URL') !== undefined) return false
+  const found = findSetting('local', { env, file: await file() })
+  return found !== undefined && isOn(found.value)
 }

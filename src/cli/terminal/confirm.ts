@@ -4,13 +4,13 @@ import { raceAbort } from '../../host/abort.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 
-export type Answer = 'yes' | 'no' | 'not asked'
+export type Confirmation = 'yes' | 'no' | 'not asked'
 
 /**
- * Anything but `y` or `yes` is no, the end of the input too. Nothing is asked without a terminal on both sides, nor under
+ * Anything but `y` or `yes` is no, the end of the input too. Asks nothing without a terminal on both sides, nor under
  * `--json`, where standard error holds nothing but JSON. Rejects with the `Interruption` of a signal.
  */
-export async function confirm(ctx: Context, question: string): Promise<Answer> {
+export async function confirm(ctx: Context, question: string): Promise<Confirmation> {
   const questions = openQuestions(ctx)
   if (questions === undefined) return 'not asked'
   try {
@@ -20,7 +20,7 @@ export async function confirm(ctx: Context, question: string): Promise<Answer> {
   }
 }
 
-/** For a command that asks again and again. What is typed while no question is open is dropped: it answers none. */
+/** For a command that asks again and again. Lines typed while no question is open are dropped. */
 export interface Questions {
   ask(question: string): Promise<'yes' | 'no'>
   /** Aborted with `InputEnded` at the end of the input: every further answer is no. */
@@ -28,12 +28,12 @@ export interface Questions {
   close(): void
 }
 
-/** Nobody can answer any more. */
+/** The end of standard input. */
 export class InputEnded extends Error {
   override readonly name = 'InputEnded'
 }
 
-/** Undefined where nobody can answer. */
+/** Undefined without a terminal. */
 export function openQuestions(ctx: Context): Questions | undefined {
   const { out, stderr, interrupts } = ctx
   if (stderr.isTTY !== true || out.mode.json) return undefined

@@ -1,7 +1,8 @@
 /** The runs of the journal as a table for a terminal. Widths are in columns, since some characters take two. */
 import type { JournalRun } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
-import { listCells } from './list-lines.js'
+import { formatAgo } from './format.js'
+import { listCells } from './run-cells.js'
 import type { Style } from './style.js'
 import { columnsOf, cutToColumns } from './text-width.js'
 
@@ -17,19 +18,6 @@ const GAP = '  '
 const COMFORTABLE_PROMPT_COLUMNS = 30
 /** With less room, the prompt is left out. */
 const MIN_PROMPT_COLUMNS = 10
-
-const UNITS: readonly (readonly [number, string])[] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'min'],
-  [1_000, 's'],
-]
-
-/** `3 min ago`. */
-export function formatAgo(ms: number): string {
-  const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1_000, 's']
-  return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
-}
 
 const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - columnsOf(text)))

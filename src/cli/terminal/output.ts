@@ -3,11 +3,9 @@
  * JSON lines under `--json`.
  */
 import type { RushesError } from '../../errors.js'
-import { printable, printableJson } from '../../protocol/text.js'
+import { onOneLine, printable, printableJson } from '../../protocol/text.js'
 import type { OutputStream } from '../process/io.js'
-import { errorJson, errorLines } from './error-lines.js'
 import type { Style } from './style.js'
-import { jsonWithoutCommands, withoutCommands } from './workflow-commands.js'
 
 export interface OutputMode {
   readonly json: boolean
@@ -49,11 +47,11 @@ export function createOutput(options: OutputOptions): Output {
   const safeJson = (value: unknown, indent?: number) =>
     isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
   let clearDrawing = () => {}
-  const say = (text: string) => {
+  const write = (text: string) => {
     clearDrawing()
     stderr.write(`${safe(text)}\n`)
   }
-  const sayJson = (value: unknown) => say(safeJson(value))
+  const writeJson = (value: unknown) => write(safeJson(value))
   return {
     mode,
     style,
@@ -68,23 +66,54 @@ export function createOutput(options: OutputOptions): Output {
       stdout.write(`${safeJson(value, indent)}\n`)
     },
     note(text) {
-      if (!mode.quiet && !mode.json) say(printable(text))
+      if (!mode.quiet && !mode.json) write(printable(text))
     },
     warn(text) {
-      if (mode.json) sayJson({ warning: { message: text } })
-      else say(`${style.err.yellow('warning:')} ${printable(text)}`)
+      if (mode.json) writeJson({ warning: { message: text } })
+      else write(`${style.err.yellow('warning:')} ${printable(text)}`)
     },
     debug(text) {
       if (!mode.debug) return
-      if (mode.json) sayJson({ debug: text })
-      else for (const line of text.split('\n')) say(style.err.dim(`debug: ${printable(line)}`))
+      if (mode.json) writeJson({ debug: text })
+      else for (const line of text.split('\n')) write(style.err.dim(`debug: ${printable(line)}`))
     },
     error(error) {
-      if (mode.json) sayJson(errorJson(error))
-      else for (const line of errorLines(error, style.err)) say(line)
+      if (mode.json) writeJson(errorJson(error))
+      else for (const line of errorLines(error, style.err)) write(line)
     },
     setAside(hide) {
       clearDrawing = hide
     },
   }
 }
+
+/** What happened, then what to do. The run id is added unless the message contains it. */
+function errorLines(error: RushesError, style: Style): readonly string[] {
+  const { runId } = error
+  const id = runId === undefined ? undefined : printable(runId)
+  const message = printable(error.message)
+  const subject = id === undefined || message.includes(id) ? '' : `${id}: `
+  const hint = error.hint?.split('\n').map((line) => `  ${printable(line.trim())}`) ?? []
+  return [`${style.red('error:')} ${subject}${message}`, ...hint]
+}
+
+export const errorJson = (error: RushesError) => ({
+  error: {
+    code: error.code,
+    message: error.message,
+    hint: error.hint === undefined ? null : onOneLine(error.hint),
+    http_status: error.httpStatus ?? null,
+    exit_code: error.exitCode,
+    run_id: error.runId ?? null,
+  },
+})
+
+/**
+ * The runner of GitHub Actions takes lines of a job's output for commands (`::stop-commands::x`, `##[error]x`), also those with
+ * names, paths and messages. Breaks `::name` at the beginning of a line, and `##[name]` anywhere.
+ */
+const withoutCommands = (lines: string): string =>
+  lines.replace(/^([\s\u0085]*):(?=:)/gm, '$1: ').replaceAll('##[', '## [')
+
+/** The same value: `##[` can be in texts of the JSON only. */
+const jsonWithoutCommands = (json: string): string => json.replaceAll('##[', '\\u0023#[')

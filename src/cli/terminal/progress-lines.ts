@@ -1,7 +1,6 @@
 /** The texts of progress: durations, counts, bytes. Pure. */
 import { printable, shortened } from '../../protocol/text.js'
-import { formatDuration } from '../flags/duration.js'
-import { plural } from './plural.js'
+import { formatDuration, formatEstimate, plural } from './format.js'
 
 export interface Board {
   /** Status of each run by its id, in the order of their first status. */
@@ -26,10 +25,6 @@ export const formatElapsed = (elapsedMs: number, expectedMs: number | undefined)
   expectedMs === undefined || elapsedMs >= expectedMs
     ? formatDuration(elapsedMs)
     : `${formatDuration(elapsedMs)} of about ${formatEstimate(expectedMs)}`
-
-/** An estimate is rounded up: it is never `0 s`. */
-export const formatEstimate = (ms: number): string =>
-  formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
 
 export interface UsualRange {
   /** The middle half of the runs took between these. */
@@ -66,10 +61,6 @@ export function stillWaitingLine(board: Board, elapsedMs: number): string {
   const details = [known, elapsed, ...(typical === undefined ? [] : [formatTypicalDuration(typical)])]
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
-
-/** `1.4 s`, `12 s`, `2 min 05 s`. */
-export const formatSeconds = (ms: number): string =>
-  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
 
 export interface TransferProgress {
   readonly receivedBytes: number

@@ -1,12 +1,11 @@
 /**
- * Progress on standard error. A terminal gets a spinner (the only use of ora); elsewhere a line is written when a
- * run's status changes, and one a minute while waiting; nothing under `--quiet` and `--json`.
+ * Progress on standard error. A terminal gets a spinner (the only use of ora). Other streams get a line when the status
+ * of a run changes, and one line a minute while waiting. Nothing is written under `--quiet` and `--json`.
  */
 import type { Clock, Disarm } from '../../host/clock.js'
 import type { Context } from '../context/context.js'
-import { formatDuration } from '../flags/duration.js'
 import { variable } from '../settings/table.js'
-import { signsFor, supportsUtf8 } from './charset.js'
+import { formatDuration } from './format.js'
 import {
   type Board,
   stillWaitingLine,
@@ -14,22 +13,23 @@ import {
   type TransferProgress,
   type UsualRange,
 } from './progress-lines.js'
+import { signsFor, supportsUtf8 } from './style.js'
 
 export interface Progress {
   status(id: string, status: string): void
-  /** Work beside waiting; undefined clears it. Shown by the spinner only. */
+  /** Sets the current activity, such as creating the run; undefined clears it. Only the spinner shows it. */
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
-  /** A run exists; `typical` is the typical duration of its model, if known. */
+  /** Called when a run exists. `typical`: the typical duration of its model, if known. */
   runBegan(model: string | undefined, typical: UsualRange | undefined): void
-  /** Expected duration of the whole command, from its start. */
+  /** Sets the expected duration of the whole command, from its start. */
   expects(ms: number | undefined): void
-  /** A run has ended; `id` as passed to `status`. */
+  /** Called when a run has ended. `id`: as passed to `status`. */
   runEnded(id?: string): void
   end(): void
 }
 
-/** During a 429: something else uses the same key. */
+/** Shown after a 429: another program uses the same key. */
 const rateLimited = (ms: number): string | undefined =>
   ms > 0 ? `rate limited, retrying in ${Math.ceil(ms / 1_000)} s` : undefined
 
@@ -158,7 +158,7 @@ async function drawSpinner(
     },
     suffixText: () => out.style.err.dim(signs(shown().times)),
   })
-  /** In a window that has become narrower the drawn lines are wrapped, and ora clears too few rows. */
+  /** Clears wrapped lines: in a window that has become narrower, drawn lines wrap, and ora clears too few rows. */
   const clearWrapped = () => {
     const rows = addedRows(drawn, stderr.columns)
     spinner.clear()

@@ -1,7 +1,8 @@
 /** The text of the spinner: a line for the command, and above it one for each of several runs. Pure. */
-import { formatBytes } from '../../protocol/byte-size.js'
+
 import { printable, shortened } from '../../protocol/text.js'
-import { formatDuration } from '../flags/duration.js'
+import { formatBytes } from '../../protocol/units.js'
+import { formatDuration } from './format.js'
 import {
   type Board,
   countByStatus,
@@ -74,7 +75,7 @@ export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_C
     : { text: cutToColumns(offers.at(-1)?.text ?? '', left), times: time }
 }
 
-/** How many rows more the text takes in a window of that many columns than it has lines. */
+/** The rows that wrapping adds to the text in a window of `columns`. */
 export function addedRows(text: string, columns = DEFAULT_COLUMNS): number {
   if (columns < 1) return 0
   return text
@@ -105,7 +106,10 @@ export function transferText(amount: TransferProgress): string {
   const share = shareOf(amount)
   if (share === undefined) return shareText(amount)
   const full = Math.round(share * BAR_WIDTH)
-  return `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ${formatBytes(amount.totalBytes ?? 0)}`
+  return (
+    `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ` +
+    `${formatBytes(amount.totalBytes ?? 0)}`
+  )
 }
 
 /** `downloading 25 %`. */

@@ -1,0 +1,123 @@
+/** `rushes admin account` and `rushes admin credits`: accounts, their balances and ledger entries. */
+import { Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { MAX_CREDITS } from '../../protocol/credentials.js'
+import { printable, quoteWord } from '../../protocol/text.js'
+import type { AccountRecord, LedgerEntry } from '../../service/administration.js'
+import { wholeNumber } from '../flags/values.js'
+import { printList } from '../terminal/table.js'
+import { type AdminCommand, type AdminTask, isoTime, NONE } from './admin-command.js'
+
+export const accountCommands: readonly AdminCommand[] = [
+  {
+    usage: 'create <name>',
+    about: 'Create an account',
+    options: () => [new Option('--balance <n>', 'Initial credits').default('0')],
+    make: true,
+    async work({ ctx: { out }, admin, flags: { balance = '0' } }, name = '') {
+      const credits = wholeNumber(balance, '--balance', 0, MAX_CREDITS)
+      const account = await admin.createAccount(name, credits)
+      if (out.mode.json) out.json(accountJson(account))
+      else out.line(account.name)
+      out.note(
+        `The account ${account.name} has ${account.balance} credits. ` +
+          `Create a key for it with \`rushes admin key create --account ${quoteWord(account.name)}\`.`,
+      )
+    },
+  },
+  {
+    usage: 'list',
+    about: 'List accounts with their balance and state',
+    async work({ ctx: { out }, admin }) {
+      const format = { header: ACCOUNT_HEADER, cells: accountCells, json: accountJson }
+      printList(out, await admin.accounts(), format)
+    },
+  },
+  {
+    usage: 'ban <name>',
+    about: 'Refuse all requests of an account (403)',
+    work: (work, name = '') => ban(work, name, true),
+  },
+  {
+    usage: 'unban <name>',
+    about: 'Allow the requests of a banned account again',
+    work: (work, name = '') => ban(work, name, false),
+  },
+]
+
+async function ban({ ctx: { out }, admin }: AdminTask, name: string, banned: boolean): Promise<void> {
+  const account = await admin.setBanned(name, banned)
+  if (out.mode.json) out.json(accountJson(account))
+  out.note(
+    banned
+      ? `${account.name} is banned: new requests get 403; accepted runs are still rendered.`
+      : `${account.name} is active again.`,
+  )
+}
+
+export const creditsCommands: readonly AdminCommand[] = [
+  {
+    usage: 'add <account> <n>',
+    about: 'Add credits; a negative number removes them',
+    async work({ ctx: { out }, admin }, name = '', amount = '') {
+      const credits = wholeNumber(amount, '<n>', -MAX_CREDITS, MAX_CREDITS)
+      if (credits === 0) throw usageError('The number of credits is 0; nothing was changed.')
+      const account = await admin.addCredits(name, credits)
+      if (out.mode.json) out.json(accountJson(account))
+      else out.line(String(account.balance))
+    },
+  },
+  {
+    usage: 'list <account>',
+    about: 'List credits added, charged and returned, newest first',
+    options: () => [new Option('--limit <n>', 'Show the newest N entries; 0 for all').default('50')],
+    async work({ ctx: { out }, admin, flags }, name = '') {
+      const limit = wholeNumber(flags.limit ?? '', '--limit', 0, 1_000_000_000)
+      const entries = await admin.entries(name, limit === 0 ? undefined : limit)
+      printList(out, entries, { header: ENTRY_HEADER, cells: entryCells, json: entryJson })
+    },
+  },
+]
+
+const accountJson = ({ id, name, balance, banned, keys, runs, createdAtMs }: AccountRecord) => ({
+  id,
+  name,
+  balance,
+  banned,
+  keys,
+  runs,
+  created_at: isoTime(createdAtMs),
+})
+
+const ACCOUNT_HEADER = ['ID', 'ACCOUNT', 'BALANCE', 'STATE', 'KEYS', 'RUNS', 'CREATED']
+
+const accountCells = (account: AccountRecord): readonly string[] => [
+  String(account.id),
+  printable(account.name),
+  String(account.balance),
+  account.banned ? 'banned' : 'active',
+  String(account.keys),
+  String(account.runs),
+  isoTime(account.createdAtMs),
+]
+
+const entryJson = ({ sequence, account, kind, amount, runId, keyId, createdAtMs }: LedgerEntry) => ({
+  sequence,
+  account,
+  kind,
+  amount,
+  run_id: runId ?? null,
+  key: keyId ?? null,
+  created_at: isoTime(createdAtMs),
+})
+
+const ENTRY_HEADER = ['ENTRY', 'CREDITS', 'KIND', 'RUN', 'KEY', 'CREATED']
+
+const entryCells = (entry: LedgerEntry): readonly string[] => [
+  String(entry.sequence),
+  entry.amount > 0 ? `+${entry.amount}` : String(entry.amount),
+  entry.kind,
+  entry.runId ?? NONE,
+  entry.keyId === undefined ? NONE : String(entry.keyId),
+  isoTime(entry.createdAtMs),
+]

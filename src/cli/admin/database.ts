@@ -1,0 +1,149 @@
+/** `rushes admin backup`, `verify` and `migrate`: the database as a whole. */
+import { type Command, Option } from 'commander'
+import { EXIT, RushesError, usageError } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import { formatBytes } from '../../protocol/units.js'
+import { nameOf } from '../../service/store/postgres/connection-errors.js'
+import type { Context } from '../context/context.js'
+import { databaseUrlOf, openStorage } from '../serve/flags.js'
+import { plural } from '../terminal/format.js'
+import type { AdminCommand, AdminTask } from './admin-command.js'
+
+export const backupCommand: AdminCommand = {
+  usage: 'backup <file>',
+  about: 'Write a consistent copy of the database, also while the service runs',
+  work: backUp,
+}
+
+async function backUp({ ctx: { out, interrupts }, admin }: AdminTask, file = ''): Promise<void> {
+  const { path, bytes, accounts, entries, runs, credits, problems } = await admin.backup(
+    file,
+    interrupts.first,
+  )
+  if (out.mode.json) out.json({ path, bytes, accounts, entries, runs, credits, problems })
+  else out.line(path)
+  if (problems.length > 0)
+    out.warn(
+      `The copy is complete, but ${plural(problems.length, 'balance does', 'balances do')} not match the ledger. ` +
+        `See \`rushes admin verify\`.`,
+    )
+  out.note(
+    `${printable(path)}: ${plural(runs, 'run')}, ${plural(accounts, 'account')}, ${formatBytes(bytes)}, checked.`,
+  )
+}
+
+export const verifyCommand: AdminCommand = {
+  usage: 'verify',
+  about: 'Check the database, recompute every balance and report differences',
+  work: verify,
+}
+
+async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
+  const { accounts, entries, runs, credits, problems, notRecorded } = await admin.verify()
+  if (out.mode.json)
+    out.json({
+      ...{ ok: problems.length === 0, accounts, entries, runs, credits, problems },
+      not_recorded: notRecorded.map(({ runId, ...run }) => ({ run_id: runId, ...run })),
+    })
+  else if (problems.length > 0) for (const problem of problems) out.line(problem)
+  else out.line('ok')
+  for (const { runId, account, credits: price } of notRecorded)
+    out.warn(
+      `${runId} (${account}): the service could not record how it ended, and refunded nothing. ` +
+        `To give back its price: \`rushes admin credits add ${account} ${price}\`.`,
+    )
+  const what = [
+    plural(accounts, 'account'),
+    plural(entries, 'entry', 'entries'),
+    plural(runs, 'run'),
+    plural(credits, 'credit'),
+  ].join(', ')
+  if (problems.length === 0) return out.note(`All balances are correct: ${what}.`)
+  throw new RushesError(
+    'service_error',
+    `${plural(problems.length, 'problem')} found in the database (${what}).`,
+    {
+      hint:
+        'Copy the data folder first: another program or a faulty disk may have changed it. ' +
+        'Then compare it with a backup (docs/backup.md).',
+    },
+  )
+}
+
+const PROGRESS_EVERY = 1_000
+
+/** `rushes admin migrate`. */
+export interface MigrateFlags {
+  readonly from?: string
+  readonly to?: string
+  readonly storage?: string
+  readonly allowMissing?: boolean
+  readonly undo?: boolean
+}
+
+export const addMigrateFlags = (command: Command): Command =>
+  command
+    .description('Move the data of a service from its folder to PostgreSQL')
+    .addOption(new Option('--from <folder>', 'Data folder of the service, which is stopped (required)'))
+    .addOption(
+      new Option('--to <url>', 'Empty PostgreSQL database, postgres://… (default: RUSHES_DATABASE_URL)'),
+    )
+    .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
+    .addOption(new Option('--allow-missing', 'Also move outputs whose file is missing'))
+    .addOption(new Option('--undo', 'Use the folder again: remove the mark that its data was moved'))
+
+export async function migrate(
+  ctx: Context,
+  { from, to: toFlag, storage: storageUrl, allowMissing, undo }: MigrateFlags,
+): Promise<number> {
+  const { out, interrupts, env } = ctx
+  if (undo) return await undoMigration(ctx, from)
+  const to = databaseUrlOf(toFlag, env)
+  if (from === undefined || to === undefined)
+    throw usageError(
+      from === undefined ? 'Missing --from.' : 'Missing --to.',
+      'Give the data folder with --from, and the database in RUSHES_DATABASE_URL or with --to.',
+    )
+  const storage = await openStorage(ctx, { ...(storageUrl !== undefined && { storage: storageUrl }) })
+  try {
+    const { migrateData } = await import('../../service/migrate/index.js')
+    const { accounts, entries, runs, credits, outputs, files } = await migrateData({
+      dataFolder: from,
+      databaseUrl: to,
+      storage,
+      allowMissing,
+      signal: interrupts.first,
+      onProgress: (count) => count % PROGRESS_EVERY === 0 && out.note(`${count} files copied`),
+    })
+    if (out.mode.json) out.json({ accounts, entries, runs, credits, outputs, files: files ?? null })
+    else out.line(nameOf(to))
+    out.note(
+      `${plural(accounts, 'account')}, ${plural(runs, 'run')}, ${plural(outputs, 'output')}, ` +
+        `${plural(credits, 'credit')}: all sums match.`,
+    )
+    if (files === undefined)
+      out.note(`The files stay in ${from}: start the service with --database and --data ${from}.`)
+    else
+      out.note(
+        `${plural(files.copied, 'file')} copied (${formatBytes(files.bytes)}), ${files.present} there already, ` +
+          `${files.missing} missing. Start the service with --database and --storage.`,
+      )
+    out.note(
+      `The database in ${from} is marked as moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
+    )
+    return EXIT.ok
+  } finally {
+    storage?.close?.()
+  }
+}
+
+async function undoMigration({ out }: Context, from: string | undefined): Promise<number> {
+  if (from === undefined) throw usageError('Missing --from.', 'Give the data folder with --from.')
+  const { undoMigration: undo } = await import('../../service/migrate/index.js')
+  const database = await undo(from)
+  out.note(
+    `${from} can be used again, as it was when it was moved. Do not use ${database} as well: ` +
+      'what changes in one is missing in the other.',
+  )
+  return EXIT.ok
+}

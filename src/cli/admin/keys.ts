@@ -1,0 +1,257 @@
+/** `rushes admin key`. A key is given by its number, or by its name when only one key has it. */
+
+import { Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { type KeyState, keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
+import { RUNS_LIMIT } from '../../protocol/limits.js'
+import { printable } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
+import type { KeyDetails, KeyTerms, Rotation } from '../../service/administration.js'
+import { formatRate, type RateLimit } from '../../service/rate/rate-limiter.js'
+import type { Context } from '../context/context.js'
+import { repeated, wholeNumber } from '../flags/values.js'
+import { formatAgo } from '../terminal/format.js'
+import { printList } from '../terminal/table.js'
+import {
+  type AdminCommand,
+  type AdminFlags,
+  type AdminTask,
+  isoOrNull,
+  isoTime,
+  NONE,
+} from './admin-command.js'
+
+const MAX_QUOTA = 1_000_000_000_000
+/** As the value of a flag: removes the limit. */
+const NO_LIMIT = 'none'
+
+const termOptions = (lifts: boolean): readonly Option[] => {
+  const orNone = lifts ? ', or none' : ''
+  return [
+    new Option('--name <text>', 'Name of the key'),
+    new Option('--spend-limit <n>', `Maximum credits over its lifetime${orNone}`),
+    new Option('--quota <n>', `Maximum runs over its lifetime${orNone}`),
+    new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${orNone} (repeatable)`).argParser(
+      repeated,
+    ),
+    new Option('--rate <rate>', `Requests in a time, for example 100/10s${orNone}`),
+    new Option('--expires <duration>', `Lifetime, for example 30d${orNone}`),
+  ]
+}
+
+export const keyCommands: readonly AdminCommand[] = [
+  {
+    usage: 'create',
+    about: 'Create a key (shown only once)',
+    options: () => [
+      new Option('--account <account>', 'Account of the key (required)'),
+      ...termOptions(false),
+    ],
+    make: true,
+    async work({ ctx, admin, flags }) {
+      if (flags.account === undefined)
+        throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
+      const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
+      const { out } = ctx
+      if (out.mode.json) out.json({ ...keyJson(key, ctx.clock.now()), api_key: apiKey })
+      else out.line(apiKey)
+      out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
+    },
+  },
+  {
+    usage: 'list',
+    about: 'List keys with their usage and limits',
+    options: () => [new Option('--account <account>', 'Only keys of this account')],
+    async work({ ctx: { out, clock }, admin, flags }) {
+      const nowMs = clock.now()
+      printList(out, await admin.keys(flags.account), {
+        header: KEY_HEADER,
+        cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
+        expendable: KEY_EXPENDABLE,
+        json: (key) => keyJson(key, nowMs),
+      })
+    },
+  },
+  {
+    usage: 'disable <key>',
+    about: 'Disable a key (401)',
+    work: (work, key = '') => change(work, key, { disabled: true }, 'is disabled'),
+  },
+  {
+    usage: 'enable <key>',
+    about: 'Enable a disabled key',
+    work: (work, key = '') => change(work, key, { disabled: false }, 'is enabled'),
+  },
+  {
+    usage: 'rotate <key>',
+    about: 'Replace the secret of a key (the new one is shown only once)',
+    options: () => [new Option('--now', 'End the old secret at once, for example when it leaked')],
+    async work({ ctx: { out, clock }, admin, flags: { now = false } }, wanted = '') {
+      const rotation = await admin.rotateKey(wanted, { endOld: now })
+      const { apiKey, key } = rotation
+      if (out.mode.json) out.json({ ...keyJson(key, clock.now()), api_key: apiKey })
+      else out.line(apiKey)
+      const note = `Key ${key.id} (${key.name}) of ${key.account} has a new secret, which is shown only once.`
+      out.note([note, ...oldSecretNotes(rotation, now, clock.now())].join(' '))
+    },
+  },
+  {
+    usage: 'set <key>',
+    about: 'Change the name, limits or lifetime of a key',
+    options: () => termOptions(true),
+    async work(work, key = '') {
+      const terms = termsOf(work.ctx, work.flags)
+      if (Object.keys(terms).length === 0)
+        throw usageError(
+          'Nothing to change: no flag was given.',
+          'Flags: --name, --spend-limit, --quota, --allow-ip, --rate, --expires.',
+        )
+      await change(work, key, terms, 'was changed')
+    },
+  },
+]
+
+/** Whether the earlier secrets of a rotated key still work. */
+function oldSecretNotes({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs: number): readonly string[] {
+  const { expiresAtMs = Number.POSITIVE_INFINITY, rotatesUntilMs = 0 } = key
+  const works = `The old one works until ${isoTime(Math.min(rotatesUntilMs, expiresAtMs))}.`
+  const words: Partial<Record<KeyState, string>> = {
+    disabled: `The key is disabled, so neither this secret nor the old one works before \`rushes admin key enable ${key.id}\`.`,
+    expired: 'The key has expired, so neither this secret nor the old one works.',
+  }
+  const state = keyStateOf(key, nowMs)
+  return [
+    isEnded ? 'The old one no longer works.' : (words[state] ?? works),
+    ...(endedUntilMs === undefined || state === 'expired'
+      ? []
+      : [`The secret before it, which was to work until ${isoTime(endedUntilMs)}, no longer works.`]),
+  ]
+}
+
+async function change(
+  { ctx: { out, clock }, admin }: AdminTask,
+  wanted: string,
+  terms: Partial<KeyTerms>,
+  outcome: string,
+): Promise<void> {
+  const key = await admin.changeKey(wanted, terms)
+  if (out.mode.json) out.json(keyJson(key, clock.now()))
+  out.note(`Key ${key.id} (${key.name}) of ${key.account} ${outcome}.`)
+}
+
+/** The terms of the flags that were given; `none` removes a limit by setting it to undefined. */
+function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
+  const { name, spendLimit, quota, allowIp, rate, expires } = flags
+  return {
+    ...(name !== undefined && { name }),
+    ...(spendLimit !== undefined && { spendLimit: limitOf(spendLimit, '--spend-limit', MAX_CREDITS) }),
+    ...(quota !== undefined && { quota: limitOf(quota, '--quota', MAX_QUOTA) }),
+    ...(allowIp !== undefined && { allowedIps: allowedIpsOf(allowIp) }),
+    ...(rate !== undefined && { rate: rate === NO_LIMIT ? undefined : parseRate(rate) }),
+    ...(expires !== undefined && {
+      expiresAtMs: expires === NO_LIMIT ? undefined : clock.now() + lifeOf(expires),
+    }),
+  }
+}
+
+const limitOf = (text: string, flag: string, most: number): number | undefined =>
+  text === NO_LIMIT ? undefined : wholeNumber(text, flag, 0, most)
+
+function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
+  if (!texts.includes(NO_LIMIT)) return texts
+  if (texts.length > 1)
+    throw usageError('--allow-ip none cannot be used with other addresses: it removes the whitelist.')
+  return undefined
+}
+
+function lifeOf(text: string): number {
+  const ms = parseDuration(text, '--expires', 'Examples: 90d, 12h, 30m.')
+  if (ms > 0) return ms
+  throw usageError(
+    `--expires: ${text} is not a lifetime; the key would expire immediately.`,
+    'To stop a key, use `rushes admin key disable <key>`.',
+  )
+}
+
+/** A rate limiter keeps the time of each request in the window, so this bounds its memory per key. */
+const MAX_REQUESTS = 10_000
+const MIN_WINDOW_MS = 100
+const MAX_WINDOW_MS = 3_600_000
+
+/** From `100/10s`. Throws `usage`. */
+function parseRate(text: string): RateLimit {
+  const [, count = '', window = ''] = /^\s*(\d+)\s*\/\s*(.+)$/.exec(text) ?? []
+  if (count === '') throw usageError(`--rate: "${text}" is not a valid rate.`, 'Examples: 100/10s, 600/1m.')
+  const requests = Number(count)
+  const windowMs = parseDuration(window, '--rate', 'Examples: 100/10s, 600/1m.')
+  if (requests < 1 || requests > MAX_REQUESTS || windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS)
+    throw usageError(
+      `--rate: ${text} is out of range.`,
+      `Use 1 to ${MAX_REQUESTS} requests in ${MIN_WINDOW_MS}ms to 1h.`,
+    )
+  return { requests, windowMs }
+}
+
+const keyJson = (key: KeyDetails, nowMs: number) => ({
+  id: key.id,
+  account: key.account,
+  name: key.name,
+  prefix: key.prefix ?? null,
+  disabled: key.disabled,
+  spend_limit: key.spendLimit ?? null,
+  spent: key.spent,
+  quota: key.quota ?? null,
+  used: key.used,
+  allowed_ips: key.allowedIps ?? null,
+  rate: key.rate === undefined ? null : formatRate(key.rate),
+  expires_at: isoOrNull(key.expiresAtMs),
+  created_at: isoTime(key.createdAtMs),
+  last_used_at: isoOrNull(key.usedAtMs),
+  rotates_until: isoOrNull((key.rotatesUntilMs ?? 0) > nowMs ? key.rotatesUntilMs : undefined),
+})
+
+const KEY_HEADER = [
+  'ID',
+  'ACCOUNT',
+  'KEY',
+  'STATE',
+  'SPENT',
+  'RUNS',
+  'ALLOWED IPS',
+  'EXPIRES',
+  'CREATED',
+  'RATE',
+  'PREFIX',
+  'LAST USED',
+]
+
+/** Columns that a narrow terminal leaves out, least important first. */
+const KEY_EXPENDABLE = ['CREATED', 'RATE', 'PREFIX', 'ALLOWED IPS', 'LAST USED']
+
+const usedOf = (used: number, limit: number | undefined): string =>
+  limit === undefined ? `${used}` : `${used}/${limit}`
+
+/** For a pipe. */
+const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
+  String(key.id),
+  printable(key.account),
+  printable(key.name),
+  keyStateOf(key, nowMs),
+  usedOf(key.spent, key.spendLimit),
+  usedOf(key.used, key.quota),
+  key.allowedIps?.join(' ') ?? 'any',
+  key.expiresAtMs === undefined ? 'never' : isoTime(key.expiresAtMs),
+  isoTime(key.createdAtMs),
+  // New columns come last, since scripts read the others by position.
+  formatRate(key.rate ?? RUNS_LIMIT),
+  key.prefix ?? NONE,
+  isoOrNull(key.usedAtMs) ?? NONE,
+]
+
+/** Times are shorter on a terminal, so that the columns fit. */
+const keyTableCells = (key: KeyDetails, nowMs: number): readonly string[] => {
+  const lastUsed = key.usedAtMs === undefined ? NONE : formatAgo(nowMs - key.usedAtMs)
+  return [...keyCells(key, nowMs).slice(0, -1).map(dayOf), lastUsed]
+}
+
+const dayOf = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')

@@ -1,0 +1,105 @@
+/** `rushes admin user`: who may sign in to the console. */
+import { Option } from 'commander'
+import { type RushesError, usageError } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import type { UserDetails, UserWithLink } from '../../service/administration.js'
+import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../serve/flags.js'
+import { printList } from '../terminal/table.js'
+import { type AdminCommand, type AdminTask, isoOrNull, isoTime, NONE } from './admin-command.js'
+
+const urlOption = () =>
+  new Option('--public-url <url>', 'URL of the service, with which the link begins').default(
+    DEFAULT_PUBLIC_URL,
+  )
+
+export const userCommands: readonly AdminCommand[] = [
+  {
+    usage: 'add <email>',
+    about: 'Let a person sign in to the console',
+    options: () => [new Option('--account <account>', 'Account of the user (required)'), urlOption()],
+    async work(work, email = '') {
+      const { account } = work.flags
+      if (account === undefined) throw await missingAccount(email)
+      const base = baseOf(work)
+      const added = await work.admin.addUser(email, account)
+      printLink(work, base, added)
+      work.ctx.out.note(
+        `Added ${added.user.email} to account ${added.user.account}. ` +
+          'This link signs them in once, within 15 minutes; then they set a password.',
+      )
+    },
+  },
+  {
+    usage: 'list',
+    about: 'List users with their account and when they were last seen',
+    async work({ ctx: { out }, admin }) {
+      printList(out, await admin.users(), { header: USER_HEADER, cells: userCells, json: userJson })
+    },
+  },
+  {
+    usage: 'remove <email>',
+    about: 'Remove a user, and end their sessions',
+    async work({ ctx: { out }, admin }, email = '') {
+      const user = await admin.removeUser(email)
+      if (out.mode.json) out.json(userJson(user))
+      out.note(
+        `Removed ${user.email}. Their sessions and links have ended; the keys and runs of ${user.account} stay.`,
+      )
+    },
+  },
+  {
+    usage: 'link <email>',
+    about: 'Create another sign-in link, for example after a lost password',
+    options: () => [urlOption()],
+    async work(work, email = '') {
+      const base = baseOf(work)
+      const linked = await work.admin.linkUser(email)
+      printLink(work, base, linked)
+      work.ctx.out.note(
+        `This link signs ${linked.user.email} in once, within 15 minutes. ` +
+          'A new password can then be set without the current one.',
+      )
+    },
+  },
+]
+
+/** Both problems at once. */
+async function missingAccount(email: string): Promise<RushesError> {
+  const { problemOfEmail } = await import('../../service/user-administration.js')
+  const emailProblem = problemOfEmail(email)
+  return usageError(
+    ['Missing --account.', emailProblem?.message].filter(Boolean).join(' '),
+    ['List the accounts with `rushes admin account list`.', emailProblem?.hint].filter(Boolean).join(' '),
+  )
+}
+
+const baseOf = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: AdminTask): string => publicUrlOf(publicUrl)
+
+/** The token is in the fragment, which browsers send to no server. */
+function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {
+  const link = `${base}/#/link/${linkToken}`
+  if (out.mode.json) out.json({ ...userJson(user), link })
+  else out.line(link)
+}
+
+const userJson = (user: UserDetails) => ({
+  id: user.id,
+  email: user.email,
+  account: user.account,
+  has_password: user.password !== undefined,
+  sessions: user.sessions,
+  last_seen_at: isoOrNull(user.lastSeenAtMs),
+  created_at: isoTime(user.createdAtMs),
+})
+
+const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED']
+
+const userCells = (user: UserDetails): readonly string[] => [
+  String(user.id),
+  printable(user.email),
+  printable(user.account),
+  user.password === undefined ? NONE : 'set',
+  String(user.sessions),
+  isoOrNull(user.lastSeenAtMs) ?? NONE,
+  isoTime(user.createdAtMs),
+]

@@ -1,0 +1,214 @@
+/** Checks of this machine: settings, state folder, disk and journal. They send and change nothing. */
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { EXIT } from '../../errors.js'
+import { inspectDatabase } from '../../host/corruption.js'
+import { sizeOfDatabase } from '../../host/database-file.js'
+import { reasonUnwritable } from '../../host/directories.js'
+import { findProxy, isLoopback, noProxy } from '../../host/http.js'
+import { asRushesError } from '../../host/interrupts.js'
+import { JOURNAL_MIGRATIONS } from '../../journal/journal-run.js'
+import type { Kind } from '../../protocol/models.js'
+import { formatBytes } from '../../protocol/units.js'
+import { LOCAL_MODELS } from '../../service/names.js'
+import type { Context } from '../context/context.js'
+import { reasonOf } from '../context/state.js'
+import type { Env } from '../process/io.js'
+import { JOURNAL_FILE } from '../settings/folders.js'
+import { MODEL_SETTINGS, modelFor } from '../settings/required-settings.js'
+import { addressHint, SETTINGS } from '../settings/table.js'
+import { plural } from '../terminal/format.js'
+import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
+
+const LITTLE_BYTES = 1024 ** 3
+const TOO_LITTLE_BYTES = 100 * 1024 ** 2
+
+export function checkStateFolder(folder: string): Finding {
+  const reason = reasonUnwritable(folder)
+  if (reason !== undefined)
+    return failed('state', `Cannot write the journal: ${reason}`, {
+      advice: 'Set RUSHES_STATE_DIR to a writable folder.',
+    })
+  if (!existsSync(folder)) return ok('state', `${folder} (not created yet)`)
+  const mode = statSync(folder).mode & 0o777
+  if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+    return warning(
+      'state',
+      `other users can read ${folder} (mode ${mode.toString(8)})`,
+      `Run: chmod 700 ${folder}`,
+    )
+  return ok('state', folder)
+}
+
+/** The path, or the nearest parent that exists. */
+const existing = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : existing(dirname(path))
+
+/** `name`: `disk` for downloads, `state disk` for the journal. */
+export function checkDisk(name: string, path: string): Finding {
+  try {
+    const { bavail, bsize } = statfsSync(existing(resolve(path)))
+    return diskFinding(name, bavail * bsize, path)
+  } catch (error) {
+    return warning(name, `cannot read the free space: ${reasonOf(error)}`)
+  }
+}
+
+export function diskFinding(name: string, freeBytes: number, path: string): Finding {
+  const free = `${formatBytes(freeBytes)} free in ${path}`
+  const advice = 'Free some space, or download to another disk with -o.'
+  if (freeBytes < TOO_LITTLE_BYTES) return failed(name, free, { advice, exitCode: EXIT.downloadFailed })
+  return freeBytes < LITTLE_BYTES ? warning(name, free, advice) : ok(name, free)
+}
+
+/** For a database other than the journal. */
+export function checkDatabase(name: string, path: string): Finding {
+  if (!existsSync(path)) return ok(name, 'no runs yet')
+  const { integrity } = inspectDatabase(path)
+  if (integrity === 'ok') return ok(name, `${path}, ${formatBytes(sizeOfDatabase(path))}`)
+  return failed(name, `${path} is damaged: ${integrity}`, {
+    exitCode: EXIT.serviceBroken,
+    advice: 'Move the file away. The next --local command creates a new one, without the earlier runs.',
+  })
+}
+
+export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
+  const { stateFolder } = ctx
+  const path = join(stateFolder, JOURNAL_FILE)
+  const findings = [...quarantinedFilesIn(stateFolder)]
+  if (!existsSync(path)) return [...findings, ok('journal', 'empty: no runs on this machine yet')]
+  const { version, integrity } = inspectDatabase(path)
+  if (version > JOURNAL_MIGRATIONS.length)
+    return [
+      ...findings,
+      failed('journal', `${path} was written by a newer version of rushes`, {
+        advice: 'Use that version, or set RUSHES_STATE_DIR to another folder.',
+      }),
+    ]
+  if (integrity !== 'ok')
+    return [
+      ...findings,
+      failed('journal', `${path} is damaged: ${integrity}`, {
+        exitCode: EXIT.serviceBroken,
+        advice:
+          'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
+      }),
+    ]
+  return [...findings, ...(await open(ctx, path))]
+}
+
+async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
+  try {
+    const journal = await ctx.journal()
+    const unfinished = journal.unfinished()
+    const unconfirmed = journal.unconfirmed()
+    return [
+      ok('journal', `${path}, ${formatBytes(sizeOfDatabase(path))}`),
+      unfinished.length === 0
+        ? ok('unfinished', 'no unfinished runs')
+        : warning(
+            'unfinished',
+            `${plural(unfinished.length, 'run')}, the oldest from ${new Date(unfinished[0]?.createdAtMs ?? 0).toISOString()}`,
+            `Wait for them with \`rushes wait ` +
+              `${unfinished.every(({ address }) => address === 'local') ? '--local ' : ''}--all\`.`,
+          ),
+      unconfirmed.length === 0
+        ? ok('unconfirmed', 'no unconfirmed runs')
+        : failed('unconfirmed', unconfirmed.map(({ key, model }) => `${key} (${model})`).join(', '), {
+            exitCode: EXIT.outcomeUnknown,
+            advice:
+              'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
+              `\`rushes forget ${unconfirmed.map(({ key }) => key).join(' ')} --yes\`.`,
+          }),
+    ]
+  } catch (error) {
+    return [failed('journal', reasonOf(error), {}), skipped('unfinished', 'no journal')]
+  }
+}
+
+function quarantinedFilesIn(folder: string): readonly Finding[] {
+  const names = existsSync(folder)
+    ? readdirSync(folder).filter((name) => /\.damaged-[^-]+-\d+$/.test(name))
+    : []
+  if (names.length === 0) return []
+  return [
+    warning(
+      'quarantine',
+      `damaged files in ${folder}: ${names.join(', ')}`,
+      'Delete them when you no longer need their contents.',
+    ),
+  ]
+}
+
+export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
+  const { path } = ctx.config
+  if (!existsSync(path)) return [ok('config', `no config file (${path})`)]
+  try {
+    await ctx.profile()
+    const mode = statSync(path).mode & 0o777
+    return process.platform !== 'win32' && (mode & 0o077) !== 0
+      ? [
+          warning(
+            'config',
+            `other users can read ${path} (mode ${mode.toString(8)})`,
+            `The file may contain the API key. Run \`chmod 600 ${path}\`.`,
+          ),
+        ]
+      : [ok('config', path)]
+  } catch (error) {
+    const { message, hint } = asRushesError(error)
+    return [failed('config', message, { advice: hint })]
+  }
+}
+
+/** Includes the URL when the address is valid. */
+export async function checkAddress(ctx: Context): Promise<{ readonly finding: Finding; readonly url?: URL }> {
+  try {
+    const url = new URL(await ctx.baseUrl())
+    const address = url.href.replace(/\/$/, '')
+    const hint = addressHint(address)
+    return {
+      finding: hint === undefined ? ok('service URL', address) : warning('service URL', address, hint),
+      url,
+    }
+  } catch (error) {
+    return { finding: failedBy('service URL', error) }
+  }
+}
+
+/** The proxy for requests to this address, shown without its password. */
+export function checkProxy(
+  url: URL | undefined,
+  env: Env,
+): { readonly finding: Finding; readonly isUsed: boolean } {
+  const unused = (finding: Finding) => ({ finding, isUsed: false })
+  if (url === undefined) return unused(skipped('proxy', 'no service URL'))
+  if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback addresses never use one'))
+  try {
+    const proxy = findProxy(env, url.protocol)
+    if (proxy === undefined) return unused(ok('proxy', 'none'))
+    const except = noProxy(env) === '' ? '' : `, except for ${noProxy(env)}`
+    return { finding: ok('proxy', `${proxy.host}${except}`), isUsed: true }
+  } catch (error) {
+    return unused(failedBy('proxy', error))
+  }
+}
+
+/** The form of the model's name; whether the service has it is known only after a create. */
+export async function checkModel(ctx: Context, kind: Kind): Promise<Finding> {
+  const check = `${kind} model`
+  try {
+    const model = await modelFor(ctx, kind)
+    if (model !== undefined) return ok(check, model)
+    const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+    return warning(
+      check,
+      'not set',
+      `Set ${environment} or run \`rushes config set ${key} <provider/name>\`; ` +
+        `or add --model to each \`rushes run ${kind}\`.\nThe local service (\`rushes serve\`, --local) has ` +
+        `${LOCAL_MODELS[kind]}.`,
+    )
+  } catch (error) {
+    return failedBy(check, error)
+  }
+}

@@ -1,0 +1,37 @@
+/** Values of flags and arguments: choices, repeated values, whole numbers. */
+import { Argument, Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { didYouMean } from '../../protocol/text.js'
+
+/** `bash, zsh or fish`. */
+export const orList = (values: readonly string[]): string =>
+  values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`
+
+const oneOf =
+  (what: string, values: readonly string[]) =>
+  (value: string): string => {
+    if (values.includes(value)) return value
+    throw usageError(`Unknown ${what} "${value}".${didYouMean(value, values)} Use ${orList(values)}.`)
+  }
+
+/** An option with a closed list of values, which help and completion show. */
+export const choiceOption = (flags: string, about: string, values: readonly string[]): Option => {
+  const [, name = ''] = /--([\w-]+)/.exec(flags) ?? []
+  return new Option(flags, about).choices(values).argParser(oneOf(name.replaceAll('-', ' '), values))
+}
+
+export const choiceArgument = (name: string, about: string, values: readonly string[]): Argument =>
+  new Argument(name, about).choices(values).argParser(oneOf(name.replace(/[<>[\]]/g, ''), values))
+
+/** For commander's `argParser`: collects the values of a repeatable flag. */
+export const repeated = (value: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  value,
+]
+
+/** Throws `usage` that names the flag or argument (`what`) unless the text is a whole number within the bounds. */
+export function wholeNumber(text: string, what: string, min: number, max: number): number {
+  const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
+  if (number >= min && number <= max) return number
+  throw usageError(`${what}: "${text}" is not a whole number from ${min} to ${max}.`)
+}

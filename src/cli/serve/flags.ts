@@ -1,0 +1,175 @@
+/** The flags of `rushes serve`, some of which `rushes admin` has too. Functions that check a value throw `usage`. */
+import { type Command, Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
+import { shortened } from '../../protocol/text.js'
+import { parseDuration } from '../../protocol/units.js'
+import type { Storage } from '../../service/files/contract.js'
+import { LOCAL_MODELS } from '../../service/names.js'
+import { parseNetwork } from '../../service/rules/networks.js'
+import type { Context } from '../context/context.js'
+import type { CommandEngines } from '../context/local-service.js'
+import { repeated, wholeNumber } from '../flags/values.js'
+import type { Env } from '../process/io.js'
+import { variable } from '../settings/table.js'
+
+const DATABASE_VARIABLE = 'RUSHES_DATABASE_URL'
+
+export const databaseOption = (): Option =>
+  new Option(
+    '--database <url>',
+    `PostgreSQL database of the service, postgres://… (default: ${DATABASE_VARIABLE}, else SQLite in the data folder)`,
+  )
+
+/** The variable keeps a password out of the list of processes. The store checks the URL. */
+export const databaseUrlOf = (flag: string | undefined, env: Env): string | undefined =>
+  flag ?? variable(env, DATABASE_VARIABLE)
+
+export interface EngineFlags {
+  readonly engine?: readonly string[]
+  readonly engineTimeout: string
+  readonly modelName?: readonly string[]
+}
+
+export interface Engines extends CommandEngines {
+  readonly models: Readonly<Record<Kind, string>>
+}
+
+export const addEngineFlags = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--engine <kind=command>',
+        'Command that renders the outputs of this kind, video or image (repeatable)',
+      ).argParser(repeated),
+    )
+    .addOption(
+      new Option(
+        '--engine-timeout <duration>',
+        'Time limit for one run of that command; 0 for no limit',
+      ).default('30m'),
+    )
+    .addOption(
+      new Option(
+        '--model-name <kind=name>',
+        'Name of the model of this kind, as provider/name (repeatable)',
+      ).argParser(repeated),
+    )
+
+export function enginesOf({ engine = [], engineTimeout, modelName = [] }: EngineFlags): Engines {
+  const commands = byKind('--engine', engine)
+  const names = byKind('--model-name', modelName)
+  const models = { ...LOCAL_MODELS, ...names }
+  for (const name of Object.values(names))
+    if (!isModelName(name))
+      throw usageError(
+        `--model-name: "${name}" is not a valid model name.`,
+        'A model name has the form <provider>/<name>.',
+      )
+  if (models.video === models.image)
+    throw usageError(`--model-name: ${models.video} is used for both models.`, 'Use two different names.')
+  const limitMs = parseDuration(engineTimeout, '--engine-timeout')
+  return { commands, limitMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs, models }
+}
+
+function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, string>> {
+  const found: Partial<Record<Kind, string>> = {}
+  for (const word of words) {
+    const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(word) ?? []
+    const kind = KINDS.find((each) => each === name)
+    if (kind === undefined || value.trim() === '')
+      throw usageError(
+        `${flag}: "${word}" must have the form ${KINDS.map((each) => `${each}=<value>`).join(' or ')}.`,
+        `Example: ${flag} video=${flag === '--engine' ? './my-model.sh' : 'acme/my-model'}`,
+      )
+    if (found[kind] !== undefined) throw usageError(`${flag} is given twice for ${kind}.`)
+    found[kind] = value
+  }
+  return found
+}
+
+export interface StorageFlags {
+  readonly storage?: string
+  readonly storageProxy?: boolean
+}
+
+/** Undefined without the flag. Loads the AWS SDK. Throws `usage` also when the storage refuses an operation of the service. */
+export async function openStorage(
+  { env, clock, out }: Pick<Context, 'env' | 'clock' | 'out'>,
+  { storage: url, storageProxy = false }: StorageFlags,
+): Promise<Storage | undefined> {
+  if (url === undefined) {
+    if (storageProxy)
+      throw usageError('--storage-proxy needs --storage.', 'Example: --storage s3://bucket/prefix')
+    return undefined
+  }
+  const { openS3Storage } = await import('../../service/files/s3-storage.js')
+  return await openS3Storage({ url, proxy: storageProxy, env, clock, warn: out.warn })
+}
+
+const MIN_RETENTION_MS = 60_000
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+}
+
+export function sizeOf(text: string): number {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? []
+  const factor = SIZE_UNITS[unit.toLowerCase()]
+  const bytes = Math.round(Number(amount) * (factor ?? Number.NaN))
+  if (amount !== '' && bytes >= 1) return bytes
+  throw usageError(`--body-limit: "${text}" is not a valid size.`, 'Examples: 64MiB, 500kB, 1048576.')
+}
+
+export const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
+
+/** The URL of `rushes serve` without flags. */
+export const DEFAULT_PUBLIC_URL = 'http://127.0.0.1:7878'
+
+/** As it was given, without slashes at the end. Paths are appended to it. */
+export function publicUrlOf(text: string): string {
+  const problem = publicUrlProblem(text)
+  if (problem === undefined) return text.replace(/\/+$/, '')
+  throw usageError(
+    `--public-url: ${problem}.`,
+    'Examples: https://runs.example.com, https://example.com/runs',
+  )
+}
+
+function publicUrlProblem(text: string): string | undefined {
+  // A URL parser ignores line ends and tabs.
+  if (!/^https?:\/\/[^\s\p{C}]+$/iu.test(text) || !URL.canParse(text))
+    return `"${shortened(text)}" is not an http or https URL`
+  const { username, password } = new URL(text)
+  // Not shown: it is a secret.
+  if (username !== '' || password !== '') return 'the URL must not contain a user name or a password'
+  if (/[?#]/.test(text)) return `"${shortened(text)}" must not contain a query or a fragment`
+  return undefined
+}
+
+export function retainedMs(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = parseDuration(text, '--retain', 'Examples: 30d, 12h.')
+  if (ms >= MIN_RETENTION_MS) return ms
+  throw usageError(
+    `--retain: ${text} is too short; the minimum is 1m.`,
+    'To keep everything, leave --retain out.',
+  )
+}
+
+export function networksOf(texts: readonly string[] = []): readonly string[] {
+  for (const text of texts)
+    if (parseNetwork(text) === undefined)
+      throw usageError(
+        `--trust-proxy: "${text}" is not an IP address or CIDR range.`,
+        'Examples: 10.0.0.7, 10.0.0.0/8.',
+      )
+  return texts
+}

@@ -1,0 +1,84 @@
+/** Settings that a command cannot do without: the models, and one error for all that are missing. */
+import { OWN_CODES, RushesError, usageError } from '../../errors.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { didYouMean } from '../../protocol/text.js'
+import { LOCAL_MODELS } from '../../service/names.js'
+import { SETTINGS, type SettingName } from './table.js'
+
+/** A setting that a command needs and that is not set. */
+export interface Missing {
+  readonly code: 'no_base_url' | 'no_api_key' | 'usage'
+  readonly text: string
+  readonly hint: string
+}
+
+export const NO_BASE_URL: Missing = {
+  code: 'no_base_url',
+  text: 'service URL',
+  hint:
+    'Set the service URL with --base-url <url>, RUSHES_BASE_URL or `rushes config set baseUrl <url>`. ' +
+    'To try rushes without a service, add --local.',
+}
+
+export const noKey = (baseUrl?: string): Missing => ({
+  code: 'no_api_key',
+  text: baseUrl === undefined ? 'API key' : `API key for ${new URL(baseUrl).origin}`,
+  hint: 'Set the key with `rushes login`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
+})
+
+/** One error for all missing settings, so that they can be fixed together. */
+export function missingError(missing: readonly Missing[]): RushesError {
+  const [first = NO_BASE_URL, ...others] = missing
+  const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
+  const code = missing.some((each) => each.code === 'no_base_url')
+    ? 'no_base_url'
+    : usage
+      ? 'usage'
+      : first.code
+  const texts = [first, ...others].map(({ text }) => text)
+  return new RushesError(code, `Not set: ${texts.join(', ')}.`, {
+    hint: [first, ...others].map(({ hint }) => hint).join('\n  '),
+  })
+}
+
+/** Throws `usage` for a profile that the config file does not have. */
+export function checkProfile(name: string, known: readonly string[]): void {
+  if (known.includes(name)) return
+  const profiles = known.length === 0 ? 'It has no profiles yet.' : `Profiles: ${known.join(', ')}.`
+  throw usageError(
+    `The config file has no profile "${name}".${didYouMean(name, known)}`,
+    `${profiles} Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> --profile <name>\`.`,
+  )
+}
+
+/** The setting of a kind's model, for command lines that name none. */
+export const MODEL_SETTINGS = {
+  video: 'videoModel',
+  image: 'imageModel',
+} as const satisfies Record<Kind, SettingName>
+
+/** The parts of a command's context that are needed to find a model. */
+interface ModelSource {
+  readonly globals: { readonly local: boolean }
+  setting(name: SettingName): Promise<string | undefined>
+}
+
+/** With `--local` the model of the local service. Undefined when no setting names one. */
+export const modelFor = async ({ globals, setting }: ModelSource, kind: Kind): Promise<string | undefined> =>
+  globals.local ? LOCAL_MODELS[kind] : setting(MODEL_SETTINGS[kind])
+
+/** The models of the kinds for which one is set. */
+export async function modelsByKind(source: ModelSource): Promise<Readonly<Partial<Record<Kind, string>>>> {
+  const models: Partial<Record<Kind, string>> = {}
+  for (const kind of KINDS) {
+    const model = await modelFor(source, kind)
+    if (model !== undefined) models[kind] = model
+  }
+  return models
+}
+
+/** `hintOf` is given the environment variable and the config key of the setting. */
+export function missingModel(kind: Kind, hintOf: (environment: string, key: string) => string): Missing {
+  const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
+  return { code: 'usage', text: `${kind} model`, hint: hintOf(environment, key) }
+}

@@ -1,0 +1,35 @@
+/** Counts and durations as people read them. */
+
+/** `1 run`, `2 runs`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`
+
+/** `4 s`, `2 min 05 s`, `1 h 03 min`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000))
+  const two = (value: number) => String(value).padStart(2, '0')
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`
+  return `${Math.floor(seconds / 3_600)} h ${two(Math.floor((seconds % 3_600) / 60))} min`
+}
+
+/** `1.4 s`, `12 s`, `2 min 05 s`. */
+export const formatSeconds = (ms: number): string =>
+  ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
+
+/** An estimate is rounded up: it is never `0 s`. */
+export const formatEstimate = (ms: number): string =>
+  formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+]
+
+/** `3 min ago`. */
+export function formatAgo(ms: number): string {
+  const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1_000, 's']
+  return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
+}

@@ -1,0 +1,89 @@
+/** Runs as cells of a table, for `list`, `show` and `status`. */
+
+import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { isObject } from '../../protocol/parse.js'
+import type { RunState } from '../../protocol/run-state.js'
+import { printable } from '../../protocol/text.js'
+import { formatBytes } from '../../protocol/units.js'
+import { isOnDisk } from '../runs/journal-rows.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
+import { formatAgo, formatSeconds } from './format.js'
+
+/** The prompt on one line, or else the whole input. */
+export function promptOf({ input }: JournalRun): string {
+  const prompt = isObject(input) ? input.prompt : undefined
+  return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
+}
+
+/** Id or row key, status, kind, model, created_at, prompt, and where: the address, or `local`. */
+export const listCells = (run: JournalRun): readonly string[] =>
+  [
+    run.id ?? run.key ?? '',
+    run.status,
+    run.kind ?? '',
+    run.model,
+    new Date(run.createdAtMs).toISOString(),
+    promptOf(run),
+    run.address,
+  ].map(printable)
+
+interface DetailsOptions {
+  readonly nowMs: number
+  /** A terminal gets relative times too. */
+  readonly isTerminal: boolean
+}
+
+/** A label and a value. */
+type Detail = readonly [label: string, value: string]
+
+export function showRows(
+  run: JournalRun,
+  files: readonly JournalFile[],
+  { nowMs, isTerminal }: DetailsOptions,
+): readonly Detail[] {
+  const timeOf = (ms: number): string =>
+    `${new Date(ms).toISOString()}${isTerminal ? ` (${formatAgo(nowMs - ms)})` : ''}`
+  const isLocal = run.address === LOCAL_ADDRESS
+  const rows: (readonly [string, string | undefined])[] = [
+    ['run', run.id ?? run.key],
+    ['status', run.status],
+    ['where', run.address],
+    ['profile', isLocal ? undefined : run.profile],
+    ['kind', run.kind],
+    ['model', run.model],
+    ...inputRows(run.input),
+    ['created', timeOf(run.createdAtMs)],
+    ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
+    ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
+    ...files.map((file) => ['file', fileText(file)] as const),
+    // The links of a local run end with the process that printed them.
+    ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
+    ['error', run.error && `${run.error.code}: ${run.error.message}`],
+    ['response', run.answer && [run.answer.status, run.answer.text].filter(Boolean).join(' ')],
+  ]
+  return rows.flatMap(([label, value]) =>
+    value === undefined || value === '' ? [] : [[label, printable(value)] as const],
+  )
+}
+
+function inputRows(input: unknown): readonly Detail[] {
+  if (!isObject(input)) return [['input', JSON.stringify(input)]]
+  return Object.entries(input).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((each) => [name, valueText(each)] as const),
+  )
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (isObject(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number')
+    return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
+  return JSON.stringify(value)
+}
+
+const fileText = (file: JournalFile): string =>
+  `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
+
+/** Id, status, and its URLs or files separated by spaces. */
+
+export const statusCells = ({ id, status }: RunState, places: readonly string[]): readonly string[] =>
+  [id, status, places.join(' ')].map(printable)

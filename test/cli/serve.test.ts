@@ -1,0 +1,121 @@
+/** `rushes serve`: the lines about its console, the URLs that it accepts, and its start on a full disk. */
+import { describe, expect, it, test } from 'vitest'
+import { createWhenDiskHasSpace } from '../../src/cli/commands/serve.js'
+import { consoleLines } from '../../src/cli/serve/announce.js'
+import { publicUrlOf } from '../../src/cli/serve/flags.js'
+import { RushesError, usageError } from '../../src/errors.js'
+import { createManualClock } from '../support/clock.js'
+
+describe('the hint for a sign-in link', () => {
+  it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([
+    ['http://127.0.0.1:7878', undefined, '', ''],
+    ['http://127.0.0.1:7878', undefined, ' --data d', ' --data d'],
+    ['http://127.0.0.1:8000', undefined, '', ' --public-url http://127.0.0.1:8000'],
+    ['http://[::1]:7878', undefined, '', " --public-url 'http://[::1]:7878'"],
+    [
+      'http://127.0.0.1:7878',
+      'https://x.example/runs',
+      ' --database <url>',
+      ' --database <url> --public-url https://x.example/runs',
+    ],
+    ['http://127.0.0.1:8000', 'http://127.0.0.1:7878', '', ''],
+  ])('of %s as %s%s', (url, publicUrl, where, flags) => {
+    const linesOf = (hasUsers: boolean) =>
+      consoleLines({ url, publicUrl, console: { linkToken: undefined, hasUsers } }, where)
+    expect(linesOf(true)).toEqual([
+      `Console: ${publicUrl ?? url}/`,
+      `To get a sign-in link: \`rushes admin user link <email>${flags}\`.`,
+    ])
+    expect(linesOf(false).at(-1)).toBe(
+      `It has no users yet. To add one: \`rushes admin user add <email> --account default${flags}\`.`,
+    )
+  })
+
+  it('is not there on the first start, which prints the link itself', () => {
+    const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
+    expect(consoleLines({ ...start, console: { linkToken: 't', hasUsers: true } }, '')).toEqual([
+      'Console: http://127.0.0.1:8000/#/link/t',
+      'This link signs you in once, within 15 minutes.',
+    ])
+    expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])
+  })
+})
+
+describe('--public-url', () => {
+  it.each<[text: string, url: string]>([
+    ['https://runs.example.com', 'https://runs.example.com'],
+    ['HTTP://x.example:81/runs//', 'HTTP://x.example:81/runs'],
+    ['http://[::1]:80/', 'http://[::1]:80'],
+  ])('%s', (text, url) => expect(publicUrlOf(text)).toBe(url))
+
+  it.each<[text: string, says: RegExp]>([
+    ['', /"" is not an http or https URL/],
+    ['runs.example.com', /is not an http or https URL/],
+    ['ftp://x.example', /is not an http or https URL/],
+    ['javascript:alert(1)', /is not an http or https URL/],
+    ['https:x.example', /is not an http or https URL/],
+    ['https://', /is not an http or https URL/],
+    ['https://x.example:99999', /is not an http or https URL/],
+    ['https://x.example/a b', /is not an http or https URL/],
+    ['https://x.exa\nmple', /is not an http or https URL/],
+    ['https://x.example/?', /must not contain a query or a fragment/],
+    ['https://x.example?a=1', /must not contain a query or a fragment/],
+    ['https://x.example/#', /must not contain a query or a fragment/],
+    ['https://x.example#/runs', /must not contain a query or a fragment/],
+    ['https://ann:secret@x.example', /must not contain a user name or a password/],
+    ['https://ann@x.example/?a', /must not contain a user name or a password/],
+    ['https://:secret@x.example', /must not contain a user name or a password/],
+  ])('%j is refused', (text, says) => {
+    const refused = () => publicUrlOf(text)
+    expect(refused).toThrow(says)
+    expect(refused).not.toThrow(/secret/)
+    expect(refused).toThrow(
+      expect.objectContaining({ code: 'usage', hint: expect.stringContaining('https://runs.example.com') }),
+    )
+    expect(refused).toThrow(RushesError)
+  })
+})
+
+function tried(failures: readonly Error[]) {
+  const warnings: string[] = []
+  const clock = createManualClock()
+  const interrupt = new AbortController()
+  let calls = 0
+  const create = async () => {
+    const failure = failures[calls++]
+    if (failure !== undefined) throw failure
+    return 'a service'
+  }
+  const context = {
+    out: { warn: (text: string) => void warnings.push(text) },
+    clock,
+    interrupts: { first: interrupt.signal },
+  } as unknown as Parameters<typeof createWhenDiskHasSpace>[0]
+  const service = createWhenDiskHasSpace(context, create, { dataFolder: '/data' })
+  return { service, warnings, clock, interrupt, calls: () => calls }
+}
+
+const withCause = (code: string) =>
+  Object.assign(usageError('cannot be used'), { cause: Object.assign(new Error('full'), { code }) })
+
+test('a service on a full disk starts when there is space, and says once that it waits', async () => {
+  const { service, warnings, clock, calls } = tried([withCause('SQLITE_FULL'), withCause('ENOSPC')])
+  expect(await clock.runUntil(service)).toBe('a service')
+  expect(calls()).toBe(3)
+  expect(warnings).toEqual(['The disk of /data is full. The service starts when there is space.'])
+})
+
+test('other failures end the start at once', async () => {
+  for (const code of ['SQLITE_CORRUPT', 'SQLITE_IOERR', 'EACCES']) {
+    const { service, warnings } = tried([withCause(code)])
+    await expect(service).rejects.toThrow('cannot be used')
+    expect(warnings).toEqual([])
+  }
+})
+
+test('Ctrl-C ends the waiting', async () => {
+  const { service, interrupt } = tried([withCause('ENOSPC')])
+  const reason = new Error('interrupted')
+  interrupt.abort(reason)
+  await expect(service).rejects.toBe(reason)
+})

@@ -7,13 +7,12 @@ import { dirname, join, resolve } from 'node:path'
 import type { Command, Option } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { globalOptions } from '../src/cli/flags/globals.js'
-import { exitRows } from '../src/cli/help/exit-codes.js'
 import { fullName } from '../src/cli/help/find-command.js'
-import { SCRIPTING } from '../src/cli/help/scripting.js'
+import { exitRows, SCRIPTING } from '../src/cli/help/topic-texts.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
-import { LOCAL_MODELS } from '../src/service/local-models.js'
+import { LOCAL_MODELS } from '../src/service/names.js'
 import { openapiText } from '../src/service/openapi/index.js'
 import { commandsUnder, everyCommand, pathsBelow, ROOT, read } from './support/project.js'
 
@@ -328,6 +327,24 @@ describe('docs/architecture.md', () => {
       expect(names.filter((path) => !drawn.includes(path))).toEqual([])
     },
   )
+})
+
+describe('CONTRIBUTING.md and docs/architecture.md', () => {
+  /** Paths in backticks, from the root or from `src`; `<name>` and `*` stand for a part of a name. */
+  const pathsIn = (text: string): readonly string[] =>
+    [...text.matchAll(/`((?:[\w.-]+\/)+[\w.-]*)`/g)].map(([, path = '']) => path)
+  const isOurs = (path: string): boolean =>
+    /\/$|\.(ts|tsx|mts|mjs|cjs|js|md|json|lua|yml|svg)$|^\.ci\//.test(path)
+  const exists = (path: string): boolean =>
+    ['.', 'src', 'src/service'].some((base) => existsSync(join(ROOT, base, path)))
+
+  test.each(['CONTRIBUTING.md', 'docs/architecture.md'])('%s names only existing files', (page) => {
+    const paths = pathsIn(read(page)).filter(
+      (path) => isOurs(path) && !/^dist\/|^processes\/|^\.fox/.test(path),
+    )
+    expect(paths.length).toBeGreaterThan(20)
+    expect(paths.filter((path) => !exists(path))).toEqual([])
+  })
 })
 
 describe('every file that is written by hand', () => {

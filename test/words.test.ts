@@ -1,6 +1,6 @@
 /**
- * The words of the program: every text in the source files that a user can read, and the help of every command, against
- * a table of phrases that read badly. Comments and names are not looked at.
+ * The words of the program: every text in the source files that a user can read, the help of every command, every comment and every
+ * name, against tables of phrases that read badly.
  */
 import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
@@ -141,5 +141,101 @@ describe('the help of every command', () => {
         .map(([name, about]) => `${fullName(command)} ${name}: ${about}`)
     })
     expect([...new Set(wrong)]).toEqual([])
+  })
+})
+
+/** Of comments. Messages have their own, stricter table above. */
+const COMMENT_RULES: readonly (readonly [RegExp, string])[] = [
+  [/\b(whoever|whatever|whichever|nobody|somebody|anybody)\b/i, 'name who or what'],
+  [/\btrouble\b/i, 'error, failure'],
+  [/\black(s|ing|ed)?\b/i, 'is missing, without'],
+  [/\bon (its|their|the) way\b/i, 'in progress, in flight'],
+  [/\bof (its|their|his|your|one's) own\b/i, 'own, separate'],
+  [/\b(is|are|was|were) to be\b/i, 'must, or an imperative'],
+  [/\bany (longer|more)\b(?! than)/i, 'no longer'],
+  [/\b(anew|afresh|moreover|thereof|wherein|whereof|henceforth)\b/i, 'again'],
+  [/\b(stands|stood)\b/i, 'is'],
+  [/\bgo(es)? on\b|\bgoing on\b/i, 'continues'],
+  [/\b(so|that) many\b/i, 'number of'],
+  [/\bfor ever\b/i, 'no limit'],
+  [/\bwhat (is|are|was|were|has|have)\b/i, 'name the thing'],
+  [/\b(is|are|was|were) (told|asked|said|given up)\b/i, 'an active verb'],
+  [/\bmend(s|ed|ing)?\b/i, 'fix'],
+  [/\bmakes no sense\b/i, 'invalid'],
+  [/\bin the place of\b/i, 'instead of'],
+  [/\b(by now|in vain|became of|all the same)\b/i, 'already, without effect, outcome, anyway'],
+]
+
+/** Parts of names: verbs of saying where a function prints, returns or notifies, and words that only this code would use. */
+const NAME_WORDS =
+  /^(say|says|said|tell|tells|told|whoever|nobody|somebody|trouble|troubled|lacking|journey|mend|bury|wish|wished|anew|whence|undone)$/i
+
+/** Part of the library's public interface. */
+const PUBLIC_NAMES: readonly string[] = ['onTrouble']
+
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*/gm
+
+const wordsOf = (name: string): readonly string[] =>
+  name.replace(/([a-z0-9])([A-Z])/g, '$1 $2').split(/[\s_$]+/)
+
+/** Sentences run over lines. */
+const commentsIn = (source: string, path: string): readonly Text[] =>
+  [...source.matchAll(COMMENT)].map(({ 0: text, index }) => ({
+    at: () => `${path}:${source.slice(0, index).split('\n').length}`,
+    text: text.replace(/\s*\n\s*(\*|\/\/)\s?/g, ' '),
+  }))
+
+const oddComments = (source: string, path: string): readonly string[] =>
+  commentsIn(source, path).flatMap(({ at, text }) =>
+    COMMENT_RULES.flatMap(([phrase, instead]) => {
+      const [found] = phrase.exec(text) ?? []
+      return found === undefined
+        ? []
+        : [`${at()}: "${found}" in ${JSON.stringify(text.slice(0, 120))} -> ${instead}`]
+    }),
+  )
+
+/** Names in the code, without texts and comments. */
+const oddNames = (source: string, path: string): readonly string[] => {
+  const code = source
+    .replaceAll(COMMENT, '')
+    .replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|>[^<>{}]*<\//g, '')
+  const names = new Set(code.match(/[A-Za-z_$][\w$]*/g))
+  return [...names]
+    .filter((name) => !PUBLIC_NAMES.includes(name) && wordsOf(name).some((word) => NAME_WORDS.test(word)))
+    .map((name) => `${path}: ${name}`)
+}
+
+describe('comments and names', () => {
+  const code = [...pathsBelow('src', /\.tsx?$/), ...pathsBelow('test/support', /\.ts$/)]
+
+  test('are in plain words', () => {
+    expect(code.length).toBeGreaterThan(300)
+    expect(code.flatMap((path) => oddComments(read(path), path))).toEqual([])
+    expect(code.flatMap((path) => oddNames(read(path), path))).toEqual([])
+  })
+
+  test('have at most 130 columns', () => {
+    const wide = (path: string) =>
+      read(path)
+        .split('\n')
+        .flatMap((line, at) => (line.length > 130 ? [`${path}:${at + 1}`] : []))
+    expect(pathsBelow('src', /\.tsx?$/).flatMap(wide)).toEqual([])
+  })
+
+  test('would be found', () => {
+    const source = [
+      '/** What is said of a run',
+      ' * that nobody reads. */',
+      "const sayHello = 'trouble' // see https://x.invalid/whoever",
+      'const essay = 1',
+    ].join('\n')
+    expect(oddComments(source, 'x.ts')).toEqual([
+      'x.ts:1: "nobody" in "/** What is said of a run that nobody reads. */" -> name who or what',
+      'x.ts:1: "What is" in "/** What is said of a run that nobody reads. */" -> name the thing',
+      'x.ts:1: "is said" in "/** What is said of a run that nobody reads. */" -> an active verb',
+      'x.ts:3: "whoever" in "// see https://x.invalid/whoever" -> name who or what',
+    ])
+    expect(oddNames(source, 'x.ts')).toEqual(['x.ts: sayHello'])
   })
 })

@@ -1,4 +1,4 @@
-/** The real program in processes of its own: a temporary home, an environment that holds nothing else. */
+/** The real program in separate processes, with a temporary home and an otherwise empty environment. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   chmodSync,
@@ -45,11 +45,11 @@ export interface Running {
   readonly stdin: Writable
   readonly stdout: Readable
   readonly ended: Promise<Ended>
-  /** What was said so far. */
-  readonly said: { readonly stdout: string; readonly stderr: string }
+  /** Printed so far. */
+  readonly printed: { readonly stdout: string; readonly stderr: string }
   kill(signal: NodeJS.Signals): void
-  /** Resolves with the match as soon as the stream has said it. */
-  says(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>
+  /** Resolves with the match as soon as the stream matches. */
+  prints(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>
 }
 
 export interface Service extends Place {
@@ -59,7 +59,7 @@ export interface Service extends Place {
   readonly process: Running
 }
 
-/** A new place. It goes, and whatever was started in it ends, after the tests of the file. */
+/** A new place. After the tests of the file it is removed, and the processes started in it end. */
 export function createPlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'rushes-e2e-')))
   const [home, folder, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
@@ -114,18 +114,18 @@ async function endNow(child: ChildProcess): Promise<void> {
 }
 
 function running(child: ChildProcess): Running {
-  const said = { stdout: '', stderr: '' }
+  const printed = { stdout: '', stderr: '' }
   let closed = false
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
+      printed[name] += text
     })
   }
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => {
       closed = true
-      resolve({ code, signal, ...said })
+      resolve({ code, signal, ...printed })
     })
   })
   ended.catch(() => {})
@@ -134,20 +134,20 @@ function running(child: ChildProcess): Running {
     stdin: child.stdin as Writable,
     stdout: child.stdout as Readable,
     ended,
-    said,
+    printed,
     kill: (signal) => void child.kill(signal),
-    says: async (stream, pattern) => {
-      const find = () => pattern.exec(said[stream]) ?? undefined
+    prints: async (stream, pattern) => {
+      const find = () => pattern.exec(printed[stream]) ?? undefined
       return until(`${pattern} on ${stream}`, () => {
         const found = find()
-        if (found === undefined && closed) throw new Error(`it ended without ${pattern}: ${said.stderr}`)
+        if (found === undefined && closed) throw new Error(`it ended without ${pattern}: ${printed.stderr}`)
         return found
       })
     },
   }
 }
 
-/** Runs the program to its end; what it says under `--json` fits the published schemas. */
+/** Runs the program to its end; its output under `--json` fits the published schemas. */
 export async function rushes(place: Place, words: readonly string[], options?: StartOptions): Promise<Ended> {
   const ended = await start(place, words, { stdin: 'ignore', ...options }).ended
   expect(misfitsOf(words, ended)).toEqual([])
@@ -165,7 +165,7 @@ const MODELS = { RUSHES_IMAGE_MODEL: 'rushes/preview-image', RUSHES_VIDEO_MODEL:
 /** `rushes serve` on a free port, and a place whose settings name it. */
 export async function serve(place: Place, words: readonly string[] = []): Promise<Service> {
   const service = start(place, ['serve', '--port', '0', '--json', ...words], { stdin: 'ignore' })
-  const [line] = await service.says('stdout', /^\{.*\}$/m)
+  const [line] = await service.prints('stdout', /^\{.*\}$/m)
   const { url, data, api_key: apiKey = '' } = JSON.parse(line)
   const own = place.with({ RUSHES_BASE_URL: url, RUSHES_API_KEY: apiKey, ...MODELS })
   return { ...own, url, data, apiKey, process: service }

@@ -20,7 +20,7 @@ export interface OpenOptions extends BrowserContextOptions {
 }
 
 export interface Pages {
-  /** Opens a URL in a context of its own. Everything that the page complains of fails the test. */
+  /** Opens a URL in a new context. Every error and warning of the page fails the test. */
   open(url: string, options?: OpenOptions): Promise<OpenedPage>
 }
 

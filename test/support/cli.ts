@@ -1,11 +1,12 @@
-/** Whole command lines in process: buffers for streams, a clock moved by hand, folders of their own. */
+/** Whole command lines in process: buffers for streams, a clock moved by hand, separate folders. */
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
 import { main } from '../../src/cli/main.js'
-import { createInterrupts, type InterruptSource } from '../../src/cli/process/interrupts.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
+import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
+import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { misfitsOf } from './schemas.js'
 import { createTestService, type TestService, temporaryFolder } from './service.js'
@@ -25,7 +26,9 @@ export interface RunOptions {
   /** Called with all of standard error so far, whenever something is written to it. */
   onStderr?(text: string): void
   readonly fetch?: Fetch
-  /** In the place of the platform's opener; no test opens anything. */
+  /** Renders the runs of `--local`, whose service then listens on a loopback port in this process. */
+  readonly engine?: Engine
+  /** Replaces the platform's opener; no test opens anything. */
   openResult?(target: string): Promise<void>
   readonly clock?: ManualClock
   readonly interrupts?: InterruptSource
@@ -88,7 +91,14 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
       stdout: stdout.stream,
       stderr: stderr.stream,
       interrupts,
-      parts: { clock, random: () => 0.5, fetch: options.fetch ?? noNetwork, openResult },
+      parts: {
+        clock,
+        random: () => 0.5,
+        openResult,
+        ...(options.engine === undefined
+          ? { fetch: options.fetch ?? noNetwork }
+          : { engine: options.engine, ...(options.fetch && { fetch: options.fetch }) }),
+      },
     }),
   )
   const ran = {
@@ -147,7 +157,7 @@ export async function createCliService(
   }
 }
 
-/** Answers in turn, the last one for ever; a string throws nothing and `undefined` loses the answer. */
+/** Answers in turn, and repeats the last one; `undefined` loses the answer. */
 export function scripted(
   ...answers: readonly { status: number; body?: unknown; headers?: Record<string, string> }[]
 ): {

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/host/clock.js'
 import { PATIENCE_MS } from './patience.js'
 
 export interface ManualClock extends Clock {
-  /** Moves time forward, through everything that is due on the way, in order; the program runs in between. */
+  /** Moves time forward through everything that falls due, in order; the program runs in between. */
   advance(ms: number): Promise<void>
   /** How many sleeps are pending; alarms are not counted. */
   readonly sleepers: number

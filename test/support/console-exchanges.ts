@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../src/protocol/console.js'
-import { MAX_ACTIVE_KEYS } from '../../src/protocol/key-terms.js'
-import { createPasswords } from '../../src/service/rules/password.js'
+import { MAX_ACTIVE_KEYS } from '../../src/protocol/credentials.js'
+import { createPasswords } from '../../src/service/rules/credentials.js'
 import {
   addUser,
   type Browser,

@@ -103,7 +103,7 @@ export async function sessionCookie(
 export interface HeldAnswer {
   /** Resolves when the page has drawn what it makes of the answer. */
   release(): Promise<void>
-  /** The page is told that the connection failed. */
+  /** Makes the connection of the page fail. */
   lose(): Promise<void>
 }
 
@@ -126,7 +126,7 @@ export async function holdAnswers(page: BrowserPage, method: string, url: string
     })
   })
   return {
-    /** Waits until the service has answered so many. */
+    /** Waits for the answer with this index. */
     async taken(at: number): Promise<HeldAnswer> {
       await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(at)
       return held[at] as HeldAnswer

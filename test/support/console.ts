@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../src/host/clock.js'
 import { type HttpRequest, readText } from '../../src/host/http.js'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
-import { RUNS_PATH } from '../../src/protocol/routes.js'
-import { addLink } from '../../src/service/console/first-user.js'
+import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Page, PageFile } from '../../src/service/console/page.js'
+import { addLink } from '../../src/service/console/sessions.js'
 import type { Store } from '../../src/service/store/contract.js'
 import { type Answer, ask, createTestService, type TestService, type TestServiceOptions } from './service.js'
 import { openStoreOf, type TestData } from './test-database.js'
@@ -43,7 +43,7 @@ export const TEST_PAGE: Page = {
   assets: new Map([['app-1.js', fileOf('export {}', 'text/javascript; charset=utf-8')]]),
 }
 
-/** The test's proxy is trusted, so that each browser can have an address of its own. */
+/** The test's proxy is trusted, so that each browser can have its own address. */
 export const createConsoleService = (options: TestServiceOptions = {}): Promise<TestService> =>
   createTestService({
     console: TEST_PAGE,

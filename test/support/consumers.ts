@@ -5,9 +5,9 @@ interface Consumer {
   readonly folder: string
   readonly file: string
   readonly text: string
-  /** What is run once it was compiled. */
+  /** The script to run after compilation. */
   readonly compiled: string
-  /** Lines that must not compile, and what is said of them. */
+  /** Lines that must not compile, and the expected error. */
   readonly wrong: readonly (readonly [string, RegExp])[]
 }
 

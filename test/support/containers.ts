@@ -1,9 +1,9 @@
-/** Processes in containers: with the same host name and file system, and process ids of their own. */
+/** Processes in containers: with the same host name and file system, and separate process ids. */
 import { spawnSync } from 'node:child_process'
 
 const NAMESPACE = ['unshare', '-Urmpf', '--kill-child']
 
-/** The words before a command that put it into a container of its own. A signal to the first process must be SIGKILL. */
+/** The words before a command that start it in a new container. A signal to the first process must be SIGKILL. */
 const ALL: readonly (readonly [name: string, words: readonly string[]])[] = [
   ['without a container', []],
   ['with a /proc of its own', [...NAMESPACE, '--mount-proc']],

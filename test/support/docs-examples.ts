@@ -47,7 +47,7 @@ export interface Given {
   /** A script that uses the service that the block starts. */
   readonly asks?: string
   /** Standard output of the last block. */
-  readonly says?: RegExp
+  readonly prints?: RegExp
 }
 
 const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: assets/fox.png }\n'
@@ -60,7 +60,7 @@ const AN_ACCOUNT =
 const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: One minute': {
     isNewUser: true,
-    says: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
+    prints: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
   },
   'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
@@ -169,14 +169,16 @@ export function plainLines(script: string): readonly (readonly string[])[] | und
     const words = matched[1]?.match(/(?:'[^']*'|"[^"]*"|[^ '"])+/g) ?? []
     lines.push(words.map((word) => word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2')))
   }
-  // Neither a service of its own nor the renderer of the build is there in process.
+  // A service process and the built renderer do not exist in process.
   return lines.some((words) => words[0] === 'serve' || words.includes('--local')) ? undefined : lines
 }
 
-export const isPlain = ({ scripts, before = '', isNewUser = false, says }: Example): boolean =>
-  !isNewUser && says === undefined && [...scripts, before].every((script) => plainLines(script) !== undefined)
+export const isPlain = ({ scripts, before = '', isNewUser = false, prints }: Example): boolean =>
+  !isNewUser &&
+  prints === undefined &&
+  [...scripts, before].every((script) => plainLines(script) !== undefined)
 
-/** Entries of the lists above that stand for no example. */
+/** Entries of the lists above without an example. */
 export function uselessEntries(): readonly string[] {
   const scripts = SECTIONS.flatMap((section) => section.scripts)
   const titles = new Set(SECTIONS.flatMap(({ title }) => [title, pageOf(title)]))

@@ -16,7 +16,7 @@ export interface RecordingEngine extends Engine {
 }
 
 export interface RecordedJob extends RenderJob {
-  /** What was in the files of the references, which are removed after the job. */
+  /** Contents of the reference files, which are removed after the job. */
   readonly images?: readonly (Buffer | undefined)[]
 }
 

@@ -12,7 +12,7 @@ export const blocksOf = (manifest: string): readonly string[] =>
     block.includes(manifest) ? [block] : [],
   )
 
-/** A copy of the examples, without what was created in them. */
+/** Copies the examples without their generated files. */
 export function copyTo(folder: string): string {
   const isSource = (path: string) => basename(path) !== 'assets' && !path.endsWith('.lock.json')
   cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true, filter: isSource })

@@ -1,9 +1,8 @@
-/** What a test says to faults and hears of them, over whichever transport. */
+/** The control of faults and their record, for every transport. */
 import type { Clock } from '../../src/host/clock.js'
-import type { RequestKind } from '../../src/service/faults/fault.js'
+import type { Fault, RequestKind } from '../../src/service/faults/fault.js'
 import { parseFault } from '../../src/service/faults/grammar.js'
-import { createFaults, type Faults } from '../../src/service/faults/index.js'
-import { requestKindOf } from '../../src/service/faults/request-kind.js'
+import { createFaults, requestKindOf } from '../../src/service/faults/index.js'
 
 /** A request as it came, by the monotonic clock. */
 export interface Seen {
@@ -20,7 +19,7 @@ export interface FaultControl {
   add(spec: string): void
   /** What happens to the next such request, once: `next('create', 'lose')`, `next('output', 'reset:1000')`. */
   next(where: RequestKind | 'any' | 'run', what: string): void
-  /** Everything that was asked for, in order. */
+  /** All requests, in order. */
   readonly seen: readonly Seen[]
   /** How many such requests the service got whole. */
   reached(place: RequestKind): number
@@ -31,16 +30,14 @@ export interface FaultControl {
 export function createControl(specs: readonly string[], clock: Pick<Clock, 'monotonic' | 'sleep'>) {
   const seen: Seen[] = []
   const strikes: string[] = []
-  const faults: Faults = createFaults({
-    faults: specs.map(parseFault),
-    clock,
-    onStrike: (words) => strikes.push(words),
-  })
+  const given: Fault[] = specs.map(parseFault)
+  let once = 0
+  const faults = createFaults({ faults: given, clock, onFault: (text) => strikes.push(text) })
   const control: FaultControl = {
     seen,
     strikes,
-    add: (spec) => faults.add(parseFault(spec)),
-    next: (where, what) => faults.addFirst({ ...parseFault(`${where}:${what}`), count: 1 }),
+    add: (spec) => void given.push(parseFault(spec)),
+    next: (where, what) => void given.splice(once++, 0, { ...parseFault(`${where}:${what}`), count: 1 }),
     reached: (place) => seen.filter((each) => each.place === place && each.reached).length,
   }
   const note = (method: string, path: string): Seen => {

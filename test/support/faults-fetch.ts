@@ -1,8 +1,11 @@
 /** Faults around any `Fetch`, without a port and by the clock of the test. */
 import type { Clock } from '../../src/host/clock.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../../src/host/http.js'
-import { ConnectionReset } from '../../src/service/faults/bytes.js'
-import type { FaultResponse, Outcome } from '../../src/service/faults/fault-response.js'
+import {
+  ConnectionReset,
+  type FaultOutcome,
+  type FaultResponse,
+} from '../../src/service/faults/apply-fault.js'
 import { createControl, type FaultControl } from './faults-control.js'
 
 /** As the real network does with a connection on which nothing moves (src/host/undici.ts). */
@@ -70,7 +73,7 @@ const answerOfResponse = (response: HttpResponse): FaultResponse => ({
 
 const lost = (message: string) => new HttpFailure(message, { sent: true, code: 'ECONNRESET' })
 
-function responseOf(outcome: Exclude<Outcome, { kind: 'stall' }>): HttpResponse {
+function responseOf(outcome: Exclude<FaultOutcome, { kind: 'stall' }>): HttpResponse {
   if (outcome.kind === 'noise') throw lost('the response is not valid HTTP')
   if (outcome.kind !== 'answer') throw lost('the connection was closed')
   const { status, headers, body, discard } = outcome.answer

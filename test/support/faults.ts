@@ -1,6 +1,6 @@
 /**
  * A service behind something that goes wrong, by the grammar of `serve --fault` (docs/faults.md): a proxy on a real port,
- * or a wrapper of `Fetch` without one. Both note what was asked for and what reached the service.
+ * or a wrapper of `Fetch` without one. Both record the requests of the client and those that reached the service.
  *
  *     const proxy = await createFaultyProxy(service.url, ['create:lose::1'])
  *     const ran = await rushes(service.with({ RUSHES_BASE_URL: proxy.url }), ['run', 'image', 'a fox'])
@@ -12,9 +12,13 @@ import { Agent, createServer, request as httpRequest, type IncomingMessage } fro
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/host/clock.js'
-import { readAll } from '../../src/service/faults/bytes.js'
-import { createResponse, type FaultResponse, type Outcome } from '../../src/service/faults/fault-response.js'
-import { sendOutcome } from '../../src/service/http/send-outcome.js'
+import {
+  createResponse,
+  type FaultOutcome,
+  type FaultResponse,
+  readAll,
+} from '../../src/service/faults/apply-fault.js'
+import { sendOutcome } from '../../src/service/http/fault-hooks.js'
 import { createControl, type FaultControl, type Seen } from './faults-control.js'
 
 export { type FaultyFetch, withFaults } from './faults-fetch.js'
@@ -48,7 +52,7 @@ export async function createFaultyProxy(
     const exchange = { signal: end.signal, ...upstream }
     const encounter = faults.intercept({ method, path, reused: used.has(socket) })
     used.add(socket)
-    const outcome: Promise<Outcome> =
+    const outcome: Promise<FaultOutcome> =
       encounter?.respond(exchange) ?? upstream.ask().then((answer) => ({ kind: 'answer', answer }))
     outcome.then((each) => sendOutcome(each, response)).catch(() => socket.destroy())
   })
@@ -91,7 +95,7 @@ function createUpstream({ request, to, agent, ownOrigin, noted }: Upstream) {
         })
         request.pipe(forward)
       }),
-    /** The first bytes of an upload go on to the service, which then meets its end. */
+    /** Forwards the first bytes of an upload to the service, then ends the connection. */
     readUpload: (bytes: number) =>
       new Promise<void>((resolve) => {
         const forward = open()

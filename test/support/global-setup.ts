@@ -1,4 +1,4 @@
-/** Tests of the real binary run what is built from this very tree. */
+/** Builds this tree for the tests of the real binary. */
 import { execFileSync } from 'node:child_process'
 
 export default function setup(): void {

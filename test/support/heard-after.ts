@@ -8,9 +8,9 @@ export async function heardAfter(
   half = false,
 ): Promise<Pick<Exchange, 'status' | 'body'>> {
   const line = dial(url, { allowHalfOpen: true })
-  line.say(text)
+  line.send(text)
   if (half) line.socket.end()
-  await line.saidAll()
+  await line.otherSideDone()
   line.socket.destroy()
   const [, status, body = ''] = /^HTTP\/1\.1 (\d+) [\s\S]*?\r\n\r\n([\s\S]*)$/.exec(line.heard) ?? []
   return { status: Number(status), body: JSON.parse(Buffer.from(body, 'latin1').toString()) }

@@ -1,6 +1,6 @@
 /**
- * Installs the servers of `test/engines/` when they are missing or another version is wanted. They are a package of their
- * own, so that whoever only uses `rushes` does not download them.
+ * Installs the servers of `test/engines/` when they are missing or have another version. They are a separate
+ * package, so that users of `rushes` do not download them.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -10,9 +10,9 @@ export type KillPoint =
   | { readonly at: 'create arrived' }
   /** The service has accepted the run, and its answer is held. */
   | { readonly at: 'create accepted' }
-  /** The answer was passed on, so many milliseconds ago. */
+  /** `afterMs` milliseconds after the answer was passed on. */
   | { readonly at: 'create answered'; readonly afterMs: number }
-  /** So many milliseconds after the nth look was answered, the first being 1. */
+  /** `afterMs` milliseconds after the answer to status request `number`, counted from 1. */
   | { readonly at: 'look'; readonly number: number; readonly afterMs: number }
   /** That share of the output was passed on, and no more comes. */
   | { readonly at: 'output'; readonly share: number }

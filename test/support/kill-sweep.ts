@@ -84,7 +84,7 @@ async function killAt(place: Place, number: number, kill: Kill, watch: Watch): P
   return code === null || typeof kill === 'number' ? undefined : `exit ${code}: ${stderr}`
 }
 
-/** What the journal and the folder must hold at once, before anything is mended. */
+/** Checks the journal and the folder directly after the kill, before any recovery. */
 function check(place: Place, number: number, kill: Kill, watch: Watch, tally: Tally): void {
   const at = `kill ${number} (${JSON.stringify(kill)})`
   const rows = rowsOf(place.home).filter(
@@ -105,7 +105,7 @@ function check(place: Place, number: number, kill: Kill, watch: Watch, tally: Ta
   if (existsSync(path) && !isWhole(path)) tally.wrong.push(`${at}: a broken file`)
 }
 
-/** As a person would: wait for what goes on, fetch what is finished. */
+/** As a user would: wait for running runs, download finished ones. */
 async function recover(place: Place, kills: number, tally: Tally): Promise<void> {
   const waited = await rushes(place, ['wait', '--all'])
   if (waited.code !== 0) tally.wrong.push(`wait --all: exit ${waited.code}: ${waited.stderr}`)
@@ -124,6 +124,6 @@ async function recover(place: Place, kills: number, tally: Tally): Promise<void>
   if (debris.length > 0) tally.wrong.push(`left behind: ${debris.join(', ')}`)
 }
 
-export const sayTally = ({ kills, late, accepted, known, unconfirmed, onlyMeant, wrong }: Tally): string =>
+export const tallyLine = ({ kills, late, accepted, known, unconfirmed, onlyMeant, wrong }: Tally): string =>
   `${kills} kills${late > 0 ? ` (${late} too late)` : ''}: ${accepted} runs accepted, ${known} in the journal with their id, ${unconfirmed} as unconfirmed, ` +
   `${onlyMeant} more rows for creates that never left; ${wrong.length} lost, paid twice or broken`

@@ -5,19 +5,19 @@ import { onTestFinished } from 'vitest'
 
 export interface Line {
   readonly socket: Socket
-  /** Resolves when the connection is there. */
+  /** Resolves when the connection is open. */
   connected(): Promise<void>
-  say(text: string): void
-  /** What came so far, a character a byte. */
+  send(text: string): void
+  /** Received so far, a character a byte. */
   readonly heard: string
   /** How it ended: `reset`, or `closed` in good order. */
   readonly ended: 'reset' | 'closed' | undefined
   /** Resolves at the end of the connection too. */
-  until(wanted: (heard: string) => boolean): Promise<void>
+  until(isReached: (heard: string) => boolean): Promise<void>
   /** Waits for this many responses, or the end; their status lines. */
   responses(count: number): Promise<readonly string[]>
   /** Resolves when the other side sends no more. */
-  saidAll(): Promise<void>
+  otherSideDone(): Promise<void>
   /** Resolves when the connection is closed. */
   hungUp(): Promise<'reset' | 'closed'>
 }
@@ -41,28 +41,28 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
     ended ??= 'closed'
     news.emit('news')
   })
-  const until = async (wanted: () => boolean) => {
-    while (!wanted() && !socket.closed) await once(news, 'news')
+  const until = async (isReached: () => boolean) => {
+    while (!isReached() && !socket.closed) await once(news, 'news')
   }
   return {
     socket,
     async connected() {
       if (socket.connecting) await once(socket, 'connect')
     },
-    say: (text) => void socket.write(text, 'latin1'),
+    send: (text) => void socket.write(text, 'latin1'),
     get heard() {
       return heard
     },
     get ended() {
       return ended
     },
-    until: (wanted) => until(() => wanted(heard)),
+    until: (isReached) => until(() => isReached(heard)),
     async responses(count) {
       const found = () => heard.match(/HTTP\/1\.1 \d+/g) ?? []
       await until(() => found().length >= count)
       return found()
     },
-    saidAll: () => until(() => socket.readableEnded),
+    otherSideDone: () => until(() => socket.readableEnded),
     async hungUp() {
       await until(() => false)
       return ended ?? 'closed'

@@ -5,8 +5,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { main } from '../../src/cli/main.js'
-import { createInterrupts, type InterruptSource } from '../../src/cli/process/interrupts.js'
 import type { Fetch } from '../../src/host/http.js'
+import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
 import { whenOver } from './after-file.js'
 import { type CliService, LOOPBACK_URL } from './cli.js'
 import { temporaryFolder } from './service.js'
@@ -50,9 +50,9 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
   const { words = [], folder = temporaryFolder(), fetch = service.counting } = options
   const { clock, home } = service
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  let said = ''
+  let printed = ''
   stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
+    printed += text
   })
   const interrupts = createInterrupts()
   const ended = main({
@@ -90,7 +90,7 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
     client,
     interrupts,
     stdin,
-    stderr: () => said,
+    stderr: () => printed,
     ended,
     begin,
     call: (name, args) => clock.runUntil(begin(name, args)),

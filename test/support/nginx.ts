@@ -137,7 +137,7 @@ export interface Reply {
   readonly body: Buffer
 }
 
-/** One request on a connection of its own; redirects are not followed. */
+/** One request on a new connection; redirects are not followed. */
 export const ask = (
   port: number,
   { path, method = 'GET', headers = {}, body, from, tls }: Asked,
@@ -168,7 +168,7 @@ export const ask = (
         }),
       )
     })
-    // After an early response, the rest of a body may not be accepted any more.
+    // After an early response, the rest of a body may no longer be accepted.
     sent.on('error', (error) => answered || reject(error))
     sent.end(body)
   })

@@ -3,7 +3,7 @@
  * have is a problem, and so is a further key in an object whose keys are all required.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { Described } from '../../src/service/openapi/index.js'
+import type { DocumentedService } from '../../src/service/openapi/index.js'
 import { openapiDocument } from '../../src/service/openapi/index.js'
 import { REFUSALS, type RefusalCode } from '../../src/service/rules/refusal.js'
 
@@ -58,7 +58,7 @@ const createAjv = (document: object) =>
     DOCUMENT,
   )
 
-export function createDocumentCheck(described: Described) {
+export function createDocumentCheck(described: DocumentedService) {
   const document = openapiDocument(described) as unknown as OpenapiDocument
   const [open, strict] = [createAjv(document), createAjv(closed(document) as object)]
   const met = new Set<string>()
@@ -86,7 +86,7 @@ export function createDocumentCheck(described: Described) {
   return {
     document,
 
-    /** What is wrong with a response; empty when the document has it. */
+    /** Differences of a response from the document; empty when it conforms. */
     problemsOf({ method, path, status, body }: Exchange): readonly string[] {
       const { response, at } = responseOf(method, path.replace(/\?.*$/, ''), status)
       const code = (body as { error?: { code?: RefusalCode } } | undefined)?.error?.code

@@ -1,4 +1,4 @@
-/** One PostgreSQL for all files of the project `postgres`, whose services use it in the place of SQLite. */
+/** One PostgreSQL for all files of the project `postgres`, whose services use it instead of SQLite. */
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from './postgres-server.js'
 

@@ -1,4 +1,4 @@
-/** A connection to PostgreSQL that breaks where a test says: a proxy on a port of its own. */
+/** A proxy in front of PostgreSQL that breaks connections where a test asks for it. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 

@@ -1,6 +1,6 @@
 /**
  * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one of this process from `test/engines`. A small shell
- * process ends it and removes its data when this process has ended, in whatever way.
+ * process ends it and removes its data when this process has ended, however it ends.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -60,7 +60,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   return given ? postgresAt(given) : await startEmbedded()
 }
 
-/** A server that somebody else started, and ends. */
+/** A server that was started, and will be stopped, by another program. */
 export const postgresAt = (url: string): TestPostgres =>
   testPostgres(url, { async halt() {}, async resume() {}, async stop() {} })
 
@@ -116,7 +116,7 @@ function testPostgres(url: string, control: Control): TestPostgres {
         `SELECT pid FROM pg_stat_activity WHERE application_name = 'rushes' AND state <> 'idle' LIMIT 1`,
       )
       if (backend === undefined) return false
-      // Until the server has noticed, it goes on accepting connections, and ends them.
+      // Until the server has noticed, it keeps accepting connections, and ends them.
       const witness = new pg.Client({ connectionString: url })
       witness.on('error', () => {})
       await witness.connect()
@@ -134,13 +134,13 @@ function testPostgres(url: string, control: Control): TestPostgres {
 }
 
 /** PostgreSQL refuses to run as root. */
-const NOBODY = { uid: 65_534, gid: 65_534 }
-const RUNS_AS: Partial<typeof NOBODY> = userInfo().uid === 0 ? NOBODY : {}
+const UNPRIVILEGED = { uid: 65_534, gid: 65_534 }
+const RUNS_AS: Partial<typeof UNPRIVILEGED> = userInfo().uid === 0 ? UNPRIVILEGED : {}
 
 async function startEmbedded(): Promise<TestPostgres> {
   const native = readableBinaries()
   const folder = mkdtempSync(join(memoryFolder(), 'rushes-postgres-'))
-  if (RUNS_AS === NOBODY) chownSync(folder, NOBODY.uid, NOBODY.gid)
+  if (RUNS_AS === UNPRIVILEGED) chownSync(folder, UNPRIVILEGED.uid, UNPRIVILEGED.gid)
   const data = join(folder, 'data')
   const guard = startGuard(folder)
   const port = await freePort()
@@ -166,7 +166,7 @@ async function startEmbedded(): Promise<TestPostgres> {
         String(port),
         ...Object.entries(settings).flatMap(([key, to]) => ['-c', `${key}=${to}`]),
       ],
-      // In a group of its own, so that Ctrl-C does not reach it before the tests have closed their connections.
+      // In a separate process group, so that Ctrl-C does not reach it before the tests have closed their connections.
       { ...RUNS_AS, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], detached: true },
     )
     server = child
@@ -246,7 +246,7 @@ function startGuard(folder: string): ChildProcess {
   })
   guard.unref()
   ;(guard.stdin as unknown as { unref(): void }).unref()
-  // The folder of root cannot be removed by nobody.
+  // The unprivileged user cannot remove a folder of root.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return guard
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** A killed process keeps its id until its parent reaps it, and in a container without an init nobody does: it counts as ended. */
+/** A killed process keeps its id until its parent reaps it, and no process does in a container without an init: it counts as ended. */
 export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)

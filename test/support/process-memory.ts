@@ -18,7 +18,7 @@ export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }
 
-/** The processes that this one has started and that are running, whatever thread of it did. */
+/** The running child processes of all threads of this process. */
 export function childrenOf(pid: number): readonly number[] {
   try {
     return readdirSync(`/proc/${pid}/task`)

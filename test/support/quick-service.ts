@@ -16,7 +16,7 @@ export const quickEngines = (imageAfterS = 0): readonly string[] => [
 export const serveQuickly = (words: readonly string[] = quickEngines()): Promise<Service> =>
   serve(createPlace(), words)
 
-/** A person with a home, a folder and a key of their own: each key has a rate limit. */
+/** A person with a separate home, folder and key: each key has a rate limit. */
 export async function personAt(service: Service): Promise<Place> {
   const place = createPlace()
   const data = { dataFolder: service.data, databaseUrl: undefined, clock: createManualClock() }

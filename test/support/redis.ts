@@ -31,7 +31,7 @@ export interface RedisServer {
   restart(): Promise<void>
 }
 
-/** Tests that start, stop and kill servers of their own. */
+/** Tests that start, stop and kill Redis servers. */
 export function describeRedis(name: string, define: () => void): void {
   if (findRedis() === undefined) console.log(`Skipped: ${name} (no redis-server; install it)`)
   describe.skipIf(findRedis() === undefined)(name, define)

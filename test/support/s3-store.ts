@@ -89,7 +89,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
     )
   }
 
-  /** s3rver lacks this operation, and would remove the object of that key. */
+  /** s3rver does not have this operation, and would remove the object of that key. */
   const abortUpload: Interceptor = ({ method, url }, response) => {
     const uploadId = new URL(url ?? '/', 'http://s3').searchParams.get('uploadId')
     if (method !== 'DELETE' || uploadId === null) return false

@@ -18,12 +18,12 @@ function closed(schema: unknown): unknown {
     : inner
 }
 
-/** What is wrong with a value by a schema; empty when it fits. */
+/** Differences of a value from a schema; empty when it fits. */
 export function misfits(name: PublishedName, value: unknown): readonly string[] {
   let validate = validators.get(name)
   if (validate === undefined) {
     const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
-    // The manifest says itself what is closed.
+    // The manifest's schema closes its own objects.
     validate = ajv.compile((name === 'manifest' ? schema : closed(schema)) as object)
     validators.set(name, validate)
   }
@@ -33,7 +33,7 @@ export function misfits(name: PublishedName, value: unknown): readonly string[] 
   )
 }
 
-/** Expects a value to fit, and nothing that lacks one of its required keys or has a further one. */
+/** Expects a value to fit, and not to fit without a required key or with a further one. */
 export function expectToFit(name: PublishedName, value: unknown): void {
   expect(misfits(name, value)).toEqual([])
   const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
@@ -94,13 +94,13 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
 
-interface Said {
+interface Printed {
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Everything that a command with `--json` said and no schema allows; also what is no JSON. */
-export function misfitsOf(argv: readonly string[], { stdout, stderr }: Said): readonly string[] {
+/** The lines that a command printed with `--json` and that no schema allows, or that are not JSON. */
+export function misfitsOf(argv: readonly string[], { stdout, stderr }: Printed): readonly string[] {
   if (
     !wantsJson(argv) ||
     argv[0] === '__complete' ||

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Fetch, readText } from '../../src/host/http.js'
 import { removeFolder } from '../../src/host/own-folder.js'
-import { createService, type Service, type ServiceOptions } from '../../src/service/index.js'
-import { createMemoryRateLimiter } from '../../src/service/rate/memory.js'
+import { createService } from '../../src/service/index.js'
+import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
 import { hashOfKey, newKey, prefixOfKey } from '../../src/service/secrets.js'
+import type { Service, ServiceOptions } from '../../src/service/service.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import { whenOver } from './after-file.js'
 import { createManualClock, type ManualClock } from './clock.js'
@@ -143,7 +144,7 @@ export async function finished(
   return await ended(service, created.body.id, asking)
 }
 
-/** A further account with a key of its own, put straight into the store; the key. */
+/** Adds an account with a key directly to the store. Returns the key. */
 export async function addAccount(
   { clock, ...data }: Pick<TestService, 'dataFolder' | 'databaseUrl' | 'clock'>,
   name: string,

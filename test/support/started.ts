@@ -17,7 +17,7 @@ export interface Started {
   readonly home: string
   readonly ended: Promise<Ended>
   /** Resolves when standard output and error together match; rejects after a minute or when the process has ended. */
-  says(pattern: RegExp): Promise<string>
+  prints(pattern: RegExp): Promise<string>
 }
 
 export interface StartOptions {
@@ -43,27 +43,27 @@ function startProcess(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  const said = { stdout: '', stderr: '' }
+  const printed = { stdout: '', stderr: '' }
   const listeners = new Set<() => void>()
-  const tell = () => {
+  const notify = () => {
     for (const listener of listeners) listener()
   }
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
-      tell()
+      printed[name] += text
+      notify()
     })
   const ended = new Promise<Ended>((resolve) => {
     child.on('close', (code, signal) => {
-      resolve({ code, signal, ...said })
-      tell()
+      resolve({ code, signal, ...printed })
+      notify()
     })
   })
   return {
     child,
     home,
     ended,
-    says: (pattern) =>
+    prints: (pattern) =>
       new Promise((resolve, reject) => {
         const end = (settle: () => void) => {
           clearTimeout(limit)
@@ -71,12 +71,12 @@ function startProcess(
           settle()
         }
         const look = () => {
-          const text = `${said.stdout}${said.stderr}`
+          const text = `${printed.stdout}${printed.stderr}`
           if (pattern.test(text)) end(() => resolve(text))
           else if (child.exitCode !== null) end(() => reject(new Error(`ended without ${pattern}: ${text}`)))
         }
         const limit = setTimeout(
-          () => end(() => reject(new Error(`${pattern} was not said: ${said.stderr}`))),
+          () => end(() => reject(new Error(`${pattern} was not printed: ${printed.stderr}`))),
           PATIENCE_MS,
         )
         listeners.add(look)

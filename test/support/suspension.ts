@@ -12,7 +12,7 @@ import { until } from './until.js'
 
 const ID = 'run_slept'
 
-/** What is asked while the program is stopped. */
+/** The request during which the program is suspended. */
 export type Asked = 'create' | 'status' | 'output'
 
 export interface Suspension {

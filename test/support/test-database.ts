@@ -8,7 +8,7 @@ import { inject } from 'vitest'
 import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/contract.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { SERVICE_MIGRATIONS } from '../../src/service/store/sqlite/service-migrations.js'
+import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
 import { whenOver } from './after-file.js'
 
 /** Set by `postgres-for-all.ts`. */
@@ -73,7 +73,7 @@ export async function runSql(
 ): Promise<readonly Row[]> {
   let rows: readonly Row[] = []
   if (databaseUrl === undefined) {
-    const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: SERVICE_MIGRATIONS })
+    const database = openDatabase({ path: join(dataFolder, 'service.db'), migrations: SQLITE_MIGRATIONS })
     for (const statement of statements) rows = database.all(statement)
     database.close()
   } else {

@@ -32,7 +32,7 @@ export async function refusedConnections(target: Target): Promise<Figures> {
   return { ...tally(lines.map(outcomeOfLine)), 'still open': open, 'all closed after s': closedAfterS }
 }
 
-/** Sends for as long as the connection takes it; what was sent after the response had arrived. */
+/** Sends as long as the connection accepts it. Returns the bytes and the time after the response had arrived. */
 async function sendOn(line: Line): Promise<{ readonly bytes: number; readonly ms: number }> {
   const block = Buffer.alloc(256 * 1024, ' ')
   let answeredAt: number | undefined
@@ -57,7 +57,7 @@ async function sendOn(line: Line): Promise<{ readonly bytes: number; readonly ms
   return outcome
 }
 
-/** Clients that go on sending after a 401 and after a 413. */
+/** Clients that keep sending after a 401 and after a 413. */
 export async function sendAfterRefusal(target: Target): Promise<Figures> {
   const heads = [createHead('rk_unknown', 50 * 1024 * MIB), createHead(target.keys[0] ?? '', 50 * 1024 * MIB)]
   const lines = await openLines(target, 4)

@@ -1,5 +1,5 @@
 /**
- * Asks `/healthz` every 50 ms over its own connection, in a process of its own, so that neither the load nor the test
+ * Asks `/healthz` every 50 ms over its own connection, in a separate process, so that neither the load nor the test
  * delays the measurement. It asks a bare server, in a third process, at the same times: its maximum is the noise of the
  * machine. `health-probe <url>`; a message `reset` begins a measurement, `report` ends it.
  */
@@ -69,8 +69,8 @@ function measure(url: string): void {
   bareServer.once('message', (port) => {
     const service = watch(url)
     const bare = watch(`http://127.0.0.1:${port}/`)
-    process.on('message', (told) => {
-      if (told === 'report') {
+    process.on('message', (message) => {
+      if (message === 'report') {
         const sorted = timesOf(service).sort((a, b) => a - b)
         const report: ProbeReport = {
           count: sorted.length,

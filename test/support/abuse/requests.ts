@@ -44,7 +44,7 @@ export const outcomeOf = (status: number | undefined, text: string): string =>
 
 const newConnections = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY })
 
-/** One request with a connection of its own, or one of the agent's. */
+/** One request, on a new connection or on one of the agent's. */
 export function send(
   { url }: Pick<Target, 'url'>,
   key: string,
@@ -82,7 +82,7 @@ export const create = (target: Target, key: string, body: Uint8Array | string): 
 
 export const createBody = (model: string, input: object): string => JSON.stringify({ model, input })
 
-/** The same body `count` times, so many at once. */
+/** Sends the same body `count` times, with a bounded number at once. */
 export async function createMany(
   target: Target,
   keys: readonly string[],
@@ -121,7 +121,7 @@ export interface Line {
   isOpen(): boolean
 }
 
-/** A connection for bytes of one's own choice. */
+/** A connection for raw bytes. */
 export async function openLine({ url }: Pick<Target, 'url'>): Promise<Line> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })

@@ -1,4 +1,4 @@
-/** Clients of a real service: each request has a connection of its own. */
+/** Clients of a real service: each request has a new connection. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { until } from '../until.js'
@@ -31,7 +31,7 @@ export async function ask({ url, apiKey }: Client, path: string, body?: object) 
   return { status: response.status, bytes, body: isJson ? JSON.parse(bytes.toString()) : undefined }
 }
 
-/** The run when it has ended. A service that is restarted, busy or locked meanwhile is asked again. */
+/** Polls until the run has ended; tries again while the service restarts, is busy or locked. */
 export const endOf = (client: Client, id: string, limitMs = 180_000): Promise<RunBody> =>
   until(
     `the end of ${id}`,

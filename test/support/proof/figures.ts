@@ -7,7 +7,7 @@ export function tableOfFigures(): (name: string, figures: Figures) => void {
   const rows: string[] = []
   afterAll(() => void process.stdout.write(`${['| case | figures |', '|---|---|', ...rows].join('\n')}\n`))
   return (name, figures) => {
-    const said = Object.entries(figures).map(([what, figure]) => `${what}: ${figure.toLocaleString('en')}`)
-    rows.push(`| ${name} | ${said.join('; ')} |`)
+    const cells = Object.entries(figures).map(([what, figure]) => `${what}: ${figure.toLocaleString('en')}`)
+    rows.push(`| ${name} | ${cells.join('; ')} |`)
   }
 }

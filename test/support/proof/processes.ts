@@ -16,14 +16,14 @@ export const messageOf = (child: ChildProcess): Promise<unknown> =>
     const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
       reject(new Error(`a process of the proof ended: ${code ?? signal}`))
     child.once('exit', onExit)
-    child.once('message', (told) => {
+    child.once('message', (report) => {
       child.off('exit', onExit)
-      resolve(told)
+      resolve(report)
     })
   })
 
 export interface HealthProbe {
-  /** What was measured since the probe started. */
+  /** The measurements since the probe started. */
   report(): Promise<ProbeReport>
 }
 

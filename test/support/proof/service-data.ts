@@ -38,7 +38,7 @@ export function copiedData(from: string): { readonly place: Place; readonly data
   return { place, data }
 }
 
-/** Reads with SQL of its own: what the file has, whatever the program says. */
+/** Reads the file with SQL, independently of the program. */
 export function query<Row>(data: string, sql: string): readonly Row[] {
   const database = new Database(join(data, 'service.db'), { readonly: true })
   try {
@@ -66,8 +66,8 @@ interface Audit {
 }
 
 /**
- * After all runs have ended: the ledger adds up, each accepted run was charged once, and given back if it failed; what
- * is on the disk belongs to a run. `accepted`: those that were answered with 201.
+ * After all runs have ended: the ledger adds up, each accepted run was charged once, and refunded if it failed; each
+ * file on the disk belongs to a run. `accepted`: those that were answered with 201.
  */
 export async function audit(place: Place, data: string, accepted: readonly string[]): Promise<Audit> {
   const verified = await rushes(place, ['admin', 'verify', '--data', data])

@@ -34,7 +34,7 @@ export const serveWords = (data: string, port: string | number, ...more: string[
 ]
 
 export async function urlOf(service: Running): Promise<string> {
-  const [line] = await service.says('stdout', /^\{.*\}$/m)
+  const [line] = await service.prints('stdout', /^\{.*\}$/m)
   return (JSON.parse(line) as { url: string }).url
 }
 

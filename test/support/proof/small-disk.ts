@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import { type Place, type Running, start } from '../binary.js'
 import { until } from '../until.js'
 
-/** Whether this machine lets us mount one, in a namespace of its own. */
+/** Whether this machine lets us mount one in a namespace. */
 export const canMount =
   process.platform === 'linux' &&
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0 &&

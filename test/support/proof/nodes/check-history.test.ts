@@ -73,7 +73,7 @@ describe('the checker of histories', () => {
       [...GOOD, stored('run_3', 'three'), entry('run_3', 'charge', -1)],
       /answered with 503 made run_3/,
     ],
-    ['a run of nobody', [...GOOD, stored('run_3', 'new'), entry('run_3', 'charge', -1)], /nobody sent/],
+    ['a run without a create', [...GOOD, stored('run_3', 'new'), entry('run_3', 'charge', -1)], /never sent/],
     [
       'a second charge',
       [...GOOD, entry('run_1', 'charge', -1)],

@@ -57,7 +57,7 @@ function wrongRuns(
   for (const { id, prompt } of stored) idsOf.set(prompt, [...(idsOf.get(prompt) ?? []), id])
   return [...idsOf].flatMap(([prompt, ids]) => {
     const status = statusOf.get(prompt)
-    if (status === undefined) return [`${ids.join()} has a prompt that nobody sent`]
+    if (status === undefined) return [`${ids.join()} has a prompt that was never sent`]
     if (ids.length > 1) return [`one create made ${ids.length} runs: ${ids.join()}`]
     return status === 201 || status === 0 ? [] : [`a create that was answered with ${status} made ${ids}`]
   })
@@ -83,7 +83,7 @@ function wrongCharges(
   return [...wrong, ...[...byRun.keys()].map((id) => `${id} was charged, and is not stored`)]
 }
 
-/** A run that was seen ended stays so, whichever node is asked. */
+/** A run that one node has shown as ended stays ended on every node. */
 function changedAfterEnd(polls: readonly Extract<Event, { is: 'poll' }>[]): readonly string[] {
   const ends = new Map<string, { readonly runStatus: string; readonly receivedMs: number }>()
   const problems: string[] = []

@@ -11,7 +11,7 @@ export interface ClientOptions {
   /** A hasty client polls without a pause, so that its key meets the limit. */
   readonly isHasty: boolean
   readonly history: History
-  /** No run is created any more, once it is aborted; those that exist are followed to their end. */
+  /** Stops creating runs; those that exist are followed to their end. */
   readonly stop: AbortSignal
   /** From then on a run that has not ended is left to the checker. */
   readonly endAtMs: number

@@ -75,7 +75,7 @@ describe.skipIf(!hasNginx)('nginx in front of two nodes', () => {
   })
 
   test('a person signs in over TLS alone, and both nodes know the session', async () => {
-    const [, token] = /#\/link\/([\w-]+)/.exec(nodes[0].process.said.stdout) ?? []
+    const [, token] = /#\/link\/([\w-]+)/.exec(nodes[0].process.printed.stdout) ?? []
     const signIn = (port: number, scheme: string, body: object, headers = {}) =>
       ask(port, {
         method: 'POST',

@@ -42,7 +42,7 @@ async function createRole(place: Place): Promise<string> {
 /** Starts a node; resolves with its URL as soon as it listens. */
 async function startNode(place: Place, words: readonly string[], command?: string) {
   const node = start(place, words, { stdin: 'ignore', ...(command !== undefined && { command }) })
-  const [line] = await node.says('stdout', /^\{.*\}$/m)
+  const [line] = await node.prints('stdout', /^\{.*\}$/m)
   return { node, url: String(JSON.parse(line).url) }
 }
 
@@ -132,7 +132,7 @@ describe('the units', () => {
   test('without a file for the database: one process with SQLite', async () => {
     const { node, url } = await startUnit('rushes.service', '\n', { SERVE_FLAGS: '--json' })
     expect((await ask(portIn(url), { path: '/readyz' })).status).toBe(200)
-    const [line] = await node.says('stdout', /^\{.*\}$/m)
+    const [line] = await node.prints('stdout', /^\{.*\}$/m)
     expect(JSON.parse(line)).toMatchObject({ role: 'all', data: expect.stringMatching(/\/state\/service$/) })
     await stop(node)
   })
@@ -143,7 +143,7 @@ describe('the units', () => {
     const flags = { SERVE_FLAGS: '--json', API_FLAGS: '--role api' }
     const api = await startUnit('rushes.service', database, flags)
     const worker = await startUnit('rushes-worker@.service', database, flags)
-    const [line] = await api.node.says('stdout', /^\{.*\}$/m)
+    const [line] = await api.node.prints('stdout', /^\{.*\}$/m)
     expect(JSON.parse(line)).toMatchObject({ role: 'api', database: expect.not.stringContaining('\n') })
     expect((await ask(portIn(worker.url), { path: '/readyz' })).status).toBe(200)
     expect((await ask(portIn(worker.url), { path: `${RUNS}/run_1` })).status).toBe(404)

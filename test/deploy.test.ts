@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { register, type ServeOptions } from '../src/cli/commands/serve.js'
-import { networksOf, portOf, publicUrlOf } from '../src/cli/serve/values.js'
-import { ROLES } from '../src/service/role.js'
+import { networksOf, portOf, publicUrlOf } from '../src/cli/serve/flags.js'
+import { ROLES } from '../src/service/names.js'
 import { bash, createPlace, start } from './support/binary.js'
 import {
   type ComposeService,

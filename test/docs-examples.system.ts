@@ -35,7 +35,7 @@ beforeAll(async () => {
 describe.concurrent('the shell examples', () => {
   const examples = EXAMPLES.filter((example) => !isPlain(example))
   test.each(examples.map((example) => [example.title, example] as const))('%s', async (_, example) => {
-    const { files = {}, isNewUser = false, before = 'true', asks = 'true', says = /^/ } = example
+    const { files = {}, isNewUser = false, before = 'true', asks = 'true', prints = /^/ } = example
     const { place, key } = await placeFor(isNewUser)
     for (const [name, bytes] of Object.entries(files)) writeFileSync(join(place.folder, name), bytes)
     const { stdout: printed } = await bash(place, before)
@@ -49,7 +49,7 @@ describe.concurrent('the shell examples', () => {
       expect(ended.stderr).not.toMatch(/^warning: /m)
       last = ended.stdout
     }
-    expect(last).toMatch(says)
+    expect(last).toMatch(prints)
   })
 })
 
@@ -91,11 +91,11 @@ async function run(place: Place, script: string, { typed, asks = 'true' }: RunOp
       ? bash(place, text)
       : start(place, ['-c', text], { command: 'bash', stdin: typed }).ended
   const running = start(place, ['-c', text], { command: 'bash', stdin: 'ignore' })
-  await running.says(
+  await running.prints(
     'stdout',
     /^export RUSHES_BASE_URL=http:\/\/127\.0\.0\.1:\d+\nexport RUSHES_API_KEY=\S+$/m,
   )
-  const asked = await bash(place, `set -e\n${running.said.stdout}${asks}`)
+  const asked = await bash(place, `set -e\n${running.printed.stdout}${asks}`)
   expect(asked.code, asked.stderr).toBe(0)
   process.kill(Number(readFileSync(join(place.home, 'serve.pid'), 'utf8')), 'SIGTERM')
   return running.ended

@@ -48,7 +48,7 @@ describe('a batch', () => {
     const user = createUser()
     writeFileSync(hold, '')
     const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
-    await first.says('stderr', /queued/)
+    await first.prints('stderr', /queued/)
     const elsewhere = user.with({ RUSHES_STATE_DIR: join(user.home, 'state-2') })
     const second = await rushes(elsewhere, ['batch', 'shots.yaml'])
     expect(second).toMatchObject({ code: 2, stdout: '' })
@@ -131,10 +131,10 @@ describe.concurrent('a command that waits', () => {
     const manifest = join(place.folder, 'shots.yaml')
     writeFileSync(manifest, MANIFEST)
     const watching = start(place, ['batch', '--local', 'shots.yaml', '--watch', '--yes'], { stdin: 'ignore' })
-    await watching.says('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
+    await watching.prints('stderr', /2 runs: 2 created [\s\S]*Watching shots\.yaml for changes/)
     writeFileSync(`${manifest}~`, MANIFEST.replace('a hen }', 'a red hen, output: red.png }'))
     renameSync(`${manifest}~`, manifest)
-    await watching.says('stderr', /shots\.yaml changed[\s\S]*Watching/)
+    await watching.prints('stderr', /shots\.yaml changed[\s\S]*Watching/)
     expect(filesBelow(place.folder).filter((file) => file.includes('claim'))).toEqual([])
     // Another batch may run meanwhile.
     expect(await rushes(place, ['batch', 'shots.yaml', '-q'])).toMatchObject({

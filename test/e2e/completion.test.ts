@@ -76,12 +76,12 @@ async function typed(
   lines = LINES,
 ): Promise<readonly (readonly [string, string])[]> {
   const running = start(place, ['-qec', shell, '/dev/null'], { command: 'script' })
-  await running.says('stdout', /READY/)
+  await running.prints('stdout', /READY/)
   const seen: (readonly [string, string])[] = []
   for (const [line] of lines) {
-    const from = running.said.stdout.length
+    const from = running.printed.stdout.length
     running.stdin.write(`${line}${KEYS.tab}${KEYS.show}`)
-    const [, after = ''] = await running.says('stdout', new RegExp(`^[\\s\\S]{${from}}[\\s\\S]*LINE<(.*)>`))
+    const [, after = ''] = await running.prints('stdout', new RegExp(`^[\\s\\S]{${from}}[\\s\\S]*LINE<(.*)>`))
     seen.push([line, after])
   }
   running.stdin.write('exit\r')

@@ -21,7 +21,7 @@ const becomesTrue = (page: Page, expression: string) =>
 describePages('the console of rushes serve', (pages) => {
   it('leads from the first start to signing out', { timeout: 300_000 }, async () => {
     const place = await serve(createPlace())
-    const said: { console: string } = JSON.parse(place.process.said.stdout)
+    const said: { console: string } = JSON.parse(place.process.printed.stdout)
     const { page } = await openConsole(pages, place, '', {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
@@ -82,7 +82,7 @@ describePages('the console of rushes serve', (pages) => {
     const login = start(place.with({ PATH: '/nonexistent', RUSHES_API_KEY: '' }), ['login', '--web'], {
       stdin: 'ignore',
     })
-    const [target = ''] = await login.says('stderr', /http:\S+#\/login\S+/)
+    const [target = ''] = await login.prints('stderr', /http:\S+#\/login\S+/)
     const tab = await page.context().newPage()
     await tab.goto(target)
     await press(tab, 'Create the key')

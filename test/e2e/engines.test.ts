@@ -23,7 +23,7 @@ it.concurrent('an engine makes the outputs, under the name that it was given', a
   const texts = run.files.map(({ path }: { path: string }) => readFileSync(join(place.folder, path), 'utf8'))
   expect(texts[0]).toBe('acme/mine video\n')
   expect(JSON.parse(texts[1]).prompt).toBe(`it's "quoted" $HOME`)
-  expect((await rushes(place, ['run', 'video', 'x'])).stdout + place.process.said.stderr).not.toContain(
+  expect((await rushes(place, ['run', 'video', 'x'])).stdout + place.process.printed.stderr).not.toContain(
     'acme',
   )
 })
@@ -86,7 +86,7 @@ describe.concurrent('the end of the service', () => {
 
     const second = await serve(home, ['--port', new URL(first.url).port, ...quickEngines()])
     expect(second.url).toBe(first.url)
-    expect(JSON.parse(second.process.said.stdout)).not.toHaveProperty('api_key')
+    expect(JSON.parse(second.process.printed.stdout)).not.toHaveProperty('api_key')
     const ended = await waiting
     expect(ended.code, ended.stderr).toBe(0)
     const urls = ended.stdout.trim().split('\n')

@@ -21,7 +21,7 @@ it.concurrent('serve --fault says in JSON on standard error what was injected, a
   expect({ code: lost.code, stdout: lost.stdout }).toEqual({ code: 13, stdout: '' })
   expect(lost.stderr).toContain('A run may exist and cost money')
   const waiting = start(await personAt(service), RUN, { stdin: 'ignore' })
-  await service.process.says('stderr', /stalled/)
+  await service.process.prints('stderr', /stalled/)
   const before = performance.now()
   service.process.kill('SIGTERM')
   const { code, stderr } = await service.process.ended

@@ -33,7 +33,7 @@ it.concurrent('makes five seconds of MP4 that plays before it is whole, and --js
 it.concurrent('is killed in the middle, and a wait finishes the run', async () => {
   const place = createPlace()
   const killed = start(place, ['run', 'video', '--local', 'a fox'])
-  const [, id = ''] = await killed.says('stderr', /(run_\w+): processing/)
+  const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
   await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
   killed.kill('SIGKILL')
   expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })

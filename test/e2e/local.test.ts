@@ -87,7 +87,7 @@ describe.concurrent('run video --local', () => {
       const rows = [0, 1].map((at) => `  - { name: r${at}, kind: video, prompt: a boat }\n`)
       writeFileSync(join(place.folder, 'shots.yaml'), `runs:\n${rows.join('')}`)
       const command = start(place, words)
-      await command.says('stderr', /processing/)
+      await command.prints('stderr', /processing/)
       command.kill(ending)
       const { signal, stderr } = await command.ended
       expect(signal).toBe(ending)
@@ -100,7 +100,7 @@ describe.concurrent('run video --local', () => {
   it('that is killed leaves its run in the queue, and no renderer and no file', async () => {
     const place = createPlace()
     const killed = start(place, ['run', 'video', '--local', 'a fox'])
-    const [, id = ''] = await killed.says('stderr', /(run_\w+): processing/)
+    const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
     await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
     killed.kill('SIGKILL')
     expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })

@@ -61,7 +61,7 @@ async function askedForVideo(place: Place, args: object) {
     method: 'initialize',
     params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo },
   })
-  await server.says('stdout', /"id":1/)
+  await server.prints('stdout', /"id":1/)
   send({ method: 'notifications/initialized' })
   server.stdin.write('not json\n')
   send({ id: 2, method: 'tools/call', params: { name: 'create_video', arguments: { prompt: 'x', ...args } } })
@@ -114,7 +114,7 @@ describe.concurrent('rushes mcp', () => {
     ['SIGTERM', 'SIGTERM', null, 'SIGTERM'],
   ] as const)('%s ends it, with the ids on standard error', async (_, signal, code, by) => {
     const server = await askedForVideo(await person(), { wait: false })
-    const [, id] = await server.says('stdout', /"id":"(run_\w+)"/)
+    const [, id] = await server.prints('stdout', /"id":"(run_\w+)"/)
     if (signal === undefined) server.stdin.end()
     else server.kill(signal)
     const ended = await server.ended

@@ -46,27 +46,27 @@ describePostgres('serve --database', () => {
     const database = await newDatabase()
     const words = ['serve', '--port', '0', '--database', database]
     const first = start(place, words, { stdin: 'ignore' })
-    await first.says('stderr', /shown only once/)
-    expect(first.said.stdout).toMatch(
+    await first.prints('stderr', /shown only once/)
+    expect(first.printed.stdout).toMatch(
       /^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\nexport RUSHES_IMAGE_MODEL=\S+\nexport RUSHES_VIDEO_MODEL=\S+\n$/,
     )
     const { hostname, port, pathname } = new URL(database)
-    expect(first.said.stderr).toContain(`Database: postgres://${hostname}:${port}${pathname}\n`)
-    const ran = await bash(createPlace(), `${first.said.stdout}rushes run image "a fox" -q -o fox.png`)
+    expect(first.printed.stderr).toContain(`Database: postgres://${hostname}:${port}${pathname}\n`)
+    const ran = await bash(createPlace(), `${first.printed.stdout}rushes run image "a fox" -q -o fox.png`)
     expect(ran).toMatchObject({ code: 0, stdout: 'fox.png\n', stderr: '' })
     first.kill('SIGTERM')
     expect(await first.ended).toMatchObject({ code: 0 })
 
     const second = start(place, words, { stdin: 'ignore' })
-    await second.says('stderr', /rushes admin key create --account default --database <url>`\.\n/)
-    expect(second.said.stdout.match(/^export \w+/gm)).toEqual([
+    await second.prints('stderr', /rushes admin key create --account default --database <url>`\.\n/)
+    expect(second.printed.stdout.match(/^export \w+/gm)).toEqual([
       'export RUSHES_BASE_URL',
       'export RUSHES_IMAGE_MODEL',
       'export RUSHES_VIDEO_MODEL',
     ])
     const made = await bash(
       place.with({ RUSHES_DATABASE_URL: database }),
-      `${second.said.stdout}export RUSHES_API_KEY=$(rushes admin key create --account default -q)
+      `${second.printed.stdout}export RUSHES_API_KEY=$(rushes admin key create --account default -q)
       rushes run image "a fox" -q`,
     )
     expect(made).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^http\S+\n$/) })

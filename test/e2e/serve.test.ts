@@ -12,7 +12,7 @@ const startServing = (place: Place, words: readonly string[]): Running =>
 describe.concurrent('serve', () => {
   it('prints one line of JSON when it listens, and outputs can be fetched by their URLs', async () => {
     const place = await serve(createPlace(), quickEngines())
-    const lines = place.process.said.stdout.trim().split('\n')
+    const lines = place.process.printed.stdout.trim().split('\n')
     expect(lines).toHaveLength(1)
     expect(JSON.parse(lines[0] ?? '')).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -32,8 +32,8 @@ describe.concurrent('serve', () => {
 
   it('prints a link to the console on the first start, which signs in once', async () => {
     const first = startServing(createPlace(), [])
-    const [, origin = '', token] = await first.says('stderr', /^Console: (http:\S+)\/#\/link\/(\S+)$/m)
-    await first.says('stderr', /^Data in \S+; it is kept when the service stops\.$/m)
+    const [, origin = '', token] = await first.prints('stderr', /^Console: (http:\S+)\/#\/link\/(\S+)$/m)
+    await first.prints('stderr', /^Data in \S+; it is kept when the service stops\.$/m)
     const [asset] = /assets\/[\w.-]+\.js/.exec(await (await fetch(`${origin}/`)).text()) ?? []
     expect((await fetch(`${origin}/${asset}`)).headers.get('cache-control')).toContain('immutable')
     const follow = () =>
@@ -50,9 +50,9 @@ describe.concurrent('serve', () => {
 
   it('has no console with --no-console', async () => {
     const off = startServing(createPlace(), ['--no-console'])
-    const [, url = ''] = await off.says('stderr', /^Listening on (http:\S+)\. /m)
+    const [, url = ''] = await off.prints('stderr', /^Listening on (http:\S+)\. /m)
     expect((await fetch(`${url}/`)).status).toBe(404)
-    expect(off.said.stderr).not.toContain('Console')
+    expect(off.printed.stderr).not.toContain('Console')
   })
 
   it('shows the first key when it listens, and not before', async () => {
@@ -76,8 +76,8 @@ describe.concurrent('serve', () => {
     const place = createPlace()
     const words = ['--data', 'my data', ...quickEngines()]
     const person = startServing(place, words)
-    await person.says('stderr', /shown only once/)
-    const lines = person.said.stdout
+    await person.prints('stderr', /shown only once/)
+    const lines = person.printed.stdout
     expect(lines).toMatch(
       /^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\nexport RUSHES_IMAGE_MODEL=rushes\/preview-image\nexport RUSHES_VIDEO_MODEL=rushes\/preview-video\n$/,
     )
@@ -90,8 +90,8 @@ describe.concurrent('serve', () => {
     expect(stderr).not.toContain('{')
 
     const again = startServing(place, words)
-    await again.says('stderr', /rushes admin key create --account default --data 'my data'`\.\n/)
-    const three = again.said.stdout
+    await again.prints('stderr', /rushes admin key create --account default --data 'my data'`\.\n/)
+    const three = again.printed.stdout
     expect(three).toBe(
       lines.replace(/^export RUSHES_API_KEY.*\n/m, '').replace(/http:\S+/, /http:\S+/.exec(three)?.[0] ?? ''),
     )
@@ -127,7 +127,7 @@ describe.concurrent('serve', () => {
 
   it('has metrics on a port of their own, until it ends', async () => {
     const place = await serve(createPlace(), ['--metrics-port', '0'])
-    const { metrics_url: url } = JSON.parse(place.process.said.stdout)
+    const { metrics_url: url } = JSON.parse(place.process.printed.stdout)
     expect((await fetch(`${place.url}/healthz`)).status).toBe(200)
     const text = await (await fetch(url)).text()
     expect(text).toContain('rushes_http_requests_total{method="GET",route="/healthz",status="200"} 1\n')

@@ -56,7 +56,7 @@ describe.concurrent('a closed pipe', () => {
   it('after a first answer, the runs that were accepted stay what they are', async () => {
     const place = await personAt(service)
     const reading = start(place, ['run', 'image', '-n', '12', 'fox', '--no-wait'], { stdin: 'ignore' })
-    const [, id] = await reading.says('stdout', /(run_\w+)\n/)
+    const [, id] = await reading.prints('stdout', /(run_\w+)\n/)
     reading.stdout.destroy()
     expect(await reading.ended).toMatchObject({ code: 141, stderr: '' })
     expect((await rushes(place, ['wait', id ?? ''])).code).toBe(0)

@@ -17,7 +17,7 @@ describe.concurrent('a signal while waiting', () => {
     '%s: dies of it, with the id and the way back',
     async (signal) => {
       const waiting = start(await personAt(service), VIDEO)
-      const [, id] = await waiting.says('stderr', /(run_\w+): (?:queued|processing)/)
+      const [, id] = await waiting.prints('stderr', /(run_\w+): (?:queued|processing)/)
       waiting.kill(signal)
       const ended = await waiting.ended
       expect(ended).toMatchObject({ signal, code: null, stdout: '' })
@@ -28,7 +28,7 @@ describe.concurrent('a signal while waiting', () => {
 
   it('says it under --json as JSON alone', async () => {
     const waiting = start(await personAt(service), [...VIDEO, '--json', '--debug'])
-    const [, id] = await waiting.says('stderr', /\/runs\/(run_\w+)/)
+    const [, id] = await waiting.prints('stderr', /\/runs\/(run_\w+)/)
     waiting.kill('SIGTERM')
     const { signal, stdout, stderr } = await waiting.ended
     expect(signal).toBe('SIGTERM')
@@ -46,7 +46,7 @@ describe.concurrent('a signal while waiting', () => {
     const place = await personAt(service)
     const script = 'for each in 1 2 3; do echo "$each"; rushes run video "a fox"; done'
     const loop = start(place, ['-c', `exec setsid bash -c '${script}'`], { command: 'bash', stdin: 'ignore' })
-    await loop.says('stderr', /processing|queued/)
+    await loop.prints('stderr', /processing|queued/)
     const [leader = 0] = processesOf(place, /^bash -c for each/)
     process.kill(-leader, 'SIGINT')
     expect(await loop.ended).toMatchObject({ signal: 'SIGINT', stdout: '1\n' })

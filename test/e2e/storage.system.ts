@@ -38,7 +38,7 @@ async function serving(...flags: readonly string[]) {
     ],
     { env: store.env },
   )
-  const said = await service.says(/RUSHES_VIDEO_MODEL=/)
+  const said = await service.prints(/RUSHES_VIDEO_MODEL=/)
   const variables = Object.fromEntries(
     [...said.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
   )

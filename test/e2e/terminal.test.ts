@@ -96,7 +96,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
 
   it('gets its cursor back after Ctrl-C', async () => {
     const waiting = onTerminal(await personAt(service), 'run video "a fox"')
-    await waiting.says('stdout', /processing/)
+    await waiting.prints('stdout', /processing/)
     waiting.stdin.write('\u0003')
     const { code, stdout } = await waiting.ended
     expect(code).toBe(130)
@@ -151,7 +151,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   it('does not show the key that login asks for', async () => {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
-    await login.says('stdout', /API key for/)
+    await login.prints('stdout', /API key for/)
     login.stdin.write('sk-hidden-7f3a\r')
     const { code, stdout } = await login.ended
     expect(code).toBe(0)
@@ -169,7 +169,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
       RUSHES_API_KEY_COMMAND: command,
     })
     const running = onTerminal(place, 'status run_none')
-    await running.says('stdout', /PIN\? /)
+    await running.prints('stdout', /PIN\? /)
     running.stdin.write(`${service.apiKey}\r`)
     const { code, stdout } = await running.ended
     // The key was accepted: the service says that the run does not exist.
@@ -179,7 +179,7 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   it('stores nothing when the prompt is left by Ctrl-C', async () => {
     const place = createPlace()
     const login = onTerminal(place, 'login --no-verify --base-url http://127.0.0.1:9')
-    await login.says('stdout', /API key for/)
+    await login.prints('stdout', /API key for/)
     login.stdin.write('\u0003')
     const { code, stdout } = await login.ended
     expect(code).toBe(130)

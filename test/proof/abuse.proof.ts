@@ -192,7 +192,7 @@ describe.skipIf(process.platform !== 'linux')('one client cannot stop the others
       expect.soft(figures[name] ?? 0, name).toBeLessThanOrEqual(most)
     for (const [name, least] of Object.entries(tried.least ?? {}))
       expect.soft(figures[name] ?? 0, name).toBeGreaterThanOrEqual(least)
-    expect.soft(service.process.said.stderr, 'the log').not.toMatch(/internal error|^\s+at /m)
+    expect.soft(service.process.printed.stderr, 'the log').not.toMatch(/internal error|^\s+at /m)
     service.process.kill('SIGTERM')
     expect((await service.process.ended).code).toBe(0)
   })

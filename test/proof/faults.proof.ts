@@ -65,9 +65,9 @@ describe.skipIf(!canMount)('a full disk', () => {
     const { place, disk, startOn, check } = await onSmallDisk(8)
     disk.fill()
     const service = startOn()
-    await service.says('stderr', /disk of .* is full/)
+    await service.prints('stderr', /disk of .* is full/)
     await sleep(3_000)
-    expect(service.said.stdout).toBe('')
+    expect(service.printed.stdout).toBe('')
     disk.free()
     const freedAt = performance.now()
     const url = await urlOf(service)
@@ -106,7 +106,7 @@ describe.skipIf(!canMount)('a full disk', () => {
     })
     expect(readyWhenFull).toBe(false)
     expect(created.outcomes.filter((outcome) => !/^(201|503 not_ready)$/.test(outcome))).toEqual([])
-    expect(service.said.stderr).not.toMatch(/^\s+at /m)
+    expect(service.printed.stderr).not.toMatch(/^\s+at /m)
   })
 
   it.each([

@@ -3,7 +3,7 @@
  * a home of its own, so that the limit of one key does not decide how long it takes.
  */
 import { expect, it } from 'vitest'
-import { type Kill, sayTally, sweep } from '../support/kill-sweep.js'
+import { type Kill, sweep, tallyLine } from '../support/kill-sweep.js'
 
 const several = (count: number, kill: (at: number) => Kill): readonly Kill[] =>
   Array.from({ length: count }, (_, at) => kill(at))
@@ -27,6 +27,6 @@ const SWEEPS: readonly (readonly [string, readonly Kill[]])[] = [
 
 it.each(SWEEPS)('%s', async (name, kills) => {
   const tally = await sweep(kills)
-  process.stdout.write(`${name}: ${sayTally(tally)}\n`)
+  process.stdout.write(`${name}: ${tallyLine(tally)}\n`)
   expect(tally.wrong).toEqual([])
 })

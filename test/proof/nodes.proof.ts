@@ -53,7 +53,7 @@ async function startNode(place: Place, name: string, words: readonly string[]): 
   return {
     name,
     url,
-    said: () => process.said.stderr,
+    said: () => process.printed.stderr,
     async kill() {
       process.kill('SIGKILL')
       await process.ended

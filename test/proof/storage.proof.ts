@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type FileStore, readStored } from '../../src/service/files/contract.js'
+import type { FileStore } from '../../src/service/files/contract.js'
 import { createS3Files } from '../../src/service/files/s3-files.js'
-import { filesContract } from '../contract/files.js'
+import { filesContract, readStored } from '../contract/files.js'
 import { createPlace, rushes } from '../support/binary.js'
 import { peakMiB, resetPeak } from '../support/process-memory.js'
 import { tableOfFigures } from '../support/proof/figures.js'
@@ -29,7 +29,7 @@ async function serving(env: Readonly<Record<string, string>>, engine: string, ..
     ['serve', '--port', '0', '--storage', `s3://${BUCKET}/team`, '--engine', `image=${engine}`, ...flags],
     { env },
   )
-  const said = await service.says(/RUSHES_VIDEO_MODEL=/)
+  const said = await service.prints(/RUSHES_VIDEO_MODEL=/)
   const variables = [...said.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
     name,
     value,
@@ -210,7 +210,7 @@ describe.skipIf(!hasSwift)('on OpenStack Swift', () => {
       const engine = 'head -c 400000 /dev/urandom > "$RUSHES_OUTPUT_DIR/big.bin"; sleep 0.2'
       const { service, place } = await serving(environment(), engine, '--concurrency', '4', ...flags)
       const created = rushes(place, ['run', 'image', 'a fox', '-n', '15', '-d', '--json', '--timeout', '5m'])
-      await service.says(/./)
+      await service.prints(/./)
       await new Promise((resolve) => setTimeout(resolve, 2_500))
       await swift.stop()
       const stoppedAt = performance.now()

@@ -1,9 +1,9 @@
 /**
- * The closed list of errors. Engines throw `RushesError`; `cli/process/exit.ts` alone turns errors into
- * exit codes, by table and never by message text.
+ * The closed list of errors. Engines throw `RushesError`. Only `cli/process/exit.ts` turns errors into exit codes, by
+ * table and never by message text.
  */
 
-/** Exit codes, named. The numbers are a promise to scripts: see docs/exit-codes.md. */
+/** Names of the exit codes. Scripts may rely on the numbers: see docs/exit-codes.md. */
 export const EXIT = {
   ok: 0,
   bug: 1,
@@ -26,8 +26,8 @@ export const EXIT = {
 } as const
 
 /**
- * The closed list of codes that `rushes` itself gives to an error. Beside these an error may carry the code
- * the service sent (`protocol/problems.ts`).
+ * The closed list of error codes that `rushes` itself sets. An error may also have a code that the service sent
+ * (`protocol/problems.ts`).
  */
 export const OWN_CODES = {
   usage: { exit: EXIT.usage, about: 'a flag, argument, setting or input is invalid; nothing was sent' },
@@ -48,21 +48,21 @@ export const OWN_CODES = {
 export type OwnCode = keyof typeof OWN_CODES
 
 export interface RushesErrorOptions {
-  /** What to do next, one or two sentences. */
+  /** What to do next, in one or two sentences. */
   readonly hint?: string | undefined
   readonly cause?: unknown
-  /** The run that the error is about, once one exists. */
+  /** Id of the run that the error is about, if the run exists. */
   readonly runId?: string | undefined
-  /** The HTTP status of the response that caused the error. */
+  /** HTTP status of the response that caused the error. */
   readonly httpStatus?: number | undefined
-  /** Where the table of codes does not decide alone: a signal, or a status without a known code. */
+  /** Overrides the exit code of the error code, for a signal or a status without a known code. */
   readonly exitCode?: number | undefined
 }
 
-/** Every error that `rushes` raises on purpose. `code` is stable; `message` is for people and may change. */
+/** Every error that `rushes` throws on purpose. `code` is stable; `message` is for people and may change. */
 export class RushesError extends Error {
   override readonly name = 'RushesError'
-  /** An own code (`OWN_CODES`) or the code that the service sent. */
+  /** A code of `rushes` (`OWN_CODES`), or the code that the service sent. */
   readonly code: string
   readonly hint: string | undefined
   readonly runId: string | undefined
@@ -81,8 +81,8 @@ export class RushesError extends Error {
   }
 
   /**
-   * The same error with some of its parts replaced: code, status and exit code stay. `consequence` is a sentence that is
-   * appended to the message, for what the error means to a run (was one created? was it paid?).
+   * Returns a copy of the error with some parts replaced. Code, status and exit code stay. `consequence` is a sentence
+   * appended to the message. It says what the error means for a run: whether a run was created or paid for.
    */
   with(changes: RushesErrorChanges): RushesError {
     const message = changes.message ?? this.message
@@ -99,7 +99,7 @@ export class RushesError extends Error {
 export interface RushesErrorChanges {
   readonly message?: string | undefined
   readonly consequence?: string | undefined
-  /** Undefined removes the hint. */
+  /** Replaces the hint. If present and undefined, the hint is removed. */
   readonly hint?: string | undefined
   readonly runId?: string | undefined
 }
@@ -107,7 +107,7 @@ export interface RushesErrorChanges {
 const withSentence = (message: string, sentence: string | undefined): string =>
   sentence === undefined ? message : `${message.trimEnd()}${/[.!?]\s*$/.test(message) ? '' : '.'} ${sentence}`
 
-/** The message of anything thrown. */
+/** Returns the message of a thrown value of any type. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 

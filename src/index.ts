@@ -2,17 +2,13 @@
  * The public library. Importing it has no side effects.
  *
  * ```ts
- * import { createClient } from 'rushes'
- * const client = createClient({ baseUrl: 'https://api.example.com', apiKey })
- * const { id } = await client.create({ model: 'acme/still-1', input: { prompt: 'a fox' } })
- * const run = await client.wait(id, { timeoutMs: 600_000 })
- * await client.download(run, { folder: 'out' })
- * await client.close()
+ * import { createClient } from 'rushes' const client = createClient({ baseUrl: 'https://api.example.com', apiKey })
+ * const { id } = await client.create({ model: 'acme/still-1', input: { prompt: 'a fox' } }) const run = await
+ * client.wait(id, { timeoutMs: 600_000 }) await client.download(run, { folder: 'out' }) await client.close()
  * ```
  *
- * This file is the whole public interface. docs/api.md lists it, and a test compares.
+ * This file is the whole public interface. docs/api.md lists it, and a test compares the two.
  */
-
 import { type Accepted, type CreateBody, createApiClient } from './client/index.js'
 import { parseApiKey, parseBaseUrl } from './client/service-access.js'
 import { createDownloader, type DownloadedFile, folderTarget } from './download/index.js'
@@ -25,82 +21,95 @@ import { RUNS_LIMIT } from './protocol/limits.js'
 import type { RunState } from './protocol/run-state.js'
 
 export interface CreateClientOptions {
-  /** The service URL, for example `https://api.example.com`. Plain http is allowed for loopback only. */
+  /** The service URL, for example `https://api.example.com`. Plain http is allowed only for loopback addresses. */
   readonly baseUrl: string
-  /** Sent to that origin only. */
+  /** API key, sent only to the origin of `baseUrl`. */
   readonly apiKey: string
-  /** Allow plain http to other machines: the key is then sent unencrypted. Default false. */
+  /** Allows plain http to other machines, which sends the key unencrypted. Default: false. */
   readonly allowHttp?: boolean
-  /** Further statuses that mean failure; case does not matter. */
+  /** Additional statuses that mean failure. Case-insensitive. */
   readonly failureStatuses?: readonly string[]
-  /** Dotted path of the run id in the response to a create, tried before the usual places. */
+  /** Dotted path of the run id in the response to a create. Tried before the default fields. */
   readonly runIdField?: string
-  /** The environment that names the proxies. Default `process.env`. */
+  /** Environment variables, which may contain the proxy settings. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Replaces the network. It must throw `HttpFailure`, which says whether anything was sent. */
+  /** Replaces the network. Must throw `HttpFailure`, which says whether anything was sent. */
   readonly fetch?: Fetch
 }
 
 export interface CreateOptions {
-  /** An abort before the request was sent cancels the create. After that the outcome is unknown: a run may exist. */
+  /**
+   * Aborts the create. Before the request is sent, the create is cancelled. After that the outcome is unknown: a run
+   * may exist.
+   */
   readonly signal?: AbortSignal
-  /** The create was certainly not accepted and is sent again after `waitMs`. */
+  /** Called when the service did not accept the create. The create is sent again after `waitMs`. */
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
 export interface WaitOptions {
   /**
-   * Counted from the response to the create in the first wait after it (of the latest 1,000 creates), else from the call.
-   * Default: no limit.
+   * Maximum wait in ms. Default: no limit. The first wait for a run counts from the response to its create, if the
+   * create is one of the latest 1,000 of this client. Other waits count from the call.
    */
   readonly timeoutMs?: number
-  /** Ends the wait. The run continues. */
+  /** Aborts the wait. The run continues. */
   readonly signal?: AbortSignal
-  /** A status request failed; the wait continues. */
+  /** Called when a status request fails. The wait continues. */
   onTrouble?(error: RushesError): void
 }
 
 export interface DownloadTo {
-  /** Files are named `<id>.<ext>`, or `<id>-1.<ext>` … when there are several. Default: the current folder. */
+  /**
+   * Folder for the files, which are named `<id>.<ext>`, or `<id>-1.<ext>` … when there are several. Default: the
+   * current folder.
+   */
   readonly folder?: string
-  /** Replace files that exist. Default false. */
+  /** Replaces existing files. Default: false. */
   readonly overwrite?: boolean
-  /** Called for each file as soon as it has its name, also where another output fails or an abort follows. */
+  /**
+   * Called for each file as soon as it is complete and has its final name, even if another output fails or the download
+   * is aborted later.
+   */
   onFile?(file: DownloadedFile): void
-  /** An abort keeps the downloaded part, and a later download resumes it. */
+  /** Aborts the download. The downloaded part is kept, and a later download resumes it. */
   readonly signal?: AbortSignal
 }
 
-/** Every rejection is a `RushesError`, or the reason of the given signal. */
+/** A client for one service and one API key. Every rejection is a `RushesError` or the reason of the given signal. */
 export interface Client {
-  /** Without a trailing slash, query or fragment. */
+  /** The service URL, without a trailing slash, query or fragment. */
   readonly baseUrl: string
   /**
-   * Creates one run, which costs money. The request is repeated only if it was certainly not accepted. `submission_unknown`
-   * means that a run may exist: check before you send it again.
+   * Creates one run, which costs money. The request is repeated only if the service did not accept it.
+   * `submission_unknown` means that a run may exist: check before you create it again.
    */
   create(body: CreateBody, options?: CreateOptions): Promise<Accepted>
-  /** One status request, with up to three retries. */
+  /** Sends one status request, with up to three retries. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   /**
-   * Returns the final state. Check its `phase`: a failed run is returned too. Throws `wait_timeout` when the run
-   * is still running, a refusal, or the last error after six tries and two minutes without a valid response.
+   * Waits for the final state and returns it. Check its `phase`, because a failed run is returned too. Throws
+   * `wait_timeout` when the run is still running, an error of the service that refuses the request, or the last error
+   * after six attempts and two minutes without a valid response.
    */
   wait(id: string, options?: WaitOptions): Promise<RunState>
-  /** The state after each status request, every one to two seconds, up to the final one. Throws as `wait` does. */
+  /**
+   * Yields the state after each status request, every one to two seconds, up to the final state. Throws the same errors
+   * as `wait`.
+   */
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
   /**
-   * Downloads the outputs of a succeeded run. Each file is complete or absent. When some fail, the others are downloaded,
-   * and the first error is thrown: `onFile` tells which files there are.
+   * Downloads the outputs of a succeeded run. Each file is either complete or absent. When some outputs fail, the
+   * others are still downloaded and then the first error is thrown; `onFile` reports the downloaded files.
    */
   download(run: RunState, to?: DownloadTo): Promise<readonly DownloadedFile[]>
-  /** Closes idle connections, so that the process can end at once. */
+  /** Closes idle connections, so that the process can exit immediately. */
   close(): Promise<void>
 }
 
 /**
- * One client has one key and one limit of 20 requests in 10 s: create one client per key. Nothing is
- * written to a journal. Throws `usage` for an invalid URL, `insecure_url` for plain http, `no_api_key` for an invalid key.
+ * Creates a client. A client has one key and one limit of 20 requests in 10 s, so create one client per key. It writes
+ * no journal. Throws `usage` for an invalid URL, `insecure_url` for plain http, `no_api_key` for an invalid key.
  */
 export function createClient(options: CreateClientOptions): Client {
   const clock = systemClock
@@ -164,10 +173,10 @@ export function createClient(options: CreateClientOptions): Client {
   }
 }
 
-/** Of a process that creates runs for weeks. */
+/** Maximum number of creates whose time is stored. Bounds the memory of a process that creates runs for weeks. */
 const MAX_CREATES = 1_000
 
-/** When creates were answered: a replica of the service may not know such a run yet. */
+/** Stores when the service responded to each create. A replica of the service may not know a new run yet. */
 function createCreateTimes(clock: Pick<Clock, 'monotonic'>) {
   const creates = new Map<string, { readonly createdAtMs: number; isWaitedFor: boolean }>()
   return {
@@ -179,7 +188,7 @@ function createCreateTimes(clock: Pick<Clock, 'monotonic'>) {
         creates.delete(oldest)
       }
     },
-    /** For a wait that begins now. */
+    /** Times for a wait that starts now. */
     timesOf(id: string) {
       const create = creates.get(id)
       if (create === undefined) return {}
@@ -201,7 +210,10 @@ async function rejectingAsPromised<Result>(
   }
 }
 
-/** A `RushesError`, or the reason of the signal. Others come from a callback, or are a bug. */
+/**
+ * Returns a `RushesError` or the reason of the signal unchanged. Wraps other errors, which come from a callback or are
+ * a bug.
+ */
 const promised = (thrown: unknown, signal: AbortSignal | undefined): unknown =>
   thrown instanceof RushesError || (signal?.aborted && thrown === signal.reason)
     ? thrown

@@ -195,12 +195,15 @@ const oddComments = (source: string, path: string): readonly string[] =>
     }),
   )
 
-/** Names in the code, without texts and comments. */
 const oddNames = (source: string, path: string): readonly string[] => {
-  const code = source
-    .replaceAll(COMMENT, '')
-    .replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|>[^<>{}]*<\//g, '')
-  const names = new Set(code.match(/[A-Za-z_$][\w$]*/g))
+  const names = new Set<string>()
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { type, name } = value as { readonly type?: unknown; readonly name?: unknown }
+    if (type === 'Identifier' && typeof name === 'string') names.add(name)
+    for (const part of Object.values(value)) visit(part)
+  }
+  visit(parseAst(source, { lang: path.endsWith('x') ? 'tsx' : 'ts' }, path))
   return [...names]
     .filter((name) => !PUBLIC_NAMES.includes(name) && wordsOf(name).some((word) => NAME_WORDS.test(word)))
     .map((name) => `${path}: ${name}`)

@@ -1,6 +1,6 @@
 /**
- * The whole program as one function: from an argument list, an environment and streams to an exit code. It does
- * not use `process`, so that tests run whole command lines in process.
+ * The whole program as one function: takes an argument list, an environment and streams, and returns an exit code. It
+ * does not use `process`, so that tests can run whole command lines in the test process.
  */
 import { type Command, CommanderError } from 'commander'
 import { EXIT } from '../errors.js'
@@ -46,9 +46,9 @@ export async function main(options: MainOptions): Promise<number> {
   }
 }
 
-/** Runs the command of the line. Throws `usage` for a line that does not parse. */
+/** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
 async function parse(program: Command, argv: readonly string[]): Promise<void> {
-  // Before parsing: commander would answer `whoami --help` with the help of the program.
+  // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const command = findCommand(program, plainWords(argv))
   try {
     await program.parseAsync(withHelpLast(program, argv), { from: 'user' })
@@ -57,7 +57,10 @@ async function parse(program: Command, argv: readonly string[]): Promise<void> {
   }
 }
 
-/** `rushes --help run image` is the help of `run image`: commander would print that of the words before the flag. */
+/**
+ * Moves `--help` to the end, so that `rushes --help run image` prints the help of `run image`. commander would print
+ * the help of the words before the flag.
+ */
 function withHelpLast(program: Command, argv: readonly string[]): string[] {
   const at = argv.findIndex((word) => ['-h', '--help', '--'].includes(word))
   const before = argv.slice(0, Math.max(at, 0))
@@ -65,7 +68,7 @@ function withHelpLast(program: Command, argv: readonly string[]): string[] {
   return isEarly ? [...before, ...argv.slice(at + 1), '--help'] : [...argv]
 }
 
-/** Whether the words are commands alone: a later `--help` may be the value of a flag. */
+/** Whether all words are commands and a subcommand must follow. Otherwise `--help` may be the value of a flag. */
 const isCommandPath = (program: Command, words: readonly string[]): boolean =>
   plainWords(words).length === words.length && findCommand(program, words).commands.length > 0
 
@@ -85,11 +88,11 @@ async function withContext(
   options: ContextOptions,
   work: (ctx: Context) => Promise<number>,
 ): Promise<number> {
-  // Help, the version and usage errors need no context.
+  // Loaded here because help, version and usage errors need no context.
   const { createContext } = await import('./context/context.js')
   const ctx = createContext(options)
   try {
-    // Reports a profile that does not exist, also for a command that needs no setting.
+    // Reads the profile so that a missing profile is reported, also for a command that needs no setting.
     if (options.globals.profile !== undefined) await ctx.profile()
     const isLocal = !options.globals.local && options.ignoresLocal !== true && (await ctx.isLocal())
     return await work(isLocal ? ctx.withLocal() : ctx)
@@ -100,10 +103,10 @@ async function withContext(
 
 function report(thrown: unknown, out: Output): number {
   const error = asRushesError(thrown)
-  const silent = thrown instanceof Interruption && thrown.isSilent
-  if (!silent) out.error(error)
+  const isSilent = thrown instanceof Interruption && thrown.isSilent
+  if (!isSilent) out.error(error)
   const stack = thrown instanceof Error ? thrown.stack : undefined
-  if (stack !== undefined && !silent) out.debug(withCauses(thrown as Error))
+  if (stack !== undefined && !isSilent) out.debug(withCauses(thrown as Error))
   return error.exitCode
 }
 

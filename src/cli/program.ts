@@ -1,4 +1,4 @@
-/** Builds the commander program: names, flags and help. Runs no command. */
+/** Builds the commander program: names, flags and help. It runs no command. */
 import { Command, Option } from 'commander'
 import { usageError } from '../errors.js'
 import { COMMANDS } from './commands/index.js'
@@ -11,7 +11,7 @@ import { VERSION } from './process/version.js'
 const TOPIC_NAMES = TOPICS.map(({ name }) => name)
 const DEFAULT_COLUMNS = 80
 
-/** The whole program; only the command `named` is loaded and has its flags. */
+/** Creates the whole program. Only the command `named` is loaded and has its flags. */
 export async function createProgram(
   named: string | undefined,
   environment: CommandEnvironment,
@@ -24,7 +24,7 @@ export async function createProgram(
     .helpCommand(false)
     .configureHelp(HELP)
     .exitOverride()
-    // Before the commands are added: each copies this when it is created.
+    // Set before the commands are added, because each command copies it when it is created.
     .configureOutput({
       writeOut: environment.print,
       writeErr: () => {},
@@ -60,20 +60,23 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
   addGlobalOptions(help)
 }
 
-/** Adds the global flags to a command and its subcommands, so that they may be anywhere on the line. */
+/** Adds the global flags to a command and its subcommands, so that users can write them anywhere on the line. */
 function addGlobalOptions(command: Command): void {
-  const own = new Set(command.options.map(({ long }) => long))
-  for (const option of globalOptions()) if (!own.has(option.long)) command.addOption(option)
+  const ownFlags = new Set(command.options.map(({ long }) => long))
+  for (const option of globalOptions()) if (!ownFlags.has(option.long)) command.addOption(option)
   command.addHelpOption(helpOption())
   if (command.commands.length > 0)
     command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
   for (const child of command.commands) addGlobalOptions(child)
 }
 
-/** commander's merge would let the default of a parent undo a `--no-color` after the subcommand. */
+/**
+ * Reads the global flags of a command. Reads `--no-color` from each level, because commander's merge lets a parent's
+ * default override `--no-color` after the subcommand.
+ */
 export function globalsOfCommand(command: Command): Globals {
-  const line: Command[] = []
-  for (let each: Command | null = command; each !== null; each = each.parent) line.push(each)
-  const color = line.every((each) => each.opts().color !== false)
+  const commandPath: Command[] = []
+  for (let each: Command | null = command; each !== null; each = each.parent) commandPath.push(each)
+  const color = commandPath.every((each) => each.opts().color !== false)
   return globalsOf({ ...command.optsWithGlobals(), color })
 }

@@ -1,6 +1,6 @@
 /**
  * Decides whether a create may be sent again. A run costs money from the moment it is accepted, so a create is repeated
- * only if the one before was definitely not accepted. Diagram: docs/create.md; each edge has a test.
+ * only if the service definitely did not accept it. Diagram: docs/create.md; each edge has a test.
  */
 import { messageOf, RushesError } from '../errors.js'
 import type { HttpFailure } from '../host/http.js'
@@ -20,7 +20,8 @@ export const MAX_RETRY_AFTER_MS = 60_000
 export type CreateOutcome =
   | { readonly kind: 'accepted'; readonly id: string; readonly body: unknown }
   /**
-   * A 201 without a run id: the run is paid for, but its status cannot be requested. `failure`: why the body broke off.
+   * A 201 without a run id: the run is paid for, but its status cannot be requested. `failure`: why the body is
+   * incomplete.
    */
   | { readonly kind: 'nameless'; readonly text: string; readonly failure?: unknown }
   /** No byte was sent, so nothing was accepted. */
@@ -29,12 +30,12 @@ export type CreateOutcome =
   | { readonly kind: 'rate-limited'; readonly answer: ServiceAnswer }
   | { readonly kind: 'refused'; readonly answer: ServiceAnswer }
   | { readonly kind: 'redirected'; readonly answer: ServiceAnswer }
-  /** It was sent, but it is unknown whether it was accepted. */
+  /** The create was sent, but it is unknown whether the service accepted it. */
   | {
       readonly kind: 'unknown'
       readonly why: string
       readonly httpStatus?: number | undefined
-      /** The part of the body that arrived. */
+      /** The received part of the body. */
       readonly text?: string | undefined
       readonly cause?: unknown
     }
@@ -42,13 +43,15 @@ export type CreateOutcome =
 interface AnswerReading {
   readonly answer: ServiceAnswer
   readonly runIdField?: string | undefined
-  /** Values that arrived whole, if the body broke off. */
+  /** Values that arrived completely, if the body is incomplete. */
   readonly tornBody?: unknown
-  /** Why the body broke off. */
+  /** Why the body is incomplete. */
   readonly failure?: unknown
 }
 
-/** Returns the outcome for a response. A status alone proves a refusal; a 201 is accepted if its id arrived. */
+/**
+ * Returns the outcome for a response. A 4xx status is enough to show a refusal; a 201 needs an id to count as accepted.
+ */
 export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: AnswerReading): CreateOutcome {
   const { status, text, location } = answer
   if (status === 201) {
@@ -73,7 +76,7 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
   }
 }
 
-/** A run that exists: the service has answered 201. */
+/** A run that exists, because the service answered 201. */
 export interface Accepted {
   readonly id: string
   /** Parsed body of the 201. Null if it is not JSON. */
@@ -85,7 +88,7 @@ interface CreateContext {
   readonly nowMs: number
 }
 
-/** Decides what to do after these outcomes. The last one is new. */
+/** Decides what to do next. `outcomes`: outcomes of all attempts, the latest last. */
 export function decideCreate(
   outcomes: readonly CreateOutcome[],
   { host, nowMs }: CreateContext,
@@ -119,11 +122,14 @@ export function decideCreate(
   }
 }
 
-/** Adds to the error that nothing was paid. */
+/** Adds to the error that no run was created and nothing was paid. */
 const notCreated = (error: RushesError): RushesError =>
   error.with({ consequence: 'No run was created and nothing was paid.' })
 
-/** A create does not follow redirects, which would send the prompt to another address. */
+/**
+ * Returns the error for a redirect. A create does not follow redirects, because they would send the prompt to another
+ * address.
+ */
 function redirected({ status, location }: ServiceAnswer, host: string): RushesError {
   const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
   return badResponse(

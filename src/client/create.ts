@@ -1,4 +1,4 @@
-/** Creates a run: sends the create, and again where `decideCreate` says so. */
+/** Creates a run: sends the create, and repeats it if `decideCreate` allows it. */
 import { messageOf, type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
@@ -11,9 +11,9 @@ import { printable, shortened } from '../protocol/text.js'
 import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
 import { type RateLimiter, receiveAnswer } from './requests.js'
 
-/** The request of a create. */
+/** Body of a create. */
 export interface CreateBody {
-  /** `<provider>/<name>`, as the service publishes it. */
+  /** Identifier that the service publishes, in the form `<provider>/<name>`. */
   readonly model: string
   readonly input: ModelInput
 }
@@ -25,14 +25,14 @@ interface CreateEngine {
   readonly clock: Clock
   readonly runIdField?: string | undefined
   redact?(text: string): string
-  /** The outcome of each sending, before it is acted on. */
+  /** Called with the outcome of each attempt, before the decision to retry. */
   onOutcome?(outcome: CreateOutcome): void
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
 /**
- * The bytes of a create. They are made once, so that the bytes whose size is checked are those that are sent.
- * Throws `usage` for what cannot be sent.
+ * Encodes the body of a create. Encode it only once, so that the checked bytes are the bytes that are sent. Throws
+ * `usage` if the body cannot be sent.
  */
 export function encodeCreate(body: CreateBody): Uint8Array {
   const { model, input } = (isObject(body) ? body : {}) as Partial<CreateBody>
@@ -50,13 +50,13 @@ export function encodeCreate(body: CreateBody): Uint8Array {
 function jsonOf(body: CreateBody): string {
   try {
     return JSON.stringify(body, (_, value: unknown) => {
-      // It would be sent as null.
+      // `JSON.stringify` would write it as null.
       if (typeof value === 'number' && !Number.isFinite(value))
         throw new Error(`${value} is not a number of JSON`)
       return value
     })
   } catch (error) {
-    // JSON has no BigInt and no circles.
+    // JSON has no BigInt and no circular references.
     const why = shortened(printable(messageOf(error)))
     throw usageError(`The input of the run cannot be written as JSON: ${why}. Nothing was sent.`)
   }
@@ -82,7 +82,7 @@ export function createRun(engine: CreateEngine, body: Uint8Array, signal?: Abort
       return decideCreate(outcomes, { host, nowMs: engine.clock.now() })
     },
     onRetry: (outcome, waitMs) => {
-      // The limit is that of the key: all other requests with it wait too.
+      // The rate limit belongs to the key, so all other requests with the key wait too.
       if (outcome.kind === 'rate-limited') engine.limiter.holdBack(waitMs)
       if (outcome.kind === 'rate-limited' || outcome.kind === 'unconnected')
         engine.onRetry?.(waitMs, outcome.kind)
@@ -118,13 +118,13 @@ async function sendOnce(
     tornBody: answer.status === 201 ? await tornBodyOf(answer.text) : undefined,
     failure,
   })
-  // An abort ends the create with its own reason, unless the run is already known.
+  // Throw the reason of an abort, unless the run is already known.
   if (failure === undefined || outcome.kind === 'accepted' || isBroken(failure) || !signal?.aborted)
     return outcome
   throw failure
 }
 
-/** The readable values of a broken body; undefined for a whole one. */
+/** Resolves with the readable values of an incomplete body; undefined if the body is complete. */
 async function tornBodyOf(text: string): Promise<unknown> {
   if (parseJson(text).ok) return undefined
   const { parseTornJson } = await import('../protocol/torn-json.js')

@@ -1,4 +1,4 @@
-/** Sends one status request, and classifies its answer. */
+/** Sends one status request and classifies its response. */
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { BodyTooLarge, type Fetch, HttpFailure } from '../host/http.js'
@@ -20,9 +20,9 @@ import {
 
 export type StatusOutcome =
   | { readonly kind: 'state'; readonly state: RunState }
-  /** May pass: the network, a 5xx, a 429, an invalid response. */
+  /** A later request may succeed: after a network error, a 5xx, a 429 or an invalid response. */
   | { readonly kind: 'error'; readonly error: RushesError; readonly retryAfterMs: number }
-  /** Will not pass by asking again: 401, 402, 403, 404, an exhausted quota, any other refusal. */
+  /** A later request would fail too: after 401, 402, 403, 404, an exhausted quota or any other refusal. */
   | { readonly kind: 'final'; readonly error: RushesError }
 
 export interface StatusEngine {
@@ -36,7 +36,10 @@ export interface StatusEngine {
 
 const MAX_REDIRECTS = 5
 
-/** Rejects with the signal's reason alone: every answer, and a missing one, is an outcome. */
+/**
+ * Sends one status request. Rejects only with the signal's reason: every response, and a missing response, is an
+ * outcome.
+ */
 export async function fetchStatus(
   engine: StatusEngine,
   id: string,
@@ -52,11 +55,11 @@ async function request(engine: StatusEngine, id: string, signal?: AbortSignal): 
   try {
     return outcomeOf(await getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal), id, engine)
   } catch (error) {
-    // The reason of an abort may be a RushesError too; it is not an error of the service.
+    // The abort reason may be a RushesError too, but it is not an error of the service.
     if (signal?.aborted) throw signal.reason
     if (error instanceof RushesError) {
       const named = error.with({ runId: id })
-      // A setting is wrong: another try would end the same way.
+      // A setting is wrong, so a retry would fail in the same way.
       return error.code === 'usage' ? { kind: 'final', error: named } : temporary(named)
     }
     if (error instanceof BodyTooLarge)
@@ -73,7 +76,7 @@ const temporary = (error: RushesError, retryAfter = 0): StatusOutcome => ({
   retryAfterMs: retryAfter,
 })
 
-/** Follows redirects within the origin alone, so that the key is not sent elsewhere. */
+/** Follows redirects only within the same origin, so that the key is not sent elsewhere. */
 async function getFollowingRedirects(
   engine: StatusEngine,
   url: URL,
@@ -121,7 +124,7 @@ function outcomeOf(
   )
 }
 
-/** One status, with three more tries; then throws the last error. */
+/** Resolves with the state of a run. Retries three times, then throws the last error. */
 export const fetchStatusWithRetry = (
   engine: StatusEngine,
   id: string,

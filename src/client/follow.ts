@@ -1,7 +1,7 @@
 /**
- * Follows one run. `follow` is pure: it decides what the response to a status request means and when to poll again. A
- * `Follower` sends the requests. `wait` and `states` sleep between them up to a limit; `run` and `batch` schedule the
- * requests of many followers themselves.
+ * Follows one run. `follow` is pure: it evaluates the response to a status request, and decides when to poll again. A
+ * `Follower` sends the requests. `wait` and `states` sleep between the requests, up to a limit; `run` and `batch`
+ * schedule the requests of many followers themselves.
  */
 import { RushesError, usageError } from '../errors.js'
 import { withTimeout } from '../host/abort.js'
@@ -16,7 +16,7 @@ export interface WaitOptions {
   /** Counted from `countedFromMs`, else from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
   readonly timeoutMs?: number | undefined
   readonly countedFromMs?: number | undefined
-  /** Monotonic instant of the 201, when this process created the run. */
+  /** Monotonic time of the 201, if this process created the run. */
   readonly createdAtMs?: number | undefined
   readonly signal?: AbortSignal | undefined
   /** Called after a status request without a valid response. The wait continues. */
@@ -53,7 +53,7 @@ export async function* states(
   const { clock, random } = engine
   const { createdAtMs, timeoutMs = Number.POSITIVE_INFINITY } = options
   checkRunId(id)
-  // Also refuses NaN, which would mean no limit.
+  // Written this way to reject NaN too, which would mean no limit.
   if (!(timeoutMs >= 0)) throw usageError('timeoutMs must be a number of milliseconds, 0 or more.')
   const startedAtMs = options.countedFromMs ?? createdAtMs ?? clock.monotonic()
   const follower = createFollower(engine, id, createdAtMs)
@@ -83,11 +83,9 @@ export async function* states(
   }
 }
 
-/** The error of a wait whose limit has passed. */
+/** Returns the error of a wait that has reached its limit. */
 export const limitPassed = (id: string, timeoutMs: number): RushesError =>
-  new RushesError('wait_timeout', `${id} is still running after ${limitText(timeoutMs)}.`, {
-    runId: id,
-  })
+  new RushesError('wait_timeout', `${id} is still running after ${limitText(timeoutMs)}.`, { runId: id })
 
 const limitText = (durationMs: number): string =>
   durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 1_000)} s`
@@ -103,10 +101,10 @@ export interface Follower {
   errorAtLimit(limit: RushesError): RushesError
 }
 
-/** `createdAtMs`: monotonic instant of the 201, when this process created the run. */
+/** Creates a follower. `createdAtMs`: monotonic time of the 201, if this process created the run. */
 export function createFollower(engine: FollowEngine, id: string, createdAtMs: number | undefined): Follower {
   const { clock, limiter } = engine
-  let known: Follow = beginFollow(createdAtMs, clock.monotonic())
+  let current: Follow = beginFollow(createdAtMs, clock.monotonic())
   let silence: Silence | undefined
   return {
     async poll(signal, { isUrgent = false } = {}) {
@@ -117,19 +115,19 @@ export function createFollower(engine: FollowEngine, id: string, createdAtMs: nu
       const send = engine.sendAs?.(isUrgent ? 'create' : 'status', onSend) ?? engine.send
       const outcome = await fetchStatus({ ...engine, send }, id, signal).finally(() => silence?.end())
       silence = undefined
-      const { after, step } = follow(known, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
-      known = after
+      const { after, step } = follow(current, outcome, { nowMs: clock.monotonic(), load: limiter.load() })
+      current = after
       return step
     },
     errorAtLimit(limit) {
-      const lastError = known.lastError ?? (silence?.isLong() ? noAnswer(engine, id) : undefined)
-      return errorAtLimit({ ...known, lastError }, limit)
+      const lastError = current.lastError ?? (silence?.isLong() ? noAnswer(engine, id) : undefined)
+      return errorAtLimit({ ...current, lastError }, limit)
     },
   }
 }
 
 interface Silence {
-  /** Whether the request has been unanswered for at least a second in which this process could have read the answer. */
+  /** Whether the request has been unanswered for a second in which this process could have read the answer. */
   isLong(): boolean
   end(): void
 }
@@ -138,8 +136,8 @@ const SILENCE_STEP_MS = 250
 const MIN_SILENT_STEPS = 4
 
 /**
- * Measures how long a request is unanswered. At the timeout, a request that was just sent proves nothing about the
- * service. Time in which this process was busy or suspended proves nothing either, so it counts as one step.
+ * Measures how long a request is unanswered. At the timeout, a request that was just sent does not show whether the
+ * service answers. Time in which this process was busy or suspended does not show it either, so it counts as one step.
  */
 function watchSilence(clock: Pick<Clock, 'alarm'>): Silence {
   let steps = 0
@@ -159,17 +157,17 @@ const noAnswer = ({ baseUrl }: FollowEngine, id: string): RushesError =>
     hint: 'Check the service URL and the network, or wait longer with --timeout.',
   })
 
-/** A replica of the service may not know a run that was created less than this ago. */
+/** Time for which a replica of the service may not know a new run. */
 const REPLICA_LAG_MS = 10_000
 
-/** The facts about a followed run between two status requests. Instants are monotonic, in milliseconds. */
+/** State of following a run, between two status requests. Times are monotonic, in milliseconds. */
 export interface Follow {
-  /** When the 201 was read; undefined for a run that another process created. */
+  /** Time at which the 201 was read; undefined for a run that another process created. */
   readonly createdAtMs: number | undefined
   readonly patience: Patience
-  /** When the last response arrived, or when following began. */
+  /** Time of the last response, or the start of following if none has arrived. */
   readonly lastAnswerMs: number
-  /** When the run was last seen running. */
+  /** Time of the last response that showed the run running. */
   readonly runningAtMs: number | undefined
   /** Whether any status request had a valid response. */
   readonly hasAnswered: boolean
@@ -182,9 +180,9 @@ export type FollowStep =
   | { readonly is: 'running'; readonly state: RunState; readonly next: PollWindow }
   /** `durationMs`: duration of the run, if known. */
   | { readonly is: 'ended'; readonly state: RunState; readonly durationMs: number | undefined }
-  /** No valid response; a later request may have one. */
+  /** No valid response; a later request may get one. */
   | { readonly is: 'error'; readonly error: RushesError; readonly againInMs: number }
-  /** No valid response is possible, or none came for too long: the wait ends. */
+  /** The wait ends: no valid response is possible, or none arrived for too long. */
   | { readonly is: 'gave up'; readonly error: RushesError }
 
 export const beginFollow = (createdAtMs: number | undefined, nowMs: number): Follow => ({
@@ -238,14 +236,17 @@ export function follow(
 export const errorAtLimit = ({ hasAnswered, lastError }: Follow, limit: RushesError): RushesError =>
   hasAnswered || lastError === undefined ? limit : lastError
 
-/** Any 404 right after this process created the run, with any body. */
+/** Any 404 counts, with any body, if this process created the run shortly before. */
 const isReplicaLag = (error: RushesError, { createdAtMs }: Follow, nowMs: number): boolean =>
   error.httpStatus === 404 && createdAtMs !== undefined && nowMs - createdAtMs < REPLICA_LAG_MS
 
 /** Maximum time between two status requests for an estimate of the duration: the run ended between them. */
 const MAX_UNCERTAINTY_MS = 5_000
 
-/** Uses the service's timestamps, else the middle between the last two status requests. */
+/**
+ * Returns the duration by the service's timestamps, else estimates the end as the middle between the last two status
+ * requests.
+ */
 function durationOf(
   state: RunState,
   { createdAtMs, runningAtMs }: Follow,
@@ -272,8 +273,8 @@ interface PollWindow {
 }
 
 /**
- * Returns 1 to 2 s; more if over half of the key's rate limit is in use, up to 4 to 5 s at full use. `load`: used
- * share.
+ * Returns the range for the next poll: 1 to 2 s. The range grows if more than half of the key's rate limit is in use,
+ * up to 4 to 5 s at full use. `load`: used share, 0 to 1.
  */
 export function pollWindow(load: number): PollWindow {
   const strain = Math.max(0, load - 0.5) * 2
@@ -283,13 +284,15 @@ export function pollWindow(load: number): PollWindow {
 
 const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000] as const
 
-/** Wait after n failed status requests in a row: 1, 2, 4, 8, 8 … s, or longer if the service asks for it. */
+/**
+ * Returns the wait after n failed status requests in a row: 1, 2, 4, 8, 8 … s, or longer if the service asks for it.
+ */
 export const nextTryMs = (failures: number, retryAfterMs: number): number =>
   Math.max(stepOf(RETRY_WAITS_MS, failures), retryAfterMs)
 
 /**
- * A wait ends after at least six failures in a row over two minutes in which this machine was awake: sleep does not
- * count.
+ * State of a series of failures. A wait ends after at least six failures in a row, over at least two minutes in which
+ * this machine was awake.
  */
 export interface Patience {
   /** Failed requests in a row. */
@@ -299,7 +302,10 @@ export interface Patience {
 
 const MIN_TRIES = 6
 const MIN_WAKING_MS = 120_000
-/** Longest step that counts as awake: the longest accepted `Retry-After`, and the timeout of one request. */
+/**
+ * Maximum time per request that counts as awake: enough for the longest accepted `Retry-After`, or for the timeout of
+ * one request.
+ */
 const MAX_STEP_MS = 75_000
 
 export const FULL_PATIENCE: Patience = { failures: 0, wakingMs: 0 }

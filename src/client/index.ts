@@ -1,6 +1,6 @@
 /**
- * Typed access to the service: create, get, follow, wait. Uses one `Fetch` and one rate limiter, and sends a create
- * twice only when the first was certainly not accepted.
+ * Typed access to the service: create, get, follow, wait. Uses one `Fetch` and one rate limiter, and repeats a create
+ * only if the service definitely did not accept it.
  */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
@@ -32,28 +32,28 @@ import {
 import { originOf } from './service-access.js'
 
 export interface ClientOptions {
-  /** As returned by `parseBaseUrl`. */
+  /** Base URL as returned by `parseBaseUrl`. */
   readonly baseUrl: string
   readonly apiKey: string
   readonly fetch: Fetch
   readonly limiter: RateLimiter
   readonly clock: Clock
-  /** In [0, 1); for jitter. */
+  /** Returns a number in [0, 1), for jitter. */
   random(): number
-  /** Further statuses that mean failure. */
+  /** Additional statuses that mean failure. */
   readonly failureStatuses?: readonly string[]
-  /** Dotted path of the id in the answer to a create, looked at before the usual places. */
+  /** Dotted path of the id in the response to a create; tried before the usual fields. */
   readonly runIdField?: string | undefined
   readonly trace?: Trace | undefined
 }
 
 interface CreateHooks {
   readonly signal?: AbortSignal | undefined
-  /** After the limiter's grant, directly before the bytes are sent; once per sending. */
+  /** Called after the rate limiter's grant, directly before the bytes are sent; once per attempt. */
   beforeSend?(): void | Promise<void>
-  /** The outcome of each sending, as soon as it is known. */
+  /** Called with the outcome of each attempt, as soon as it is known. */
   onOutcome?(outcome: CreateOutcome): void
-  /** The create was certainly not accepted and will be sent again. */
+  /** Called when the service did not accept the create and it will be sent again. */
   onRetry?(waitMs: number, why: 'rate-limited' | 'unconnected'): void
 }
 
@@ -61,13 +61,13 @@ export interface ApiClient {
   readonly baseUrl: string
   create(body: CreateBody | Uint8Array, options?: CreateHooks): Promise<Accepted>
   /**
-   * For callers that schedule the status requests of many runs. `createdAtMs`: monotonic instant of the 201, when this
-   * process created the run.
+   * Follows one run, for callers that schedule the status requests of many runs. `createdAtMs`: monotonic time of the
+   * 201, if this process created the run.
    */
   follow(id: string, createdAtMs?: number): Follower
-  /** The share of the key's budget that is in use, 0 to 1. */
+  /** Returns the used share of the key's rate limit, 0 to 1. */
   load(): number
-  /** One status request, with three more tries when it fails. */
+  /** Sends one status request; retries up to three times if it fails. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   wait(id: string, options?: WaitOptions): Promise<RunState>
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>

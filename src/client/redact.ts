@@ -1,16 +1,19 @@
-/** Redacts the API key in text from a service: some echo the request in their errors, and errors end up in logs. */
+/**
+ * Redacts the API key in text from a service: some services include the request in their error messages, which end up
+ * in logs.
+ */
 
-/** Replaces the secret. */
+/** The text that replaces the secret. */
 export const REDACTED = '[API key]'
 
-/** A shorter secret would be found in ordinary words. */
+/** Minimum length of a secret that is redacted. A shorter secret would match parts of ordinary words. */
 const MIN_SECRET_LENGTH = 8
-/** The same bound for a secret whose own escapes are replaced. */
+/** Minimum length of a secret after its own escapes were replaced. */
 const MIN_PLAIN_LENGTH = 4
 
 /**
- * Escapes for another character: none, in JSON (`\u0072`, `\/`), in a URL (`%72`), or in both. A secret may
- * contain `%` and `\` itself, so the text is read in each of these ways.
+ * The possible escapes of a character: none, JSON (`\u0072`, `\/`), URL (`%72`), or both. A secret may itself contain
+ * `%` and `\`, so the text is decoded in each of these ways.
  */
 const ESCAPES: readonly RegExp[] = [
   /(?!)/y,
@@ -19,13 +22,13 @@ const ESCAPES: readonly RegExp[] = [
   /\\(?:u00([\da-f]{2})|(["\\/]))|%([\da-f]{2})/iy,
 ]
 
-/** The beginning of an escape, at the end of a text. */
+/** An incomplete escape at the end of a text. */
 const TORN_ESCAPE = /(?:%[\da-f]?|\\|\\?u(?:0(?:0[\da-f]?)?)?)$/i
 
-/** Offsets in the text, the end exclusive. */
+/** Range of offsets in the text. The end is exclusive. */
 type TextRange = readonly [start: number, end: number]
 
-/** A text without its escapes, and where each character is written. */
+/** A text with its escapes decoded, and the offsets of each character in the original text. */
 interface DecodedText {
   readonly codes: Uint16Array
   readonly starts: Uint32Array
@@ -34,8 +37,9 @@ interface DecodedText {
 }
 
 /**
- * The redacting function for one secret, in all its spellings. At the end of the text the start of the secret is
- * redacted too: a connection may break in the middle of it. The time grows with the length of the text alone.
+ * Returns a function that redacts one secret, however it is escaped. It also redacts a beginning of the secret at the
+ * end of the text, because a connection may break in the middle of the secret. The time grows only linearly with the
+ * length of the text.
  */
 export function createRedact(secret: string): (text: string) => string {
   if (secret.length < MIN_SECRET_LENGTH) return (text) => text
@@ -45,14 +49,16 @@ export function createRedact(secret: string): (text: string) => string {
     length < MIN_PLAIN_LENGTH ? undefined : createSearch(String.fromCharCode(...codes.subarray(0, length)))
   return (text) => {
     const hasEscapes = /[\\%]/.test(text)
-    const ways = hasEscapes ? ESCAPES : ESCAPES.slice(0, 1)
-    const spans = ways.flatMap((escapePattern) => spansOf(text, readOnce(text, escapePattern), literal))
+    const escapePatterns = hasEscapes ? ESCAPES : ESCAPES.slice(0, 1)
+    const spans = escapePatterns.flatMap((escapePattern) =>
+      spansOf(text, readOnce(text, escapePattern), literal),
+    )
     if (hasEscapes && plain !== undefined) spans.push(...spansOf(text, readWholly(text), plain))
     return withoutSpans(text, spans)
   }
 }
 
-/** Each escape is replaced once. */
+/** Decodes each escape once. */
 function readOnce(text: string, escapePattern: RegExp): DecodedText {
   const decodedText = emptyText(text.length)
   let length = 0
@@ -75,10 +81,10 @@ function readOnce(text: string, escapePattern: RegExp): DecodedText {
 }
 
 /**
- * Encoders leave some of the escapes that a secret contains itself as they are: `URL` keeps its `%41` and encodes its
- * `"`. So escapes are replaced, in the text as in the secret, until none is left: `%XX` and `u00XX` by their character,
- * and `\` by nothing. No two of these overlap; so every spelling of the secret, with any escapes, encoded any number of
- * times, becomes the same.
+ * Decodes escapes until none is left. Encoders do not encode some escapes that the secret itself contains: `URL` keeps
+ * its `%41` and encodes its `"`. So both the text and the secret are decoded: `%XX` and `u00XX` become their character,
+ * and `\` is removed. No two of these escapes overlap, so all spellings of the secret, with any escapes and encoded any
+ * number of times, become equal.
  */
 function readWholly(text: string): DecodedText {
   const { codes, starts, ends } = emptyText(text.length)
@@ -100,7 +106,7 @@ function readWholly(text: string): DecodedText {
   return { codes, starts, ends, length }
 }
 
-/** How many of the characters at the end are an escape; 0 where they are none. */
+/** Returns the length of the escape at the end of the characters; 0 without an escape. */
 function escapeAtEnd(codes: Uint16Array, length: number): number {
   if (digitOf(codes[length - 1]) < 0 || digitOf(codes[length - 2]) < 0) return 0
   if (codes[length - 3] === PERCENT) return 3
@@ -108,7 +114,7 @@ function escapeAtEnd(codes: Uint16Array, length: number): number {
   return isUnicode && ((codes[length - 5] ?? 0) | 32) === LOWER_U ? 5 : 0
 }
 
-/** The value of a hexadecimal digit; -1 for any other character. */
+/** Returns the value of a hexadecimal digit, or -1 for any other character. */
 function digitOf(code = 0): number {
   if (code >= ZERO && code <= ZERO + 9) return code - ZERO
   const letter = (code | 32) - LOWER_A
@@ -129,7 +135,7 @@ const [PERCENT, BACKSLASH, ZERO, LOWER_A, LOWER_U] = [...'%\\0au'].map(codeOf) a
   number,
   number,
 ]
-/** What may follow a `\` that belongs to it. */
+/** Characters that form an escape together with a `\` before them. */
 const ESCAPED: readonly number[] = [...'u"/'].map(codeOf)
 
 interface Search {
@@ -139,7 +145,7 @@ interface Search {
 
 const createSearch = (secret: string): Search => ({ secret, borders: bordersOf(secret) })
 
-/** One pass of Knuth, Morris and Pratt. */
+/** Finds the secret with the Knuth-Morris-Pratt algorithm, in one pass. */
 function spansOf(
   text: string,
   { codes, starts, ends, length }: DecodedText,
@@ -160,14 +166,14 @@ function spansOf(
   return spans
 }
 
-/** How many characters of the secret end with `code`, after `matched` of them were found. */
+/** Returns the number of matched characters of the secret after one more character `code`. */
 function extended(matched: number, code: number, secret: string, borders: Uint32Array): number {
   let length = matched
   while (length > 0 && secret.charCodeAt(length) !== code) length = borders[length - 1] ?? 0
   return secret.charCodeAt(length) === code ? length + 1 : 0
 }
 
-/** For each beginning of the secret, the length of the longest shorter one that it ends with. */
+/** Returns, for each beginning of the secret, the length of its longest shorter beginning that is also its end. */
 function bordersOf(secret: string): Uint32Array {
   const borders = new Uint32Array(secret.length)
   for (let at = 1; at < secret.length; at++)
@@ -176,11 +182,11 @@ function bordersOf(secret: string): Uint32Array {
 }
 
 function withoutSpans(text: string, spans: readonly TextRange[]): string {
-  let left = ''
+  let result = ''
   let end = 0
   for (const span of spans.toSorted(([a], [b]) => a - b)) {
-    if (span[0] >= end) left += `${text.slice(end, span[0])}${REDACTED}`
+    if (span[0] >= end) result += `${text.slice(end, span[0])}${REDACTED}`
     end = Math.max(end, span[1])
   }
-  return left + text.slice(end)
+  return result + text.slice(end)
 }

@@ -1,6 +1,5 @@
 /**
- * Every API request passes through these wrappers of one function type; its answer is read here, and failures
- * become errors.
+ * Wrappers of `Fetch` through which every API request passes. Also reads responses, and converts failures to errors.
  */
 import { messageOf, OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import type { Clock } from '../host/clock.js'
@@ -26,11 +25,11 @@ export type Trace = (line: string) => void
 
 type Wrapper = (send: Fetch) => Fetch
 
-/** The last wrapper is the outermost and runs first. */
+/** Applies wrappers to `fetch`. The last wrapper is the outermost and runs first. */
 export const pipe = (fetch: Fetch, ...wrappers: readonly Wrapper[]): Fetch =>
   wrappers.reduce((send, wrap) => wrap(send), fetch)
 
-/** Errors of a caller's `Fetch` other than `HttpFailure`: the request may have been sent. */
+/** Converts other errors of a caller's `Fetch` to `HttpFailure`. The request may have been sent. */
 export const withHttpFailures: Wrapper = (send) => async (request) => {
   try {
     return await send(request)
@@ -40,7 +39,7 @@ export const withHttpFailures: Wrapper = (send) => async (request) => {
   }
 }
 
-/** The key goes to the API's own origin alone. */
+/** Adds the API key, but only to requests to the origin of the API. */
 export const withKey =
   (apiKey: string, origin: string): Wrapper =>
   (send) =>
@@ -50,7 +49,7 @@ export const withKey =
       : send(request)
 
 /**
- * A slot of the limit is held from the grant until the head of the answer; `beforeSend` runs between the grant and
+ * Holds a slot of the rate limit from the grant until the head of the response. `beforeSend` runs between the grant and
  * the request.
  */
 export const withLimit =
@@ -66,7 +65,7 @@ export const withLimit =
     }
   }
 
-/** One line out and one line back; the key is added further in and never seen here. */
+/** Traces each request and each response in one line. An inner wrapper adds the key, so the trace never contains it. */
 export const withTrace =
   (trace: Trace | undefined, clock: Pick<Clock, 'monotonic'>): Wrapper =>
   (send) =>
@@ -88,7 +87,7 @@ export const withTrace =
 const describe = ({ method, url, body }: HttpRequest): string =>
   `${method} ${url.origin}${url.pathname}${body === undefined ? '' : ` (${body.byteLength} bytes)`}`
 
-/** Larger answers are errors. The interface has none that comes near. */
+/** Maximum size of a response; a larger one is an error. All responses of the interface are much smaller. */
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 export interface ServiceAnswer {
@@ -99,8 +98,8 @@ export interface ServiceAnswer {
 }
 
 /**
- * Reads an answer as far as it arrives; `failure` is why its body is not whole. `redact` removes secrets from it:
- * some services echo the request in their errors, and errors end up in logs.
+ * Reads a response, as much as arrives. `failure`: why the body is not complete. `redact` removes secrets: some
+ * services include the request in their error messages, which end up in logs.
  */
 export async function receiveAnswer(
   response: HttpResponse,
@@ -119,7 +118,7 @@ export async function receiveAnswer(
   }
 }
 
-/** A whole answer. Throws `BodyTooLarge`, `HttpFailure` or the reason of the request's signal. */
+/** Reads a complete response. Throws `BodyTooLarge`, `HttpFailure` or the reason of the request's signal. */
 export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<ServiceAnswer> {
   const { answer, failure } = await receiveAnswer(response, redact)
   if (failure !== undefined) throw failure
@@ -129,18 +128,18 @@ export async function readAnswer(response: HttpResponse, redact?: Redact): Promi
 type Redact = (text: string) => string
 
 /**
- * The error of an answer, by the table of codes. Missing and unknown codes fall back to the status; a 404 means a
- * missing run only when its code says so. The codes of `rushes` itself are not accepted from a service: a refusal
- * called `submission_unknown` would be kept as a run.
+ * Returns the error for a response, by the table of codes. Without a known code, the HTTP status decides. A 404 means a
+ * missing run only if its code says so. Codes that `rushes` itself uses are not accepted from a service: a refusal with
+ * the code `submission_unknown` would be stored as a run.
  */
 export function errorOfAnswer(answer: ServiceAnswer): RushesError {
   const { code, message } = parseErrorBody(answer.text)
   const known = problemOf(code)
   const row = problemOfAnswer(answer) ?? problemByStatus(answer.status)
   const reason = printable(message ?? '') || known?.cause || bodyText(answer)
-  const word = printable(code ?? '')
+  const printableCode = printable(code ?? '')
   return new RushesError(
-    word === '' || Object.hasOwn(OWN_CODES, word) ? 'service_error' : word,
+    printableCode === '' || Object.hasOwn(OWN_CODES, printableCode) ? 'service_error' : printableCode,
     `The service answered ${answer.status}: ${shortened(reason)}`,
     {
       hint: row.hint,
@@ -150,13 +149,16 @@ export function errorOfAnswer(answer: ServiceAnswer): RushesError {
   )
 }
 
-/** The row of the table for the answer's code, where the HTTP status fits it. */
+/** Returns the row of the table for the code of the response, if the HTTP status matches. */
 function problemOfAnswer({ status, text }: ServiceAnswer): Problem | undefined {
   const problem = problemOf(parseErrorBody(text).code)
   return problem?.status === status ? problem : undefined
 }
 
-/** A 429 that passes with time; one whose code says that it does not (an exhausted quota) is a refusal. */
+/**
+ * Returns whether a response is a 429 that ends with time. A 429 whose code means a permanent limit (an exhausted
+ * quota) is a refusal.
+ */
 export const isRateLimited = (answer: ServiceAnswer): boolean =>
   answer.status === 429 && (problemOfAnswer(answer)?.retryable ?? true)
 
@@ -171,7 +173,10 @@ export const badResponse = (what: string, options: RushesErrorOptions = {}): Rus
     ...options,
   })
 
-/** Bytes that are not HTTP are an answer too, from something that is not the service. */
+/**
+ * Returns the error for a failed request. Bytes that are not HTTP count as an invalid response of another kind of
+ * server.
+ */
 export const networkError = (failure: HttpFailure, host: string): RushesError =>
   failure.isInvalidHttp
     ? new RushesError('bad_response', `Invalid response from ${host}: ${printable(failure.message)}.`, {

@@ -1,10 +1,10 @@
-/** Checks the URL of the service and the API key. */
+/** Checks the service URL and the API key. */
 import { RushesError, usageError } from '../errors.js'
 import { isLoopback } from '../host/http.js'
 
 /**
- * The base address without a trailing slash, query or fragment. Throws `usage` when it is not an http(s) URL, and
- * `insecure_url` for plain http to another machine: the key would be sent unencrypted.
+ * Returns the base URL without a trailing slash, query or fragment. Throws `usage` if it is not an http(s) URL, and
+ * `insecure_url` for plain http to another machine, because the key would be sent unencrypted.
  */
 export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: boolean } = {}): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -31,12 +31,12 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
 
 export const originOf = (baseUrl: string): string => new URL(baseUrl).origin
 
-/** Common servers accept headers of 8 to 16 KiB; a long JWT has 4 KiB. */
+/** Maximum length of an API key: common servers accept headers of 8 to 16 KiB, and a long JWT has 4 KiB. */
 export const MAX_KEY_LENGTH = 16_384
 
 /**
- * The key without surrounding space. Throws `no_api_key` for what an HTTP header cannot carry. `from` is where it
- * comes from.
+ * Returns the key without surrounding space. Throws `no_api_key` if an HTTP header cannot contain it. `from`: source of
+ * the key, for messages.
  */
 export function parseApiKey(text: string, from: string): string {
   const key = typeof text === 'string' ? text.trim() : ''

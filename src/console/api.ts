@@ -1,6 +1,6 @@
 /**
- * Requests to the service, and their session. A page holds the data of one user. All tabs of a browser share one session
- * cookie: when it belongs to another user, the page reloads.
+ * Sends requests to the service and tracks the session. One page shows the data of one user. All tabs of a browser
+ * share one session cookie. If another user signs in, the page reloads so that it does not mix the data of two users.
  */
 import { AUTH_PATHS, SESSION_HEADER, type Session } from '../protocol/console.js'
 import { AUTH_LIMIT, RUNS_LIMIT } from '../protocol/limits.js'
@@ -15,13 +15,16 @@ export interface ApiErrorParts {
   readonly retryAfterS?: number | undefined
 }
 
-/** `network`: no response. `bad_response`: a response from something else, such as a proxy. Otherwise a code of the service. */
+/**
+ * A failed request. `code` is `network` if there was no response, `bad_response` if the response did not come from the
+ * service (for example from a proxy), and otherwise the service's error code.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
-  /** 0 without a response. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
-  /** For a 429. */
+  /** Seconds to wait before a retry. Set only for status 429. */
   readonly retryAfterS: number | undefined
 
   constructor({ status, code, message, retryAfterS }: ApiErrorParts) {
@@ -32,22 +35,22 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the service answers. */
+/** `lost` if the last request got no response. */
 export const connectionStore = createStore<'ok' | 'lost'>('ok')
 
-/** The last answer to a GET, for the error page. */
+/** Body of the last response to a GET. The error page shows it. */
 export const lastAnswerStore = createStore<unknown>(undefined)
 
-/** Undefined until the service has answered; null without a valid session. */
+/** Undefined until the first response; null if there is no valid session. */
 export const sessionStore = createStore<Session | null | undefined>(undefined)
 
 let pageUser: string | undefined
-let isEnded = false
+let isReloading = false
 
-/** Identifies the user whose data this page has, also after the session has expired. */
+/** Identifies the user whose data this page shows. Does not change when the session expires. */
 export const currentUser = (): string | undefined => pageUser
 
-/** Shows a session that the service has sent, or reloads the page when it is that of another user. */
+/** Shows the session from a response. If the session belongs to another user, reloads the page. */
 export function adoptSession(session: Session): void {
   const user = JSON.stringify([session.email, session.account.name])
   if (pageUser === undefined || pageUser === user) {
@@ -56,39 +59,40 @@ export function adoptSession(session: Session): void {
     return
   }
   const { page } = parseRoute(location.hash)
-  // The address may name a run or a search of the previous user.
+  // The URL may contain a run id or a search text of the previous user.
   if (page !== undefined && !SHARED_PAGES.includes(page)) navigate(linkTo(page), { replace: true })
   startOver()
 }
 
-/** Pages whose address belongs to no user. */
+/** Pages whose URL contains no user data. */
 const SHARED_PAGES: readonly (string | undefined)[] = ['link', 'login']
 
-/** Hides everything, and reloads the page. */
+/** Hides all data and reloads the page. */
 export function startOver(): void {
-  isEnded = true
+  isReloading = true
   sessionStore.set(() => undefined)
   location.reload()
 }
 
-/** Whether the page is about to reload, and must not show or store anything. */
-export const isStartingOver = (): boolean => isEnded
+/** True if the page is about to reload. It must no longer show or store data. */
+export const isStartingOver = (): boolean => isReloading
 
-/** Reads of the session and of the balance are numbered, so that a late answer does not replace a newer one. */
+/** Number of the last request that reads the session or the balance. A late response must not replace newer data. */
 let reads = 0
+/** Number of the request whose data is shown. */
 let shownRead = 0
 
-/** Call before a request that reads the balance or the session. */
+/** Numbers a request that reads the balance or the session. Call it before the request is sent. */
 export const nextReadNumber = (): number => ++reads
 
-/** Returns whether nothing that was read later is shown, and marks this read as the newest. */
+/** Marks this read as the newest one. Returns false if the page already shows data of a later read. */
 export function takeNewest(read: number): boolean {
   if (read < shownRead) return false
   shownRead = read
   return true
 }
 
-/** Shows the balance of a response, unless a newer one is shown. */
+/** Shows the balance from a response, unless the page shows a newer one. */
 export function setBalance(balance: number, read: number): void {
   if (!takeNewest(read)) return
   sessionStore.set((session) =>
@@ -99,22 +103,22 @@ export function setBalance(balance: number, read: number): void {
 }
 
 export interface ApiRequest {
-  /** Values for the parts of the path that begin with a colon. */
+  /** Values of the path parameters, such as `id` for `/runs/:id`. */
   readonly params?: Readonly<Record<string, string | number>>
   readonly query?: UrlQuery
   readonly body?: unknown
   readonly signal?: AbortSignal
-  /** The response is text, not JSON. */
+  /** True if the response is text instead of JSON. */
   readonly isText?: boolean
-  /** The service carries out requests with the same key once. */
+  /** The service executes requests with the same idempotency key only once. */
   readonly idempotencyKey?: string
 }
 
 export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /**
- * Sends a request to a path of `protocol/console.ts`. Throws `ApiError`, or the reason of an abort. When another tab has
- * signed in as the same user, the request is sent again in that session.
+ * Sends a request to a path of `protocol/console.ts`. Throws `ApiError`, or the abort reason of `signal`. If the same
+ * user has signed in again in another tab, resends the request with the new session.
  */
 export async function request<Answer>(
   method: HttpMethod,
@@ -130,7 +134,7 @@ export async function request<Answer>(
   }
 }
 
-/** Reads the session of the browser, and shows it unless a newer one is shown. */
+/** Fetches the current session and shows it, unless the page shows a newer one. */
 export async function refreshSession(signal?: AbortSignal): Promise<void> {
   const read = nextReadNumber()
   const session = await requestOnce<Session>(
@@ -142,15 +146,15 @@ export async function refreshSession(signal?: AbortSignal): Promise<void> {
 }
 
 async function requestOnce<Answer>(method: HttpMethod, path: string, options: ApiRequest): Promise<Answer> {
-  if (isEnded) return await NEVER
+  if (isReloading) return await NEVER
   const session = sessionStore.get()
   const { response, text } = await send(method, path, options)
   options.signal?.throwIfAborted()
-  if (isEnded) return await NEVER
+  if (isReloading) return await NEVER
   const body = parseJson(text)
   if (!response.ok) {
     const error = errorOf(path, response, body)
-    // An answer to an earlier session does not end the current one.
+    // If the session has changed since the request was sent, the error is about the previous session.
     if (error.code === 'not_signed_in' && sessionStore.get()?.id === session?.id) {
       sessionStore.set(() => null)
       lastAnswerStore.set(() => undefined)
@@ -164,17 +168,17 @@ async function requestOnce<Answer>(method: HttpMethod, path: string, options: Ap
   return body as Answer
 }
 
-/** The answer to a request of a page that is about to reload. */
+/** Result of requests while the page is about to reload. Never settles, so that callers do nothing. */
 const NEVER = new Promise<never>(() => {})
 
-/** For the whole response. */
+/** Timeout of a GET, including its response body. */
 const READ_TIMEOUT_MS = 30_000
 const CHANGE_TIMEOUT_MS = 60_000
 const TEXT_TIMEOUT_MS = 300_000
-/** A slow connection: 20 KB per second. */
+/** Upload rate of a slow connection (20 KB/s). Extends the timeout of a large request. */
 const UPLOAD_BYTES_PER_MS = 20
 
-let answered = 0
+let responseCount = 0
 
 async function send(method: HttpMethod, path: string, options: ApiRequest) {
   const { params, query = {}, body, signal, idempotencyKey } = options
@@ -185,25 +189,25 @@ async function send(method: HttpMethod, path: string, options: ApiRequest) {
     init.body = JSON.stringify(body ?? {})
   }
   const session = sessionStore.get()
-  // This request finds out which session the cookie has.
+  // Without the header, the session endpoint returns the cookie's session even if another user has signed in.
   if (session && path !== AUTH_PATHS.session) init.headers = { ...init.headers, [SESSION_HEADER]: session.id }
   const timeout = new AbortController()
   init.signal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal])
   const timer = setTimeout(() => timeout.abort(), timeoutMsOf(method, options, init))
-  const answeredBefore = answered
+  const countBefore = responseCount
   try {
     const response = await fetch(
       new URL(withQuery(relativePath(path, params), query), document.baseURI),
       init,
     )
     const text = await response.text()
-    answered++
+    responseCount++
     connectionStore.set(() => 'ok')
     return { response, text }
   } catch (error) {
     if (signal?.aborted) throw error
-    // Not when another request was answered meanwhile.
-    if (answered === answeredBefore) connectionStore.set(() => 'lost')
+    // If another request got a response after this one was sent, the connection works.
+    if (responseCount === countBefore) connectionStore.set(() => 'lost')
     throw new ApiError({
       status: 0,
       code: 'network',
@@ -245,14 +249,14 @@ function errorOf(path: string, response: Response, body: unknown): ApiError {
   })
 }
 
-/** Without the header: the whole window of the limit. */
+/** Seconds from the `Retry-After` header. Without a valid header, the window of the rate limit. */
 function retryAfterS(path: string, header: string | null): number {
   const { windowMs } = Object.values<string>(AUTH_PATHS).includes(path) ? AUTH_LIMIT : RUNS_LIMIT
   const seconds = header === null ? Number.NaN : Number(header)
   return Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : windowMs / 1_000
 }
 
-/** The message of an error, as a sentence that names the next step. */
+/** Error message for the user, with the cause and the next step. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof ApiError)) return thrown instanceof Error ? thrown.message : String(thrown)
   if (thrown.status !== 429) return thrown.message

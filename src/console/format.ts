@@ -1,4 +1,4 @@
-/** Numbers, times and sizes for people. Pure; null and invalid values become a dash. */
+/** Formats numbers, times and sizes for display. Null and invalid values become a dash. */
 import { formatBytes as formatByteSize } from '../protocol/units.js'
 
 const DASH = '–'
@@ -41,8 +41,8 @@ const DAY_MS = 86_400_000
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
 
 /**
- * `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`; after a week the date. Days are calendar days in the time zone, by
- * default that of the browser.
+ * `just now`, `5 minutes ago`, `in 3 hours`, `yesterday`. More than a week away, returns the date. Days are calendar
+ * days in `timeZone` (default: the browser's time zone).
  */
 export function formatRelative(iso: string | null | undefined, now: number, timeZone?: string): string {
   const time = parseTime(iso)
@@ -57,7 +57,7 @@ export function formatRelative(iso: string | null | undefined, now: number, time
   return Math.abs(days) < 7 ? relative.format(days, 'day') : formatDay(iso, timeZone)
 }
 
-/** The number of the day in the time zone. */
+/** Number of the calendar day in `timeZone`, counted from 1970. */
 function calendarDay(time: number, timeZone: string | undefined): number {
   const text = dateFormat(timeZone, { year: 'numeric', month: 'numeric', day: 'numeric' }).format(time)
   const [month = 0, day = 0, year = 0] = text.split('/').map(Number)
@@ -88,7 +88,7 @@ export function formatTime(iso: string | null | undefined, timeZone?: string): s
 
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Cached: creating one takes longer than drawing a row. */
+/** Returns a cached format. Creating a format takes longer than drawing a row. */
 function dateFormat(timeZone: string | undefined, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${timeZone} ${Object.keys(options)}`
   const known = dateFormats.get(key)

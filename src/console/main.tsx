@@ -1,7 +1,7 @@
 /**
- * The console: the page of `rushes serve` for people who look at results and own the account. It knows the service only by the
- * endpoints of `protocol/console.ts`, relative to its own address. The session, then the fragment, decides which page is
- * drawn.
+ * The console: the web page of `rushes serve`, where account owners see results and manage keys and credits. It uses
+ * only the endpoints in `protocol/console.ts`, relative to its own URL. The session decides whether the user must sign
+ * in; then the URL fragment selects the page.
  */
 import { Component, type ComponentChildren, render } from 'preact'
 import { AccountPage } from './account/account-page.js'
@@ -38,7 +38,7 @@ function App() {
   )
 }
 
-/** The fragment stays during sign-in: afterwards its page is shown. */
+/** Shows the sign-in page or the requested page. Sign-in keeps the fragment, so that its page opens afterwards. */
 function Entrance({ route }: { readonly route: Route }) {
   const session = useStore(sessionStore)
   const token = route.page === 'link' ? route.param : undefined
@@ -67,7 +67,7 @@ function pageOf({ page, param, query }: Route): ComponentChildren {
   return <MissingPage />
 }
 
-/** Before the service has answered: nothing, unless it does not answer. */
+/** Shown until the first response: an empty page, or the error if the request failed. */
 function Start({ error, reload }: { readonly error: unknown; reload(): void }) {
   if (error === undefined) return <Centered />
   return (
@@ -91,7 +91,7 @@ function MissingPage() {
   )
 }
 
-/** Where drawing failed, shows the error and the last data of the service. */
+/** If drawing a component throws, shows the error and the last data from the service instead. */
 class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, { readonly error: unknown }> {
   override state = { error: undefined as unknown }
 

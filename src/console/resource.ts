@@ -1,6 +1,7 @@
 /**
- * Hooks for reads and changes. An action has a name and outlives the component that started it: a component that is drawn
- * later shows it in progress, and the newest one gets the response. Without a component, the outcome becomes a toast.
+ * Hooks for reads and changes. An action has a name and continues after the component that started it is removed. A
+ * component that uses the same name later shows the action as busy, and the newest component receives the response. If
+ * no component is left, a toast shows the result.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf, sessionStore } from './api.js'
@@ -8,22 +9,22 @@ import { showToast } from './components/toast.js'
 import { createStore, type SharedValue, useStore } from './store.js'
 
 export interface Resource<Data> {
-  /** Undefined until the first response. Earlier data stays while other data is loaded. */
+  /** Undefined until the first response. Keeps the previous data while new data is loading. */
   readonly data: Data | undefined
-  /** The error of the last request. */
+  /** Error of the last request. */
   readonly error: unknown
   readonly isLoading: boolean
   reload(): void
-  /** Changes the data, unless `deps` have changed since. */
+  /** Changes the data. Does nothing if `deps` have changed since this function was returned. */
   set(change: (data: Data) => Data): void
 }
 
-/** Waits before retries without a response. */
+/** Delays between retries after requests that got no response. */
 const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const
 
 /**
- * Reads when `deps` change; retries without a response and after a 429. `kept`: a module's store, for data that actions change
- * after the component is gone.
+ * Loads data when the component is first drawn and when `deps` change. Retries if there was no response, and after a
+ * 429. `kept` is a store that outlives the component, for data that actions can change after the component is removed.
  */
 export function useResource<Data>(
   load: (signal: AbortSignal) => Promise<Data>,
@@ -54,7 +55,7 @@ export function useResource<Data>(
       try {
         const loaded = await load(signal)
         if (signal.aborted) return
-        // Changed meanwhile: the response may be from before the change.
+        // The data was changed during the request, so the response may be older than the change. Read again.
         if (!Object.is(store.get(), before)) return await attempt(0)
         store.set(() => loaded)
         setError(undefined)
@@ -91,7 +92,7 @@ function retryWaitMs(thrown: unknown, count: number): number | undefined {
 
 export interface ActionState {
   readonly isBusy: boolean
-  /** Of the last attempt. */
+  /** Error of the last attempt. */
   readonly error: unknown
 }
 
@@ -110,10 +111,10 @@ function setActionState(name: string, state: ActionState): void {
   })
 }
 
-/** A component that shows an action. */
+/** A component that shows the state of an action. */
 export interface ActionViewer {
   readonly name: string
-  /** Receives the response. */
+  /** Called with the response. */
   readonly onDone: (answer: unknown) => void
 }
 
@@ -122,7 +123,7 @@ const viewers = new Set<ActionViewer>()
 const viewerOf = (name: string): ActionViewer | undefined =>
   [...viewers].findLast((each) => each.name === name)
 
-/** Returns the function that removes it. The last viewer clears the error. */
+/** Returns a function that removes the viewer. When the last viewer of an action is removed, its error is cleared. */
 export function addViewer(viewer: ActionViewer): () => void {
   const { name } = viewer
   viewers.add(viewer)
@@ -133,15 +134,15 @@ export function addViewer(viewer: ActionViewer): () => void {
 }
 
 export interface ActionHandlers<Answer> {
-  /** Sends a request, and changes stores by the answer. Draws nothing and navigates nowhere. */
+  /** Sends the request and updates stores from the response. Must not draw or navigate: its component may be gone. */
   act(): Promise<Answer>
-  /** Called when no component shows the action. */
+  /** Called with the response if no component shows the action. */
   onMissed?: ((answer: Answer) => void) | undefined
-  /** The same for an error. */
+  /** Called with the error if no component shows the action. */
   onMissedError(error: unknown): void
 }
 
-/** Resolves to whether it succeeded. Does nothing while an action of that name is in progress. */
+/** Resolves to true if the action succeeded. Resolves to false without a request if the action is already running. */
 export async function runAction<Answer>(name: string, handlers: ActionHandlers<Answer>): Promise<boolean> {
   if (actionState(name).isBusy) return false
   setActionState(name, { isBusy: true, error: undefined })
@@ -161,7 +162,7 @@ export async function runAction<Answer>(name: string, handlers: ActionHandlers<A
   return true
 }
 
-/** Calls `act` now, or when the user is back after the session has expired. */
+/** Calls `act` now, or after the next sign-in if the session has expired. */
 function whenSignedIn(act: () => void): void {
   if (sessionStore.get()) {
     act()
@@ -175,28 +176,28 @@ function whenSignedIn(act: () => void): void {
 }
 
 export interface Action<Args extends readonly unknown[]> {
-  /** Resolves to whether it succeeded. A second call while one is in progress does nothing. */
+  /** Resolves to true if the action succeeded. Resolves to false without a request if the action is already running. */
   run(...args: Args): Promise<boolean>
   readonly isBusy: boolean
   readonly error: unknown
 }
 
 export interface ActionOptions<Answer> {
-  /** Components with the same name, as `rotate 7`, share the action. */
+  /** Components that use the same name, such as `rotate 7`, share the action. */
   readonly name?: string
-  /** Navigates or closes a dialog. Not called when the component is gone. */
+  /** Called with the response, for example to navigate or to close a dialog. Not called if the component is removed. */
   readonly onDone?: (answer: Answer) => void
-  /** Called instead when no component shows the action. */
+  /** Called instead of `onDone` if no component shows the action. */
   readonly onMissed?: (answer: Answer) => void
-  /** The same for an error; a toast by default. */
+  /** Called with the error if no component shows the action. By default, a toast shows the error. */
   readonly onMissedError?: (error: unknown) => void
 }
 
 let unnamed = 0
 
 /**
- * A change that a user starts: its progress and its error. `act` may change stores; changes of the component belong in
- * `onDone`.
+ * Runs a change that the user starts, and returns its progress and error. `act` may update stores. Put changes of the
+ * component itself in `onDone`, since the component may be removed before the response.
  */
 export function useAction<Args extends readonly unknown[], Answer>(
   act: (...args: Args) => Promise<Answer>,
@@ -205,7 +206,7 @@ export function useAction<Args extends readonly unknown[], Answer>(
   const [ownName] = useState(() => `unnamed ${++unnamed}`)
   const name = options.name ?? ownName
   useStore(actionStore)
-  // Keeps the newest function without adding a viewer for each draw.
+  // Lets the viewer call the newest `onDone`, without adding a new viewer each time the component is drawn.
   const latest = useRef(options)
   latest.current = options
   useEffect(() => addViewer({ name, onDone: (answer) => latest.current.onDone?.(answer as Answer) }), [name])

@@ -1,18 +1,18 @@
-/** The pages as fragments of the address: `#/runs?status=failed`, `#/runs/<id>`. */
+/** Maps pages to URL fragments, such as `#/runs?status=failed` and `#/runs/<id>`. */
 import { useLayoutEffect, useState } from 'preact/hooks'
 
 export const PAGES = ['runs', 'new', 'keys', 'credits', 'account', 'link', 'login'] as const
 export type PageName = (typeof PAGES)[number]
 
 export interface Route {
-  /** Undefined for an unknown address. */
+  /** Undefined for an unknown fragment. */
   readonly page: PageName | undefined
-  /** The id of a run, or the token of a link. */
+  /** Id of a run, or token of a sign-in link. */
   readonly param: string | undefined
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Pages with a part after their name. */
+/** Pages whose fragment can have a parameter after the page name. */
 const WITH_PARAM: readonly PageName[] = ['runs', 'link']
 
 export function parseRoute(fragment: string): Route {
@@ -36,7 +36,7 @@ function decode(text: string): string {
   }
 }
 
-/** The fragment of a page: `linkTo('runs', { param: id })`. Values that are undefined or empty are left out. */
+/** Returns the fragment of a page, for example `linkTo('runs', { param: id })`. Omits undefined and empty values. */
 export function linkTo(page: PageName, { param, query = {} }: LinkParts = {}): string {
   const path = param === undefined ? `#/${page}` : `#/${page}/${encodeURIComponent(param)}`
   return withQuery(path, query)
@@ -49,25 +49,27 @@ export interface LinkParts {
 
 export type UrlQuery = Readonly<Record<string, string | number | undefined | null>>
 
-/** A path with a query; values that are undefined, null or empty are left out. */
+/** Appends the query to the path. Omits undefined, null and empty values. */
 export function withQuery(path: string, query: UrlQuery): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
+  const entries = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === null || value === '' ? [] : [[name, String(value)]],
   )
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`
 }
 
-/** `/api/console/runs/:id` with its parameters, relative to the document, so that the page works below a prefix. */
+/**
+ * Inserts the parameters into a path such as `/api/console/runs/:id`. The result is relative to the document, so that
+ * the page also works behind a proxy that adds a path prefix.
+ */
 export function relativePath(path: string, params: Readonly<Record<string, string | number>> = {}): string {
   return path
     .replace(/^\//, '')
     .replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name] ?? '')))
 }
 
-/** The current page. */
 export function useRoute(): Route {
   const [fragment, setFragment] = useState(location.hash)
-  // A plain effect runs after painting, later in a hidden tab, and would miss an earlier change.
+  // `useEffect` runs after painting, which a hidden tab delays. A change before that would be missed.
   useLayoutEffect(() => {
     const onChange = () => setFragment(location.hash)
     window.addEventListener('hashchange', onChange)
@@ -76,7 +78,7 @@ export function useRoute(): Route {
   return parseRoute(fragment)
 }
 
-/** Goes to a fragment of `linkTo`. `replace`: without an entry in the history, for filters. */
+/** Opens a fragment returned by `linkTo`. With `replace`, adds no history entry; used for filters. */
 export function navigate(fragment: string, { replace = false } = {}): void {
   if (fragment === location.hash) return
   if (!replace) {

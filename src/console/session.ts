@@ -1,4 +1,4 @@
-/** Signing in and out, and noticing that a session has ended elsewhere. */
+/** Signs in and out, and detects that the session was ended in another tab or on another device. */
 import { useEffect } from 'preact/hooks'
 import { AUTH_PATHS, type NewPassword, type Session, type SignIn } from '../protocol/console.js'
 import {
@@ -16,7 +16,7 @@ import { linkTo, navigate, parseRoute } from './routes.js'
 import { forgetDrafts } from './runs/drafts.js'
 import { useStore } from './store.js'
 
-/** The session of a page that needs one. */
+/** Returns the current session. Throws if no user is signed in. */
 export function useSession(): Session {
   const session = useStore(sessionStore)
   if (session === null || session === undefined) throw new Error('This page needs a session.')
@@ -24,30 +24,33 @@ export function useSession(): Session {
 }
 
 export async function signIn(body: SignIn): Promise<void> {
-  begin(await request<Session>('POST', AUTH_PATHS.signIn, { body }))
+  showSession(await request<Session>('POST', AUTH_PATHS.signIn, { body }))
 }
 
 export async function exchangeLink(token: string): Promise<void> {
   const session = await request<Session>('POST', AUTH_PATHS.link, { body: { token } })
-  // The token works once and must not stay in the history. A user who has left the page stays there.
+  // Remove the used token from the browser history. Do not navigate if the user has opened another page.
   if (parseRoute(location.hash).page === 'link') navigate(linkTo('link'), { replace: true })
-  begin(session)
+  showSession(session)
 }
 
 export async function setPassword(body: NewPassword): Promise<void> {
-  begin(await request<Session>('POST', AUTH_PATHS.password, { body }))
+  showSession(await request<Session>('POST', AUTH_PATHS.password, { body }))
 }
 
-/** Answers to earlier reads of the session no longer count. */
-function begin(session: Session): void {
+/** Shows a new session. Responses to earlier session requests are ignored from now on. */
+function showSession(session: Session): void {
   takeNewest(nextReadNumber())
   adoptSession(session)
 }
 
-/** Tells the other tabs of the browser that their shared session has ended. */
+/** Broadcast channel that tells the other tabs that the shared session has ended. */
 const SIGN_OUTS = 'rushes.sign-out'
 
-/** Ends the session of this browser, or all of the user with `everywhere`. Rejects while a new secret would be lost. */
+/**
+ * Ends this browser's session, or all sessions of the user with `everywhere`. Rejects while a key's new secret is being
+ * created, since the user could no longer see it. `everywhere` skips this check.
+ */
 export async function signOut(everywhere = false): Promise<void> {
   if (!everywhere && awaitedSecretsStore.get() > 0)
     throw new Error('The secret of a key is still being made. Sign out when it has been shown.')
@@ -68,10 +71,13 @@ function leave(): void {
   startOver()
 }
 
-/** Well below the limit of 60 session checks per minute. */
+/** Keeps session checks well below their rate limit of 60 per minute. */
 const MIN_CHECK_INTERVAL_MS = 10_000
 
-/** Notices a session that ended elsewhere, also in a page that the browser kept for its back button. */
+/**
+ * Checks the session when the tab becomes visible, and when the back button restores the page from the browser's cache.
+ * The user may have signed out elsewhere.
+ */
 export function useSessionCheck(): void {
   useEffect(() => {
     let checkedAt = Date.now()

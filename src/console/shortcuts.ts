@@ -1,4 +1,4 @@
-/** Keyboard shortcuts of all pages: `g` then a letter goes to a page, `?` lists them. */
+/** Keyboard shortcuts on all pages: `g` and a letter opens a page, `?` shows the list of shortcuts. */
 import { useEffect } from 'preact/hooks'
 import { linkTo, navigate, type PageName } from './routes.js'
 
@@ -7,7 +7,13 @@ export interface Shortcut {
   readonly label: string
 }
 
-const GO: Readonly<Record<string, PageName>> = { r: 'runs', n: 'new', k: 'keys', c: 'credits', a: 'account' }
+const PAGE_KEYS: Readonly<Record<string, PageName>> = {
+  r: 'runs',
+  n: 'new',
+  k: 'keys',
+  c: 'credits',
+  a: 'account',
+}
 
 export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['g', 'r'], label: 'Go to Runs' },
@@ -20,9 +26,10 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['?'], label: 'Show this list' },
 ]
 
+/** Maximum time between `g` and the second key. */
 const MAX_PAUSE_MS = 1_500
 
-/** Whether a key is for the page: not typed as text, not with a modifier, and not for a dialog. */
+/** Returns false if the key is text input, has a modifier, or belongs to an open dialog. */
 export function isShortcut(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false
   const target = event.target instanceof HTMLElement ? event.target : null
@@ -35,17 +42,17 @@ export function useShortcuts(showList: () => void): void {
     let startedAt = Number.NEGATIVE_INFINITY
     const onKey = (event: KeyboardEvent) => {
       if (!isShortcut(event)) return
-      const page = GO[event.key]
+      const page = PAGE_KEYS[event.key]
       const isSecond = event.timeStamp - startedAt < MAX_PAUSE_MS
       startedAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
       if (isSecond && page !== undefined) {
-        // Pages must not handle the `k` of `g k`.
+        // Stops pages from handling the `k` of `g k` as "previous run".
         event.preventDefault()
         navigate(linkTo(page))
       } else if (event.key === '?') showList()
       else if (event.key === '/') focusSearch(event)
     }
-    // In the capture phase, so that it runs before the listeners of pages.
+    // Listens in the capture phase, to run before the listeners of the pages.
     document.addEventListener('keydown', onKey, true)
     return () => document.removeEventListener('keydown', onKey, true)
   }, [showList])

@@ -1,11 +1,11 @@
-/** Values that components share, and are drawn again for when they change. */
+/** Stores: values shared by components. A component is drawn again when its store changes. */
 import { useEffect, useReducer } from 'preact/hooks'
 
 export interface SharedValue<Value> {
   get(): Value
-  /** Takes the current value, not one from before a request: overlapping changes are all kept. */
+  /** Changes the value. `change` gets the current value, so that overlapping changes do not overwrite each other. */
   set(change: (value: Value) => Value): void
-  /** Returns the function that unsubscribes. */
+  /** Returns a function that unsubscribes the listener. */
   subscribe(listener: () => void): () => void
 }
 
@@ -31,7 +31,7 @@ export function useStore<Value>(store: SharedValue<Value>): Value {
   const [, draw] = useReducer((count: number) => count + 1, 0)
   const drawn = store.get()
   useEffect(() => {
-    // It may have changed between drawing and this effect.
+    // The value may have changed after the component was drawn and before this effect.
     if (!Object.is(store.get(), drawn)) draw(undefined)
     return store.subscribe(() => draw(undefined))
   }, [store])

@@ -1,4 +1,4 @@
-/** Light, dark or the system's colours; the choice is stored in this browser. */
+/** Colour theme: light, dark or the system's. The choice is stored in this browser. */
 import { createStore } from './store.js'
 
 export const THEMES = ['system', 'light', 'dark'] as const
@@ -10,7 +10,7 @@ function savedTheme(): Theme {
   try {
     return THEMES.find((theme) => theme === localStorage.getItem(KEY)) ?? 'system'
   } catch {
-    // Storage can be turned off.
+    // Throws if the user has disabled storage.
     return 'system'
   }
 }
@@ -29,6 +29,6 @@ export function setTheme(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme)
   } catch {
-    // Lasts until the page is closed.
+    // Without storage, the choice lasts until the page is closed.
   }
 }

@@ -1,4 +1,4 @@
-/** Delivers one output: from its URL to its final path, or to a stream (`-o -`). */
+/** Downloads one output from its URL to its final path, or to a stream (`-o -`). */
 import { createReadStream } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,24 +24,24 @@ import { claimPart, openPartSession, type PartLister } from './part-session.js'
 
 export interface DeliveredOutput {
   readonly file: DownloadedFile
-  /** For example that the extension does not match the content. */
+  /** For example, that the extension does not match the content. */
   readonly warnings: readonly string[]
 }
 
 interface DeliveryJob {
   readonly source: OutputLink
   readonly runId: string
-  /** `image`, `video`, …; undefined when it is not known. */
+  /** `image`, `video`, …; undefined if unknown. */
   readonly kind: string | undefined
-  /** The number of the output within its run, from 0. */
+  /** Position of the output within its run, from 0. */
   readonly position: number
-  /** May contain `{ext}`, which the bytes decide. */
+  /** Path of the file. May contain `{ext}`, which the first bytes decide. */
   readonly name: string
   readonly overwrite: boolean
-  /** One for all jobs of a call. */
+  /** Shared by all jobs of a call. */
   readonly list: PartLister
   readonly lock: ProcessLock | undefined
-  /** What earlier commands downloaded. */
+  /** Files that earlier commands downloaded. */
   readonly earlier: EarlierFiles
   beforeMove?(file: DownloadedFile): Promise<void> | undefined
   readonly meter: FileMeter
@@ -50,14 +50,17 @@ interface DeliveryJob {
 }
 
 /**
- * Throws `download_failed`, or the signal's reason. The bytes received so far are kept for a later command when a
- * signal or the network ended the download and the host can confirm that the file is unchanged. Otherwise only
- * folders that were created are left behind.
+ * Downloads an output to its final path. Throws `download_failed` or the signal's reason. If a signal or the network
+ * ended the download, the received bytes are kept for a later command, provided that the host can confirm that the file
+ * is unchanged. Otherwise only created folders remain.
  */
 export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> =>
   deliver(options, job, false)
 
-/** Rejects with `StreamFailed` when the file is complete and the stream fails. Nothing is kept. */
+/**
+ * Downloads an output, then writes it to a stream. Rejects with `StreamFailed` if the download succeeds but the stream
+ * fails. Keeps no bytes.
+ */
 export const deliverToStream = (
   options: DownloaderOptions,
   job: Omit<DeliveryJob, 'name' | 'overwrite'>,
@@ -78,7 +81,7 @@ async function deliver(
   const key = { path: name, runId: job.runId, position: job.position, lock: job.lock }
   const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
   if (unchanged !== undefined) {
-    // A part may be left over from a download that was killed before another one completed the file.
+    // Remove a part of a killed download: a later download has completed the file.
     await (await claimPart(key, list))?.discard()
     return { file: unchanged, warnings: [] }
   }
@@ -98,11 +101,14 @@ async function deliver(
   }
 }
 
-/** The network failed, or the host has a temporary problem. */
+/** Whether the error is a network failure or a temporary problem of the host. */
 const isWorthKeeping = (error: unknown): boolean =>
   error instanceof RushesError && error.cause instanceof AttemptFailed && error.cause.isWorthKeeping
 
-/** The hint names no command: the same command may be a `run`, which would be paid for again. */
+/**
+ * Adds to the hint that the part is kept. It does not recommend a command, because the same command may be a `run`,
+ * which would be paid for again.
+ */
 function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
   const { bytes = 0, metadata } = part ?? {}
   const percent = Math.floor((bytes / (metadata?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100)
@@ -112,12 +118,18 @@ function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
   })
 }
 
-/** Has the stream's error as its `cause`. EPIPE means that the reader is gone: not a failed download. */
+/**
+ * A write to the stream failed; `cause` is the stream's error. EPIPE means that the reader has gone, not that the
+ * download failed.
+ */
 export class StreamFailed extends Error {
   override readonly name = 'StreamFailed'
 }
 
-/** A path in a private folder in the system's temporary folder (`TMPDIR`), which is removed after `work`. */
+/**
+ * Calls `work` with a path in a private folder, created in the system's temporary folder (`TMPDIR`), and removes that
+ * folder afterwards.
+ */
 async function withTemporaryFile<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
   const folder = await withWriteErrors(tmpdir(), () => makeOwnFolder(tmpdir(), 'rushes-'))
   try {
@@ -132,15 +144,15 @@ async function withTemporaryFile<Result>(work: (path: string) => Promise<Result>
  * signal's reason.
  */
 async function pipeFile(path: string, stream: Writable, signal: AbortSignal | undefined): Promise<void> {
-  // The caller gets the error from the write; without a listener it would also end the process. It is emitted after the
-  // write has failed, so the listener is removed only on success.
+  // The write reports its error to the caller, but without a listener the same error would also end the process. The
+  // stream emits it after the write has failed, so the listener is removed only on success.
   const quiet = () => {}
   stream.on('error', quiet)
   for await (const chunk of createReadStream(path)) await writeChunk(stream, chunk as Uint8Array, signal)
   stream.off('error', quiet)
 }
 
-/** Ends on abort even when the reader has stopped reading. */
+/** Writes one chunk. An abort ends the wait even if the reader has stopped reading. */
 async function writeChunk(
   stream: Writable,
   chunk: Uint8Array,

@@ -1,16 +1,16 @@
-/** The progress of a set of downloads. */
+/** Total progress of several downloads. */
 export interface DownloadProgress {
   readonly receivedBytes: number
-  /** Known once every host has declared a length. */
+  /** Undefined until all hosts have declared a length. */
   readonly totalBytes: number | undefined
-  /** Files that are complete or failed. */
+  /** Number of files that are complete or have failed. */
   readonly filesDone: number
   readonly files: number
 }
 
-/** The progress of one file. */
+/** Counts the progress of one file. */
 export interface FileMeter {
-  /** A new attempt starts from zero. */
+  /** Resets the count for a new attempt. */
   restart(): void
   expect(bytes: number | undefined): void
   receive(bytes: number): void
@@ -56,7 +56,7 @@ export function createProgress(
       },
       end() {
         filesDone += 1
-        // Counts as complete with the bytes it has received, also when it failed.
+        // A failed file counts as complete too, with the bytes that it has received.
         expect(received)
       },
     }

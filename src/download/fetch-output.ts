@@ -1,6 +1,5 @@
 /**
- * Downloads one output to a complete part file, with retries, and with a fresh link when the old one may have
- * expired.
+ * Downloads one output to a complete part file, with retries, and with a fresh link when the old one may have expired.
  */
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
@@ -42,7 +41,7 @@ import {
 export interface DownloaderOptions {
   readonly fetch: Fetch
   readonly clock: Pick<Clock, 'alarm' | 'sleep' | 'now'>
-  /** In [0, 1): spreads retries. */
+  /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
   /** Folder of the process locks. Without it, the part of a killed process is taken over after five minutes. */
@@ -51,17 +50,17 @@ export interface DownloaderOptions {
 
 export interface OutputLink {
   readonly url: string
-  /** Asks the service for a new link to this output. Resolves with undefined when there is none. */
+  /** Asks the service for a new link to this output. Resolves with undefined if the service has no new link. */
   readonly freshUrl?: (() => Promise<string | undefined>) | undefined
 }
 
-/** An attempt failed and will be retried. */
+/** Notice that an attempt failed and will be retried. */
 export interface RetryNotice {
   /** The URL without its query. */
   readonly url: string
   readonly reason: string
   readonly waitMs: number
-  /** The number of the failed attempt, from 1. */
+  /** Number of the failed attempt, from 1. */
   readonly number: number
 }
 
@@ -74,7 +73,10 @@ interface FetchOptions {
 
 type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
 
-/** Throws `download_failed`, or the signal's reason. The caller moves, keeps or discards the part. */
+/**
+ * Downloads an output to a part. Throws `download_failed` or the signal's reason. The caller moves, keeps or discards
+ * the part.
+ */
 export async function fetchOutput(
   { fetch, clock, random, userAgent }: DownloaderOptions,
   { url: firstUrl, freshUrl }: OutputLink,
@@ -135,7 +137,7 @@ export async function fetchOutput(
       const { furthestBytes } = budget
       budget = afterFailedTry(budget, useful())
       const { failures, tries } = budget
-      // After progress, the link may be refreshed once more.
+      // The link may be refreshed once more after progress.
       if (budget.furthestBytes > furthestBytes) askForFreshUrl = freshUrl
       const retryInMs = tries < MAX_TRIES ? waitAfter(outcome, failures, random()) : undefined
       return retryInMs === undefined ? { fail: finalError(address, outcome, tries) } : { retryInMs }
@@ -168,7 +170,7 @@ interface TransferRequest extends OutputRequest {
 }
 
 /**
- * One attempt: from the request to a complete, checked part file. Received bytes stay in the part. Throws
+ * Makes one attempt, from the request to a complete, checked part. Received bytes are kept in the part. Throws
  * `AttemptFailed` for the network, `RushesError` for the disk, and the signal's reason.
  */
 export async function transfer(
@@ -228,7 +230,7 @@ async function receiveAll(
   }
 }
 
-/** Receives the bytes that the part does not have yet. */
+/** Receives the bytes that are missing in the part. */
 async function receiveRest(
   { response, url }: OutputResponse,
   part: Part,
@@ -250,7 +252,7 @@ async function receiveRest(
   }
 }
 
-/** Finishes a part that has all bytes: a process ended before it moved the file. */
+/** Finishes a part that has all bytes. This happens if a process ended before it moved the file. */
 async function finishComplete(
   part: Part,
   { url, signal }: OutputRequest,
@@ -282,7 +284,7 @@ async function sealed(
 ): Promise<FetchedPart> {
   if (totalBytes !== undefined && part.bytes !== totalBytes) {
     const { bytes } = part
-    // With too few bytes the download can be resumed; with too many it must restart.
+    // If bytes are missing, the download can be resumed. If there are too many, it must restart.
     if (bytes > totalBytes) await withWriteErrors(path, () => part.restart(undefined))
     throw new AttemptFailed(`the parts of the file have ${bytes} bytes instead of ${totalBytes}`, {
       isRetryable: true,
@@ -293,7 +295,10 @@ async function sealed(
   return { part, path, kind, ...content }
 }
 
-/** Captive portals and error pages answer with HTML and status 200. */
+/**
+ * Throws if the response is a web page instead of media: captive portals and error pages answer with HTML and status
+ * 200.
+ */
 function refuseWebPage({ extension }: FileKind, expectedKind: string | undefined): void {
   if (extension === 'html' && (expectedKind === 'image' || expectedKind === 'video'))
     throw new AttemptFailed(`the host sent a web page instead of the ${expectedKind}`, {

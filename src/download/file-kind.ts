@@ -1,18 +1,18 @@
 /**
- * The type of a file: by its first bytes, else by the host's content type, else by the URL. The bytes come first since
- * hosts send JPEGs as `image/png`, and anything as `application/octet-stream`.
+ * Detects the type of a file: by its first bytes, else by the host's content type, else by the URL. The bytes come
+ * first because hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
  */
 import { extname } from 'node:path'
 
 export interface FileKind {
-  /** Without a dot, lower case, never empty. */
+  /** Extension in lower case, without a dot; never empty. */
   readonly extension: string
   readonly contentType: string
-  /** The source of this; with `nothing` the extension is `bin`. */
+  /** How the type was detected. With `nothing`, the extension is `bin`. */
   readonly from: 'bytes' | 'header' | 'url' | 'nothing'
 }
 
-/** As many bytes as `file-type` looks at. */
+/** Number of bytes that `file-type` reads. */
 export const HEAD_BYTES = 4_100
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -54,7 +54,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'text/vtt': 'vtt',
 }
 
-/** Containers of other formats: here the host may know more than the bytes tell. */
+/** Container formats: their bytes do not show the inner format, which the host may know. */
 const CONTAINERS = new Set(['xml', 'zip', 'cfb', 'gz'])
 
 interface Evidence {
@@ -73,7 +73,7 @@ export async function kindOf({ head, contentType, url }: Evidence): Promise<File
 /** Loads file-type on first use: only downloads need it. */
 async function kindOfBytes(head: Uint8Array): Promise<FileKind | undefined> {
   const { fileTypeFromBuffer } = await import('file-type')
-  // Do not fail the download when malformed bytes confuse the parser.
+  // Malformed bytes can make the parser fail, which must not fail the download.
   const found = await fileTypeFromBuffer(head).catch(() => undefined)
   return found && { extension: found.ext.toLowerCase(), contentType: found.mime, from: 'bytes' }
 }
@@ -91,7 +91,7 @@ function kindOfUrl(url: URL): FileKind | undefined {
   return { extension, contentType: known ?? 'application/octet-stream', from: 'url' }
 }
 
-/** Extensions of the same format, or that are commonly used for one another. */
+/** Extensions of the same format, or extensions that are often used for each other. */
 const FAMILIES: readonly ReadonlySet<string>[] = [
   ['jpg', 'jpeg', 'jpe', 'jfif'],
   ['png', 'apng'],
@@ -110,7 +110,7 @@ const FAMILIES: readonly ReadonlySet<string>[] = [
   ['gz', 'tgz', 'tar.gz', 'svgz'],
 ].map((family) => new Set(family))
 
-/** Whether the extension of `path` matches. A path without an extension always does. */
+/** Returns whether the extension of `path` matches the detected one. True without an extension. */
 export function fitsExtension(path: string, extension: string): boolean {
   const named = extname(path).slice(1).toLowerCase()
   return (
@@ -118,7 +118,7 @@ export function fitsExtension(path: string, extension: string): boolean {
   )
 }
 
-/** The warning for a name whose extension does not match the content, or undefined. */
+/** Returns a warning if the extension of the name does not match the content, else undefined. */
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'according to its content' : 'according to the host'

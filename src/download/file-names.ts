@@ -1,24 +1,24 @@
 /**
- * The names of output files. Pure. A name is decided before the download starts; the extension, which is not known yet,
- * stays in it as `{ext}`. So names depend on the order of the outputs only, and not on which download ends first.
+ * Names output files. Pure. A name is decided before the download starts. The extension is not known yet, so the name
+ * contains `{ext}` instead. So names depend only on the order of the outputs, not on which download ends first.
  */
 import { sep } from 'node:path'
 import { cutToBytes } from '../host/files.js'
 import { fill, holds, type Target } from './target.js'
 
-/** The values of the placeholders in a name. */
+/** An output, with the values of the placeholders in its name. */
 export interface OutputToName {
   readonly runId: string
-  /** `video`, `image`, …; `{kind}` is `model` without it. */
+  /** `video`, `image`, …; default of `{kind}`: `model`. */
   readonly kind?: string | undefined
-  /** The name of a batch row; `{name}` is the id without it. */
+  /** Name of a batch row; default of `{name}`: the id. */
   readonly name?: string | undefined
 }
 
 export interface Namer {
   /**
-   * One path per output, which may contain `{ext}`. All outputs of a run belong in one call; later calls continue
-   * counting and avoid all earlier names.
+   * Returns one path per output, which may contain `{ext}`. Pass all outputs of a run in one call. Later calls continue
+   * the count and avoid all earlier names.
    */
   name(outputs: readonly OutputToName[]): readonly string[]
 }
@@ -28,7 +28,7 @@ type Separator = typeof sep
 const COMPONENT = { '\\': /[^\\/]+/g, '/': /[^/]+/g } as const
 const LAST_COMPONENT = { '\\': /[^\\/]*$/, '/': /[^/]*$/ } as const
 
-/** Create one per command: `{index}` counts from 1 over all names. */
+/** Creates a namer. Create one per command, because `{index}` counts from 1 over all its names. */
 export function createNamer(target: Target, separator: Separator = sep): Namer {
   const nextNumbers: NextNumbers = new Map()
   let index = 0
@@ -43,7 +43,10 @@ export function createNamer(target: Target, separator: Separator = sep): Namer {
   }
 }
 
-/** The names of `-d` are templates too: `<id>.<ext>`, or `<id>-1.<ext>` where the run has several outputs. */
+/**
+ * Returns the template of an output's path. Names with `-d` are templates too: `<id>.<ext>`, or `<id>-1.<ext>` if the
+ * run has several outputs.
+ */
 function templateFor(
   target: Exclude<Target, { kind: 'stdout' }>,
   outputs: readonly OutputToName[],
@@ -53,12 +56,12 @@ function templateFor(
   if (target.kind === 'template') return target.template
   const ofThisRun = (list: readonly OutputToName[]) =>
     list.filter(({ runId }) => runId === outputs[at]?.runId).length
-  const several = ofThisRun(outputs) > 1
-  const name = several ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}'
+  const hasSeveral = ofThisRun(outputs) > 1
+  const name = hasSeveral ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}'
   return inFolder(target.folder, name, separator)
 }
 
-/** The folder stays as the user wrote it; `.` is left out. */
+/** Joins folder and name. Keeps the folder as the user wrote it, but omits `.`. */
 const inFolder = (folder: string, name: string, separator: Separator): string => {
   if (folder === '.') return name
   return folder.endsWith('/') || folder.endsWith(separator) ? folder + name : `${folder}/${name}`
@@ -83,8 +86,8 @@ function nameOne(
 }
 
 /**
- * The second output with the same name gets `-2` before its extension, the third `-3`. Names are compared without case,
- * as some file systems do, and without the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
+ * Makes a name distinct: the second output with the same name gets `-2` before its extension, the third `-3`. The
+ * comparison ignores case, as some file systems do, and the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
  */
 function distinct(path: string, nextNumbers: NextNumbers, separator: Separator): string {
   const key = (text: string) => text.normalize('NFC').toLowerCase()
@@ -97,8 +100,8 @@ function distinct(path: string, nextNumbers: NextNumbers, separator: Separator):
 }
 
 /**
- * Of each name that is taken, the number to try next: of ten thousand with one name, each would try all numbers
- * before.
+ * The next number to try for each used name. Without it, each of ten thousand outputs with the same name would try all
+ * earlier numbers.
  */
 type NextNumbers = Map<string, number>
 
@@ -114,15 +117,15 @@ export const withExtension = (path: string, extension: string): string =>
   fill(path, { ext: safePart(extension) })
 
 export interface KnownOutputs {
-  /** How many outputs there will be at least: one per run. */
+  /** Minimum number of outputs: one per run. */
   readonly count: number
   readonly kind?: string | undefined
   readonly name?: string | undefined
 }
 
 /**
- * The paths that are certain before anything is paid for, so that one that exists can be refused first. None when
- * the path waits for the id, the extension, or a name that defaults to the id.
+ * Returns the paths that are known before a run is paid for, so that an existing file can be refused first. Returns
+ * none if the path depends on the id, the extension, or a name that defaults to the id.
  */
 export function knownPaths(target: Target, { count, kind, name }: KnownOutputs): readonly string[] {
   if (target.kind !== 'template') return []
@@ -133,22 +136,28 @@ export function knownPaths(target: Target, { count, kind, name }: KnownOutputs):
   return createNamer(target).name(runs)
 }
 
-// Text from elsewhere in a file name cannot leave the folder, hide the file, look like a flag, change the reading
-// direction, or name a device.
+// Text from outside (an id, a name) must not make a file name leave the folder, hide the file, look like a flag, change
+// the reading direction, or match a device.
 
 const MAX_PART_LENGTH = 100
 
-/** Control, format (reading direction, zero width) and unassigned characters, what Windows rejects, and braces. */
+/**
+ * Unsafe characters: control, format (reading direction, zero width) and unassigned characters, the characters that
+ * Windows rejects, and braces.
+ */
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*{}]/gu
 
-/** An id: everything but `[A-Za-z0-9._-]` becomes `_`; no leading dot or dash; 1 to 100 characters. */
+/**
+ * Makes an id safe: any character except `[A-Za-z0-9._-]` becomes `_`, leading dots and dashes are removed, and the
+ * length is 1 to 100 characters.
+ */
 export const safeName = (id: string): string =>
   id
     .replace(/[^A-Za-z0-9._-]/gu, '_')
     .replace(/^[.-]+/, '')
     .slice(0, MAX_PART_LENGTH) || '_'
 
-/** A name that a person chose: letters of any script and spaces stay; 1 to 100 bytes. */
+/** Makes a user's text safe: letters of any script and spaces stay; the length is 1 to 100 bytes. */
 export const safePart = (text: string): string =>
   cutToBytes(
     text
@@ -160,5 +169,8 @@ export const safePart = (text: string): string =>
 
 const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)/i
 
-/** Puts `_` before names that Windows reserves for devices, on every system: files are copied between systems. */
+/**
+ * Puts `_` before a name that Windows reserves for a device. Done on every system, because users copy files between
+ * systems.
+ */
 export const unreserved = (name: string): string => (DEVICE.test(name) ? `_${name}` : name)

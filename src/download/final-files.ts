@@ -1,5 +1,7 @@
-/** The last step: a complete file gets its final name. */
-
+/**
+ * The last step of a download: gives the complete file its final name. Also finds files of earlier commands that are
+ * unchanged.
+ */
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { rename, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
@@ -9,17 +11,18 @@ import { describeFileError, downloadFailed, withWriteErrors } from './failures.j
 import { withExtension } from './file-names.js'
 
 export interface Obstacle {
-  /** `fox.mp4 exists` */
+  /** For example `fox.mp4 already exists`. */
   readonly message: string
   readonly hint: string | undefined
 }
 
 /**
- * What prevents a file at `path`, or undefined. An early check: `moveIntoPlace` is safe without it.
+ * Returns the obstacle that prevents a file at `path`, or undefined. An early check: `moveIntoPlace` is safe without
+ * it.
  *
- * `overwrite` replaces only files and links: as root, `-o /dev/null` would otherwise replace the device. A link
- * itself is replaced, not its target (curl writes through it), so that the file is complete from the first instant
- * and nothing is written outside the named folder.
+ * `overwrite` replaces only files and links: as root, `-o /dev/null` would otherwise replace the device. The link
+ * itself is replaced, not its target (curl writes to the target), so that the file is complete from the start and
+ * nothing is written outside the given folder.
  */
 export function obstacleAt(path: string, overwrite: boolean): Obstacle | undefined {
   const named = printable(path)
@@ -40,7 +43,7 @@ export function obstacleAt(path: string, overwrite: boolean): Obstacle | undefin
   }
 }
 
-/** The target of a link, if it exists. */
+/** Returns the stats of a link's target; undefined if it does not exist. */
 function targetOf(path: string): Stats | undefined {
   try {
     return statSync(path)
@@ -49,15 +52,17 @@ function targetOf(path: string): Stats | undefined {
   }
 }
 
-/** Throws `download_failed` for an obstacle. */
+/** Throws `download_failed` if there is an obstacle. */
 export function refuseObstacle(path: string, overwrite: boolean): void {
   const obstacle = obstacleAt(path, overwrite)
   if (obstacle !== undefined) throw downloadFailed(obstacle.message, { hint: obstacle.hint })
 }
 
-/** Renames the part. Without `overwrite` it never replaces a file, even in a race with another process. */
+/**
+ * Moves the part to its final path. Without `overwrite` it never replaces a file, even in a race with another process.
+ */
 export async function moveIntoPlace(part: string, path: string, overwrite: boolean): Promise<void> {
-  // The early check was before the download. Without `overwrite` the move itself checks.
+  // The early check ran before the download. Without `overwrite`, the move itself checks.
   if (overwrite) refuseObstacle(path, overwrite)
   try {
     await withWriteErrors(path, () => (overwrite ? rename : moveWithoutReplacing)(part, path))
@@ -67,32 +72,27 @@ export async function moveIntoPlace(part: string, path: string, overwrite: boole
   }
 }
 
-/** Downloaded files. One of an earlier command that is still unchanged is not downloaded again. */
-
 /** One entry of `files` in the JSON output. */
 export interface DownloadedFile {
-  /** As the user wrote it: relative stays relative. `-` for standard output. */
+  /** The path as the user wrote it: a relative path stays relative. `-` for standard output. */
   readonly path: string
   readonly bytes: number
   /** 64 hexadecimal digits. */
   readonly sha256: string
-  /** The link that worked: a fresh one, where the first had expired. */
+  /** The link of the successful download: a fresh link if the first one had expired. */
   readonly url: string
   readonly content_type: string
 }
 
-/**
- * Files of earlier commands, by path, so that the names of two hundred outputs are not each compared with as many
- * files.
- */
+/** Files of earlier commands by path, so that each of many outputs does not need to be compared with each file. */
 export interface EarlierFiles {
-  /** By absolute path: several commands may have downloaded the same one. */
+  /** Files by absolute path. Several commands may have downloaded a file to the same path. */
   readonly byPath: ReadonlyMap<string, readonly DownloadedFile[]>
-  /** Without their dots. */
+  /** Extensions of the files, without dots. */
   readonly extensions: ReadonlySet<string>
 }
 
-/** `files` have absolute paths. */
+/** Indexes `files`, whose paths must be absolute. */
 export function earlierFilesOf(files: readonly DownloadedFile[]): EarlierFiles {
   const byPath = new Map<string, DownloadedFile[]>()
   for (const file of files) {
@@ -104,8 +104,8 @@ export function earlierFilesOf(files: readonly DownloadedFile[]): EarlierFiles {
 }
 
 /**
- * The earlier file with this name, which may contain `{ext}`, if its bytes are still the same. The result has its
- * path as `name` is written.
+ * Finds an earlier file with this name, which may contain `{ext}`, if its bytes are still the same. The path in the
+ * result has the same form as `name`.
  */
 export async function findUnchanged(
   name: string,

@@ -1,14 +1,14 @@
 /**
- * Downloads outputs in parallel, each to a temporary name; a file is renamed when it is complete and checked. So a
- * file under its final name is complete. The failure of one does not stop the others. Only a plain GET is sent to
- * an output's host: the given `fetch` must not add the API key.
+ * Downloads outputs in parallel, each to a temporary name. A file is renamed when it is complete and checked, so a file
+ * with its final name is always complete. If one download fails, the others continue. The host of an output gets only a
+ * plain GET: the given `fetch` must not add the API key.
  *
- * An interrupted download is resumed, by the next attempt or the next command, if the host confirms that the file
- * is unchanged.
+ * The next attempt or the next command resumes an interrupted download, if the host confirms that the file is
+ * unchanged.
  *
- * Limits: a host that declares no length and closes the connection properly is trusted, and so is one that gives a
- * different file the same strong ETag or, without ETags, the same date. Hosts give no checksum, so damage to a part
- * on the disk is not detected.
+ * Limits: a host that declares no length and closes the connection properly is trusted. So is a host that gives a
+ * different file the same strong ETag or, without ETags, the same date. Hosts send no checksum, so damage to a part on
+ * the disk is not detected.
  */
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
@@ -37,10 +37,13 @@ export type { DownloadedFile } from './final-files.js'
 export { type Obstacle, obstacleAt } from './final-files.js'
 export { folderTarget, parseTarget, type Target } from './target.js'
 
-/** Over all calls of one downloader: more would share the same bandwidth and burden the host. */
+/**
+ * Maximum number of parallel downloads over all calls of one downloader: more would share the same bandwidth and burden
+ * the host.
+ */
 const MAX_CONCURRENT_DOWNLOADS = 4
 
-/** `url` is http(s); anything else is refused. */
+/** An output of a run. `url` must be an http(s) URL. */
 export interface RunOutput extends OutputToName, OutputLink {}
 
 type DownloadResult =
@@ -51,26 +54,26 @@ export interface DownloadOptions {
   readonly target: Target
   /** Shared by the calls of one command, so that names stay distinct and `{index}` continues. */
   readonly namer?: Namer | undefined
-  /** A function decides for each output. */
+  /** Whether to replace existing files; a function decides per output. */
   readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
-  /** Files that earlier commands downloaded, with absolute paths: one that is unchanged is not downloaded again. */
+  /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
   readonly earlier?: readonly DownloadedFile[] | undefined
-  /** Called when a file is complete, before it gets its name; a rejection fails that download. */
+  /** Called when a file is complete, before it gets its final name. A rejection fails the download of this file. */
   beforeMove?(file: DownloadedFile, output: RunOutput): Promise<void>
-  /** Takes the bytes when the target is `stdout`; stays open. */
+  /** Stream for the bytes if the target is `stdout`. It is not closed. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined
   /** Called for every chunk. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
-  /** Called when an output is complete or failed, in the order in which that happens. */
+  /** Called when a download has completed or failed, in that order. */
   readonly onSettled?: ((result: DownloadResult, output: RunOutput) => void) | undefined
   readonly onRetry?: ((notice: RetryNotice, output: RunOutput) => void) | undefined
 }
 
 export interface Downloader {
   /**
-   * One result per output, in their order. All outputs of a run belong in one call. Rejects only with the signal's
-   * reason, after parts were kept or removed, or with the error of `stdout` (such as EPIPE).
+   * Resolves with one result per output, in the same order. Pass all outputs of a run in one call. Rejects only with
+   * the signal's reason, after parts were kept or removed, or with the error of `stdout` (such as EPIPE).
    */
   download(outputs: readonly RunOutput[], options: DownloadOptions): Promise<readonly DownloadResult[]>
 }
@@ -105,7 +108,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           onRetry: (notice: RetryNotice) => onRetry?.(notice, output),
         }
         const deliver = (release: () => void): Promise<DeliveredOutput> => {
-          // The next download does not wait for the caller's record of this one.
+          // Free the slot first, so that the next download does not wait while the caller records this file.
           const beforeMove = (file: DownloadedFile) => {
             release()
             return options.beforeMove?.(file, output)
@@ -148,7 +151,9 @@ async function settle(
   }
 }
 
-/** Every failure names its run and says that it is paid for; the caller says how to download it again. */
+/**
+ * Adds to an error the run id and a hint that the run is paid for. The caller adds how to download the output again.
+ */
 function withRun(error: unknown, runId: string): RushesError {
   if (!(error instanceof RushesError))
     return new RushesError('internal', messageOf(error), { cause: error, runId })

@@ -1,7 +1,6 @@
 /**
- * The GET request for an output, and the body of its response: counted, checked, decoded, and cut into pieces for
- * the disk. Follows redirects, and sends nothing that the output's host need not know. Output URLs often contain a
- * secret.
+ * Sends the GET request for an output, and reads the body: counts, checks and decodes it, and groups it into pieces for
+ * the disk. Follows redirects. Sends only data that the host of the output needs. Output URLs often contain a secret.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -23,21 +22,24 @@ export interface OutputRequest {
   readonly url: URL
   readonly userAgent: string | undefined
   readonly signal: AbortSignal | undefined
-  /** Wall clock, milliseconds: `Retry-After` may be a date. */
+  /** Wall-clock time in milliseconds, because `Retry-After` may be a date. */
   readonly nowMs: number
-  /** Request only the rest of the file, if it is unchanged. */
+  /** Range request: get only the rest of the file, if the file is unchanged. */
   readonly from?: { readonly bytes: number; readonly ifRange: string } | undefined
-  /** Request a single byte, to see whether the host has the file. */
+  /** Request a single byte, to test whether the host has the file. */
   readonly isProbe?: boolean
 }
 
 export interface OutputResponse {
   readonly response: HttpResponse
-  /** Where the last redirect led. */
+  /** Final URL after all redirects. */
   readonly url: URL
 }
 
-/** Throws `AttemptFailed` for any final status but 200, or, with a range, 206, or, with `from`, 416. */
+/**
+ * Sends the request and follows redirects. Throws `AttemptFailed` unless the final status is 200, 206 (with `from` or
+ * `isProbe`) or 416 (with `from`).
+ */
 export async function sendRequest(request: OutputRequest): Promise<OutputResponse> {
   let { url } = request
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -55,7 +57,7 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
       )
     const next = parseOutputUrl(location, url)
     if (next === undefined)
-      // Without the location: only a URL can be cut to the parts that hold no secret.
+      // Do not include the location: secrets can be removed from a URL, but not from other text.
       throw new AttemptFailed('the host redirects to something that is not an http or https URL', {
         isRetryable: false,
       })
@@ -64,7 +66,9 @@ export async function sendRequest(request: OutputRequest): Promise<OutputRespons
   throw new AttemptFailed(`the host redirects more than ${MAX_REDIRECTS} times`, { isRetryable: false })
 }
 
-/** Whether the host still serves the output. Reads nothing of it. Rejects with the signal's reason alone. */
+/**
+ * Resolves with whether the host still serves the output. Reads no bytes of it. Rejects only with the signal's reason.
+ */
 export async function isServed(request: Omit<OutputRequest, 'from'>): Promise<boolean> {
   try {
     const { response } = await sendRequest({ ...request, isProbe: true })
@@ -83,7 +87,7 @@ async function sendOnce(
 ): Promise<HttpResponse> {
   const headers = {
     accept: '*/*',
-    // So that Content-Length is the length of the file.
+    // `identity`, so that Content-Length is the length of the file.
     'accept-encoding': 'identity',
     ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
     ...(from === undefined ? {} : { range: `bytes=${from.bytes}-`, 'if-range': from.ifRange }),
@@ -96,7 +100,7 @@ async function sendOnce(
   }
 }
 
-/** Converts network errors and invalid proxy settings; aborts and bugs stay as they are. */
+/** Converts network errors and invalid proxy settings to `AttemptFailed`; returns aborts and bugs unchanged. */
 function asAttemptFailed(error: unknown): unknown {
   if (error instanceof HttpFailure)
     return new AttemptFailed(error.message, { isRetryable: true, cause: error })
@@ -105,7 +109,7 @@ function asAttemptFailed(error: unknown): unknown {
   return error
 }
 
-/** An http(s) URL without user name and password, or undefined. */
+/** Parses an http(s) URL and removes user name and password; undefined if it is not http(s). */
 export function parseOutputUrl(text: string, base?: URL): URL | undefined {
   if (!URL.canParse(text, base?.href)) return undefined
   const url = new URL(text, base)
@@ -115,7 +119,10 @@ export function parseOutputUrl(text: string, base?: URL): URL | undefined {
   return url
 }
 
-/** For messages, which end in logs: without the query, since that of a signed URL gives access to the file. */
+/**
+ * Returns a URL for messages, which end up in logs. Removes the query, because the query of a signed URL gives access
+ * to the file.
+ */
 export function printableUrl(text: string): string {
   const url = parseOutputUrl(text)
   return shortened(url ? url.origin + url.pathname : printable(text).replace(/[?#].*$/, ''), 200)
@@ -123,7 +130,7 @@ export function printableUrl(text: string): string {
 
 export type Bytes = AsyncIterable<Uint8Array>
 
-/** Passes the bytes on. Throws `AttemptFailed` when there are fewer or more than declared, or none. */
+/** Yields the bytes of the body. Throws `AttemptFailed` if there are fewer or more than declared, or none. */
 export async function* checked(
   response: HttpResponse,
   onReceived: (bytes: number) => void,
@@ -161,7 +168,7 @@ const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & AsyncIter
 
 /**
  * Decodes a body that is encoded although `identity` was requested: object stores keep `Content-Encoding` with the
- * object and send it to everyone. `aws-chunked` is left over from the upload and means no encoding.
+ * object and always send it. `aws-chunked` is left over from the upload and means no encoding.
  */
 export function decoded(body: Bytes, contentEncoding: string | undefined): Bytes {
   const encodings = (contentEncoding ?? '')
@@ -184,7 +191,7 @@ async function* through(
   body: Bytes,
   decoder: NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  // An error of the source destroys the decoder with the same error, which the loop below throws.
+  // If the source fails, `pipeline` destroys the decoder with the same error, which the loop below throws.
   pipeline(Readable.from(body), decoder).catch(() => {})
   try {
     yield* decoder
@@ -200,17 +207,17 @@ async function* through(
   }
 }
 
-/** Larger pieces are not faster (`bench/results.md`). */
+/** Bytes per piece. Larger pieces are not faster (`bench/results.md`). */
 const PIECE_BYTES = 524_288
-/** For a host that sends a few bytes at a time: each chunk takes some memory besides its bytes. */
+/** Maximum number of chunks per piece, for a host that sends a few bytes at a time: each chunk needs extra memory. */
 const MAX_CHUNKS = 256
-/** A process that is killed while its host is slow loses no more than what arrived in this time. */
+/** Maximum time to collect a piece: if the process is killed, it loses at most the bytes that arrived in this time. */
 const MAX_DELAY_MS = 200
 
 /**
- * The chunks of `body` in pieces that are never empty: first at least `firstBytes`, which show the type of the
- * file, then 512 KiB each, or the bytes of 200 ms, or the rest. Receives the next piece while the one before is
- * hashed and written. An error of `body` is thrown after all that arrived before it.
+ * Yields the chunks of `body` in pieces, which are never empty. The first piece has at least `firstBytes`, which show
+ * the type of the file. Each further piece has 512 KiB, the bytes of 200 ms, or the rest. While one piece is hashed and
+ * written, the next one is received. An error of `body` is thrown after all bytes that arrived before it.
  */
 export async function* inPieces(
   body: Bytes,
@@ -226,7 +233,7 @@ export async function* inPieces(
   let isAbandoned = false
   let failure: { readonly error: unknown } | undefined
   let disarm = () => {}
-  // Only one side waits at a time: the reader for a piece, or the receiver until a full one was taken.
+  // Only one side waits at a time: the reader for a piece, or the receiver until the reader takes a full piece.
   let wake = () => {}
   const change = () =>
     new Promise<void>((resolve) => {
@@ -252,7 +259,7 @@ export async function* inPieces(
 
   void receive()
     .catch((error) => {
-      // Too few bytes to detect the type of the file are dropped.
+      // Drop bytes that are too few to detect the type of the file.
       if (isFirst) piece = []
       failure = { error }
     })

@@ -1,11 +1,11 @@
 /**
  * A file that is being downloaded, in a hidden folder beside the target, because a rename is atomic only within one
- * file system. The folder contains `bytes`, and `about.json` once the host has sent a validator; for a small file only
- * after an interruption. `part-session.ts` names the folder.
+ * file system. The folder contains `bytes`, and `about.json` after the host has sent a validator. For a small file,
+ * `about.json` is written only after an interruption. `part-session.ts` names the folder.
  *
- * The bytes of one version of a file are never overwritten by those of another: a restart creates a new file. A process
- * on another machine or in a container, whose process id means nothing here, may still have the old file open. It then
- * writes to an unlinked file, or writes identical bytes.
+ * A restart creates a new file, so that bytes of one version never overwrite bytes of another. A process on another
+ * machine or in a container, whose process id means nothing here, may still have the old file open. It then writes to
+ * an unlinked file, or writes identical bytes.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -16,30 +16,33 @@ import { removeFolder } from '../host/own-folder.js'
 import { type PartMetadata, usefulBytes, validatorOf } from './resume-plan.js'
 
 export interface Part {
-  /** Path of the bytes. */
+  /** Path of the file with the bytes. */
   readonly path: string
   readonly bytes: number
-  /** Undefined: the download cannot be resumed. */
+  /** Metadata of the file. Undefined: the download cannot be resumed. */
   readonly metadata: PartMetadata | undefined
-  /** Empties the part, for a file with this metadata. */
+  /** Empties the part for a new download of a file with this metadata. */
   restart(metadata: PartMetadata | undefined): Promise<void>
   write(chunks: readonly Uint8Array[]): Promise<void>
-  /** The first bytes. */
+  /** Returns up to `bytes` first bytes. */
   head(bytes: number): Promise<Uint8Array>
   /** Hashes the bytes that an earlier process wrote. Required before `seal`. */
   hashExisting(signal: AbortSignal | undefined): Promise<void>
   /** Called when the file is complete: flushes it to disk. */
   seal(): Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** Keeps the part for a later process if the download can be resumed, and returns whether it can. Never throws. */
+  /** Keeps the part for a later process if the download can be resumed. Returns whether it was kept. Never throws. */
   release(): Promise<boolean>
   /** Removes the part. Never throws. */
   discard(): Promise<void>
 }
 
-/** Smaller files are downloaded again after a kill: `about.json` would be a third of their file system calls. */
+/**
+ * Smaller files are downloaded again if the process was killed: `about.json` would be a third of their file system
+ * calls.
+ */
 const SMALL_BYTES = 262_144
 
-/** Whether `about.json` is written when the download begins, not only when it is interrupted. */
+/** Whether `about.json` is written when the download starts, not only after an interruption. */
 const isStoredEarly = (metadata: PartMetadata | undefined): metadata is PartMetadata =>
   metadata !== undefined &&
   validatorOf(metadata) !== undefined &&
@@ -57,7 +60,7 @@ interface FoundPart {
 export const bytesPath = (folder: string): string => join(folder, 'bytes')
 export const metadataPath = (folder: string): string => join(folder, 'about.json')
 
-/** The mode is 0666 less the umask, as for any file that a user creates. */
+/** Creates the file for the bytes. The umask applies to mode 0666, as for any file that a user creates. */
 export const createBytes = (folder: string): Promise<FileHandle> => open(bytesPath(folder), 'wx+', 0o666)
 
 export function partOf({ own, free, ...found }: FoundPart): Part {
@@ -81,7 +84,8 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
     },
     async restart(next) {
       if (bytes > 0 || metadata !== undefined) {
-        // Remove the metadata first: after a kill, new bytes must not be taken for those of the old file.
+        // Remove the metadata first: if the process is killed, a later process must not take the new bytes for bytes of
+        // the old file.
         await removeFile(metadataPath(own))
         await handle.close()
         await removeFile(path)
@@ -90,12 +94,12 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
       hash = createHash('sha256')
       bytes = 0
       metadata = next
-      // So that the download can be resumed after a kill.
+      // Write the metadata now, so that the download can be resumed after a kill.
       if (isStoredEarly(metadata)) await writeMetadata(metadataPath(own), metadata)
     },
     async write(chunks) {
       const written = writeFully(handle, chunks, bytes)
-      // Hash while they are being written.
+      // Hash the chunks during the write.
       for (const chunk of chunks) hash?.update(chunk)
       await written
       for (const { byteLength } of chunks) bytes += byteLength
@@ -125,7 +129,7 @@ export function partOf({ own, free, ...found }: FoundPart): Part {
         await rename(own, free)
         return true
       } catch {
-        // Also if another process has left its part there: one is enough.
+        // The rename also fails if another process has left its part at this path: one part is enough.
         await discard()
         return false
       }
@@ -141,8 +145,8 @@ interface StoredMetadata extends PartMetadata {
 }
 
 /**
- * Written atomically. Without a flush it survives a killed process; after a crash of the machine it may be invalid, and
- * the bytes are then not used.
+ * Writes `about.json` atomically. Without a flush it survives a killed process. After a crash of the machine it may be
+ * invalid; the bytes are then not used.
  */
 const writeMetadata = (
   path: string,
@@ -150,7 +154,7 @@ const writeMetadata = (
   { isFlushed = false }: { readonly isFlushed?: boolean } = {},
 ): Promise<void> => writeAtomically(path, `${JSON.stringify(metadata)}\n`, { isFlushed })
 
-/** Undefined when it is missing or invalid. */
+/** Returns undefined if the file is missing or invalid. */
 export async function readMetadata(path: string): Promise<StoredMetadata | undefined> {
   try {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'))

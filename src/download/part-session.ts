@@ -1,12 +1,11 @@
 /**
- * The part file of one output over all attempts and commands, and which process owns it. A part is a folder beside
- * the target, named `.fox.mp4.1f0e9a3c.part`: the name follows from the target, the run and the number of the
- * output, so that a later process finds it. The URL is not in it, since signed URLs change.
+ * Manages the part of one output over all attempts and commands, and which process owns it. A part is a folder beside
+ * the target, named `.fox.mp4.1f0e9a3c.part`. The name depends on the target, the run and the number of the output, so
+ * that a later process finds it. It does not depend on the URL, because signed URLs change.
  *
- * The process that works on a part has renamed the folder to a name with the id of its lock
- * (`host/process-lock.ts`); the rename succeeds for one process only. A folder of a process that is gone can be
- * claimed by any other. Of a process with another state folder nothing is proven: its part is claimed when nothing
- * was written to it for five minutes.
+ * A process claims a part by renaming the folder to a name with the id of its lock (`host/process-lock.ts`); the rename
+ * succeeds for only one process. Any process can claim a part whose process has ended. The lock of a process with
+ * another state folder is unknown: its part can be claimed if nothing was written to it for five minutes.
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -26,13 +25,16 @@ import { bytesPath, createBytes, metadataPath, type Part, partOf, readMetadata }
 import { usefulBytes } from './resume-plan.js'
 
 export interface PartSession {
-  /** From an earlier attempt, or an earlier command. */
+  /** Part of an earlier attempt or an earlier command. */
   readonly part: Part | undefined
-  /** `image`, `video`, …: what the run makes, as far as that is known. */
+  /** Kind of output that the run makes (`image`, `video`, …); undefined if unknown. */
   readonly expectedKind: string | undefined
-  /** The final path, and a part to write to. Throws `download_failed` when something is in the way of that path. */
+  /** Returns the final path and a part to write to. Throws `download_failed` if an obstacle is at that path. */
   open(kind: FileKind): Promise<{ readonly part: Part; readonly path: string }>
-  /** The download failed. Keeps the part for a later command if `isWorthKeeping` and possible; whether it was kept. */
+  /**
+   * Call it when the download failed. Keeps the part for a later command if `isWorthKeeping` is true and the part can
+   * be resumed. Returns whether it was kept.
+   */
   abandon(isWorthKeeping: boolean): Promise<boolean>
 }
 
@@ -40,14 +42,14 @@ interface PartSessionOptions extends PartKey {
   readonly list: PartLister
   readonly overwrite: boolean
   readonly expectedKind: string | undefined
-  /** The folder is removed after this command, so nothing is kept. */
+  /** Whether the folder is temporary. Parts in it are never kept. */
   readonly isTemporary: boolean
 }
 
-/** Takes over the part that an earlier command left, if there is one. */
+/** Opens the session of an output, and claims a part that an earlier command left. */
 export async function openPartSession(options: PartSessionOptions): Promise<PartSession> {
   const { list, overwrite, expectedKind, isTemporary, ...key } = options
-  // Where the folder's own name contains {ext}, a later command cannot find the part.
+  // If the name of the folder contains {ext}, a later command cannot find the part.
   const isFindable = !awaitsExtension(dirname(key.path))
   let part = isFindable ? await claimPart(key, list) : undefined
   return {
@@ -75,22 +77,22 @@ export async function openPartSession(options: PartSessionOptions): Promise<Part
 }
 
 interface PartKey {
-  /** The target; may contain `{ext}`. */
+  /** Path of the target; may contain `{ext}`. */
   readonly path: string
   readonly runId: string
-  /** The number of the output within its run, from 0. */
+  /** Position of the output within its run, from 0. */
   readonly position: number
-  /** Of this process. */
+  /** Lock of this process. */
   readonly lock?: ProcessLock | undefined
 }
 
 /**
- * `.`, the hash, and an owner: `.1f0e9a3c.4194304-999999999999@1f0e9a3c-1000.part` at the longest, of an earlier
- * version.
+ * Maximum length of `.`, the hash and the owner. The longest form is that of an earlier version:
+ * `.1f0e9a3c.4194304-999999999999@1f0e9a3c-1000.part`.
  */
 const MAX_ENDING_BYTES = 57
 
-/** The beginning of all names of a part. */
+/** Returns the common beginning of all names of a part. */
 function stemOf({ path, runId, position }: PartKey): string {
   const name = basename(path).replaceAll('.{ext}', '').replaceAll('{ext}', '')
   const hash = createHash('sha256')
@@ -100,13 +102,16 @@ function stemOf({ path, runId, position }: PartKey): string {
 }
 
 let calls = 0
-/** While this process holds no lock. */
+/** Id in the names of parts if this process has no lock. */
 const UNLOCKED = newId()
 
 const ownName = (stem: string, lock: ProcessLock | undefined): string =>
   `${stem}.${lock?.id ?? UNLOCKED}-${calls++}.part`
 
-/** Earlier versions wrote process id, start time and machine, which prove nothing. */
+/**
+ * Ending of an owned part: the lock id and a number. Earlier versions wrote process id, start time and machine, which
+ * do not show whether the process runs.
+ */
 const OWNED = /^\.(?:([0-9a-f]{16})|\d+-\d*(?:@[0-9a-f]+)?)-\d+\.part$/
 
 async function isAbandoned(name: string, stem: string, { path, lock }: PartKey): Promise<boolean> {
@@ -115,7 +120,7 @@ async function isAbandoned(name: string, stem: string, { path, lock }: PartKey):
   return !runningIn(lock?.folder)(owned[1], await silentMs(join(dirname(path), name)))
 }
 
-/** How long ago something was written to the part; 0 when it is gone. */
+/** Returns the milliseconds since the last write to the part; 0 if the part no longer exists. */
 async function silentMs(part: string): Promise<number> {
   const times = await Promise.all(
     [part, bytesPath(part)].map((path) =>
@@ -129,10 +134,10 @@ async function silentMs(part: string): Promise<number> {
   return folderMs === undefined ? 0 : Date.now() - Math.max(folderMs, bytesMs ?? 0)
 }
 
-/** The names of parts in a folder; undefined where the folder cannot be listed. */
+/** Lists the names of parts in a folder; undefined if the folder cannot be listed. */
 export type PartLister = (folder: string) => Promise<readonly string[] | undefined>
 
-/** Lists each folder once: two hundred outputs look there for what earlier commands have left. */
+/** Creates a lister that reads each folder only once, although each output looks for parts of earlier commands. */
 export function createPartLister(): PartLister {
   const found = new Map<string, ReturnType<PartLister>>()
   return (folder) => {
@@ -151,8 +156,8 @@ async function listParts(folder: string): Promise<readonly string[] | undefined>
 }
 
 /**
- * Takes over the part that earlier processes left: the longest one. The others, and those that cannot be resumed, are
- * removed. Undefined when there is none, or when other processes own them all.
+ * Claims the longest part that earlier processes left. Removes the other parts, and parts that cannot be resumed.
+ * Returns undefined if no part exists, or if other processes own all of them.
  */
 export async function claimPart(key: PartKey, list: PartLister): Promise<Part | undefined> {
   const [folder, stem] = [dirname(key.path), stemOf(key)]
@@ -164,11 +169,11 @@ export async function claimPart(key: PartKey, list: PartLister): Promise<Part | 
     try {
       await rename(join(folder, name), own)
     } catch {
-      // It does not exist, another process was faster, or we have no permission.
+      // The part does not exist, another process was faster, or this process has no permission.
       continue
     }
     const part = await openResumable(own, join(folder, free))
-    // Of a link, only the link itself is removed.
+    // If the path is a link, only the link itself is removed.
     if (part === undefined) await removeFolder(own).catch(() => removeFile(own).catch(() => {}))
     else if (longest === undefined || part.bytes > longest.bytes) {
       await longest?.discard()
@@ -178,7 +183,7 @@ export async function claimPart(key: PartKey, list: PartLister): Promise<Part | 
   return longest
 }
 
-/** Throws the system's errors. */
+/** Creates an empty part. Throws the system's errors. */
 export async function createPart(key: PartKey): Promise<Part> {
   const [folder, stem] = [dirname(key.path), stemOf(key)]
   const own = join(folder, ownName(stem, key.lock))
@@ -192,27 +197,31 @@ export async function createPart(key: PartKey): Promise<Part> {
   }
 }
 
-/** Undefined when the download cannot be resumed from it. */
+/** Opens a part. Returns undefined if the download cannot be resumed from it. */
 async function openResumable(own: string, free: string): Promise<Part | undefined> {
   const handle = await openBytes(own).catch(() => undefined)
   if (handle === undefined) return undefined
   try {
     const { size, mtimeMs, nlink } = await handle.stat()
     const metadata = await readMetadata(metadataPath(own))
-    // Written data survives the process, but not a crash of the machine: then the file may contain zeros that were never
-    // written. So bytes count only if they were flushed, or written since the machine was started.
-    const isSure = metadata?.flushedBytes === size || mtimeMs > Date.now() - uptime() * 1_000
-    // A second link means that the process was killed just after the file got its final name: it is not ours to change.
-    if (isSure && nlink === 1 && usefulBytes(metadata, size) > 0)
+    // Written data survives the end of the process, but not a crash of the machine: then the file may contain zeros
+    // instead. So the bytes count only if they were flushed, or written after the machine started.
+    const isReliable = metadata?.flushedBytes === size || mtimeMs > Date.now() - uptime() * 1_000
+    // A second link means that the process was killed just after the file got its final name. The bytes then belong to
+    // that file and must not be changed.
+    if (isReliable && nlink === 1 && usefulBytes(metadata, size) > 0)
       return partOf({ own, free, handle, bytes: size, metadata })
   } catch {
-    // Unreadable, so not resumable.
+    // An unreadable part cannot be resumed.
   }
   await handle.close().catch(() => {})
   return undefined
 }
 
-/** Does not follow links: in a folder that others can write to, a link could point to any file of the user's. */
+/**
+ * Opens the bytes of a part without following links: in a folder that others can write to, a link could point to any
+ * file of the user.
+ */
 async function openBytes(own: string) {
   if (!(await lstat(own)).isDirectory()) return undefined
   return open(bytesPath(own), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0))

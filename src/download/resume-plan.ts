@@ -1,13 +1,13 @@
 /**
- * Whether a download can be resumed. Pure, tested by table. The rest of a changed file must never be appended to an old
- * part, so the host has to confirm that the file is unchanged (RFC 9110, 13.1.5 and 14.4).
+ * Decides whether a download can be resumed. Pure, tested by table. The rest of a changed file must never be appended
+ * to an old part, so the host must confirm that the file is unchanged (RFC 9110, 13.1.5 and 14.4).
  */
 import { HEAD_BYTES } from './file-kind.js'
 
-/** Identifies the version of the file that a part belongs to. Without its URL, which may contain a secret. */
+/** Identifies the version of the file that a part belongs to. Does not contain the URL, which may contain a secret. */
 export interface PartMetadata {
   readonly etag?: string | undefined
-  /** Only where it distinguishes versions: see `preciseDate`. */
+  /** Set only if it distinguishes versions: see `preciseDate`. */
   readonly lastModified?: string | undefined
   readonly totalBytes?: number | undefined
   readonly contentType?: string | undefined
@@ -15,7 +15,7 @@ export interface PartMetadata {
 
 type ResumePlan =
   | { readonly kind: 'restart' }
-  /** All bytes are there already. */
+  /** The part already contains all bytes. */
   | { readonly kind: 'complete' }
   | {
       readonly kind: 'resume'
@@ -29,29 +29,32 @@ type HeaderReader = (name: string) => string | undefined
 const STRONG_ETAG = /^"[\x21\x23-\x7e]*"$/
 
 /**
- * A strong ETag or, where the host gives no ETag, the date of the last change. A weak ETag does not identify bytes, and
- * the date is not used beside it (RFC 9110, 13.1.5).
+ * Returns a strong ETag or, if the host sends no ETag, the date of the last change. A weak ETag does not identify
+ * bytes, and the date must not be used together with a weak ETag (RFC 9110, 13.1.5).
  */
 export const validatorOf = ({ etag, lastModified }: PartMetadata): string | undefined =>
   etag === undefined ? lastModified : STRONG_ETAG.test(etag) ? etag : undefined
 
-/** What to request when `bytes` bytes are there. */
+/** Decides what to request if the part has `bytes` bytes. */
 export function resumePlan(metadata: PartMetadata | undefined, bytes: number): ResumePlan {
   const ifRange = metadata === undefined ? undefined : validatorOf(metadata)
   if (metadata === undefined || ifRange === undefined || bytes === 0) return { kind: 'restart' }
   const { totalBytes } = metadata
   if (totalBytes === bytes) return { kind: 'complete' }
   if (totalBytes !== undefined && bytes > totalBytes) return { kind: 'restart' }
-  // Too few to detect the file type, and cheap to download again.
+  // Restart: the bytes are too few to detect the file type, and cheap to download again.
   if (bytes < HEAD_BYTES) return { kind: 'restart' }
   return { kind: 'resume', bytes, ifRange, metadata }
 }
 
-/** How many of the bytes need not be downloaded again. */
+/** Returns the number of bytes that need not be downloaded again. */
 export const usefulBytes = (metadata: PartMetadata | undefined, bytes: number): number =>
   resumePlan(metadata, bytes).kind === 'restart' ? 0 : bytes
 
-/** From the headers of a full response; undefined when the body is encoded and so not the bytes of the file. */
+/**
+ * Returns the metadata from the headers of a full response; undefined if the body is encoded, so that it is not the
+ * bytes of the file.
+ */
 export function metadataOf(header: HeaderReader): PartMetadata | undefined {
   if (!isPlain(header)) return undefined
   return {
@@ -62,7 +65,7 @@ export function metadataOf(header: HeaderReader): PartMetadata | undefined {
   }
 }
 
-/** `Content-Length`; undefined when it is absent or invalid. */
+/** Returns `Content-Length`; undefined if it is missing or invalid. */
 export function declaredLength(header: HeaderReader): number | undefined {
   const length = header('content-length')?.trim() ?? ''
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined
@@ -71,7 +74,10 @@ export function declaredLength(header: HeaderReader): number | undefined {
 const isPlain = (header: HeaderReader): boolean =>
   (header('content-encoding')?.trim() || 'identity').toLowerCase() === 'identity'
 
-/** A second change within the same second would have the same date (RFC 9110, 8.8.2.2). */
+/**
+ * Returns the date of the last change if it is at least one second old: a second change within the same second would
+ * have the same date (RFC 9110, 8.8.2.2).
+ */
 function preciseDate(header: HeaderReader): string | undefined {
   const date = header('last-modified')?.trim() ?? ''
   const ageMs = Date.parse(header('date') ?? '') - Date.parse(date)
@@ -79,11 +85,11 @@ function preciseDate(header: HeaderReader): string | undefined {
 }
 
 type Continuation =
-  /** The response is the rest. */
+  /** The response contains the rest of the file. */
   | 'append'
-  /** The response is the whole file. */
+  /** The response contains the whole file. */
   | 'restart'
-  /** The part is complete already. */
+  /** The part is already complete. */
   | 'complete'
   /** Discard the part and request the whole file. */
   | 'mismatch'
@@ -93,7 +99,7 @@ interface PartialAnswer {
   readonly header: HeaderReader
 }
 
-/** What the response to a range request means. */
+/** Decides how to continue after the response to a range request. */
 export function continuationOf(
   { bytes, metadata }: Extract<ResumePlan, { kind: 'resume' }>,
   { status, header }: PartialAnswer,
@@ -111,7 +117,7 @@ export function continuationOf(
   return fits ? 'append' : 'mismatch'
 }
 
-/** The length of the whole file by a 206's Content-Range; undefined when it does not say. */
+/** Returns the length of the whole file from the Content-Range of a 206; undefined if it is unknown. */
 export const totalOf = (header: HeaderReader): number | undefined => rangeOf(header)?.totalBytes
 
 function rangeOf(header: HeaderReader) {
@@ -122,8 +128,8 @@ function rangeOf(header: HeaderReader) {
 }
 
 /**
- * For hosts that support `Range` but not `If-Range`. A 206 must repeat the ETag; it need not repeat the date (RFC 9110,
- * 15.3.7).
+ * Detects a changed file, for hosts that support `Range` but not `If-Range`. A 206 must repeat the ETag, but not the
+ * date (RFC 9110, 15.3.7).
  */
 function isOtherFile({ etag, lastModified }: PartMetadata, header: HeaderReader): boolean {
   if (etag !== undefined) return header('etag')?.trim() !== etag
@@ -132,8 +138,8 @@ function isOtherFile({ etag, lastModified }: PartMetadata, header: HeaderReader)
 }
 
 /**
- * A 416 to a range that starts at the end of the file. The file may be a different one of the same length, so the host
- * has to repeat the validator.
+ * Returns whether a 416 shows that the part is complete: its range starts at the end of the file. A different file may
+ * have the same length, so the host must repeat the validator.
  */
 function isWhole(bytes: number, metadata: PartMetadata, header: HeaderReader): boolean {
   const sent = header(metadata.etag === undefined ? 'last-modified' : 'etag')?.trim()

@@ -10,20 +10,20 @@ export type Target =
   | { readonly kind: 'template'; readonly template: string }
   | { readonly kind: 'stdout' }
 
-/** A path that ends in a separator, `.` or `..` is a folder, whether it exists or not. */
+/** Paths that name a folder even if it does not exist: they end in a separator, `.` or `..`. */
 const NAMES_A_FOLDER = { '\\': /(^|[\\/])\.{0,2}$/, '/': /(^|\/)\.{0,2}$/ } as const
 
 export const namesFolder = (path: string, separator = sep): boolean => NAMES_A_FOLDER[separator].test(path)
 
 interface TargetOptions {
-  /** `-d` was given. */
+  /** Whether `-d` was given. */
   readonly download: boolean
   isFolder(path: string): boolean
-  /** On Windows, `/` separates folders too. */
+  /** Path separator. On Windows, `/` separates folders too. */
   readonly separator?: typeof sep
 }
 
-/** Undefined without a download. Throws `usage`. */
+/** Returns the target, or undefined without a download. Throws `usage`. */
 export function parseTarget(
   output: string | undefined,
   { download, isFolder, separator = sep }: TargetOptions,
@@ -38,13 +38,16 @@ export function parseTarget(
     : { kind: 'template', template: output }
 }
 
-/** Target for a folder given by the caller. Files are named as with `-d`. Throws `usage`. */
+/** Returns the target for a folder that the caller gives. Files are named as with `-d`. Throws `usage`. */
 export function folderTarget(folder: string): Target {
   checkPath(folder)
   return { kind: 'folder', folder }
 }
 
-/** Refuses an empty path: with a file name appended, it would begin at the root of the file system. */
+/**
+ * Throws `usage` for an invalid path. An empty path is invalid because, with a file name appended, it would start at
+ * the root of the file system.
+ */
 function checkPath(path: unknown, hint?: string): void {
   if (typeof path !== 'string') throw usageError(`The output path is not text, but ${typeof path}.`, hint)
   if (path === '') throw usageError('The output path is empty.', hint)
@@ -57,19 +60,19 @@ type OutputPlaceholder = (typeof PLACEHOLDERS)[number]
 const KNOWN = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`, 'g')
 
 /**
- * A word in braces is meant as a placeholder, so an unknown one is an error before the run is paid for, as are `{ id }`
- * and `{index:03}`. Other braces (`{}`, `{1}`, `{a,b}`) are legal in file names and stay.
+ * Text in braces that looks like a placeholder. An unknown one, such as `{ id }` or `{index:03}`, is an error before
+ * the run is paid for. Other braces (`{}`, `{1}`, `{a,b}`) are valid in file names and are kept.
  */
 const PLACEHOLDER_LIKE = /\{\s*([A-Za-z][\w:.-]*)\s*\}/g
 
-/** Throws `usage`, with the known placeholders. */
+/** Throws `usage` for an unknown placeholder, with the list of known ones. */
 export function checkPlaceholders(template: string): void {
   for (const [whole, word = ''] of template.matchAll(PLACEHOLDER_LIKE)) {
     if (PLACEHOLDERS.some((known) => whole === `{${known}}`)) continue
-    const meant = nearest(word.replace(/:.*/, ''), PLACEHOLDERS)
+    const suggestion = nearest(word.replace(/:.*/, ''), PLACEHOLDERS)
     throw usageError(
       `Unknown placeholder ${printable(whole)} in the output path.`,
-      `Use ${PLACEHOLDERS.map((known) => `{${known}}`).join(' ')}.${meant ? ` Did you mean {${meant}}?` : ''}`,
+      `Use ${PLACEHOLDERS.map((known) => `{${known}}`).join(' ')}.${suggestion ? ` Did you mean {${suggestion}}?` : ''}`,
     )
   }
 }

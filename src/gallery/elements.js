@@ -1,9 +1,9 @@
 /**
- * The elements of the page: tiles, and the large view of one result. Every text of the data becomes a text node or an
- * attribute, never HTML.
+ * Creates the elements of the page: the tiles, and the large view of one result. Text from the data becomes a
+ * text node or an attribute, never HTML.
  */
 
-/** An element with attributes, and children that are elements or texts. */
+/** Creates an element with attributes. `children` are elements or texts. */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name)
   for (const [key, value] of Object.entries(attributes))
@@ -15,10 +15,10 @@ export function element(name, attributes = {}, ...children) {
 const FULL_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 
-/** A browser takes seconds to lay out a text of a megabyte. */
+/** Shortens text, because a browser takes seconds to lay out a text of 1 MB. */
 const beginningOf = (text, characters) => (text.length <= characters ? text : `${text.slice(0, characters)}…`)
 
-/** `0:05`, `1:02:03`. */
+/** Formats a duration: `0:05`, `1:02:03`. */
 function lengthText(seconds) {
   const whole = Math.round(seconds)
   const two = (value) => String(value).padStart(2, '0')
@@ -28,7 +28,7 @@ function lengthText(seconds) {
     : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`
 }
 
-/** Shown in place of a file that the browser cannot show: its extension. */
+/** Creates the placeholder of a file that the browser cannot show: its extension. */
 const cardOf = ({ name, media }) =>
   element(
     'span',
@@ -37,8 +37,8 @@ const cardOf = ({ name, media }) =>
   )
 
 /**
- * The picture or the player of an item. `onRatio` is called with the ratio that the file turns out to have. Tiles load
- * only the first frame of a video, and nothing of other files.
+ * Creates the picture or the player of an item. Calls `onRatio` with the real ratio of the file once it is
+ * loaded. Tiles load images and the first frame of a video, but no other files.
  */
 function mediaOf(item, { isLarge, onRatio = () => {} }) {
   const fail = (media) => () => {
@@ -64,7 +64,7 @@ function mediaOf(item, { isLarge, onRatio = () => {} }) {
     })
     video.addEventListener('error', fail(video))
     video.addEventListener('loadedmetadata', () => onRatio(video.videoWidth / video.videoHeight))
-    // Safari shows the first frame only when asked for a time.
+    // Safari shows the first frame only if the URL contains a time.
     video.src = isLarge ? item.href : `${item.href}#t=0.001`
     return video
   }
@@ -81,7 +81,7 @@ const MEDIA_WORDS = { image: 'Image', video: 'Video', audio: 'Audio', file: 'Fil
 
 const partText = ({ part, parts }) => (parts > 1 ? `${part} of ${parts}` : '')
 
-/** One result of the grid: a list item with one button. */
+/** Creates the tile of one result: a list item with one button. */
 export function tileOf(item, { index, count, onOpen, onRatio }) {
   const { run, media } = item
   const length = element('span', { class: 'length', 'aria-hidden': 'true' })
@@ -110,7 +110,7 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
     if (shown.paused) shown.play().catch(() => {})
     else shown.pause()
   })
-  // A button is pressed by the release of the space key.
+  // Releasing the space key would press the button.
   button.addEventListener('keyup', (event) => {
     if (event.key === ' ' && media === 'video') event.preventDefault()
   })
@@ -119,7 +119,10 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
   return element('li', { 'aria-setsize': String(count), 'aria-posinset': String(index + 1) }, button)
 }
 
-/** Copies without a permission: `navigator.clipboard` is missing in some browsers for pages from disk. */
+/**
+ * Copies text. Falls back to `execCommand`, because some browsers have no `navigator.clipboard` for pages on
+ * disk.
+ */
 async function copyText(text, beside) {
   try {
     await navigator.clipboard.writeText(text)
@@ -132,7 +135,7 @@ async function copyText(text, beside) {
       tabindex: '-1',
     })
     field.value = text
-    // Within the dialog, because nothing outside of it can be selected while it is open.
+    // Insert the field into the dialog, because nothing outside an open dialog can be selected.
     beside.after(field)
     field.select()
     const isCopied = document.execCommand('copy')
@@ -142,7 +145,7 @@ async function copyText(text, beside) {
   }
 }
 
-/** The large view: one result, with everything known of it. */
+/** Creates the large view, which shows one result with all its details. */
 export function createViewer(dialog, { itemAt, count, onClose }) {
   const find = (name) => dialog.querySelector(`[data-part="${name}"]`)
   const [stage, prompt, facts, actions, said] = ['stage', 'prompt', 'facts', 'actions', 'said'].map(find)
@@ -161,7 +164,7 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
       ],
       ['Service', run.where],
       ['Output', parts > 1 ? `${part} of ${parts}` : ''],
-      // A page or a drawing could contain scripts.
+      // No link to a file that could contain scripts, such as HTML or SVG.
       ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
       ['Size', `${pixels}${size}`],
     ].filter(([, value]) => value !== '')
@@ -188,7 +191,7 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
     return button
   }
 
-  /** The old player would continue to play. */
+  /** Pause first: a removed player would continue to play. */
   function clearStage() {
     for (const media of stage.querySelectorAll('video, audio')) media.pause()
     stage.replaceChildren()
@@ -212,7 +215,8 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
     })
     if (item.media === 'video' && !matchMedia('(prefers-reduced-motion: reduce)').matches)
       media.play().catch(() => {})
-    // The whole prompt can be copied; the layout of a megabyte would take seconds.
+    // Show only the beginning of a long prompt: the layout of 1 MB of text would take seconds. The copy
+    // button copies the whole prompt.
     prompt.textContent = beginningOf(run.prompt, 5_000)
     prompt.hidden = run.prompt === ''
     showFacts(item)
@@ -231,10 +235,11 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
   function move(step) {
     const index = current + step
     if (index < 0 || index >= count()) return
-    const held = document.activeElement
+    const focusedBefore = document.activeElement
     show(index)
-    // A disabled or replaced button loses the focus, and the keys with it.
-    if (!dialog.contains(document.activeElement) || held?.disabled || !held?.isConnected) dialog.focus()
+    // A disabled or replaced button loses the focus, and the dialog then gets no key events.
+    if (!dialog.contains(document.activeElement) || focusedBefore?.disabled || !focusedBefore?.isConnected)
+      dialog.focus()
   }
 
   previous.addEventListener('click', () => move(-1))

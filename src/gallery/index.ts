@@ -1,11 +1,10 @@
 /**
- * The page of `rushes gallery`: values in, one HTML file out. It loads nothing from the network, and shows files by their
- * address relative to the page.
+ * Creates the page of `rushes gallery` as one HTML file. The page loads nothing from the network, and links to files by
+ * their path relative to the page.
  *
- * Everything that a person or a service wrote is in one block of JSON without `<`, which the script turns into text nodes.
- * The policy allows this script and these styles by their hash, so that nothing in the data can run.
+ * All text from a user or a service is in one block of JSON without `<`, and the script makes text nodes from it. The
+ * Content-Security-Policy allows only this script and these styles, by their hash, so that nothing in the data can run.
  */
-
 import { createHash } from 'node:crypto'
 import { extname, type posix, win32 } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -21,19 +20,19 @@ import viewerStyle from './viewer.css?raw'
 export type Media = 'image' | 'video' | 'audio' | 'file'
 
 export interface GalleryFile {
-  /** As it is shown: the path relative to the page. */
+  /** Path relative to the page, as shown. */
   readonly name: string
-  /** The same as a URL. */
+  /** The same path as a URL. */
   readonly href: string
   readonly media: Media
-  /** As it is shown: `1.5 MiB`. */
+  /** File size as shown, for example `1.5 MiB`. */
   readonly size: string
-  /** In pixels, where they are known. */
+  /** In pixels; undefined if unknown. */
   readonly width?: number | undefined
   readonly height?: number | undefined
-  /** Width by height, as far as it is known before the file is loaded. */
+  /** Width / height. An estimate, until the browser has loaded the file. */
   readonly ratio: number
-  /** Whether a link opens the file. */
+  /** Whether the page links to the file. */
   readonly isOpened: boolean
 }
 
@@ -41,30 +40,30 @@ export interface GalleryRun {
   readonly id: string
   readonly prompt: string
   readonly model: string
-  /** The service's address without its scheme, or `local`. */
+  /** URL of the service without its scheme, or `local`. */
   readonly where: string
   /** Milliseconds since the epoch. */
   readonly time: number
   readonly tookMs?: number | undefined
-  /** The command that creates it again; undefined when one command cannot. */
+  /** Command that creates the run again. Undefined if a single command cannot do this. */
   readonly again?: string | undefined
   readonly files: readonly GalleryFile[]
 }
 
 export interface Gallery {
   readonly runs: readonly GalleryRun[]
-  /** Sentences at the end of the page. */
+  /** Sentences shown at the end of the page. */
   readonly notes: readonly string[]
 }
 
-/** The beginning of every page, by which a later command knows that it may replace the file. */
+/** Beginning of every page. A later command recognizes a page by it, and may then replace the file. */
 const BEGINNING =
   '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="rushes gallery">'
 export const BEGINNING_BYTES = BEGINNING.length
 
 export const isGallery = (head: string): boolean => head.startsWith(BEGINNING)
 
-/** One script: a page from disk cannot load modules. */
+/** All modules as one script, because a page on disk cannot load modules. */
 const SCRIPT = `(() => {
 'use strict'
 ${[layout, elements, page].map((module) => module.replace(/^import .*\n/gm, '').replace(/^export /gm, '')).join('\n')}})()
@@ -74,7 +73,7 @@ const STYLE = `${pageStyle}${viewerStyle}`
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** A page from disk has no origin that `'self'` could mean, so `file:` is named too. */
+/** A page on disk has no origin for `'self'` to match, so `file:` is also allowed. */
 const POLICY = [
   `default-src 'none'`,
   `img-src 'self' file:`,
@@ -103,7 +102,7 @@ ${body.replace('<!-- notes -->\n', () => written)}<script type="application/json
 </html>`
 }
 
-/** With texts as they are shown: without control characters and overrides of the reading direction. */
+/** Removes control characters and overrides of the reading direction from all texts. */
 const shownRun = (run: GalleryRun): GalleryRun => ({
   ...run,
   id: printable(run.id),
@@ -117,7 +116,7 @@ const shownRun = (run: GalleryRun): GalleryRun => ({
   files: run.files.map((file) => ({ ...file, name: printable(file.name) })),
 })
 
-/** JSON within a `script` element: with no `<`, nothing ends the element or begins a comment. */
+/** Returns JSON for a `script` element. Escapes `<`, so that the JSON cannot end the element or begin a comment. */
 const escapedJson = (value: unknown): string =>
   escapeControls(JSON.stringify(value)).replace(
     /[<>&\u2028\u2029]/g,
@@ -127,14 +126,14 @@ const escapedJson = (value: unknown): string =>
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 
-/** The path of a file from the folder of the page, and the same as a URL. */
+/** Returns the path of a file relative to the folder of the page, and the same path as a URL. */
 export function linkTo(
   folder: string,
   path: string,
   paths: Pick<typeof posix, 'relative' | 'sep'>,
 ): { readonly name: string; readonly href: string } {
   const name = paths.relative(folder, path)
-  // On another drive of Windows.
+  // On Windows, the file is on another drive.
   if (win32.isAbsolute(name) && paths === win32)
     return { name, href: pathToFileURL(name, { windows: true }).href }
   const href = name
@@ -150,12 +149,12 @@ const BY_EXTENSION: Readonly<Record<string, Media>> = Object.fromEntries([
   ...['mp3', 'm4a', 'aac', 'wav', 'ogg', 'opus', 'flac'].map((each) => [each, 'audio']),
 ])
 
-/** Others that a browser or the system opens without running anything in them. */
-const FURTHER: readonly string[] = ['glb', 'gltf', 'ply', 'stl', 'txt', 'zip']
+/** Extensions of other formats that a browser or the system opens without running code in them. */
+const SAFE_EXTENSIONS: readonly string[] = ['glb', 'gltf', 'ply', 'stl', 'txt', 'zip']
 
 const extensionOf = (path: string): string => extname(path).slice(1).toLowerCase()
 
-/** How the page shows a file: by the content type of its download, else by its extension. */
+/** Determines how the page shows a file: by the content type of its download, or by its extension. */
 export function mediaOf(path: string, contentType = ''): Media {
   const [, kind] = /^(image|video|audio)\//.exec(contentType) ?? []
   if (kind !== undefined) return kind as Media
@@ -164,15 +163,17 @@ export function mediaOf(path: string, contentType = ''): Media {
 }
 
 /**
- * Only known formats: a service could send a script in another format, which a browser would run with
- * the rights of a page from disk. SVG is such a format.
+ * Whether the page may link to a file. Only for known formats: a browser would run scripts in other formats, for
+ * example SVG, with the rights of a page on disk.
  */
 export function canBeOpened(path: string): boolean {
   const extension = extensionOf(path)
-  return extension !== 'svg' && (Object.hasOwn(BY_EXTENSION, extension) || FURTHER.includes(extension))
+  return (
+    extension !== 'svg' && (Object.hasOwn(BY_EXTENSION, extension) || SAFE_EXTENSIONS.includes(extension))
+  )
 }
 
-/** `16:9` as a number. Undefined for everything else. */
+/** Converts a ratio such as `16:9` to a number. Returns undefined for any other value. */
 export function ratioOf(text: unknown): number | undefined {
   const [, width, height] =
     /^(\d{1,5}(?:\.\d+)?)[:x/](\d{1,5}(?:\.\d+)?)$/.exec(typeof text === 'string' ? text : '') ?? []

@@ -1,17 +1,21 @@
-/** The layout: rows of equal width in which each picture keeps its own ratio. Without the DOM, so that a test can call it. */
+/**
+ * Lays out pictures in rows of equal width, in which each picture keeps its ratio. Does not use the DOM, so
+ * that a test can call it.
+ */
 
 const GAP = 20
-/** Two lines of the prompt and one of facts below each picture. */
+/** Height of the text below each picture: two lines of the prompt, and one line of details. */
 export const CAPTION_HEIGHT = 70
 export const MIN_RATIO = 0.4
 export const MAX_RATIO = 3.2
 
-/** The height that rows come near to. */
+/** Target height of the rows. */
 const targetHeight = (width) => Math.max(210, Math.min(300, 150 + width / 10))
 
 /**
- * A box for each ratio (width by height), in reading order: `row`, `top`, `left`, `width` and `height` of the picture. Of
- * the two places where a row can end, the one that changes its height less is taken.
+ * Returns a box for each ratio (width / height), in reading order: `row`, `top`, `left`, `width` and `height`
+ * of the picture. A row ends before or after the picture that fills it, whichever gives a height nearer to
+ * the target.
  */
 export function justify(ratios, width) {
   const target = targetHeight(width)
@@ -34,14 +38,14 @@ export function justify(ratios, width) {
       end++
     }
     const fit = heightOf(end - start, sum)
-    // The last row is not stretched, and one upright picture does not fill the screen.
+    // Do not stretch the last row, and do not let one upright picture fill the screen.
     const height = Math.round(end === ratios.length ? Math.min(fit, target) : Math.min(fit, target * 1.6))
     let left = 0
     for (let at = start; at < end; at++) {
       const isLast = at === end - 1 && height >= Math.floor(fit)
-      const own = isLast ? width - left : Math.min(width, Math.round(ratios[at] * height))
-      boxes.push({ row, top, left, width: own, height })
-      left += own + GAP
+      const boxWidth = isLast ? width - left : Math.min(width, Math.round(ratios[at] * height))
+      boxes.push({ row, top, left, width: boxWidth, height })
+      left += boxWidth + GAP
     }
     top += height + CAPTION_HEIGHT + GAP
     start = end
@@ -49,9 +53,12 @@ export function justify(ratios, width) {
   return { boxes, height: Math.max(0, top - GAP) }
 }
 
-/** Boxes between two heights: `[first, end)`. Tops grow with the index, so both ends are found by halving. */
+/**
+ * Returns the range `[first, end)` of the boxes between two heights. `top` increases with the index, so a
+ * binary search finds both ends.
+ */
 export function boxesBetween(boxes, from, to) {
-  const firstWhere = (holds) => {
+  const firstIndexWhere = (holds) => {
     let low = 0
     let high = boxes.length
     while (low < high) {
@@ -62,12 +69,12 @@ export function boxesBetween(boxes, from, to) {
     return low
   }
   return [
-    firstWhere((box) => box.top + box.height + CAPTION_HEIGHT >= from),
-    firstWhere((box) => box.top > to),
+    firstIndexWhere((box) => box.top + box.height + CAPTION_HEIGHT >= from),
+    firstIndexWhere((box) => box.top > to),
   ]
 }
 
-/** The index that an arrow key leads to from `at`; `at` itself at the edge. */
+/** Returns the index that an arrow key moves to from `at`, or `at` if there is no box in this direction. */
 export function neighbour(boxes, at, key) {
   const box = boxes[at]
   if (key === 'Home') return 0

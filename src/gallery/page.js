@@ -1,11 +1,11 @@
-/** The page: filters, and the grid, of which only what is near the window is in the document. */
+/** The page: the filters and the grid. Only tiles near the visible part of the page are in the document. */
 
 import { createViewer, element, tileOf } from './elements.js'
 import { boxesBetween, CAPTION_HEIGHT, justify, MAX_RATIO, MIN_RATIO, neighbour } from './layout.js'
 
-/** How much above and below the window is kept, in pixels. */
+/** Distance from the window, above and below, up to which tiles are kept, in pixels. */
 const MARGIN = 900
-/** Ratios that differ less are not worth another layout. */
+/** Smaller differences of a ratio do not cause a new layout. */
 const RATIO_TOLERANCE = 0.02
 
 const byId = (id) => document.getElementById(id)
@@ -34,14 +34,14 @@ const dialog = byId('viewer')
 
 let items = everyItem
 let layout = { boxes: [], height: 0 }
-/** The item that the tab key leads to. */
+/** Index of the item that the tab key focuses. */
 let focused = 0
-/** The list items in the document, by index. */
+/** List items in the document, by index. */
 const shown = new Map()
 
 const hasFocus = () => grid.contains(document.activeElement)
 
-/** Puts the tiles near the window into the document, and takes the others out, except one that has the focus. */
+/** Adds the tiles near the window to the document, and removes all other tiles except a focused tile. */
 function draw() {
   const top = grid.getBoundingClientRect().top
   const [first, end] = boxesBetween(layout.boxes, -top - MARGIN, -top + innerHeight + MARGIN)
@@ -64,7 +64,7 @@ function add(index) {
   shown.set(index, tile)
   place(tile, layout.boxes[index])
   if (index === focused) tile.firstChild.tabIndex = 0
-  // In the order of the list, for those who listen to the page.
+  // Insert in the order of the list, because screen readers use the order of the document.
   const after = Math.min(...[...shown.keys()].filter((each) => each > index))
   grid.insertBefore(tile, shown.get(after) ?? null)
 }
@@ -75,7 +75,7 @@ function place(tile, { top, left, width, height }) {
   tile.style.setProperty('--height', `${height}px`)
 }
 
-/** A new layout keeps the first picture of the window where it was. */
+/** Lays out the grid again. Keeps the first visible picture at its position in the window. */
 function arrange() {
   const offset = -grid.getBoundingClientRect().top
   const [anchor] = boxesBetween(layout.boxes, offset, offset)
@@ -201,7 +201,7 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault()
 })
 
-// One at a time. This event does not bubble.
+// Plays one video at a time. Uses the capture phase, because `play` does not bubble.
 grid.addEventListener(
   'play',
   (event) => {

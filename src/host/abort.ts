@@ -1,10 +1,13 @@
-/** Abort signals: callbacks, races and timeouts, without a listener for each of many waiters. */
+/**
+ * Helpers for abort signals: callbacks, races and timeouts. Each signal has one listener, however many callbacks there
+ * are.
+ */
 
 const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls `callback` when the signal is aborted, at once if it already is; the returned function takes it back. However
- * many callbacks there are, the signal has one listener: Node warns on standard error when it has more than ten.
+ * Calls `callback` when the signal is aborted, immediately if it already is. The returned function removes the
+ * callback. The signal gets only one listener, because Node warns on standard error about more than ten.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {}
@@ -14,9 +17,9 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
   }
   const registered = callbacks.get(signal) ?? listenTo(signal)
   // A new function for each call, so that the same callback can be registered twice.
-  const own = () => callback()
-  registered.add(own)
-  return () => void registered.delete(own)
+  const registration = () => callback()
+  registered.add(registration)
+  return () => void registered.delete(registration)
 }
 
 function listenTo(signal: AbortSignal): Set<() => void> {
@@ -34,7 +37,7 @@ function listenTo(signal: AbortSignal): Set<() => void> {
         }
       }
       registered.clear()
-      // As the error of any listener, it is uncaught; but the others were called first.
+      // Throw after all callbacks were called. The error is uncaught, like an error in any listener.
       if (failure !== undefined) throw failure.error
     },
     { once: true },
@@ -43,8 +46,8 @@ function listenTo(signal: AbortSignal): Set<() => void> {
 }
 
 /**
- * The outcome of `work`, or a rejection with the signal's reason as soon as it is aborted. The work itself is not
- * stopped: its late outcome is ignored.
+ * Settles like `work`, or rejects with the signal's reason as soon as the signal is aborted. Does not stop `work`: its
+ * later result is ignored.
  */
 export function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -53,29 +56,29 @@ export function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal | u
   })
 }
 
-/** Resolves once the signal is aborted. */
+/** Resolves when the signal is aborted. */
 export const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => void onAbort(signal, resolve))
 
 export interface Timeout {
-  /** Undefined or Infinity: no limit. */
+  /** Time limit in milliseconds. Undefined or Infinity: no limit. */
   readonly timeoutMs: number | undefined
-  /** What the signal of the work is aborted with when the time is over. */
+  /** Returns the abort reason for the signal of the work when the time is over. */
   reason(): unknown
-  /** Of a clock: calls `ring` after `ms`, unless the returned function is called before. */
+  /** Calls `ring` after `ms`, unless the returned function is called before. */
   readonly clock: { alarm(ms: number, ring: () => void): () => void }
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Runs `work` with a signal that is aborted by `signal` and when the time is over. The work decides how it stops; use
- * `raceAbort` for work that ignores its signal.
+ * Runs `work` with a signal that is aborted together with `signal`, or when the time is over. `work` decides how it
+ * stops; use `raceAbort` for work that ignores its signal.
  */
 export async function withTimeout<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   { timeoutMs = Number.POSITIVE_INFINITY, reason, clock, signal }: Timeout,
 ): Promise<Result> {
-  // Not AbortSignal.any: a signal that lives long would collect one dependent signal per call.
+  // Not AbortSignal.any: a long-lived signal would collect one dependent signal per call.
   const controller = new AbortController()
   const forget = onAbort(signal, () => controller.abort(signal?.reason))
   const disarm = Number.isFinite(timeoutMs)
@@ -89,7 +92,7 @@ export async function withTimeout<Result>(
   }
 }
 
-/** Resolves with whether the work ended within this time. Rejects when the work does. */
+/** Resolves with true if the work ends within this time, else with false. Rejects if the work rejects first. */
 export async function settlesWithin(
   ms: number,
   work: Promise<unknown>,

@@ -1,29 +1,31 @@
-/** Time, from outside: everything that waits is given a clock, and every sleep takes a signal. */
+/** The clock that all waiting code gets as a parameter, so that tests can replace it. Every sleep takes a signal. */
 import { onAbort } from './abort.js'
 
 export interface Clock {
-  /** Wall-clock time in milliseconds since the epoch: for records, never for measuring. */
+  /** Wall-clock time in milliseconds since the epoch. Use it for records, never to measure durations. */
   now(): number
   /**
-   * Milliseconds since this machine was started: only forward, independent of the wall clock, and the same for
-   * all its processes.
+   * Milliseconds since this machine started: never goes back, does not depend on the wall clock, and is the same for
+   * all processes of the machine.
    */
   monotonic(): number
-  /** Rejects with the signal's reason when that comes first. */
+  /** Resolves after `ms`, or rejects with the signal's reason if the signal is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /**
-   * Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. What the sockets
-   * hold at that moment is read first: after a suspension (SIGSTOP, a closed lid) the answer may already be there.
+   * Calls `onTimeout` once after `ms`, unless disarmed before. Does not keep the process alive. Data that has already
+   * arrived on sockets is read first: after a suspension (SIGSTOP, a closed lid) the answer may already be there.
    */
   alarm(ms: number, onTimeout: () => void): Disarm
 }
 
 export type Disarm = () => void
 
-/** Node's timers hold at most 2^31-1 ms; a longer one would fire at once. */
+/** Maximum duration of a Node timer (2^31-1 ms); a longer one would fire immediately. */
 const MAX_TIMER_MS = 2_147_483_647
 
-/** A time of any length, which may need several of Node's timers. `isAwaited`: keeps the process alive. */
+/**
+ * Starts a timer of any duration, with several Node timers if needed. `isAwaited`: the timer keeps the process alive.
+ */
 function startTimer(ms: number, isAwaited: boolean, ring: () => void): Disarm {
   let timer: NodeJS.Timeout
   function start(leftMs: number): void {
@@ -52,7 +54,7 @@ export const systemClock: Clock = {
     }),
   alarm: (ms, onTimeout) => {
     let afterReading: NodeJS.Immediate | undefined
-    // Timers run before sockets are read, immediates after.
+    // Node runs timers before it reads sockets, and immediates after.
     const disarm = startTimer(ms, false, () => {
       afterReading = setImmediate(onTimeout)
     })

@@ -1,6 +1,6 @@
 /**
- * Recovery from a corrupt database that several processes use: one of them quarantines the file under another name,
- * and all continue with a new one. Nothing is deleted, since parts of the file may still be readable.
+ * Recovery from a corrupt database that several processes use: one process quarantines the file under another name, and
+ * all processes continue with a new file. Nothing is deleted, because parts of the file may still be readable.
  */
 import { copyFileSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -25,14 +25,14 @@ import {
 import { describeReason, errorCode } from './system-error.js'
 
 interface QuarantineOptions extends DatabaseOptions {
-  /** SQL for the new file that replaces a corrupt or removed one. */
+  /** Returns SQL for the new file that replaces a corrupt or removed one. */
   replacementRows?(): string
 }
 
-/** A file was renamed from `from` to `to`: the database, or a log that does not belong to it. */
+/** Called when a file was renamed from `from` to `to`: the database, or a log that does not belong to it. */
 export type OnQuarantine = (to: string, from: string) => void
 
-/** Damage that SQLite itself does not report. */
+/** Corruption that SQLite itself does not report. */
 class CorruptFile extends Error {
   override readonly name = 'CorruptFile'
   readonly code = 'SQLITE_CORRUPT'
@@ -41,14 +41,14 @@ class CorruptFile extends Error {
 export const isCorruption = (error: unknown): boolean =>
   /^SQLITE_(CORRUPT|NOTADB)/.test(errorCode(error) ?? '')
 
-/** Errors of a file that another process is quarantining at this moment. */
+/** Whether the error can come from a file that another process is quarantining. */
 const isBeingReplaced = (error: unknown): boolean =>
   /^(SQLITE_(IOERR|CANTOPEN|READONLY_DBMOVED)|ENOENT$)/.test(errorCode(error) ?? '')
 
-/** A file that changes this often while it is opened is not being quarantined: give up. */
+/** Maximum number of attempts to open a file. One that changes more often is not being quarantined. */
 const MAX_ATTEMPTS = 5
 
-/** Quarantines a corrupt file first. */
+/** Opens a database; quarantines a corrupt file first. */
 export function openOrQuarantine(options: QuarantineOptions, onQuarantine: OnQuarantine): OpenDatabase {
   for (let attempt = 1; ; attempt++) {
     const found = inodeOf(options.path)
@@ -61,22 +61,22 @@ export function openOrQuarantine(options: QuarantineOptions, onQuarantine: OnQua
     } catch (error) {
       if (attempt === MAX_ATTEMPTS) throw error
       if (isCorruption(error)) quarantine(options, found, onQuarantine)
-      // With an old file and a new log any error is possible: try again if the file was replaced meanwhile.
+      // A combination of an old file and a new log can cause any error: retry if the file was replaced during this
+      // attempt.
       else if (!(inodeOf(options.path) !== found || (isBeingReplaced(error) && isReplaced(options, found))))
         throw error
     }
   }
 }
 
-/** Opens the file again that this process used until it was removed or replaced. */
+/** Reopens a database whose file was removed or replaced while this process used it. */
 export function reopenOrQuarantine(options: QuarantineOptions, onQuarantine: OnQuarantine): OpenDatabase {
   createIfMissing(options, options.replacementRows?.())
   return openOrQuarantine(options, onQuarantine)
 }
 
 /**
- * What can be seen of a file without opening it as a database. Files are created whole, so an empty one lost its
- * content.
+ * Checks a file without opening it as a database. Files are created with their content, so an empty file has lost it.
  */
 function checkFile({ path, journalMode }: DatabaseOptions, onQuarantine: OnQuarantine): void {
   const reason = reasonCorrupt(path)
@@ -87,15 +87,15 @@ function checkFile({ path, journalMode }: DatabaseOptions, onQuarantine: OnQuara
   }
 }
 
-/** Undefined when SQLite must tell. */
+/** Returns why the file is corrupt; undefined if only SQLite can find out. */
 function reasonCorrupt(path: string): string | undefined {
   const file = statSync(path, { throwIfNoEntry: false })
   return file !== undefined && isEmpty(file) ? 'the file is empty' : undefined
 }
 
 /**
- * SQLite notices missing pages, but not that a part of the last one is missing: it reads zeros there, and rows are
- * gone. The transaction keeps writers away meanwhile.
+ * Checks that the file ends at a page boundary. SQLite notices missing pages, but not that a part of the last page is
+ * missing: it reads zeros there, and rows are lost. The transaction prevents writes during the check.
  */
 function checkLength(open: OpenDatabase, path: string): void {
   open.snapshot(() => {
@@ -107,12 +107,12 @@ function checkLength(open: OpenDatabase, path: string): void {
 }
 
 /**
- * Renames the file with inode `found`, and puts a new database in its place. Does nothing when another process has
- * replaced the file already.
+ * Renames the file with inode `found`, and replaces it with a new database. Does nothing if another process has already
+ * replaced it.
  *
- * SQLite finds the log (-journal, -wal, -shm) by the name of the database, so a process that opens the file at the
- * wrong moment could combine the new file with the old log. So the old log is moved first, and the new file then
- * replaces the old one in one step.
+ * SQLite finds the logs (-journal, -wal, -shm) by the name of the database, so a process that opens the file at the
+ * wrong moment could combine the new file with the old log. To prevent that, the old log is moved first; then the new
+ * file replaces the old one in one step.
  */
 export function quarantine(
   options: QuarantineOptions,
@@ -121,7 +121,7 @@ export function quarantine(
 ): void {
   const { path } = options
   const to = quarantineName(path)
-  const isOurs = whileReplacing(options, () => {
+  const hasReplaced = whileReplacing(options, () => {
     if (found === undefined || inodeOf(path) !== found) return false
     const fresh = `${path}.new`
     removeAll(fresh)
@@ -131,10 +131,10 @@ export function quarantine(
     renameSync(fresh, path)
     return true
   })
-  if (isOurs) onQuarantine(to, path)
+  if (hasReplaced) onQuarantine(to, path)
 }
 
-/** Whether the file with this inode is gone from `path`, and no process quarantined it. */
+/** Returns whether the file with this inode is missing from `path` although no process quarantined it. */
 export function wasRemoved(path: string, inode: number | undefined): boolean {
   const found = inodeOf(path)
   if (found === undefined || found === inode) return found === undefined
@@ -144,12 +144,12 @@ export function wasRemoved(path: string, inode: number | undefined): boolean {
   )
 }
 
-/** Waits for a process that may be quarantining the file; whether the file was replaced. */
+/** Waits for a process that may be quarantining the file. Returns whether the file was replaced. */
 function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {
   try {
     return whileReplacing(options, () => inodeOf(options.path) !== found)
   } catch {
-    // Without a lock no process can quarantine: report the first error.
+    // Without the lock, no process can quarantine the file: report the first error.
     return false
   }
 }
@@ -161,7 +161,7 @@ function removeAll(path: string): void {
   for (const each of ['', ...LOGS]) rmSync(path + each, { force: true })
 }
 
-/** A hard link, or a copy where the file system has no links. */
+/** Creates a hard link, or a copy if the file system has no hard links. */
 function addName(path: string, name: string): void {
   try {
     linkSync(path, name)
@@ -173,9 +173,9 @@ function addName(path: string, name: string): void {
 const INSPECT_TIMEOUT_MS = 2_000
 
 interface Inspection {
-  /** The number of migrations that were applied; 0 when it cannot be read. */
+  /** Number of applied migrations; 0 if it cannot be read. */
   readonly version: number
-  /** `ok`, or the damage. */
+  /** `ok`, or the problems that were found. */
   readonly integrity: string
 }
 

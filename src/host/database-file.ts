@@ -1,7 +1,7 @@
 /**
- * The file of an SQLite database, without its schema: opening, locking and reading it, the logs beside it, and its
- * identity. It may be removed, replaced, or overwritten in place while it is open. So each new database has a
- * random number in its header (SQLite's application id), and a copy made by `VACUUM INTO` gets a new one.
+ * Low-level access to the file of an SQLite database: opening, locking, reading, its log files, and its identity. The
+ * file may be removed, replaced or overwritten in place while it is open. So each new database has a random number in
+ * its header (SQLite's application id). Give a copy made by `VACUUM INTO` a new number.
  */
 import { randomInt } from 'node:crypto'
 import {
@@ -34,7 +34,10 @@ export const BUSY_TIMEOUT_MS = 10_000
 
 const loadModule = createRequire(import.meta.url)
 
-/** Loads the native package at its first use, so that a command that can do without a database continues without it. */
+/**
+ * Loads the native package on first use, so that commands which can work without a database do not fail without the
+ * package.
+ */
 export function connect(path: string): Database.Database {
   let Driver: typeof Database
   try {
@@ -49,7 +52,7 @@ export function connect(path: string): Database.Database {
   return new Driver(path)
 }
 
-/** Opens a file as it is, without creating or migrating it, while `work` runs. */
+/** Runs `work` on a file that is opened without creating or migrating it, and closes the file. */
 export function withDatabase<Result>(
   path: string,
   busyTimeoutMs: number,
@@ -64,12 +67,12 @@ export function withDatabase<Result>(
   }
 }
 
-/** A process that ends holds the file for a moment while it writes the log back. */
+/** A process that ends locks the file briefly while it writes the log back. */
 const READ_TIMEOUT_MS = 200
 
 /**
- * The rows of one query, for shell completion and estimates: waits only a moment. Throws when the file cannot be
- * read.
+ * Returns the rows of one query, for shell completion and estimates: waits at most `READ_TIMEOUT_MS`. Throws if the
+ * file cannot be read.
  */
 export const readRows = (path: string, sql: string, ...values: readonly SqlValue[]): readonly Row[] =>
   withDatabase(
@@ -78,31 +81,28 @@ export const readRows = (path: string, sql: string, ...values: readonly SqlValue
     (database) => database.prepare(sql).all(values) as Row[],
   )
 
-/** In bytes, with the write-ahead log. */
+/** Returns the size in bytes, including the write-ahead log. */
 export const sizeOfDatabase = (path: string): number =>
   [path, `${path}-wal`].reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0)
 
-/** Mode 0600, which -wal and -shm inherit; libsql would create it 0644. */
+/** Creates the file with mode 0600, which -wal and -shm inherit; libsql would create it with 0644. */
 export function createPrivately(path: string): void {
   makeFolders(dirname(path), 0o700)
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/**
- * SQLite ends a transaction itself when the disk is full. The first error says what happened, so this one is
- * ignored.
- */
+/** Rolls back, and ignores the error if no transaction is active: SQLite itself rolls back if the disk is full. */
 export function rollBack(database: Database.Database): void {
   try {
     database.exec('ROLLBACK')
   } catch {
-    // No transaction is active.
+    // SQLite has already rolled back.
   }
 }
 
 /**
- * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file, which is released
- * when the process ends in any way.
+ * Runs `work` in one process at a time. SQLite holds an operating system's lock on an empty file; the system releases
+ * it however the process ends.
  */
 export function exclusively<Result>(
   path: string,
@@ -120,16 +120,16 @@ export function exclusively<Result>(
   })
 }
 
-/** Distinguishes a file from its replacement; undefined where there is none. */
+/** Returns the inode, which distinguishes a file from its replacement; undefined if the file is missing. */
 export const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
 
-/** SQLite takes a file of one byte for an empty one too. */
+/** SQLite also treats a file of one byte as empty. */
 export const isEmpty = ({ size }: { readonly size: number }): boolean => size <= 1
 
-/** SQLite finds these files of a database by their names alone. */
+/** Endings of the log files, which SQLite finds only by the name of the database. */
 export const LOGS = ['-journal', '-wal', '-shm'] as const
 
-/** The new name of a file that cannot be used. */
+/** Returns the new name for a file that cannot be used. */
 export const quarantineName = (path: string): string =>
   `${path}.damaged-${new Date().toISOString().replace(/[^0-9TZ]/g, '')}-${process.pid}`
 
@@ -143,12 +143,12 @@ export function moveIfThere(from: string, to: string): void {
 }
 
 /**
- * Renames a log that belongs to another database, which SQLite would read: one beside a file that is not in WAL
- * mode, such as a restored backup. Its new name, or undefined.
+ * Renames a log (-wal) that belongs to another database, and returns its new name. SQLite would read a log beside a
+ * file that is not in WAL mode, such as a restored backup. Returns undefined if no such log exists.
  */
 export function quarantineForeignLog(path: string): string | undefined {
   const log = `${path}-wal`
-  // The log is looked for first: a file is in WAL mode before it has a log.
+  // Check the log first: a file is in WAL mode before it has a log.
   if (!existsSync(log) || isInWalMode(path)) return undefined
   const to = quarantineName(log)
   moveIfThere(log, to)
@@ -157,8 +157,8 @@ export function quarantineForeignLog(path: string): string | undefined {
 }
 
 /**
- * Empties the log of a file that was overwritten, so that SQLite has nothing to write into the other database when
- * it closes. A copy is kept.
+ * Empties the log of a file that was overwritten, so that SQLite does not write the log into the other database on
+ * close. Keeps a copy.
  */
 export function setAsideLog(path: string): void {
   const log = `${path}-wal`
@@ -178,8 +178,8 @@ const ID_OFFSET = 68
 const HEADER_BYTES = 72
 
 /**
- * Never closed: when a process closes any descriptor of a file, the system releases all locks that this process has
- * on it, and those of SQLite are among them.
+ * Open descriptors by device and inode. They are never closed: when a process closes any descriptor of a file, the
+ * system releases all locks of that process on the file, including SQLite's.
  */
 const descriptors = new Map<string, number>()
 
@@ -199,27 +199,29 @@ function readHeader(descriptor: number): Buffer {
   return header
 }
 
-/** Whether the database uses a write-ahead log, by its header. */
+/** Returns whether the header says that the database uses a write-ahead log. */
 const isInWalMode = (path: string): boolean => readHeader(descriptorOf(path))[WAL_OFFSET] !== 1
 
-/** SQL that gives the database a new random number. */
+/** Returns SQL that gives the database a new random number. */
 export const newApplicationId = (): string => `PRAGMA application_id = ${randomInt(1, 2 ** 31)}`
 
 export interface FileIdentity {
   /**
-   * False when the file was removed, emptied, replaced or overwritten: writes to it are lost. Takes some
+   * Returns false if the file was removed, emptied, replaced or overwritten: writes to it are lost. Takes a few
    * microseconds.
    */
   isCurrent(): boolean
-  /** Whether another file has its name, or none. */
+  /** Returns whether the path now has another file or no file. */
   wasMoved(): boolean
 }
 
-/** Of the file at `path`, whose inode is `inode`. */
+/** Remembers the identity of the file at `path` with this inode. */
 export function identifyFile(path: string, inode: number | undefined): FileIdentity {
   const descriptor = descriptorOf(path)
   const header = () => readHeader(descriptor)
-  /** 0 in a database of an earlier version, until a migration is in the file itself. */
+  /**
+   * Random number in the header. 0 in a database of an earlier version, until a migration is written to the main file.
+   */
   let id = header().readInt32BE(ID_OFFSET)
 
   function hasItsHeader(): boolean {

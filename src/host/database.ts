@@ -1,4 +1,4 @@
-/** SQLite: private files that several processes use at once, with numbered migrations. */
+/** SQLite databases in private files, with numbered migrations. Several processes can use a file at once. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import {
@@ -22,23 +22,24 @@ import { errorCode } from './system-error.js'
 export type { Row, SqlValue }
 
 export interface OpenDatabase {
-  /** Runs one statement; `changes` is the number of rows it touched. */
+  /** Runs one statement. `changes`: number of changed rows. */
   run(sql: string, ...values: readonly SqlValue[]): { readonly changes: number }
   get(sql: string, ...values: readonly SqlValue[]): Row | undefined
   all(sql: string, ...values: readonly SqlValue[]): readonly Row[]
   /**
-   * All or nothing. Takes the write lock at once: a transaction that reads first and then writes can fail with
-   * SQLITE_BUSY with any busy timeout. Within another transaction it is a savepoint, which can fail alone. Throws
-   * `ReplacedFile` when the file is not current: nothing is written into another database.
+   * Runs `work` in a transaction. Takes the write lock immediately: a transaction that reads first and then writes can
+   * fail with SQLITE_BUSY in spite of the busy timeout. Inside another transaction it creates a savepoint, which can
+   * fail without the outer transaction. Throws `ReplacedFile` if the file is not current, so that nothing is written to
+   * another database.
    */
   transaction<Result>(work: () => Result): Result
-  /** All reads in it see the same state; other processes may write meanwhile. */
+  /** Runs `work` so that all its reads see the same state; other processes can still write. */
   snapshot<Result>(work: () => Result): Result
-  /** False when the file was removed, emptied, replaced or overwritten: writes are lost. */
+  /** Returns false if the file was removed, emptied, replaced or overwritten: writes are lost. */
   isCurrent(): boolean
   /** Path as given to `openDatabase`. */
   readonly path: string
-  /** Identifies the file, also after it was renamed. */
+  /** Inode, which identifies the file even after it was renamed. */
   readonly inode: number | undefined
   close(): void
 }
@@ -48,7 +49,7 @@ export class NewerFormat extends Error {
   override readonly name = 'NewerFormat'
 }
 
-/** The file was removed, replaced or overwritten while it was open. The code is SQLite's own for this. */
+/** The file was removed, replaced or overwritten while it was open. `code` is SQLite's code for a moved database. */
 export class ReplacedFile extends Error {
   override readonly name = 'ReplacedFile'
   readonly code = 'SQLITE_READONLY_DBMOVED'
@@ -59,9 +60,9 @@ export class ReplacedFile extends Error {
 
 export interface DatabaseOptions {
   readonly path: string
-  /** Script n migrates from version n to n+1. A released script never changes. */
+  /** SQL scripts. Script n migrates from version n to n+1. A released script never changes. */
   readonly migrations: readonly string[]
-  /** How long a statement waits for the lock of another process. */
+  /** Maximum time that a statement waits for the lock of another process. */
   readonly busyTimeoutMs?: number
   /**
    * `FULL`: a commit survives a power failure. `OFF`: no fsync; a commit survives a crash of the process, and a power
@@ -69,14 +70,17 @@ export interface DatabaseOptions {
    */
   readonly synchronous?: 'FULL' | 'OFF'
   /**
-   * `WAL` (the default): reading and writing do not wait for each other, but recent commits are in a second file
-   * (-wal), and are lost with it. `TRUNCATE`: every commit is in the file itself when it returns, and costs two or
-   * three times as much.
+   * `WAL` (the default): readers and writers do not wait for each other, but recent commits are in a second file (-wal)
+   * and are lost if it is lost. `TRUNCATE`: every commit is in the main file when the call returns, and takes two or
+   * three times as long.
    */
   readonly journalMode?: 'WAL' | 'TRUNCATE'
 }
 
-/** Throws `NewerFormat`, or the database's error when the file is corrupt or cannot be created. */
+/**
+ * Opens a database; creates and migrates the file if needed. Throws `NewerFormat`, or the database's error if the file
+ * is corrupt or cannot be created.
+ */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const {
     path,
@@ -89,7 +93,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const inode = inodeOf(path)
   const database = connect(path)
   try {
-    // libsql's default is 0.
+    // The default of libsql is 0.
     database.exec(`PRAGMA busy_timeout = ${Math.round(busyTimeoutMs)}`)
     let isDecided = true
     if (journalMode === 'WAL') enableWal(database, busyTimeoutMs)
@@ -108,8 +112,8 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
 const BUSY_PAUSE_MS = 5
 
 /**
- * SQLite ignores the busy timeout when it switches a new file to WAL mode: if several processes start at once, all but
- * one fail. Retries instead. Returns immediately if the file is in WAL mode already.
+ * Switches the file to WAL mode, with retries: SQLite ignores the busy timeout for this, so if several processes start
+ * at once, all but one would fail. Returns immediately if the file is already in WAL mode.
  */
 function enableWal(database: SqliteConnection, timeoutMs: number): void {
   const startedMs = performance.now()
@@ -125,8 +129,8 @@ function enableWal(database: SqliteConnection, timeoutMs: number): void {
 }
 
 /**
- * Returns false if the file is locked. It does not wait, because the first statement does. A file stays in WAL mode
- * while another process, such as an earlier version of the program, has it open.
+ * Switches the file to TRUNCATE mode. Returns false if the file is locked; does not wait, because the first statement
+ * waits. The file stays in WAL mode while another process, such as an earlier version of the program, has it open.
  */
 function disableWal(database: SqliteConnection, busyTimeoutMs: number): boolean {
   database.exec('PRAGMA busy_timeout = 0')
@@ -142,8 +146,8 @@ function disableWal(database: SqliteConnection, busyTimeoutMs: number): boolean 
 }
 
 /**
- * Creates a database that is complete in its one file, with no open handles when this returns. With `openDatabase`,
- * prepared statements keep locks and the log open until they are garbage collected, even after `close`.
+ * Creates a database in a single file, without open handles when the call returns. `openDatabase` does not guarantee
+ * that: prepared statements keep locks and the log open until they are garbage collected, even after `close`.
  */
 export function createDatabase({ path, migrations }: DatabaseOptions, firstRows = ''): void {
   createPrivately(path)
@@ -155,13 +159,13 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
 }
 
 /**
- * Creates the file under a temporary name and then links it to its path, so that an empty file at the path is never one
- * in creation. Does nothing if the file exists. `firstRows` is SQL for a new file.
+ * Creates the file under a temporary name and then links it to its path. So an empty file at the path is never a file
+ * that is still being created. Does nothing if the file exists. `firstRows` is SQL for a new file.
  */
 export function createIfMissing(options: DatabaseOptions, firstRows?: string): void {
   const { path } = options
   if (existsSync(path)) return
-  // A random name, not the process id: a process in another container may have the same id.
+  // Use a random name, not the process id: a process in another container may have the same id.
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
   const removeFresh = () => {
     for (const ending of ['', '-journal']) rmSync(fresh + ending, { force: true })
@@ -210,7 +214,7 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
 
   let isOpen = false
 
-  /** Within another transaction: a savepoint, which can fail alone. */
+  /** Inside another transaction it creates a savepoint, which can fail without the outer transaction. */
   function transaction<Result>(work: () => Result): Result {
     if (!isOpen) {
       try {
@@ -223,7 +227,7 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
         isOpen = false
       }
     }
-    // A full disk rolls back the whole transaction. Later statements would be committed on their own.
+    // A full disk rolls back the whole transaction. Later statements would be committed separately.
     if (!database.inTransaction) throw new Error('the transaction was rolled back')
     return inSavepoint(work)
   }
@@ -241,9 +245,9 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
   }
 
   /**
-   * A single write runs in a transaction too. libsql does not reset a statement that failed with SQLITE_BUSY, and
-   * until that is reset this connection commits nothing, although further writes report success. A failed BEGIN has
-   * no such effect.
+   * Runs one statement; a single write gets its own transaction. libsql does not reset a statement that failed with
+   * SQLITE_BUSY. Until it is reset, this connection commits nothing, although later writes report success. A failed
+   * BEGIN has no such effect.
    */
   function perform<Result>(sql: string, work: (statement: SqliteStatement) => Result): Result {
     const { statement, writes } = prepare(sql)
@@ -252,7 +256,7 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
 
   let isClosed = false
   return {
-    // Values as one list: libsql takes a single null for an object of named values.
+    // Pass the values as one list: libsql treats a single null as an object of named values.
     run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(values).changes })),
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
@@ -272,16 +276,17 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
 }
 
 /**
- * In WAL mode, moves everything into the main file, so that nothing is lost with the log, and empties the log, so that
- * it is never read together with a replacement file. Does not wait for other processes.
+ * In WAL mode, moves all data into the main file, so that no data is lost if the log is lost. Then empties the log, so
+ * that it is never combined with a replacement file. Does not wait for other processes.
  */
 function closeLog(database: SqliteConnection, path: string, identity: FileIdentity): void {
   try {
     if (identity.isCurrent()) database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)')
-    // SQLite writes the log into the file when it closes, unless the file was moved.
+    // On close, SQLite writes the log into the file unless the file was moved: empty the log of a file that was
+    // overwritten.
     else if (!identity.wasMoved()) setAsideLog(path)
   } catch {
-    // The next process that opens the file reads the log.
+    // Ignore errors: the next process that opens the file reads the log.
   }
 }
 
@@ -289,7 +294,7 @@ function migrate(open: OpenDatabase, database: SqliteConnection, migrations: rea
   const version = () => Number(open.get('PRAGMA user_version')?.user_version ?? 0)
   if (version() === migrations.length) return
   open.transaction(() => {
-    // Read again under the lock: another process may have migrated meanwhile.
+    // Read again under the lock, because another process may have migrated the file.
     const from = version()
     if (from > migrations.length)
       throw new NewerFormat(`format ${from}, this version knows formats up to ${migrations.length}`)

@@ -1,10 +1,9 @@
-/** Checks, finds and creates folders. Separate from `files.ts`, which loads more than most commands need. */
-
+/** Checks, finds and creates folders. Separate from `files.ts`, which loads more modules than most commands need. */
 import { accessSync, constants, mkdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep, win32 } from 'node:path'
 import { describeError, errorCode } from './system-error.js'
 
-/** Whether `path` is a folder, or a link to one. False when it cannot be read. */
+/** Returns whether `path` is a folder or a link to a folder. False if it cannot be read. */
 export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory()
@@ -14,8 +13,8 @@ export function isFolder(path: string): boolean {
 }
 
 /**
- * Creates a folder and its parents. Node's `recursive` does not end where a file system always answers ENOENT, as /proc
- * does.
+ * Creates a folder and its parents. Node's `recursive` never ends on a file system that always reports ENOENT, such as
+ * /proc.
  */
 export function makeFolders(path: string, mode?: number): void {
   try {
@@ -33,7 +32,10 @@ export function makeFolders(path: string, mode?: number): void {
   }
 }
 
-/** Why no file can be created in a folder, which may not exist yet; undefined when one can. An early check only. */
+/**
+ * Returns why no file can be created in a folder, or undefined if one can. The folder may not exist yet. An early
+ * check: the later write can still fail.
+ */
 export function reasonUnwritable(folder: string): string | undefined {
   for (let existing = resolve(folder); ; existing = dirname(existing)) {
     try {
@@ -45,15 +47,15 @@ export function reasonUnwritable(folder: string): string | undefined {
   }
 }
 
-/** Whether a path is a folder or in it. Both are absolute; links are not followed. */
+/** Returns whether `path` is `folder` itself or inside it. Both must be absolute; links are not followed. */
 export function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path)
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+  const pathFromFolder = relative(folder, path)
+  return pathFromFolder !== '..' && !pathFromFolder.startsWith(`..${sep}`) && !isAbsolute(pathFromFolder)
 }
 
 /**
- * An absolute path without links. A missing part counts as plain folders and a file that will be created. `follow`
- * follows its folder, for callers that remember what they have followed.
+ * Resolves all links of an absolute path. A missing part is treated as plain folders and a file that will be created.
+ * `follow` resolves the parent folder; pass a function with a cache to resolve each folder once.
  */
 export function followLinks(path: string, follow: (folder: string) => string = followLinks): string {
   try {
@@ -64,10 +66,13 @@ export function followLinks(path: string, follow: (folder: string) => string = f
   }
 }
 
-/** SQLite reports some failures of a full disk as I/O errors, and small writes may succeed while others fail. */
+/**
+ * A disk with less free space counts as full: SQLite reports some errors of a full disk as I/O errors, and small writes
+ * may succeed while others fail.
+ */
 const MIN_FREE_BYTES = 1_048_576
 
-/** Whether the disk of a folder is full; false where the system does not report it. */
+/** Returns whether the disk of a folder is full; false if the system does not report it. */
 export function isDiskFull(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder)
@@ -83,8 +88,8 @@ export interface Folders {
 }
 
 /**
- * XDG on Linux, `~/Library` on macOS, `%APPDATA%` and `%LOCALAPPDATA%` on Windows. An XDG variable that is not an
- * absolute path is ignored, as its specification asks.
+ * Returns the folders for settings and state: XDG on Linux, `~/Library` on macOS, `%APPDATA%` and `%LOCALAPPDATA%` on
+ * Windows. An XDG variable that is not an absolute path is ignored, as the XDG specification requires.
  */
 export function platformFolders(
   name: string,
@@ -112,10 +117,10 @@ export function platformFolders(
   }
 }
 
-/** Loads `node:os` only without a variable for the home folder. */
+/** Loads `node:os` only if no variable contains the home folder. */
 const systemHome = (): string => process.getBuiltinModule('node:os').homedir()
 
-/** Node throws for a user id without an account; container engines use `/` then, and so do we. */
+/** Node throws if the user id has no account. Container engines use `/` then, and so does this function. */
 function homeOf(askSystem: () => string): string {
   try {
     return askSystem()

@@ -1,9 +1,8 @@
 /**
  * Sends one request and reads its response with undici's `dispatch`. undici's `request` is not enough: its
- * `headersTimeout` also runs while the body is sent, so 40 MB on a slow line would end with an unknown outcome; it
- * cannot tell whether a byte was sent; and if a connection breaks, it drops received data unless a reader was waiting.
+ * `headersTimeout` also runs while the body is sent, so 40 MB on a slow line would end with an unknown outcome; it does
+ * not report whether a byte was sent; and if a connection breaks, it drops received data unless a reader was waiting.
  */
-
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import undiciErrors from 'undici/lib/core/errors.js'
@@ -13,12 +12,12 @@ import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
 
 /** Timeout from the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
-/** Extra time for a response after the process was suspended. */
+/** Grace period for a response after the process was suspended. */
 export const GRACE_AFTER_SUSPENSION_MS = 10_000
 /** A timer that fires later than this was delayed by a suspension. */
 const MAX_LATENESS_MS = 2_000
 const CHUNK_BYTES = 65_536
-/** Chunks of up to 64 KiB. The connection is paused when this many wait for their reader. */
+/** Maximum number of chunks (up to 64 KiB each) that wait for the reader. Then the connection is paused. */
 const MAX_WAITING_CHUNKS = 8
 
 /** Resolves with the head of the response. Rejects with the reason of the request's signal, or an `HttpFailure`. */
@@ -41,7 +40,7 @@ export const exchange = (
     })
     const forget = onAbort(signal, () => stop(signal?.reason))
     const received = new Readable({
-      // Otherwise waiting chunks would be copied into one chunk.
+      // In object mode, waiting chunks are not copied into one chunk.
       objectMode: true,
       highWaterMark: MAX_WAITING_CHUNKS,
       read() {
@@ -55,7 +54,7 @@ export const exchange = (
       },
     })
 
-    /** Yields all that has arrived, then throws the failure, if any. */
+    /** Yields all received chunks, then throws the failure, if any. */
     async function* chunks(): AsyncGenerator<Uint8Array> {
       for await (const chunk of received) yield chunk
       if (failure !== undefined) throw failure.error
@@ -71,13 +70,13 @@ export const exchange = (
       if (!end()) return
       failure = { error }
       received.push(null)
-      // No effect if the head has already arrived.
+      // `reject` has no effect if the head has already arrived.
       reject(error)
     }
     function stop(error: unknown): void {
       if (isOver) return
       fail(error)
-      // Undefined while undici has no connection: `onRequestStart` aborts it then.
+      // The controller is undefined while undici has no connection. In this case `onRequestStart` aborts the request.
       controller?.abort(error instanceof Error ? error : new Error(String(error)))
     }
     const failed = (error: unknown) => fail(asHttpFailure(error, sent))
@@ -85,7 +84,7 @@ export const exchange = (
       onRequestStart(started) {
         controller = started
         if (isOver) return started.abort(new Error('the request was aborted'))
-        // undici has a connection and writes next; no byte was sent before.
+        // undici now has a connection and will write the request. No byte was sent before.
         sent = true
         silence.restart()
       },
@@ -107,7 +106,7 @@ export const exchange = (
         if (isOver || chunk.byteLength === 0) return
         silence.restart()
         if (received.push(chunk)) return
-        // A slow reader is not a silent server.
+        // Stop the timer: the server is not silent, but the reader is slow.
         silence.stop()
         controller?.pause()
       },
@@ -126,7 +125,7 @@ export const exchange = (
     }
   })
 
-/** 1xx responses come before the final one. */
+/** Responses with a lower status (1xx) come before the final response. */
 const MIN_FINAL_STATUS = 200
 
 const optionsOf = (
@@ -143,10 +142,10 @@ const optionsOf = (
       : iterable(chunksOf(body, onProgress)),
 })
 
-/** undici accepts iterables: its documentation says so, its types do not. */
+/** undici accepts iterables according to its documentation, but not according to its types. */
 const iterable = (body: AsyncIterable<Uint8Array>) => body as unknown as Uint8Array
 
-/** Splits the body into chunks, so that progress is visible: a body that still moves has no timeout. */
+/** Splits the body into chunks, so that progress is visible: a body that is still being sent does not time out. */
 async function* chunksOf(body: Uint8Array, onProgress: () => void): AsyncGenerator<Uint8Array> {
   for (let offset = 0; offset < body.byteLength; offset += CHUNK_BYTES) {
     onProgress()
@@ -191,7 +190,7 @@ const ERROR_TEXTS: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection was closed',
 }
 
-/** OpenSSL's codes for a certificate, which have no common prefix. */
+/** Parts of OpenSSL's codes for certificate errors, which have no common prefix. */
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER|_CRL|CRL_/
 
 /** `sent`: whether a byte of the request may have been sent. */
@@ -202,7 +201,7 @@ function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
   return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, cause: thrown })
 }
 
-/** When every address of a name fails, the error is an AggregateError without a message. */
+/** If all addresses of a name fail, the error is an AggregateError without a message. */
 const innermost = (error: unknown): unknown =>
   error instanceof AggregateError && error.errors.length > 0 ? innermost(error.errors[0]) : error
 
@@ -211,7 +210,7 @@ const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' ? code : undefined
 }
 
-/** undici has no error class for an unexpected 101. */
+/** Whether the response is not valid HTTP. undici has no error class for an unexpected 101. */
 const isInvalid = (error: unknown): boolean =>
   error instanceof undiciErrors.HTTPParserError ||
   error instanceof undiciErrors.HeadersOverflowError ||

@@ -1,6 +1,6 @@
 /**
- * Files that survive crashes and other processes: content is written to a temporary file in the same folder, which is
- * renamed when it is complete. Throws the system's errors.
+ * Writes files safely against crashes and other processes: content goes to a temporary file in the same folder, which
+ * is renamed when it is complete. All functions throw the system's errors.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
@@ -9,10 +9,10 @@ import { basename, dirname, join } from 'node:path'
 import { makeFolders } from './directories.js'
 import { errorCode } from './system-error.js'
 
-/** The longest file name on common file systems (ext4, APFS, NTFS). */
+/** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
 export const MAX_NAME_BYTES = 255
 
-/** The longest beginning of at most `maxBytes` bytes of UTF-8, in whole characters. */
+/** Cuts a text to at most `maxBytes` bytes of UTF-8, without splitting a character. */
 export function cutToBytes(text: string, maxBytes: number): string {
   let kept = ''
   let bytes = 0
@@ -24,7 +24,7 @@ export function cutToBytes(text: string, maxBytes: number): string {
   return kept
 }
 
-/** A unique hidden name in the folder of `path`, shortened to what file systems allow. */
+/** Returns a unique hidden path in the folder of `path`, with a name that file systems accept. */
 export function temporaryBeside(path: string): string {
   const ending = `.${randomBytes(6).toString('hex')}.part`
   const beginning = cutToBytes(basename(path), MAX_NAME_BYTES - ending.length - 1)
@@ -40,7 +40,7 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-/** Writes all of `bytes`, at `position` or at the current one: a single `writev` may write less. */
+/** Writes all of `bytes`, at `position` or at the current position. A single `writev` may write only a part. */
 export async function writeFully(
   handle: FileHandle,
   bytes: Uint8Array | readonly Uint8Array[],
@@ -63,7 +63,7 @@ function withoutFirst(bytes: number, chunks: readonly Uint8Array[]): readonly Ui
   return []
 }
 
-/** fsync; does nothing on file systems that do not support it. */
+/** Flushes a file to disk (fsync). Does nothing on file systems that do not support it. */
 export async function flush(handle: FileHandle): Promise<void> {
   try {
     await handle.sync()
@@ -72,7 +72,10 @@ export async function flush(handle: FileHandle): Promise<void> {
   }
 }
 
-/** So that the names in a folder survive a power failure. Windows cannot flush a folder. */
+/**
+ * Flushes a folder, so that the names of its files survive a power failure. Does nothing on Windows, which cannot flush
+ * a folder.
+ */
 export async function flushFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')
@@ -82,13 +85,13 @@ export async function flushFolder(path: string): Promise<void> {
 interface AtomicWriteOptions {
   readonly mode?: number
   readonly isFlushed?: boolean
-  /** Called when the content is on the disk. Where it throws, `path` stays as it is. */
+  /** Called when the content is written. If it throws, `path` is not changed. */
   beforeReplace?(): void
 }
 
 /**
- * Replaces or creates `path` in one step: a reader sees the old content or the new one. `mode` is less the umask.
- * Unless flushed, the content may be lost on power failure.
+ * Replaces or creates `path` in one step: a reader sees either the old content or the new content. The umask applies to
+ * `mode`. Without `isFlushed`, the content may be lost on power failure.
  */
 export async function writeAtomically(
   path: string,
@@ -116,8 +119,8 @@ export async function writeAtomically(
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EINVAL'])
 
 /**
- * Moves a file in one step, replaces `to`, and creates its folders. A link, and a file of another file system, are
- * copied: the copy has the content, and the link stays, since it may lead nowhere from another folder.
+ * Moves a file in one step, replaces `to`, and creates its parent folders. Copies a file from another file system, and
+ * copies the content behind a link. The link itself stays, because a relative link may not work from another folder.
  */
 export async function moveOver(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
@@ -132,8 +135,8 @@ export async function moveOver(from: string, to: string): Promise<void> {
 }
 
 /**
- * Gives a file a second name that is free, and creates the folders of `to`. Copies it where there are no hard
- * links.
+ * Gives a file a second name (a hard link), and creates the parent folders of `to`. Copies the file if the file system
+ * has no hard links. Fails with EEXIST if `to` exists and hard links work.
  */
 export async function copyOrLink(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
@@ -145,7 +148,7 @@ export async function copyOrLink(from: string, to: string): Promise<void> {
   }
 }
 
-/** A reader sees the old content or the new one. */
+/** Copies in one step: a reader sees either the old content or the new content. */
 async function copyAtomically(from: string, to: string): Promise<void> {
   const temporary = temporaryBeside(to)
   try {
@@ -160,7 +163,7 @@ async function copyAtomically(from: string, to: string): Promise<void> {
 }
 
 /**
- * Renames a file, and fails with EEXIST if `to` exists, without a race: a plain rename would replace it. `linkFile`
+ * Renames a file, but fails with EEXIST if `to` exists, also in a race: a plain rename would replace `to`. `linkFile`
  * is for tests.
  */
 export async function moveWithoutReplacing(from: string, to: string, linkFile = link): Promise<void> {
@@ -173,7 +176,7 @@ export async function moveWithoutReplacing(from: string, to: string, linkFile = 
   await removeFile(from).catch(() => {})
 }
 
-/** Without links, reserves the name with an empty file first, and replaces that. */
+/** For file systems without links: reserves the name with an empty file, then replaces that file. */
 async function claimThenMove(from: string, to: string): Promise<void> {
   const claim = await open(to, 'wx')
   await claim.close()
@@ -185,7 +188,7 @@ async function claimThenMove(from: string, to: string): Promise<void> {
   }
 }
 
-/** The first bytes of a file, fewer for a shorter one. A pipe would wait for its writer. */
+/** Returns up to `bytes` first bytes of a file. Do not call it for a pipe: it would wait for a writer. */
 export function readBeginning(path: string, bytes: number): Buffer {
   const file = openSync(path, 'r')
   try {
@@ -198,7 +201,7 @@ export function readBeginning(path: string, bytes: number): Buffer {
 
 const CHUNK_BYTES = 1024 * 1024
 
-/** In hexadecimal digits; never holds the whole file in memory. Rejects with the signal's reason. */
+/** Returns the SHA-256 in hexadecimal digits. Reads in chunks, not the whole file. Rejects with the signal's reason. */
 export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   const handle = await open(path)

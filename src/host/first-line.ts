@@ -1,20 +1,20 @@
-/** The first line of a file, a pipe or a process that is not blank, with a bound. */
+/** Reads the first line that is not blank from a file, a pipe or a process, up to a maximum length. */
 import { constants, createReadStream, openSync, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { onAbort } from './abort.js'
 
 interface FirstLine {
-  /** Keeps the bytes of the line. */
+  /** Adds bytes; bytes after the line are dropped. */
   add(chunk: Uint8Array): void
-  /** Whether its end, or `maxBytes` of it, have been added. */
+  /** Whether the end of the line, or `maxBytes` bytes, have been added. */
   readonly isWhole: boolean
-  /** Without its line end and the space before it; where the end is missing, the text so far. */
+  /** The line without leading space and without its line end. If the line end has not arrived, the text so far. */
   readonly text: string
 }
 
 const SPACE = 0x20
 
-/** Cuts off after `maxBytes`; blank lines before the line count. */
+/** Keeps at most `maxBytes` bytes, including blank lines before the line. */
 export function createFirstLine(maxBytes: number): FirstLine {
   let bytes = Buffer.alloc(0)
   const start = () => bytes.findIndex((byte) => byte > SPACE)
@@ -36,7 +36,9 @@ export function createFirstLine(maxBytes: number): FirstLine {
   }
 }
 
-/** Reads no more than the line, and destroys the stream. Rejects with the signal's reason or the stream's error. */
+/**
+ * Reads up to the end of the line, then destroys the stream. Rejects with the signal's reason or the stream's error.
+ */
 export async function readFirstLine(
   stream: Readable,
   maxBytes: number,
@@ -60,8 +62,8 @@ export async function readFirstLine(
 }
 
 /**
- * Opens a file or a pipe. A pipe without a writer does not hold a thread of Node, which would keep the process from
- * ending. Undefined for a device: it may have no end. Throws the system's errors.
+ * Opens a file or a pipe. A pipe without a writer does not block a thread of Node, which would keep the process alive.
+ * Returns undefined for a device, which may have no end. Throws the system's errors.
  */
 export async function openReadable(path: string): Promise<Readable | undefined> {
   const stats = statSync(path)

@@ -1,6 +1,6 @@
 /**
- * One function type for HTTP: key, limit, trace and retry are wrappers of it, and tests pass the real service without a
- * port.
+ * The type of all HTTP functions. Key, rate limit, trace and retry wrap a function of this type, and tests pass the
+ * real service without a port.
  */
 import { usageError } from '../errors.js'
 
@@ -11,18 +11,18 @@ export interface HttpRequest {
   readonly body?: Uint8Array
   readonly signal?: AbortSignal | undefined
   /**
-   * Use no connection that was idle for more than a second: if the server closes it at that moment, the outcome of a
-   * POST is unknown.
+   * Do not use a connection that was idle for more than a second: if the server closes it at that moment, the outcome
+   * of a POST is unknown.
    */
   readonly fresh?: boolean
 }
 
-/** The head of a response, and its body as it arrives. */
+/** Head of a response, and a stream of its body. */
 export interface HttpResponse {
   readonly status: number
-  /** The name in any case. Repeated headers are joined by `, `. */
+  /** Returns a header; `name` is not case-sensitive. Repeated headers are joined by `, `. */
   header(name: string): string | undefined
-  /** Iterate once, or call `discard`. Throws `HttpFailure` when the connection breaks. */
+  /** Iterate once, or call `discard`. Throws `HttpFailure` if the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>
   discard(): void
 }
@@ -30,17 +30,17 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
-/** A request without a response, or with an incomplete or invalid one. */
+/** The request got no response, or an incomplete or invalid one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
   /**
-   * False only if certainly no byte of the request was sent: the name was not found, the connection was refused or
-   * timed out, or TLS failed.
+   * False only if no byte of the request was sent: the name was not found, the connection was refused or timed out, or
+   * TLS failed.
    */
   readonly sent: boolean
-  /** Of the system or of undici, such as ECONNREFUSED. */
+  /** Error code of the system or of undici, such as ECONNREFUSED. */
   readonly code: string | undefined
-  /** The bytes that came are not HTTP: another kind of server listens there. */
+  /** The received bytes are not HTTP: another kind of server listens there. */
   readonly isInvalidHttp: boolean
 
   constructor(
@@ -60,11 +60,11 @@ export class BodyTooLarge extends Error {
 
 interface ReceivedText {
   readonly text: string
-  /** Why this is not the whole body: `BodyTooLarge`, an `HttpFailure`, or the reason of the request's signal. */
+  /** Set if the body is not complete: `BodyTooLarge`, an `HttpFailure`, or the reason of the request's signal. */
   readonly failure?: unknown
 }
 
-/** The body as text, as far as it arrived. */
+/** Resolves with the received part of the body as text, at most `maxBytes`. */
 export async function receiveText(response: HttpResponse, maxBytes: number): Promise<ReceivedText> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -84,14 +84,14 @@ export async function receiveText(response: HttpResponse, maxBytes: number): Pro
   }
 }
 
-/** The whole body as text. Throws `BodyTooLarge` as soon as it exceeds `maxBytes`. */
+/** Resolves with the whole body as text. Throws `BodyTooLarge` as soon as the body exceeds `maxBytes`. */
 export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
   const { text, failure } = await receiveText(response, maxBytes)
   if (failure !== undefined) throw failure
   return text
 }
 
-/** Whether a host name always means this machine. */
+/** Returns whether a host name always refers to this machine. */
 export function isLoopback(hostname: string): boolean {
   const host = hostname
     .toLowerCase()
@@ -103,8 +103,9 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /**
- * The proxy for addresses of this protocol (`https:`); undefined without one. Small letters go before capitals, as
- * with curl. Throws `usage`, naming the variable. The error never shows the value, which may contain a password.
+ * Returns the proxy for this protocol (`https:`), or undefined without one. Lowercase variables take precedence over
+ * uppercase ones, as with curl. Throws `usage` with the name of the variable, but never its value, which may contain a
+ * password.
  */
 export function findProxy(env: NodeJS.ProcessEnv, protocol: string): URL | undefined {
   const names = protocol === 'https:' ? ['HTTPS_PROXY', 'HTTP_PROXY'] : ['HTTP_PROXY']
@@ -120,16 +121,19 @@ export function findProxy(env: NodeJS.ProcessEnv, protocol: string): URL | undef
   return urlOf(value)
 }
 
-/** Host names that are reached without the proxy, separated by commas. */
+/** Returns the host names that bypass the proxy, separated by commas. */
 export const noProxy = (env: NodeJS.ProcessEnv): string => env.no_proxy || env.NO_PROXY || ''
 
-/** Like curl, takes an address without a protocol as http. */
+/** Reads an address without a protocol as http, like curl. */
 const urlOf = (value: string): URL | undefined => {
   const address = value.includes('://') ? value : `http://${value}`
   return URL.canParse(address) ? new URL(address) : undefined
 }
 
-/** The fault of a proxy URL, or undefined. Checked here, since undici refuses some values with unclear errors. */
+/**
+ * Returns the problem of a proxy URL, or undefined. Checked here because undici rejects some values with unclear
+ * errors.
+ */
 function proxyProblem(value: string): string | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(value)?.[1]?.toLowerCase()
   if (/^["'`]|["'`]$/.test(value)) return 'it contains quotes'
@@ -149,7 +153,7 @@ function proxyProblem(value: string): string | undefined {
 
 function isDecodable(text: string): boolean {
   try {
-    // The result is used: the build would drop the call otherwise.
+    // The result is used, because the build removes a call whose result is unused.
     return decodeURIComponent(text).length <= text.length
   } catch {
     return false

@@ -1,8 +1,10 @@
-/** Why a command must end early: a signal, or a reader that closed standard output; and the error that says so. */
+/** Interruptions of a command: a signal, or a reader that closed standard output; and the error for the user. */
 import { setMaxListeners } from 'node:events'
 import { EXIT, messageOf, RushesError } from '../errors.js'
 
-/** The error to show. Anything unexpected is a bug, and its hint says how to report it. */
+/**
+ * Converts anything thrown to the error to show. An unexpected error is a bug, and its hint explains how to report it.
+ */
 export function asRushesError(thrown: unknown): RushesError {
   if (thrown instanceof RushesError) return thrown
   if (thrown instanceof Interruption) return interrupted(thrown)
@@ -24,7 +26,7 @@ export const interrupted = (
 export const SIGNAL_EXITS = { SIGINT: EXIT.sigint, SIGTERM: EXIT.sigterm, SIGHUP: EXIT.sighup } as const
 export type SignalName = keyof typeof SIGNAL_EXITS
 
-/** Why a command must end: a signal, or a reader that closed standard output. */
+/** The reason why a command must end: a signal, or a reader that closed standard output. */
 export class Interruption extends Error {
   override readonly name = 'Interruption'
   readonly by: SignalName | 'stdout closed'
@@ -51,15 +53,15 @@ export interface InterruptSource extends Interrupts {
   /** The first interruption. */
   readonly reason: Interruption | undefined
   /**
-   * The first call aborts `first`, the second call `second`. A closed standard output never counts as the second:
-   * it is not a request to stop, and the outcome of a create must still be known.
+   * The first call aborts `first`, the second call `second`. A closed standard output never aborts `second`: it is not
+   * a request to stop, and the outcome of a create must still be found out.
    */
   interrupt(by: SignalName | 'stdout closed'): void
 }
 
 export function createInterrupts(): InterruptSource {
   const [first, second] = [new AbortController(), new AbortController()]
-  // Every run of a command may listen. Node warns on standard error from the eleventh listener on.
+  // Each run of a command may add a listener. Node warns on standard error about more than ten.
   setMaxListeners(0, first.signal, second.signal)
   return {
     first: first.signal,

@@ -1,6 +1,6 @@
 /**
- * A folder that this program made and other programs can access. Its path is not trusted later: device, inode and owner
- * of the folder are compared before it is read or removed, and no link or mount is followed out of it.
+ * A folder that this program created and that other programs can access. Its path is not trusted later: device, inode
+ * and owner of the folder are compared before it is read or removed, and no link or mount is followed out of it.
  *
  * On Linux the folder is held open, and its entries are reached through `/proc/self/fd/<n>`, a path that no other
  * program can redirect. Other systems have no such path: there, a folder that is swapped between a comparison and the
@@ -52,7 +52,7 @@ export class ForeignFile extends Error {
 }
 
 export interface OwnFolder {
-  /** The path for other programs. */
+  /** The path of the folder, for other programs. */
   readonly path: string
   /**
    * Returns the path of an entry, which stays in this folder until `close`. If the entry is a link, it is followed.
@@ -64,9 +64,9 @@ export interface OwnFolder {
   /** Returns the names of its entries. Throws `FolderReplaced`. */
   names(): Promise<readonly string[]>
   /**
-   * Makes a plain file private (0600). A file of another user, or with further names (hard links), is replaced by a
-   * copy, because others could change it later. Returns its size in bytes, or undefined if it is not a plain file.
-   * Throws `ForeignFile`.
+   * Makes a plain file private (0600). A file that belongs to another user or has several names (hard links) is
+   * replaced by a copy, because other users could change it later. Returns its size in bytes, or undefined if it is not
+   * a plain file. Throws `ForeignFile`.
    */
   takeFile(name: string): Promise<number | undefined>
   /** Opens a file for reading and writing. Throws `ForeignFile`, also for a file that `takeFile` would replace. */
@@ -76,15 +76,15 @@ export interface OwnFolder {
    * `FolderReplaced` and `FolderNotRemoved`.
    */
   remove(): Promise<void>
-  /** Closes the handle. The folder stays. */
+  /** Closes the handle and keeps the folder. */
   close(): Promise<void>
 }
 
-/** Makes a private folder in `parent`, with a name that begins with `prefix`. */
+/** Creates a private folder in `parent`, with a name that begins with `prefix`. */
 export const makeOwnFolder = async (parent: string, prefix: string): Promise<OwnFolder> =>
   holdFolder(await mkdtemp(join(parent, prefix)))
 
-/** Makes a private folder at `path`. Throws if the path exists. */
+/** Creates a private folder at `path`. Throws if the path exists. */
 export async function makeOwnFolderAt(path: string): Promise<OwnFolder> {
   await mkdir(path, { mode: 0o700 })
   return await holdFolder(path)
@@ -127,9 +127,10 @@ export async function holdFolder(path: string): Promise<OwnFolder> {
 }
 
 /**
- * Removes a folder with its contents that this or an earlier process of the program made at `path`. Does nothing if the
- * path does not exist. Throws `FolderReplaced` for anything but a plain folder of this user (or of the owner of its
- * parent) on the file system of its parent, and `FolderNotRemoved`. A link in place of the parent is followed.
+ * Removes a folder and its contents. This or an earlier process of the program must have created it at `path`. Does
+ * nothing if the path does not exist. Throws `FolderReplaced` unless it is a plain folder of this user (or of the owner
+ * of its parent) on the file system of its parent. Throws `FolderNotRemoved` if something in it cannot be removed. If
+ * the parent is a link, it is followed.
  */
 export async function removeFolder(path: string): Promise<void> {
   const pinned = await pinIfThere(path)
@@ -146,7 +147,7 @@ export async function removeFolder(path: string): Promise<void> {
   }
 }
 
-/** Undefined on Windows, where all files have user id 0. */
+/** Returns the user id of this process; undefined on Windows, where all files have user id 0. */
 const ownUid = (): bigint | undefined => {
   const uid = process.geteuid?.()
   return uid === undefined ? undefined : BigInt(uid)
@@ -166,7 +167,7 @@ async function removePinned(path: string, pinned: Pinned): Promise<void> {
     const failures = await emptyFolder(pinned)
     await assertInPlace(path, pinned)
     try {
-      // Fails for a folder that is not empty, and for a link.
+      // `rmdir` fails if the folder is not empty or is a link.
       return await rmdir(path)
     } catch (error) {
       if (round === MAX_ROUNDS) throw new FolderNotRemoved(path, failures[0] ?? error)
@@ -175,8 +176,8 @@ async function removePinned(path: string, pinned: Pinned): Promise<void> {
 }
 
 /**
- * Removes the entries of a folder, as far as possible; returns the errors of the rest. Nested folders are moved up
- * before they are emptied, so that two open folders and short paths are enough at any depth.
+ * Removes the entries of a folder, as far as possible. Returns the errors of the remaining entries. Nested folders are
+ * moved up before they are emptied, so that two open folders and short paths are enough at any depth.
  */
 async function emptyFolder(root: Pinned): Promise<readonly unknown[]> {
   const failures: unknown[] = []
@@ -227,7 +228,7 @@ async function emptyFolder(root: Pinned): Promise<readonly unknown[]> {
   return failures
 }
 
-/** Throws for a folder on which another file system is mounted. */
+/** Runs `work` on a held folder. Throws if another file system is mounted on it. */
 async function withPinnedFolder(
   path: string,
   root: Pinned,
@@ -265,7 +266,10 @@ function assertTakeable(file: Pinned, folder: Pinned, path: string): void {
     throw new ForeignFile(`${basename(path)} is a hard link to a file of another user.`)
 }
 
-/** Copies by a stream: `copyFile` in later versions of Node.js gives the copy the owner of the file. */
+/**
+ * Replaces a file by a copy. Uses a stream, because in later versions of Node.js `copyFile` gives the copy the owner of
+ * the original.
+ */
 async function replaceByCopy(file: Pinned, path: string): Promise<void> {
   const copy = join(dirname(path), `.${randomBytes(8).toString('hex')}`)
   await pipeline(createReadStream(file.base), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))

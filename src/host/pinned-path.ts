@@ -1,16 +1,20 @@
 /**
- * A file or folder that was found at a path, held so that no program can put another one in its place. On Linux by an
- * open file, whose path `/proc/self/fd/<n>` leads to it alone; elsewhere by comparing device and inode.
+ * Holds a file or folder that was found at a path, so that a program which replaces the path is noticed or has no
+ * effect. On Linux an open file descriptor holds it: the path `/proc/self/fd/<n>` always leads to the same file or
+ * folder. On other systems device and inode are compared.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, readFile, stat } from 'node:fs/promises'
 import { errorCode } from './system-error.js'
 
-/** Something else is at the path of the folder. The path is no part of the message, which may reach clients. */
+/**
+ * Another file or folder is at the path of the folder. The message does not contain the path, because it may reach
+ * clients.
+ */
 export class FolderReplaced extends Error {
   override readonly name = 'FolderReplaced'
   readonly path: string
-  /** In words: "a link", "another folder", "nothing". */
+  /** Description of the found object: "a link", "another folder", "nothing". */
   readonly found: string
 
   constructor(path: string, found: string) {
@@ -26,9 +30,9 @@ export interface InodeIdentity {
   readonly uid: bigint
 }
 
-/** A file or folder that was found at a path, and not what a link there leads to. */
+/** A held file or folder. Unless `follow` is set, a link is held itself, not its target. */
 export interface Pinned extends InodeIdentity {
-  /** Leads to this very file or folder; elsewhere than on Linux its path. */
+  /** Path that always leads to this file or folder on Linux; on other systems the original path. */
   readonly base: string
   readonly isFolder: boolean
   readonly isFile: boolean
@@ -37,15 +41,18 @@ export interface Pinned extends InodeIdentity {
   readonly links: number
   readonly bytes: number
   /**
-   * A bind mount has the device of the file system around it, but another id. Undefined on systems without one.
+   * Mount id: a bind mount has the same device as the file system around it, but another mount id. Undefined on systems
+   * without mount ids.
    */
   readonly mount: string | undefined
-  /** Throws `FolderReplaced` where `base` no longer leads to it. Not needed on Linux. */
+  /** Throws `FolderReplaced` if `base` no longer leads to this folder. Does nothing on Linux, where it always does. */
   verify(): Promise<void>
   close(): Promise<void>
 }
 
-/** Linux's O_PATH, which Node.js does not name: needs no permission for the file itself, and opens no device. */
+/**
+ * Linux's O_PATH, which Node.js does not define: needs no permission for the file itself, and does not open a device.
+ */
 const O_PATH = 0o10000000
 const FD = '/proc/self/fd'
 
@@ -60,7 +67,7 @@ export async function pin(path: string, { follow = false } = {}): Promise<Pinned
       dev,
       ino,
       uid,
-      // The number of a closed file is -1, so nothing is reached through a number that belongs to another file by then.
+      // A closed handle has the number -1, so this path never leads to another file that got the same number later.
       get base() {
         return handle === undefined ? path : `${FD}/${handle.fd}`
       },
@@ -91,7 +98,7 @@ export const pinIfThere = (
     throw error
   })
 
-/** Undefined where /proc is missing. */
+/** Returns undefined if /proc is missing. */
 async function openPath(path: string, follow: boolean): Promise<FileHandle | undefined> {
   const handle = await open(path, O_PATH | (follow ? 0 : constants.O_NOFOLLOW))
   const isReachable = await lstat(`${FD}/${handle.fd}`).then(
@@ -110,8 +117,8 @@ const mountOf = ({ fd }: FileHandle): Promise<string | undefined> =>
   )
 
 /**
- * In a container's overlay or a subvolume, a file of the same mount has another device: that decides only where
- * mounts are unknown.
+ * Compares the mounts. Devices decide only if the mounts are unknown: in a container's overlay or a subvolume, files of
+ * the same mount can have different devices.
  */
 export const isSameMount = (
   one: Pick<Pinned, 'dev' | 'mount'>,
@@ -128,7 +135,7 @@ export async function assertInPlace(path: string, expected: InodeIdentity): Prom
   if (!found?.isFolder || !isSame(found, expected)) throw new FolderReplaced(path, wordsFor(found, expected))
 }
 
-/** Describes the object in place of a folder. */
+/** Describes the object that was found instead of the expected folder. */
 export function wordsFor(found: Pinned | undefined, expected?: Pick<Pinned, 'dev' | 'uid'>): string {
   if (found === undefined) return 'nothing'
   if (!found.isFolder) return found.isLink ? 'a link' : 'a file'

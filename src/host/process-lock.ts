@@ -1,13 +1,11 @@
 /**
- * Proof that a process runs, or has ended: it holds an operating system's lock on an empty file, which the system
- * releases when the process ends in any way. A process id proves nothing: it is reused, and two containers may
- * share a folder and have the same ids, host name and boot.
+ * Shows whether a process runs or has ended: a process holds an operating system's lock on an empty file, and the
+ * system releases the lock however the process ends. A process id proves nothing: the system reuses ids, and two
+ * containers that share a folder may have the same process ids, host name and boot.
  *
- * The locks are SQLite's and lie beside the databases whose rows they are about, so they are as good as those of
- * the databases themselves. Nothing else may open such a file: closing it would release the lock of the whole
- * process.
+ * The locks are SQLite's and lie beside the databases, so they work on every file system where the databases work. No
+ * other code may open a lock file: closing it would release all locks of this process on that file.
  */
-
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,26 +14,26 @@ import { connect, createPrivately, type SqliteConnection, withDatabase } from '.
 import { errorCode } from './system-error.js'
 
 export interface HeldLock {
-  /** The file stays, and shows that its holder has ended. */
+  /** Releases the lock and keeps the file, which then shows that the process has ended. */
   release(): void
-  /** Nothing names it anymore: removes the file. */
+  /** Removes the file. Call it when no record contains the id of the lock. */
   remove(): void
 }
 
-/** Another process may be looking at the lock. */
+/** How long to wait for a process that tests this lock. */
 const BUSY_MS = 100
 
-/** Undefined where it cannot be taken: other processes then cannot tell whether this one runs. */
+/** Returns undefined if the lock cannot be taken: other processes then cannot tell whether this process runs. */
 export function takeLock(path: string): HeldLock | undefined {
   let database: SqliteConnection | undefined
   try {
     createPrivately(path)
     database = connect(path)
-    // Nothing is written, so there is no second file.
+    // Nothing is written, so SQLite needs no journal file.
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE`)
   } catch {
     database?.close()
-    // A free one would prove that this process has ended.
+    // An unlocked file would show that this process has ended.
     removeLock(path)
     return undefined
   }
@@ -45,17 +43,17 @@ export function takeLock(path: string): HeldLock | undefined {
     remove() {
       removeLock(path)
       held.close()
-      // Windows removes no file that is open.
+      // Windows cannot remove an open file.
       if (process.platform === 'win32') removeLock(path)
     },
   }
 }
 
-/** Whether its holder runs; undefined where nothing proves it: there is no such file, or it cannot be read. */
+/** Returns whether a process holds the lock, or undefined if that is unknown: the file is missing or unreadable. */
 export function isLocked(path: string): boolean | undefined {
   if (!existsSync(path)) return undefined
   try {
-    // It must not create a file that its holder has just removed.
+    // Read-only, so that a file that its process has just removed is not created again.
     withDatabase(`${pathToFileURL(path).href}?mode=ro`, 0, (database) =>
       database.exec('SELECT 1 FROM sqlite_schema'),
     )
@@ -65,32 +63,32 @@ export function isLocked(path: string): boolean | undefined {
   }
 }
 
-/** Does nothing where it cannot be removed. */
+/** Ignores errors. */
 export function removeLock(path: string): void {
   try {
     rmSync(path, { force: true })
   } catch {
-    // It is empty, and is looked at again.
+    // The file is empty, and the next call tries again.
   }
 }
 
-/** Below the folder of the databases. */
+/** Returns the folder of the lock files, inside the folder of the databases. */
 export const locksFolder = (folder: string): string => join(folder, 'processes')
 
-/** Of this process, for its records. */
+/** The lock of this process, named in the records that it writes. */
 export interface ProcessLock {
-  /** 16 hexadecimal digits. Takes the lock when it is first asked for. */
+  /** 16 hexadecimal digits. The first read takes the lock. */
   readonly id: string
-  /** As it was given. */
+  /** The folder that was passed to `processLockIn`. */
   readonly folder: string
   /**
-   * Ends the lock. `isNamed`: records that name it are left, so its file stays and shows that the process has
+   * Ends the lock. `isNamed`: some records still contain the id, so the file is kept and shows that the process has
    * ended.
    */
   end(isNamed?: boolean): void
 }
 
-/** Of a process that holds no lock too: then nothing is proven of it. */
+/** Returns a new id. A process without a lock has an id too, but other processes cannot tell whether it runs. */
 export const newId = (): string => randomBytes(8).toString('hex')
 
 export function processLockIn(folder: string): ProcessLock {
@@ -115,35 +113,38 @@ export function processLockIn(folder: string): ProcessLock {
   }
 }
 
-/** Whether the process with this id is taken to run. Undefined: a record of an earlier version, which names no lock. */
+/**
+ * Returns whether the process with this id is assumed to run. `id` is undefined in a record of an earlier version,
+ * which contains no lock id. `silentMs`: time since the last sign of the process.
+ */
 export type RunningTest = (id: string | undefined, silentMs: number) => boolean
 
-/** A process of which nothing is proven is taken to run until it has shown no sign of life for this long. */
+/** If no lock shows the state of a process, it is assumed to run until it has shown no sign for this long. */
 const UNSEEN_MS = 300_000
 
-/** One call may find those of many processes. */
+/** Maximum number of locks that one call marks or removes. */
 const MAX_REMOVED = 100
 
 /**
- * Of processes that have ended; not those of `named`. A free lock is marked first, by one byte, and removed five
- * minutes later: it is as old as its process, so its age does not tell since when it is free, and it proves the end
- * of the process meanwhile.
+ * Removes the locks of ended processes, except the ids in `named`. An unlocked file is first marked with one byte and
+ * removed five minutes later. Its age is not enough: the file is as old as its process, so the age does not show when
+ * the lock was released. Until the file is removed, it shows that the process has ended.
  */
 export function removeOldLocks(folder: string, named: readonly string[] = []): void {
-  let left = MAX_REMOVED
+  let remaining = MAX_REMOVED
   for (const name of namesIn(folder)) {
-    if (left === 0) return
+    if (remaining === 0) return
     if (named.includes(name)) continue
     const path = join(folder, name)
     try {
       const { mtimeMs, size } = statSync(path)
       if (Math.abs(Date.now() - mtimeMs) <= UNSEEN_MS || isLocked(path) !== false) continue
-      left--
-      // SQLite takes a file of one byte for an empty one. The byte sets the time of the mark.
+      remaining--
+      // SQLite treats a file of one byte as empty. Writing the byte sets the file time to the time of the mark.
       if (size === 0) truncateSync(path, 1)
       else removeLock(path)
     } catch {
-      // Another process removes it too.
+      // Another process has removed the file.
     }
   }
 }
@@ -156,42 +157,43 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Whether the process with this id runs; undefined where nothing proves it. */
+/** Returns whether the process with this id runs, or undefined if its lock does not show it. */
 export const isRunning = (folder: string, id: string): boolean | undefined =>
   /^[0-9a-f]{16}$/.test(id) ? isLocked(join(locksFolder(folder), id)) : undefined
 
 /**
- * Tells which processes run, for as long as one call takes: looks at each lock once. Where nothing is proven,
- * `silentMs` decides: the time since the process was last known to run. Where that is far in the future, the clock
- * was set back, and nothing is known of the process.
+ * Returns a test that reads each lock only once. Use it for one operation only, because the answers are cached. If a
+ * lock does not show the state, `silentMs` decides: the time since the last sign of the process. A value far below 0
+ * means that the clock was set back, so the process counts as ended.
  */
 export function runningIn(folder: string | undefined): RunningTest {
-  const known = new Map<string, boolean | undefined>()
+  const cached = new Map<string, boolean | undefined>()
   return (id = '', silentMs) => {
-    if (!known.has(id)) known.set(id, folder === undefined ? undefined : isRunning(folder, id))
-    return known.get(id) ?? Math.abs(silentMs) < UNSEEN_MS
+    if (!cached.has(id)) cached.set(id, folder === undefined ? undefined : isRunning(folder, id))
+    return cached.get(id) ?? Math.abs(silentMs) < UNSEEN_MS
   }
 }
 
 /**
- * A record names its process as `@` and the id. Earlier versions wrote `4711@1f0e9a3c`, start time and machine, and
- * read it so: to them, this one runs on another machine, and its silence decides.
+ * Returns the form of the id in a record: `@` and the id. Earlier versions wrote start time and machine
+ * (`4711@1f0e9a3c`). They read the new form as a process on another machine, and decide by the time since its last
+ * sign.
  */
 export const ownerText = (id: string): string => `@${id}`
 
-/** Undefined in a record of an earlier version. */
+/** Returns the id in a record; undefined if an earlier version wrote it. */
 export const ownerOf = (text: unknown): string | undefined =>
   typeof text === 'string' ? /^@([0-9a-f]{16})$/.exec(text)?.[1] : undefined
 
 /**
- * Whether a process group has a running member. Zombies do not count where /proc shows them: they may never be
- * reaped, as in a container without an init.
+ * Returns whether a process group has a running member. Zombies do not count if /proc shows them: in a container
+ * without an init, no process may ever reap them.
  */
 export function groupIsAlive(leader: number): boolean {
   try {
     process.kill(-leader, 0)
   } catch {
-    // No member; macOS answers EPERM for a group of zombies.
+    // The group has no members. macOS reports EPERM for a group of zombies.
     return false
   }
   const members = pidsInProc()
@@ -201,7 +203,7 @@ export function groupIsAlive(leader: number): boolean {
 }
 
 /**
- * Undefined where there is no /proc, and where it is that of other process ids: a container may see that of its
+ * Returns undefined without /proc, or if /proc shows another process namespace: a container may see the /proc of its
  * host.
  */
 function pidsInProc(): readonly number[] | undefined {
@@ -218,7 +220,7 @@ interface Stat {
   readonly group: number
 }
 
-/** From /proc, where it exists. The command's name may contain spaces and brackets, so it ends at the last `)`. */
+/** Reads /proc/<pid>/stat. The command's name may contain spaces and brackets, so it ends at the last `)`. */
 function statOf(pid: number): Stat | undefined {
   try {
     const [state = '', , group] = readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -1,6 +1,6 @@
 /**
- * The only retry loop, and the waits between tries. The caller decides in a pure function whether and when to
- * retry.
+ * The retry loop of the program, and the waits between tries. The caller's pure function `decide` decides whether and
+ * when to retry.
  */
 import type { Clock } from './clock.js'
 
@@ -10,9 +10,9 @@ export type RetryDecision<Value> =
   | { readonly retryInMs: number }
 
 export interface Retry<Outcome, Value> {
-  /** One attempt. Expected failures are outcomes; what it throws ends the loop. */
+  /** Makes one attempt. Returns expected failures as outcomes; a thrown error ends the loop. */
   attempt(number: number): Promise<Outcome>
-  /** What follows from the outcome of attempt `number` (from 1). */
+  /** Decides what to do after the outcome of attempt `number` (from 1). */
   decide(outcome: Outcome, number: number): RetryDecision<Value>
   readonly clock: Pick<Clock, 'sleep'>
   readonly signal?: AbortSignal | undefined
@@ -31,17 +31,17 @@ export async function retry<Outcome, Value>(policy: Retry<Outcome, Value>): Prom
   }
 }
 
-/** The wait after try `number` (from 1); the last step repeats. */
+/** Returns the wait after try `number` (from 1); the last step repeats. */
 export const stepOf = (stepsMs: readonly number[], number: number): number =>
   stepsMs[Math.min(number, stepsMs.length) - 1] ?? 0
 
-/** Between `min` and `max`; `random` is in [0, 1). */
+/** Returns a number between `min` and `max`; `random` is in [0, 1). */
 export const jittered = (range: { readonly min: number; readonly max: number }, random: number): number =>
   Math.round(range.min + (range.max - range.min) * random)
 
 /**
- * `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). At most `maxMs`; undefined when absent or
- * invalid.
+ * Parses a `Retry-After` header of seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds, at most `maxMs`,
+ * or undefined if the header is missing or invalid.
  */
 export function retryAfterMs(header: string | undefined, nowMs: number, maxMs: number): number | undefined {
   if (header === undefined) return undefined

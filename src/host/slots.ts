@@ -1,25 +1,25 @@
-/** Limits how much work runs at once. The rest waits in the order of the calls. */
+/** Limits how many calls run at the same time. Other calls wait in order. */
 import { onAbort } from './abort.js'
 
-/** Passes the slot to the next in line; a second call has no effect. */
+/** Frees the slot for the next waiting call; a second call has no effect. */
 export type ReleaseSlot = () => void
 
 interface SlotsOptions {
-  /** Calls that may wait; one more throws `refusal()`. Default: no limit. */
+  /** Maximum number of waiting calls; a further call throws `refusal()`. Default: no limit. */
   readonly maxWaiting?: number
   refusal?(): Error
 }
 
 interface WaitInLine {
-  /** An abort while waiting leaves the line; `take` rejects with the signal's reason. */
+  /** An abort removes the call from the queue, and `take` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Waits however many do, for work that continues an earlier one. */
+  /** Ignores `maxWaiting`; for work that continues earlier work. */
   readonly isExempt?: boolean
 }
 
 export interface Slots {
   take(options?: WaitInLine): Promise<ReleaseSlot>
-  /** Starts `work` synchronously where a slot is free. `release` frees the slot before `work` has ended. */
+  /** Starts `work` synchronously if a slot is free. `release` frees the slot before `work` has ended. */
   use<Result>(work: (release: ReleaseSlot) => Promise<Result>, options?: WaitInLine): Promise<Result>
 }
 
@@ -80,7 +80,7 @@ export function createSlots(
   }
 }
 
-/** As `createSlots`, for each owner apart. */
+/** Like `createSlots`, with separate slots for each owner. */
 export function createOwnedSlots(
   count: number,
   options: SlotsOptions,

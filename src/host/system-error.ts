@@ -1,4 +1,7 @@
-/** Errors of the operating system and of SQLite: the machine's doing, not a bug. They have a code such as ENOENT. */
+/**
+ * Describes errors of the operating system and of SQLite. They have a code such as ENOENT, and they are not bugs of
+ * rushes.
+ */
 import { messageOf } from '../errors.js'
 
 export const errorCode = (error: unknown): string | undefined => textOf(error, 'code')
@@ -46,7 +49,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: 'the file is damaged',
 }
 
-/** SQLite extends its codes: SQLITE_IOERR_WRITE. */
+/** Shortens an extended SQLite code: SQLITE_IOERR_WRITE becomes SQLITE_IOERR. */
 const basicCode = (code: string): string => /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code
 
 function systemReason(thrown: unknown): string | undefined {
@@ -58,15 +61,15 @@ function systemReason(thrown: unknown): string | undefined {
   return WORDS[code]
 }
 
-/** Another process held the lock for longer than the timeout. */
+/** Whether another process held the lock for longer than the timeout. */
 export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(errorCode(error) ?? '')
 
-/** In plain words, without a path: `no such file`. */
+/** Describes an error in plain words, without a path: `no such file`. */
 export const describeReason = (thrown: unknown): string => systemReason(thrown) ?? messageOf(thrown)
 
 /**
- * In plain words, with the path: `nofile.png: no such file`, `/root is a directory`. `path` is the name as the user
- * gave it; by default it is that of the error.
+ * Describes an error in plain words, with its path: `nofile.png: no such file`, `/root is a directory`. `path` is the
+ * path as the user wrote it; default: the path in the error.
  */
 export function describeError(thrown: unknown, path?: string): string {
   const reason = describeReason(thrown)

@@ -1,18 +1,21 @@
-/** A worker thread that answers requests, each with a number that its answer carries too. */
+/** Runs a worker thread that answers requests. Each request has a number, and its answer has the same number. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 
-/** A message to the thread or from it. */
+/** A message to or from the thread. */
 export interface Numbered<Message> {
   readonly id: number
   readonly message: Message
 }
 
 export interface Thread<Request, Answer> {
-  /** Whether it has ended, by itself or by `close`. */
+  /** Whether the thread has ended, by itself or after `close`. */
   readonly hasEnded: boolean
-  /** `moved`: buffers that are handed over instead of copied. Rejects when the thread ends. */
+  /**
+   * Sends a request and resolves with its answer. Buffers in `moved` are transferred, not copied. Rejects if the thread
+   * ends.
+   */
   ask(request: Request, moved?: readonly ArrayBuffer[]): Promise<Answer>
   close(): Promise<void>
 }
@@ -22,12 +25,12 @@ interface PendingRequest<Answer> {
   reject(error: Error): void
 }
 
-/** `name` is that of the built file, `dist/<name>.cjs`. The thread does not keep the process alive. */
+/** Starts the thread from the built file `dist/<name>.cjs`. The thread does not keep the process alive. */
 export function startThread<Request, Answer>(name: string, workerData?: unknown): Thread<Request, Answer> {
   const pending = new Map<number, PendingRequest<Answer>>()
   let lastId = 0
   let ended: Error | undefined
-  // Descriptors of databases stay open after the thread (see `database-file.ts`).
+  // Database descriptors must stay open after the thread ends (see `database-file.ts`).
   const worker = new Worker(builtFile(`${name}.cjs`), { workerData, trackUnmanagedFds: false })
   worker.unref()
   worker.on('message', ({ id, message }: Numbered<Answer>) => {
@@ -59,7 +62,7 @@ export function startThread<Request, Answer>(name: string, workerData?: unknown)
   }
 }
 
-/** Beside this file in the build; from the sources, the one that was built. */
+/** Returns the path of a built file: beside this file in the build, in `dist` when run from the sources. */
 function builtFile(name: string): string {
   const built = fileURLToPath(new URL(`./${name}`, import.meta.url))
   return existsSync(built) ? built : fileURLToPath(new URL(`../../dist/${name}`, import.meta.url))

@@ -1,4 +1,4 @@
-/** The files of undici that are imported by path (`undici.ts`), with the types of the package. */
+/** Types for the files of undici that `undici.ts` imports by path; the types come from the package. */
 declare module 'undici/lib/api/index.js' {
   const api: Readonly<Record<'connect' | 'pipeline' | 'request' | 'stream' | 'upgrade', unknown>>
   export default api

@@ -1,10 +1,10 @@
-/** The network: undici's connection pools and proxies behind `Fetch`. */
+/** Sends HTTP requests with undici's connection pools, directly or through a proxy, behind the type `Fetch`. */
 import type { LookupFunction, Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import type { Dispatcher } from 'undici'
 import symbols from 'undici/lib/core/symbols.js'
-// Single files: all of undici, with its cache, fetch, web sockets and mocks, takes more than twice as long to load. Their paths
-// are not a public interface, so package.json names one exact version.
+// Import single files: all of undici, with its cache, fetch, web sockets and mocks, takes more than twice as long to
+// load. The paths of these files are not a public interface, so package.json names one exact version.
 import Agent from 'undici/lib/dispatcher/agent.js'
 import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
@@ -24,11 +24,11 @@ export interface Network {
 export interface NetworkOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
-  /** Resolves host names, and may refuse one. Not called for IP addresses. */
+  /** Resolves host names, and may reject a name. Not called for IP addresses. */
   readonly lookup?: LookupFunction
 }
 
-/** `fetch` throws `usage` for an address whose proxy setting is invalid. */
+/** `fetch` throws `usage` if the proxy setting for the address is invalid. */
 export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
   const dispatchers = new Map<string, Promise<Dispatcher>>()
 
@@ -44,7 +44,7 @@ export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
     fetch: async (request) => exchange(request, await dispatcherFor(request), clock),
     close: async () => {
       const closing = [...dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy())
-      // A dispatcher that could not be created has nothing to close.
+      // `allSettled`, because a dispatcher that could not be created needs no closing.
       await Promise.allSettled(closing)
       dispatchers.clear()
     },
@@ -72,7 +72,7 @@ async function createDispatcher(
     import('undici/lib/dispatcher/env-http-proxy-agent.js'),
     import('undici/lib/api/index.js'),
   ])
-  // The agent opens a tunnel by `connect`, which undici's main file adds.
+  // The agent opens a tunnel with `connect`, a method that undici's main file adds.
   Object.assign(UndiciDispatcher.prototype, api)
   return new EnvHttpProxyAgent({
     ...options,
@@ -83,10 +83,11 @@ async function createDispatcher(
   })
 }
 
-// Workarounds for three faults of undici 7: a crash when a connection ends while its parser is paused (nodejs/undici#5360, fixed
-// in undici 8, which needs Node 22; 7.30.2 still has it), `100 Continue` as an error, and endless requests to a proxy.
+// Workarounds for three bugs in undici 7: a crash when a connection ends while its parser is paused
+// (nodejs/undici#5360, fixed in undici 8, which needs Node 22; 7.30.2 still has it), `100 Continue` as an error, and
+// endless requests to a proxy.
 
-/** The parts of undici's parser that are used here. */
+/** The used members of undici's parser. */
 interface Parser {
   /** Null after the parser was destroyed. */
   readonly ptr: number | null
@@ -97,18 +98,19 @@ interface Parser {
   statusCode: number | null
   headers: readonly Uint8Array[]
   headersSize: number
-  /** Returns 1 for a response without a body. */
+  /** Returns 1 if the response has no body. */
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number
   execute(chunk: Uint8Array): void
-  /** Called when the connection ends. Returns the fault of the response. */
+  /** Called when the connection ends. Returns the error of the response. */
   finish(): Error | null
 }
 
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Replaces `finish`, which throws where nothing can catch it if the parser is paused: the process crashes. Reads the
- * rest of the socket first. A broken connection does not complete a response whose length only its end tells.
+ * Replaces `finish`. If the parser is paused, the original throws where no code can catch the error, and the process
+ * crashes. Reads the rest of the socket first. If only the end of the connection marks the end of the response, a
+ * broken connection does not complete it.
  */
 function finishPaused(this: Parser, finish: Parser['finish']): Error | null {
   if (this.paused) {
@@ -119,10 +121,10 @@ function finishPaused(this: Parser, finish: Parser['finish']): Error | null {
     }
     resume(this)
   }
-  // The bytes just read completed it.
+  // The bytes that were just read completed the response.
   if (this.statusCode === 0 || this.ptr === null) return null
   if (this.socket.errored) return this.socket.errored
-  // Node reports some broken connections as ended. They no longer have a remote address.
+  // Node reports some broken connections as ended. Such a connection no longer has a remote address.
   return this.socket.remoteAddress === undefined ? new Error('the connection broke') : finish.call(this)
 }
 
@@ -133,8 +135,8 @@ function resume(parser: Parser): void {
 }
 
 /**
- * Replaces `onHeadersComplete`, which closes the connection on a `100 Continue`. A client has to expect one
- * although it did not ask for it, and ignore it (RFC 9110, 15.2).
+ * Replaces `onHeadersComplete`, which closes the connection on a `100 Continue`. A client must ignore a `100 Continue`
+ * that it did not ask for (RFC 9110, 15.2).
  */
 function skipContinue(
   this: Parser,
@@ -151,7 +153,10 @@ function skipContinue(
 
 const patched = new WeakSet<object>()
 
-/** undici does not export its parser: the prototype is found by the first connection. */
+/**
+ * Patches the parser's prototype. undici does not export its parser, so the prototype is taken from the first
+ * connection.
+ */
 function patchParserOf(client: object | undefined): void {
   const socket: object | undefined = client && Reflect.get(client, symbols.kSocket)
   const parser: Parser | undefined = socket && Reflect.get(socket, symbols.kParser)
@@ -167,13 +172,13 @@ function patchParserOf(client: object | undefined): void {
   }
 }
 
-/** For the `factory` of undici's agents, instead of their default. */
+/** Creates a pool with a patched parser; for the `factory` option of undici's agents. */
 export const createPool = (origin: string | URL, options: object): Dispatcher =>
   new Pool(origin, options).on('connect', (_, targets) => patchParserOf(targets.at(-1)))
 
 /**
- * Connections to a proxy. When a proxy closes the connection instead of opening a tunnel, undici takes that for a stale
- * connection and tries again without end, so it gets another error.
+ * Creates a pool of connections to a proxy. If a proxy closes the connection instead of opening a tunnel, undici treats
+ * the connection as stale and retries without end. This pool throws another error, which undici does not retry.
  */
 function createProxyPool(origin: string | URL, options: object): Dispatcher {
   const pool = createPool(origin, options)
@@ -191,8 +196,8 @@ function createProxyPool(origin: string | URL, options: object): Dispatcher {
 }
 
 /**
- * Leaves WebAssembly to V8's fast compiler, for this whole process: for the command line, never for the library.
- * undici's parser is WebAssembly, and the process cannot end before V8's optimizing compiler has finished with it:
+ * Makes V8 compile WebAssembly only with its fast compiler, in the whole process: use it in the command line, never in
+ * the library. undici's parser is WebAssembly, and the process cannot end before V8's optimizing compiler has finished:
  * that takes longer than the rest of `rushes status`.
  */
 export const skipWasmOptimization = (): void => setFlagsFromString('--liftoff-only')

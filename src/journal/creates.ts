@@ -1,9 +1,9 @@
 /**
  * A create in the journal, from the intent to its outcome.
  *
- * Creates with a request id, chosen by the client, are sent and paid once. A batch writes the request id into its
- * lock file before the create is sent. If it is killed between the two, the record in `prepared` proves that
- * nothing was sent.
+ * Creates with a request id, chosen by the client, are sent and paid once. A batch writes the request id into its lock
+ * file before the create is sent. If it is killed between the two, the record in `prepared` shows that nothing was
+ * sent.
  */
 import { randomBytes } from 'node:crypto'
 import { RushesError } from '../errors.js'
@@ -19,17 +19,17 @@ export interface Intent {
   readonly model: string
   readonly input: unknown
   /**
-   * Requires a record that the create was not sent. If another process has taken that record, it may send the create
-   * instead.
+   * Whether a record that the create was not sent is required. If another process has taken that record, it may send
+   * the create instead.
    */
   readonly isPrepared?: boolean
-  /** Identifies the input if its text changes from call to call (a fresh link to an earlier output). */
+  /** Identifies the input if its text changes between calls, for example with a fresh link to an earlier output. */
   readonly meaning?: unknown
-  /** The client's name for this create. Unique per address. */
+  /** Name of this create, chosen by the client. Unique per address. */
   readonly requestId?: string | undefined
 }
 
-/** Why the outcome of a create is unknown. */
+/** Reason why the outcome of a create is unknown. */
 export interface UnknownOutcome {
   readonly code: string
   readonly message: string
@@ -39,12 +39,12 @@ export interface UnknownOutcome {
 }
 
 /**
- * Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a
- * quarantined one.
+ * Identifies the row of an intent. The number alone is not enough: a new journal reuses the numbers of a quarantined
+ * one.
  */
 export interface IntentRow {
   readonly row: number
-  /** The name of a row without an id, such as ~3f2a. */
+  /** Name of a row without an id, such as ~3f2a. */
   readonly key: string
   /** Set if the create was prepared: `retract` records it as unsent again. */
   readonly prepared?: NamedCreate | undefined
@@ -52,7 +52,9 @@ export interface IntentRow {
 
 const MAX_ANSWER_CHARACTERS = 65_536
 
-/** `owner` is the id of this process's lock. Throws `RepeatedRequest` and `NotPrepared`. */
+/**
+ * Inserts a row in the phase `sending`. `owner`: id of this process's lock. Throws `RepeatedRequest` and `NotPrepared`.
+ */
 export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input, requestId } = intent
   return db.transaction(() => {
@@ -89,7 +91,10 @@ export function freeKey(db: OpenDatabase): string {
   }
 }
 
-/** Also removes an unconfirmed row: another process may have assumed that this process has ended. */
+/**
+ * Removes the row of a create. Also removes an unconfirmed row: another process may have assumed that this process has
+ * ended.
+ */
 export const retract = (db: OpenDatabase, { row, key, prepared }: IntentRow, nowMs: number): void =>
   db.transaction(() => {
     db.run(`DELETE FROM runs WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`, row, key)
@@ -97,7 +102,8 @@ export const retract = (db: OpenDatabase, { row, key, prepared }: IntentRow, now
   })
 
 /**
- * Also accepts an unconfirmed row: another process may have assumed that this process has ended. False without a row.
+ * Records that the service accepted the create. Also updates an unconfirmed row: another process may have assumed that
+ * this process has ended. Returns false if the row is missing.
  */
 export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, status: string): boolean {
   const { changes } = db.run(
@@ -111,7 +117,7 @@ export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, st
   return changes > 0
 }
 
-/** False if the row is missing. */
+/** Records that the outcome of the create is unknown. Returns false if the row is missing. */
 export function markUnconfirmed(
   db: OpenDatabase,
   { row, key }: IntentRow,
@@ -131,7 +137,7 @@ export function markUnconfirmed(
   return changes > 0
 }
 
-/** Marks creates whose process has ended: no process will record their outcome. */
+/** Marks creates as unconfirmed if their process has ended, because no process will record their outcome. */
 export function markOrphansUnconfirmed(db: OpenDatabase, isRunning: RunningTest, nowMs: number): void {
   for (const { row, started_at, created_at } of db.all(
     `SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'`,
@@ -152,7 +158,7 @@ export interface Removal {
   readonly changed: readonly { readonly before: JournalRun; readonly now: JournalRun }[]
 }
 
-/** Removes rows, except those that have changed since they were read. */
+/** Removes rows that have not changed since they were read. */
 export const removeRuns = (db: OpenDatabase, runs: readonly JournalRun[]): Removal =>
   db.transaction(() => {
     const removed: JournalRun[] = []
@@ -193,7 +199,7 @@ export type KnownCreate =
   /** The run is in any phase: `sending` while its process runs, `unconfirmed` after it has ended. */
   | { readonly state: 'sent'; readonly run: JournalRun }
 
-/** The journal has a row with this request id already: sending it again would pay twice. */
+/** The journal already has a row with this request id: sending the create again would pay twice. */
 export class RepeatedRequest extends RushesError {
   constructor(
     requestId: string,
@@ -228,7 +234,10 @@ export function findByRequest(
   return row === undefined ? undefined : { run: runOfRow(row), identity: String(row.identity) }
 }
 
-/** A row takes about 100 bytes. A batch that is continued later than this finds the create unconfirmed. */
+/**
+ * Maximum age of a record in `prepared`. A row takes about 100 bytes. A batch that continues later finds the create
+ * unconfirmed.
+ */
 const MAX_AGE_MS = 365 * 24 * 3_600_000
 
 /** Records that the creates were not sent. Does not change creates that were sent. */
@@ -250,11 +259,11 @@ export const prepareCreates = (
       )
   })
 
-/** Returns whether it was prepared. */
+/** Removes the record that a create was prepared. Returns whether it existed. */
 export const unprepareCreate = (db: OpenDatabase, address: string, requestId: string): boolean =>
   db.run('DELETE FROM prepared WHERE address = ? AND request_id = ?', address, requestId).changes > 0
 
-/** Undefined if the journal does not know it, for example if it was prepared on another machine. */
+/** Returns undefined if the journal does not know the create, for example if it was prepared on another machine. */
 export function findCreate(db: OpenDatabase, address: string, requestId: string): KnownCreate | undefined {
   const sent = findByRequest(db, address, requestId)
   if (sent !== undefined) return { state: 'sent', run: sent.run }

@@ -1,20 +1,19 @@
-/** The stored form of an input, and its identity: equal for the same request. */
+/** Computes the stored form of an input, and its identity, which is equal for equal requests. */
 import { createHash } from 'node:crypto'
 import { MEDIA_PARAMETERS, MediaSummary } from '../protocol/media.js'
 import { isSentImage } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
 
 /**
- * Identifies the content of a data: URL (RFC 2397); undefined for any other text, and for one that cannot be
- * decoded.
+ * Summarizes the content of a data: URL (RFC 2397). Returns undefined for other text, and if the URL cannot be decoded.
  */
 export function summaryOf(text: string): MediaSummary | undefined {
   const comma = /^data:/i.test(text) ? text.indexOf(',') : -1
   if (comma < 0 || !text.isWellFormed()) return undefined
-  // No expression for the parameters: it would exhaust the stack with a million of them.
+  // Do not use a regular expression for the parameters: with a million parameters it would exhaust the stack.
   const head = text.slice('data:'.length, comma)
   const [written = ''] = head.split(';', 1)
-  // Lower case joins characters that are not ASCII: two types would become one.
+  // Reject characters outside ASCII: in lower case, different characters can become equal, and so could two types.
   if (/[^\x20-\x7e\s]/.test(written)) return undefined
   const isBase64 = /^;\s*base64\s*$/i.test(head.slice(Math.max(written.length, head.lastIndexOf(';'))))
   const payload = text.slice(comma + 1)
@@ -24,7 +23,10 @@ export function summaryOf(text: string): MediaSummary | undefined {
   return new MediaSummary(sha256, bytes.byteLength, written.trim().toLowerCase() || 'text/plain')
 }
 
-/** Both alphabets, with or without padding. Undefined for other characters, which Node would skip. */
+/**
+ * Decodes Base64 in both alphabets, with or without padding. Returns undefined for other characters, which Node would
+ * skip.
+ */
 function fromBase64(payload: string): Buffer | undefined {
   const plain = payload.includes('%') ? fromPercent(payload).toString('latin1') : payload
   const digits = plain.replace(/\s+/g, '').replace(/={1,2}$/, '')
@@ -35,7 +37,7 @@ function fromBase64(payload: string): Buffer | undefined {
 
 const PERCENT = 0x25
 
-/** As URLs are decoded: a percent sign without two hexadecimal digits stays. */
+/** Decodes percent escapes like in URLs: a percent sign without two hexadecimal digits stays. */
 function fromPercent(payload: string): Buffer {
   const bytes = Buffer.from(payload, 'utf8')
   let length = 0
@@ -55,8 +57,8 @@ function digitOf(byte = 0): number | undefined {
 }
 
 /**
- * The input with a summary for each data: URL in a media parameter, since images are too large for the journal.
- * Everything else stays whole.
+ * Replaces each data: URL in a media parameter by a summary, because images are too large for the journal. All other
+ * values are kept.
  */
 export const withoutData = (input: unknown): unknown => mapMedia(input, contentOf)
 
@@ -76,8 +78,9 @@ const contentOf = (media: unknown): unknown =>
   typeof media === 'string' ? (summaryOf(media) ?? media) : media
 
 /**
- * Equal for the same model and input, and never for two that differ in more than the order of fields or the
- * encoding of a data: URL. With `parameter`, of one value of an input instead of a whole one.
+ * Returns a hash that is equal for the same model and input. Two inputs with equal hashes differ at most in the order
+ * of fields or the encoding of a data: URL. `parameter`: name of the parameter, if `input` is the value of one
+ * parameter.
  */
 export const identityOf = (model: string, input: unknown, parameter?: string): string =>
   createHash('sha256')
@@ -90,7 +93,7 @@ export const identityOf = (model: string, input: unknown, parameter?: string): s
     )
     .digest('hex')
 
-/** An object of the input that looks like a summary. */
+/** Marks an object of the input that has the same fields as a summary. */
 class LikeSummary {
   readonly value: object
 
@@ -105,7 +108,7 @@ function identified(media: unknown): unknown {
 }
 
 function canonical(value: unknown): string {
-  // No JSON text begins with this.
+  // No JSON text begins with `!`, so the hash differs from that of a summary.
   if (value instanceof LikeSummary) return `!${canonical(value.value)}`
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

@@ -57,67 +57,70 @@ export interface Journal {
   /** Records that creates with these request ids were not sent, before the request ids are written elsewhere. */
   prepare(address: string, requestIds: readonly string[]): void
   /**
-   * Removes the record that the create was not sent, so that it can no longer be sent: see `Intent.isPrepared`. False
-   * if there was none.
+   * Removes the record that the create was not sent, so that it can no longer be sent: see `Intent.isPrepared`. Returns
+   * false if the record does not exist.
    */
   unprepare(address: string, requestId: string): boolean
-  /** Undefined if the journal does not know a create with this request id: another machine may have sent it. */
+  /** Returns undefined if the journal does not know a create with this request id: another machine may have sent it. */
   createOf(address: string, requestId: string): KnownCreate | undefined
-  /** Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
+  /** Records a create as sending. Call it directly before the bytes are sent. Throws `RepeatedRequest`. */
   intend(intent: Intent): IntentRow
   /** Removes the row of a create that was definitely not accepted. A prepared create is recorded as prepared again. */
   retract(intentRow: IntentRow): void
-  /** The service accepted the run. False when the row is missing. */
+  /** Records that the service accepted the run. Returns false if the row is missing. */
   accept(intentRow: IntentRow, id: string, status?: string): boolean
-  /** The outcome of the create is unknown. False when the row is missing. */
+  /** Records that the outcome of the create is unknown. Returns false if the row is missing. */
   markUnconfirmed(intentRow: IntentRow, doubt: UnknownOutcome): boolean
   recordStatus(address: string, update: StatusUpdate): void
-  /** A status request got a 404. It may be the wrong key, so the row stays. */
+  /** Records that a status request got a 404. It may be the wrong key, so the row is kept. */
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
-  /** Marks local runs as queued, unless they have ended: no process renders them now. */
+  /** Marks local runs as queued, unless they have ended: no process is rendering them. */
   recordQueued(address: string, ids: readonly string[]): void
   recordFiles(address: string, id: string, files: readonly JournalFile[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
-  /** The newest row with this request id, also one whose outcome is unknown. */
+  /** The newest row with this request id, even if its outcome is unknown. */
   findByRequest(address: string, requestId: string): NamedRequest | undefined
   filesOf(run: JournalRun): readonly JournalFile[]
-  /** The files of all runs, by row. One query, where `filesOf` needs one for each run. */
+  /** Returns the files of all runs by row, in one query; `filesOf` needs one query per run. */
   everyFile(): ReadonlyMap<number, readonly JournalFile[]>
-  /** The last row, by its number and not by the clock. */
+  /** Returns the last row by number, not by time. */
   last(address: string): JournalRun | undefined
-  /** Oldest first; at every address when none is given. */
+  /** Returns running runs, oldest first; at all addresses if none is given. */
   unfinished(address?: string): readonly JournalRun[]
-  /** As `unfinished`. */
+  /** Returns unconfirmed runs, like `unfinished`. */
   unconfirmed(address?: string): readonly JournalRun[]
-  /** Newest first. */
+  /** Returns runs that match the filter, newest first. */
   list(filter: ListFilter): readonly JournalRun[]
-  /** Succeeded runs of the same request, newest first. */
+  /** Returns succeeded runs of the same request, newest first. */
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
-  /** The newest run with this id at each address, newest first. */
+  /** Returns the newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
-  /** The newest run at the address with an output link that contains the text. */
+  /** Returns the newest run at the address with an output link that contains the text. */
   findByOutput(address: string, text: string): JournalRun | undefined
-  /** Paths to which files with this content were downloaded, newest first. */
+  /** Returns the paths to which files with this content were downloaded, newest first. */
   pathsWithContent(sha256: string): readonly string[]
-  /** Removes rows, except those that have changed since they were read. Files stay. */
+  /** Removes rows that have not changed since they were read. Downloaded files are kept. */
   remove(runs: readonly JournalRun[]): Removal
   typicalDuration(address: string, model: string): TypicalDuration | undefined
-  /** The measured durations of the latest runs of a model, in milliseconds. */
+  /** Returns the measured durations of the latest runs of a model, in milliseconds. */
   durations(address: string, model: string): readonly number[]
-  /** `ok`, or the problems that SQLite finds. */
+  /** Returns `ok`, or the problems that SQLite finds. */
   integrity(): string
-  /** False when its file was removed or quarantined: writes are lost. */
+  /** Returns false if the file was removed or quarantined: writes are lost. */
   isCurrent(): boolean
-  /** Whether its file was removed, not quarantined. */
+  /** Returns whether the file was removed, but not quarantined. */
   wasRemoved(): boolean
-  /** How long a call waits for the lock of another process. It blocks this process meanwhile. */
+  /** How long a call waits for the lock of another process. The call blocks this process during this time. */
   setLockTimeout(ms: number): void
-  /** Closes the journal and replaces its file by a new one, unless another process has done so. */
+  /** Closes the journal and replaces its file with a new one, unless another process has already replaced it. */
   quarantine(): void
-  /** The latest rows that this process wrote or looked up by id. They are in memory, so a lost file does not matter. */
+  /**
+   * Returns the latest rows that this process wrote or found by id. They are in memory, so they are available even if
+   * the file is lost.
+   */
   ownRows(): SavedRows
-  /** Writes rows of a lost file that are not in this one. */
+  /** Writes the rows of a lost file that are missing in this file. */
   restore(rows: SavedRows): void
   close(): void
 }
@@ -126,7 +129,7 @@ interface JournalOptions {
   readonly path: string
   /** Default: `LOCK_TIMEOUT_MS`. */
   readonly lockTimeoutMs?: number
-  /** Wall clock, milliseconds. */
+  /** Returns the wall-clock time in milliseconds. */
   now(): number
   /** Called when the file was corrupt and a new one was created, or when a log was found that does not belong to it. */
   readonly onQuarantine: OnQuarantine
@@ -134,7 +137,7 @@ interface JournalOptions {
 
 export const LOCK_TIMEOUT_MS = 10_000
 
-/** Throws `NewerFormat`, or the database's error; every call throws the database's errors. */
+/** Opens the journal. Throws `NewerFormat`, or the database's error. Every call throws the database's errors. */
 export function openJournal({
   path,
   lockTimeoutMs = LOCK_TIMEOUT_MS,
@@ -154,13 +157,13 @@ export function openJournal({
   const lock = processLockIn(folder)
   const markOrphans = () => markOrphansUnconfirmed(db, runningIn(folder), now())
 
-  /** Does `work` on the row of an intent. */
+  /** Runs `work` on the row of an intent, then saves the row in memory. */
   function onRow<Result>({ row }: IntentRow, work: () => Result): Result {
     const result = work()
     own.remember(row)
     return result
   }
-  /** Does `work` on the row of a run. */
+  /** Runs `work` on the row of a run, then saves the row in memory. */
   function onRun(address: string, id: string, work: () => void): JournalRun | undefined {
     work()
     const run = one(db.get(FIND, address, id))
@@ -195,7 +198,7 @@ export function openJournal({
     markUnconfirmed: (intentRow, doubted) => onRow(intentRow, () => markUnconfirmed(db, intentRow, doubted)),
     recordStatus: (address, update) =>
       void onRun(address, update.state.id, () =>
-        // One commit for status and links.
+        // Record status and links in one commit.
         db.transaction(() => recordStatus(db, address, update, now())),
       ),
     recordQueued: (address, ids) => recordQueued(db, address, ids),

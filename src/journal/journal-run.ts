@@ -1,4 +1,4 @@
-/** The tables of the journal, and their rows as values. */
+/** Tables of the journal, and conversion of their rows to values. */
 import type { Row } from '../host/database.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
@@ -99,13 +99,13 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  * sending ──► running ──► succeeded
  *   │  │         └──────► failed
  *   │  └─► unconfirmed              the outcome is unknown, or the process ended
- *   └─► (no row)                    certainly not accepted
+ *   └─► (no row)                    definitely not accepted
  * ```
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
 
 export interface JournalFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly bytes: number
   readonly sha256: string
@@ -115,34 +115,37 @@ export interface JournalFile {
 
 export interface JournalRun {
   readonly row: number
-  /** `~` and hexadecimal digits; undefined once there is an id. */
+  /** `~` and hexadecimal digits; undefined if the row has an id. */
   readonly key: string | undefined
   readonly id: string | undefined
   readonly address: string
   readonly profile: string
   readonly kind: string | undefined
   readonly model: string
-  /** As it was sent; data: URLs as `{sha256, bytes, content_type}`. */
+  /** Input as it was sent, with data: URLs as `{sha256, bytes, content_type}`. */
   readonly input: unknown
   readonly phase: JournalPhase
   readonly status: string
-  /** Wall clock, milliseconds: when it was about to be sent. */
+  /** Wall-clock time in milliseconds, directly before the create was sent. */
   readonly createdAtMs: number
   readonly finishedAtMs: number | undefined
   readonly elapsedMs: number | undefined
   /** The latest links to the outputs; they may have expired. */
   readonly urls: readonly string[]
   readonly error: { readonly code: string; readonly message: string } | undefined
-  /** The response that did not tell the outcome. */
+  /** The response, if it did not show the outcome of the create. */
   readonly answer: { readonly status: number | undefined; readonly text: string | undefined } | undefined
-  /** The client's own name for the create. */
+  /** Name of the create, chosen by the client. */
   readonly requestId: string | undefined
 }
 
-/** The newest row of an id: a service may use an id twice. */
+/** Finds the newest row of an id, because a service may use an id twice. */
 export const FIND = 'SELECT * FROM runs WHERE address = ? AND id = ? ORDER BY row DESC LIMIT 1'
 
-/** The file stores `running` as `going`: changing the word would rebuild the table of every user. */
+/**
+ * Converts a stored phase. The file stores `running` as `going`: a new word would require rebuilding the table of every
+ * user.
+ */
 export const phaseOfStored = (stored: unknown): JournalPhase =>
   stored === 'going' ? 'running' : (stored as JournalPhase)
 export const storedPhase = (phase: JournalPhase): string => (phase === 'running' ? 'going' : phase)

@@ -4,7 +4,10 @@ import type { RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
 import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
 
-/** Goes from one address to the next in the index: a service has many runs, a machine few addresses. */
+/**
+ * Lists all addresses by jumping from one address to the next in the index. Fast, because a machine has many runs but
+ * few addresses.
+ */
 const ADDRESSES = `
   WITH RECURSIVE places (address) AS (
     SELECT min(address) FROM runs
@@ -14,18 +17,19 @@ const ADDRESSES = `
   )
   SELECT address FROM places WHERE address IS NOT NULL`
 
-/** The newest run with this id of each address, the newest first. */
+/** Returns the newest run with this id at each address, newest first. */
 export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly JournalRun[] =>
   db
     .all(ADDRESSES)
-    // Not `all`: on a statement that `get` uses too, libsql returns rows of earlier values.
+    // Use `get`, not `all`: `get` uses the same statement, and libsql would then return rows of earlier values from
+    // `all`.
     .flatMap(({ address }) => {
       const row = db.get(FIND, String(address), id)
       return row === undefined ? [] : [runOfRow(row)]
     })
     .sort((one, other) => other.row - one.row)
 
-/** The newest run at the address one of whose output links contains the text. Walks all runs. */
+/** Returns the newest run at the address with an output link that contains the text. Reads all runs. */
 export function findByOutput(db: OpenDatabase, address: string, text: string): JournalRun | undefined {
   const row = db.get(
     `SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0
@@ -36,7 +40,7 @@ export function findByOutput(db: OpenDatabase, address: string, text: string): J
   return row === undefined ? undefined : runOfRow(row)
 }
 
-/** Where files with this content were downloaded to, the newest first. Walks all runs. */
+/** Returns the paths to which files with this content were downloaded, newest first. Reads all runs. */
 export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly string[] =>
   db
     .all(
@@ -46,7 +50,7 @@ export const pathsWithContent = (db: OpenDatabase, sha256: string): readonly str
     )
     .map(({ path }) => String(path))
 
-/** The files of all runs by the run's row, in the order in which they were downloaded. */
+/** Returns the files of all runs by row, in the order of their downloads. */
 export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly JournalFile[]> {
   const byRow = new Map<number, JournalFile[]>()
   for (const row of db.all('SELECT * FROM files ORDER BY file')) {
@@ -59,14 +63,14 @@ export function everyFile(db: OpenDatabase): ReadonlyMap<number, readonly Journa
 
 export interface ListFilter {
   readonly address?: string | undefined
-  /** As it is shown, in any case. */
+  /** Status as it is shown; not case-sensitive. */
   readonly status?: string | undefined
   readonly kind?: string | undefined
   readonly model?: string | undefined
   /** Created at or after `sinceMs` and before `beforeMs`; milliseconds since the epoch. */
   readonly sinceMs?: number | undefined
   readonly beforeMs?: number | undefined
-  /** Undefined: all. */
+  /** Maximum number of runs. Undefined: no limit. */
   readonly limit?: number | undefined
 }
 
@@ -80,9 +84,9 @@ const CONDITIONS = {
 } as const satisfies Record<Exclude<keyof ListFilter, 'limit'>, string>
 
 /**
- * Every list walks the index over the time, so nothing is sorted; a filter that matches none of 100,000 runs takes
- * 40 ms. An index for each filter would save that, but each write would take half as long again. Exported so that a
- * test can check the query plan.
+ * Builds the statement of a list. Every list reads the index by time, so that no sorting is needed; a filter that
+ * matches none of 100,000 runs takes 40 ms. An index for each filter would save this time, but each write would take 50
+ * % longer. Exported so that a test can check the query plan.
  */
 export function listStatement(filter: ListFilter): {
   readonly sql: string
@@ -98,22 +102,22 @@ export function listStatement(filter: ListFilter): {
   }
 }
 
-/** Newest first. */
+/** Lists runs, newest first. */
 export function listRuns(db: OpenDatabase, filter: ListFilter): readonly JournalRun[] {
   const { sql, values } = listStatement(filter)
   return db.all(sql, ...values).map(runOfRow)
 }
 
-/** The state that a status request showed. */
+/** State of a run from a status request. */
 export interface StatusUpdate {
   readonly state: RunState
-  /** From sending the create to this status, where one process saw both. */
+  /** Time from sending the create to this status, if one process did both. */
   readonly elapsedMs?: number | undefined
-  /** How long the run took, where the previous status request still showed it running. */
+  /** Duration of the run, if the previous status request showed it running. */
   readonly tookMs?: number | undefined
 }
 
-/** The first final status stays; later ones only update the links. */
+/** Records a status. The first final status is kept; later ones only update the links. */
 export function recordStatus(
   db: OpenDatabase,
   address: string,
@@ -156,7 +160,7 @@ export function recordStatus(
     )
 }
 
-/** In one transaction, however many runs there are. */
+/** Marks all runs as queued in one transaction. */
 export const recordQueued = (db: OpenDatabase, address: string, ids: readonly string[]): void =>
   db.transaction(() => {
     for (const id of ids)

@@ -1,12 +1,12 @@
 /**
- * Read-only queries for shell completion and estimates, and the typical duration of a model's runs: the file is not
- * created, migrated or repaired. A row in the phase `sending` may belong to a process that has ended.
+ * Read-only queries for shell completion and estimates, and the typical duration of a model's runs. They do not create,
+ * migrate or repair the file. A row in the phase `sending` may belong to a process that has ended.
  */
 import { readRows } from '../host/database-file.js'
 import { type JournalPhase, phaseOfStored } from './journal-run.js'
 
 export interface RecentRun {
-  /** The id, or the key of a row that has none. */
+  /** The id, or the key of a row without an id. */
   readonly name: string
   readonly isConfirmed: boolean
   readonly address: string
@@ -20,7 +20,7 @@ export interface RecentRun {
 
 const PROMPT_LENGTH = 80
 
-/** Newest first. Throws when the file is missing or has another format. */
+/** Returns the latest runs, newest first. Throws if the file is missing or has another format. */
 export const readRecentRuns = (path: string, limit: number): readonly RecentRun[] =>
   readRows(
     path,
@@ -40,7 +40,10 @@ export const readRecentRuns = (path: string, limit: number): readonly RecentRun[
     prompt: typeof row.prompt === 'string' ? row.prompt : '',
   }))
 
-/** The durations of the latest runs of each model, at one address or at all. Throws as `readRecentRuns`. */
+/**
+ * Returns the durations of the latest runs of each model in milliseconds, at one address or at all. Throws like
+ * `readRecentRuns`.
+ */
 export function readDurations(
   path: string,
   address: string | undefined,
@@ -65,18 +68,18 @@ export function readDurations(
 
 export interface TypicalDuration {
   readonly medianMs: number
-  /** The first and third quartile. */
+  /** First quartile (`fromMs`) and third quartile (`toMs`). */
   readonly fromMs: number
   readonly toMs: number
   readonly runs: number
 }
 
-/** Fewer say little about the next run. */
+/** Minimum number of runs for an estimate. */
 const MIN_RUNS = 3
-/** Only the latest count, since services become faster and slower. */
+/** Maximum number of runs in an estimate. Only the latest runs count, because the speed of services changes. */
 export const MAX_RUNS = 25
 
-/** From runs that were observed to their end. */
+/** Returns the typical duration, computed from runs whose end was observed. Undefined if there are too few. */
 export function typicalDurationOf(tookMs: readonly number[]): TypicalDuration | undefined {
   if (tookMs.length < MIN_RUNS) return undefined
   const sorted = [...tookMs].sort((a, b) => a - b)

@@ -1,4 +1,7 @@
-/** Rows as they were last seen, so that a command can write them again when the file was removed or is corrupt. */
+/**
+ * Keeps the latest state of rows in memory, so that a command can write them again if the file was removed or is
+ * corrupt.
+ */
 import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
 import { ownerText } from '../host/process-lock.js'
 import { freeKey, type NamedCreate, prepareCreates } from './creates.js'
@@ -15,17 +18,19 @@ export interface SavedRows {
   readonly prepared: readonly NamedCreate[]
 }
 
-/** Enough for the runs of one command that still change. A session that lasts for weeks has more. */
+/**
+ * Maximum number of rows in memory: enough for the unfinished runs of one command. A session that lasts for weeks can
+ * have more runs.
+ */
 const MAX_SAVED = 1_000
 /**
- * Beside these, the creates of a session by their request ids, without files: a repeated one must not be paid
- * again.
+ * Additional rows with a request id, without files, so that a repeated create in a long session is not paid for again.
  */
 const MAX_NAMED = 10_000
-/** Larger inputs are left out of these. */
+/** Larger inputs are removed from these additional rows. */
 const MAX_NAMED_INPUT_CHARACTERS = 2_000
 
-/** Remembers the rows that this command writes. */
+/** Creates the memory of the rows that this command writes. */
 export function createOwnRows(db: OpenDatabase) {
   const changing = new Map<number, SavedRow>()
   const ended = new Map<number, SavedRow>()
@@ -69,8 +74,8 @@ function smallOf({ run }: SavedRow): SavedRow {
 }
 
 /**
- * Adds the rows that are missing, with their old numbers where these are free. Returns the numbers. `owner` is the
- * id of this process's lock, which had another one in the lost file.
+ * Adds the missing rows, with their old numbers if these are free. Returns the numbers. `owner`: id of this process's
+ * lock, which may differ from the id in the lost file.
  */
 export const restoreRows = (
   db: OpenDatabase,
@@ -86,13 +91,14 @@ export const restoreRows = (
 
 function restoreRow(db: OpenDatabase, { run, files }: SavedRow, owner: () => string): number | undefined {
   const { key, id, address, phase } = run
-  // It is there already: another process that works with the same run was faster.
+  // The row exists: another process that uses the same run has restored it.
   if (typeof id === 'string' && db.get(FIND, String(address), id) !== undefined) return undefined
   if (db.get('SELECT 1 FROM runs WHERE row = ? AND key = ?', Number(run.row), key as SqlValue) !== undefined)
     return undefined
   const rowIsTaken = db.get('SELECT 1 FROM runs WHERE row = ?', Number(run.row)) !== undefined
   const keyIsTaken = typeof key === 'string' && db.get('SELECT 1 FROM runs WHERE key = ?', key) !== undefined
-  // The sending process finds that number and key are not its own, and writes a new intent.
+  // Do not restore the row with another number or key. The sending process then finds no matching row, and writes a new
+  // intent.
   if (phase === 'sending' && (rowIsTaken || keyIsTaken)) return undefined
   const row = insert(db, 'runs', {
     ...run,

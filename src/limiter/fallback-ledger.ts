@@ -1,7 +1,8 @@
 /**
- * A ledger that other processes share, and the limit of this process while that cannot be used. Each request has a
- * slot in both: so when the shared one fails, the slots granted before still count. It is tried again once a
- * window, and then gets the slots granted meanwhile before it grants one.
+ * Combines a ledger that other processes share with a memory ledger of this process, for the time when the shared
+ * ledger fails. Each request has a slot in both, so slots that were granted before a failure still count. The shared
+ * ledger is retried once per window. Slots that were granted during the failure are recorded in it before it grants a
+ * new one.
  */
 import type { Clock } from '../host/clock.js'
 import { createMemoryLedger, type Ledger, type TakenSlot } from './limit-ledger.js'
@@ -11,20 +12,20 @@ import type { Limit } from './window.js'
 interface FallbackOptions {
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Called at each loss once. */
+  /** Called once for each failure of the shared ledger. */
   onLost(error: unknown): void
 }
 
-/** A request of this process that counts. */
+/** A request of this process that counts against the limit. */
 interface GrantedRequest {
-  /** Undefined when it was granted while the shared ledger could not be used. */
+  /** Slot in the shared ledger; undefined if the request was granted while the shared ledger failed. */
   inShared: TakenSlot | undefined
   settledAtMs: number | undefined
-  /** Whether the shared ledger knows that it was settled. */
+  /** Whether the shared ledger has recorded that the request was settled. */
   isReported: boolean
 }
 
-/** `open` throws when the file cannot be used; then it is called again. */
+/** Creates the combined ledger. `open` may throw if the file cannot be used; it is then called again later. */
 export function withFallback(
   open: () => SharedLedger,
   { limit, clock, onLost }: FallbackOptions,
@@ -32,15 +33,18 @@ export function withFallback(
   const memory = createMemoryLedger(limit, clock)
   const own = new Set<GrantedRequest>()
   let opened: SharedLedger | undefined
-  /** Undefined unless the shared ledger has failed. */
+  /** When to retry the shared ledger; undefined unless it has failed. */
   let retryAtMs: number | undefined
-  /** From a failure until the next call that succeeds. */
+  /** True from a failure until the next call that succeeds, so that each failure is reported once. */
   let isLost = false
   let heldBackUntilMs = 0
 
   retry()
 
-  /** Opens the shared ledger, and tells it what it has missed. What fails is reported with the next attempt. */
+  /**
+   * Opens the shared ledger, and records the requests that are missing there. The next attempt repeats everything that
+   * fails here.
+   */
   function retry(): void {
     try {
       opened ??= open()
@@ -61,12 +65,12 @@ export function withFallback(
     if (isLost) return
     isLost = true
     forgetExpired()
-    // What other processes were granted still counts, and can no longer be read.
+    // The slots of other processes still count, but can no longer be read.
     if (own.size > 0) memory.holdBack(limit.windowMs)
     onLost(error)
   }
 
-  /** Undefined when the shared ledger cannot be used. */
+  /** Returns undefined if the shared ledger cannot be used. */
   function attempt<Result>(work: (shared: SharedLedger) => Result): Result | undefined {
     if (retryAtMs !== undefined || opened === undefined) return undefined
     try {
@@ -114,7 +118,7 @@ export function withFallback(
           own.delete(request)
         })
         if (request.inShared === undefined) own.delete(request)
-        // It counts there until it is settled.
+        // The shared ledger counts it until it is settled.
         else if (own.has(request)) end()
       },
     }

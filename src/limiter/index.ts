@@ -1,7 +1,7 @@
 /**
- * Keeps to the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go first,
- * otherwise requests are served in order. The slots are stored in a ledger, for this process, all processes of the
- * machine, or several machines. The arithmetic is in `window.ts`.
+ * Keeps requests within the service's rate limit: 20 requests in 10 s per key, create and status together. Creates go
+ * first, otherwise requests are served in order. A ledger stores the slots for this process, for all processes of the
+ * machine, or for several machines. `window.ts` has the arithmetic.
  */
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
@@ -15,14 +15,14 @@ import {
 import type { Limit } from './window.js'
 
 export interface Grant {
-  /** Call it when the request was answered or abandoned: its slot is free one window from now. */
+  /** Call it when the request was answered or abandoned. Its slot becomes free one window later. */
   settle(): void
 }
 
 export interface Limiter {
   /** Resolves when the request may be sent. Rejects with the signal's reason. */
   acquire(purpose: Purpose, signal?: AbortSignal): Promise<Grant>
-  /** Grants no slot for `ms`. Used after a 429: another program uses the same key. */
+  /** Grants no slot for `ms`. Called after a 429, which means that another program uses the same key. */
   holdBack(ms: number): void
   /** Used share of the limit, 0 to 1. */
   load(): number
@@ -72,7 +72,7 @@ export function createLimiter(
     isAsking = true
     const answer = await answered
     isAsking = false
-    // The waiter of this answer may have been aborted meanwhile.
+    // The waiter that asked for this slot may have been aborted during the request.
     const waiter = queue.find((other) => other.purpose === purpose) ?? next()
     if (waiter === undefined) {
       if ('cancel' in answer) answer.cancel()
@@ -80,7 +80,7 @@ export function createLimiter(
     } else if (admit(answer, waiter) || next()?.purpose !== purpose) admitAll()
   }
 
-  /** Returns whether there was a slot. */
+  /** Returns whether the waiter got a slot. */
   function admit(answer: SlotAnswer, waiter: Waiter): boolean {
     if ('retryInMs' in answer) {
       wakeIn(answer.retryInMs)
@@ -121,7 +121,7 @@ export function createLimiter(
           admitAll()
         })
         queue.push(waiter)
-        // A request behind a waiting one changes nothing.
+        // A request behind another waiter does not change the time of the next slot.
         if (alarm === undefined || next() === waiter) admitAll()
       }),
     holdBack(ms) {

@@ -1,6 +1,6 @@
 /**
- * The tables of a shared ledger, and their rows: each function is one statement, or a few of one transaction. Times
- * are monotonic milliseconds.
+ * Tables and statements of a shared ledger. Each function runs one statement, or a few statements inside a transaction
+ * of the caller. Times are monotonic milliseconds.
  */
 import type { OpenDatabase } from '../host/database.js'
 import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
@@ -43,15 +43,15 @@ export const LEDGER_MIGRATIONS: readonly string[] = [
 ]
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
-/** A waiter that is later than this is skipped. */
+/** A waiter that is this late is skipped. */
 const LATE_MS = 1_000
-/** A waiter that is later than this is removed. */
+/** A waiter that is this late is removed. */
 const GONE_MS = 60_000
-/** No request takes longer: its slot is freed even if the process seems to be alive. */
+/** Longest possible time of a request. After this time its slot is freed, even if the process seems to be alive. */
 const MAX_REQUEST_MS = 3_600_000
-/** The longest `holdBack`; a later end is from a previous boot. */
+/** Maximum time of `holdBack`. A later end was stored before a reboot of the machine. */
 export const MAX_HOLD_MS = 61_000
-/** The rows of `budgets` with this name apply to every budget. */
+/** Value of `budget` in a row that applies to every key. */
 export const EVERY_BUDGET = ''
 
 export const isReplacement = (db: OpenDatabase): boolean =>
@@ -71,7 +71,7 @@ export const holdBack = (db: OpenDatabase, keyHash: string, ms: number, nowMs: n
 export const settle = (db: OpenDatabase, slot: number, nowMs: number) =>
   db.run('UPDATE places SET settled_at = ? WHERE place = ? AND settled_at IS NULL', nowMs, slot)
 
-/** Removes slots that no longer count, and moves times of a previous boot to now. */
+/** Removes slots that no longer count, and replaces times from before a reboot by the current time. */
 export function removeExpired(db: OpenDatabase, keyHash: string, { windowMs }: Limit, nowMs: number): void {
   db.run(
     `UPDATE places SET granted_at = min(granted_at, ?1), settled_at = min(settled_at, ?1)
@@ -93,10 +93,13 @@ export function removeExpired(db: OpenDatabase, keyHash: string, { windowMs }: L
   )
 }
 
-/** Tables and columns keep the names of earlier versions: a slot is a `place`, the hash of the key a `budget`. */
+/**
+ * Tables and columns keep their names from earlier versions: a slot is a `place`, and the hash of the key is a
+ * `budget`.
+ */
 interface SlotRow {
   readonly slot: number
-  /** The id of its process's lock; undefined in rows of earlier versions. */
+  /** Id of the lock of its process; undefined in rows of earlier versions. */
   readonly holder: string | undefined
   readonly grantedAtMs: number
   settledAtMs: number | undefined
@@ -133,7 +136,7 @@ interface WaiterKey {
   readonly purpose: Purpose
 }
 
-/** The waiters of other processes whose turn is before ours. */
+/** Counts the waiters of other processes that are served before this one. */
 export const countAhead = (
   db: OpenDatabase,
   { keyHash, owner, purpose, nowMs }: WaiterKey & { readonly nowMs: number },
@@ -179,7 +182,10 @@ export const grant = (db: OpenDatabase, keyHash: string, holder: string, nowMs: 
     )?.place,
   )
 
-/** A dead process cannot settle its slots. Its requests may have been sent, so they count for one window from now. */
+/**
+ * Settles the slots of dead processes, which can no longer do it. Their requests may have been sent, so the slots count
+ * for one window from now.
+ */
 export function settleForDeadProcesses(
   db: OpenDatabase,
   slots: readonly SlotRow[],

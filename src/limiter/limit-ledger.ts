@@ -1,42 +1,45 @@
 /**
- * Stores the slots of a rate limit: in this process, in a file that all processes of the machine share, or in a
- * Redis server that machines share.
+ * Types of the ledgers that store the slots of a rate limit: in this process, in a file that all processes of the
+ * machine share, or on a Redis server that several machines share. Also the ledger of one process.
  */
 import type { Clock } from '../host/clock.js'
 import { countingSlots, type Limit, type Slot, waitMs } from './window.js'
 
 export type Purpose = 'create' | 'status'
 
-/** A slot counts until one window after `settle`. */
+/** A granted slot. It counts until one window after `settle`. */
 export interface TakenSlot {
   settle(): void
-  /** Nothing was sent: the slot is free at once. */
+  /** Call it if nothing was sent: the slot is free immediately. */
   cancel(): void
 }
 
 export interface NoSlotYet {
-  /** No slot can be free earlier. Infinity: not before a slot of this process is settled. */
+  /** Time until a slot may be free, not earlier. Infinity: a slot of this process must be settled first. */
   readonly retryInMs: number
 }
 
 export type SlotAnswer = TakenSlot | NoSlotYet
 
-/** Has at most one waiter for each purpose, whose turn it keeps until `take` succeeds or `withdraw` is called. */
+/**
+ * Keeps at most one waiter for each purpose, in its position in the queue, until `take` succeeds or `withdraw` is
+ * called.
+ */
 export interface Ledger {
   take(purpose: Purpose): SlotAnswer
   withdraw(purpose: Purpose): void
-  /** Grants nothing for that long. */
+  /** Grants nothing for `ms`. */
   holdBack(ms: number): void
-  /** The number of slots that count now. */
+  /** Returns the number of slots that count now. */
   usedSlots(): number
 }
 
-/** A ledger on another machine. One `take` at a time. */
+/** A ledger on another machine. Call `take` again only after its promise has resolved. */
 export interface RemoteLedger extends Omit<Ledger, 'take'> {
   take(purpose: Purpose): Promise<SlotAnswer>
 }
 
-/** Slots of this process only: for a key that no other process uses, or where no file can be shared. */
+/** Stores the slots of this process only: for a key that no other process uses, or if no file can be shared. */
 export function createMemoryLedger(limit: Limit, clock: Pick<Clock, 'monotonic'>): Ledger {
   let slots: readonly Slot[] = []
   let heldBackUntilMs = 0

@@ -1,18 +1,18 @@
 /**
  * The slots of a key in a SQLite file that all processes of the machine share; each call is one short transaction.
  *
- * Order: creates first, otherwise first come, first served. A process enters only the head of its queue, so a
- * process with two hundred runs takes turns with one that has a single run. There is no polling: every waiter knows
- * a time before which no slot can be free (one window from now, while a request of another process is in flight)
+ * Order: creates first, otherwise first come, first served. A process records only the first waiter of its queue, so a
+ * process with two hundred runs takes turns with a process that has a single run. There is no polling: every waiter
+ * knows a time before which no slot can be free (one window from now, while a request of another process is in flight)
  * and sleeps until then. A waiter that does not come back at that time (killed, stopped, asleep) is skipped.
  *
- * Time is the monotonic clock of the machine, the same for all processes. It restarts with the machine: times in
- * the future are then treated as now, which costs one window at most.
+ * Time is the monotonic clock of the machine, the same for all processes. It restarts with the machine: times in the
+ * future are then treated as now, which costs one window at most.
  *
  * The file may be lost on power failure, which is acceptable here: synchronous=OFF.
  *
- * When the file is corrupt, or was removed, a new one takes its place. The slots of other processes in the old file are
- * then unknown, so the new file grants nothing for one window, and each process enters its requests in flight again.
+ * If the file is corrupt or was removed, it is replaced by a new one. The slots of other processes in the old file are
+ * then unknown, so the new file grants nothing for one window, and each process records its requests in flight again.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
@@ -42,20 +42,20 @@ import type { Ledger, NoSlotYet, Purpose, TakenSlot } from './limit-ledger.js'
 import { type Limit, waitMs } from './window.js'
 
 export interface SharedLedger extends Ledger {
-  /** Takes a slot for a request that was already sent. It counts, even beyond the limit. */
+  /** Takes a slot for a request that was already sent. The slot counts even if it exceeds the limit. */
   enter(): TakenSlot
   close(): void
 }
 
 interface SharedLedgerOptions {
   readonly path: string
-  /** Identifies the key: see `keyHashOf`. */
+  /** Identifies the key; from `keyHashOf`. */
   readonly keyHash: string
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** A hash that identifies the limit of a key without revealing the key. */
+/** Returns a hash that identifies the rate limit of a key without revealing the key. */
 export const keyHashOf = (origin: string, apiKey: string): string =>
   createHash('sha256')
     .update(`${normalizeLoopback(origin)}\n${apiKey}`)
@@ -63,13 +63,15 @@ export const keyHashOf = (origin: string, apiKey: string): string =>
     .slice(0, 32)
 
 /**
- * `localhost` is 127.0.0.1 or ::1: with the same port and the same key it is the same service. If it is not, both share
- * one limit: slower, but never too fast.
+ * `localhost` is 127.0.0.1 or ::1: with the same port and key, these names are assumed to be the same service. If they
+ * are two services, both share one limit, so requests are slower, but never too fast.
  */
 const normalizeLoopback = (origin: string): string =>
   origin.replace(/^(https?:\/\/)(127\.0\.0\.1|\[::1\])(?=:|$)/, '$1localhost')
 
-/** A transaction takes a fraction of a millisecond; a file that is locked for longer is unusable. */
+/**
+ * Timeout of a lock. A transaction takes a fraction of a millisecond, so a file that is locked for longer is unusable.
+ */
 const BUSY_MS = 2_000
 
 /** A request of this process in flight. */
@@ -79,7 +81,7 @@ interface SentRequest {
   readonly grantedAtMs: number
 }
 
-/** Throws the errors of `openDatabase`. Every other call throws the errors of the database. */
+/** Opens the ledger. Throws the errors of `openDatabase`; all methods throw the errors of the database. */
 export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOptions): SharedLedger {
   const file = {
     path,
@@ -106,16 +108,19 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
 
   holdBackAfterReplacement()
 
-  /** Counts one window from now: other processes were granted slots in the old file until it was replaced. */
+  /**
+   * Grants nothing for one window from now, because other processes were granted slots in the old file until it was
+   * replaced.
+   */
   function holdBackAfterReplacement(): void {
     if (isReplacedHere) holdBack(opened, EVERY_BUDGET, limit.windowMs, clock.monotonic())
     isReplacedHere = false
   }
 
-  /** When it fails, the next call tries again. */
+  /** If it fails, the next call tries again. */
   function replace(): void {
     opened.close()
-    // A file that was overwritten in place would be read with the log of the old one.
+    // Quarantine a file that was overwritten in place: SQLite would read it with the log of the old file.
     if (inodeOf(file.path) === opened.inode) quarantine(file, opened.inode, onQuarantine)
     opened = reopenOrQuarantine(file, onQuarantine)
     isCorrupt = false
@@ -125,7 +130,7 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
 
   function complete(): void {
     opened.transaction(() => {
-      // Another process, which did not know the old file, may have created this one.
+      // This file may have been created by another process that did not know the old file.
       isReplacedHere ||= !isReplacement(opened)
       holdBackAfterReplacement()
       for (const request of inFlight) request.slot = grant(opened, keyHash, lock.id, request.grantedAtMs)
@@ -133,7 +138,10 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
     isComplete = true
   }
 
-  /** Works on the file that other processes use now: the opened one may be corrupt, removed or quarantined. */
+  /**
+   * Runs `work` on the current file. The opened file may be corrupt, removed or quarantined, and is then replaced
+   * first.
+   */
   function shared<Result>(work: (db: OpenDatabase) => Result): Result {
     if (isCorrupt || !opened.isCurrent()) replace()
     else if (!isComplete) complete()
@@ -148,7 +156,7 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
   }
 
   function take(db: OpenDatabase, purpose: Purpose, holder: string): SentRequest | NoSlotYet {
-    // Read under the lock, so that no time in the file is later.
+    // Read the clock under the lock, so that no time in the file is later.
     const nowMs = clock.monotonic()
     removeExpired(db, keyHash, limit, nowMs)
     const slots = slotsOf(db, keyHash)
@@ -166,10 +174,10 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
   }
 
   function takeShared(purpose: Purpose): SentRequest | NoSlotYet {
-    // Read before the transaction, because other processes wait for the transaction.
+    // Read the id before the transaction, because other processes wait for the transaction.
     const { id } = lock
     const taken = shared((db) => db.transaction(() => take(db, purpose, id)))
-    // No other process sees the slot in a file that was replaced meanwhile.
+    // If the file was replaced during the call, no other process sees the slot in the old file.
     return 'retryInMs' in taken || opened.isCurrent() ? taken : takeShared(purpose)
   }
 

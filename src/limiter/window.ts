@@ -1,11 +1,11 @@
 /**
  * The arithmetic of a sliding window. Pure.
  *
- * The service counts a request at some instant between its sending and its response, and only the service knows
- * which. So a request holds its slot from the grant until one window after its response: then, however late a
- * request arrives, the service never counts more than `requests` of them in any `windowMs`. Counting from the grant
- * would be wrong: a slow first request and a fast twenty-first could fall into one window. The margin is each
- * request's round trip, which costs 1 % of throughput at 100 ms.
+ * The service counts a request at some instant between its sending and its response, and only the service knows this
+ * instant. So a request keeps its slot from the grant until one window after its response. Then the service never
+ * counts more than `requests` requests in any `windowMs`, even if a request arrives late. Counting from the grant would
+ * be wrong: a slow first request and a fast twenty-first request could fall into one window. The cost is the round trip
+ * of each request: 1 % of throughput at 100 ms.
  */
 
 export interface Limit {
@@ -14,14 +14,16 @@ export interface Limit {
 }
 
 export interface Slot {
-  /** When the request was answered or abandoned, in monotonic milliseconds; undefined while it is in flight. */
+  /**
+   * Time at which the request was answered or abandoned, in monotonic milliseconds. Undefined while it is in flight.
+   */
   settledAtMs: number | undefined
 }
 
 const hasExpired = (slot: Slot, limit: Limit, nowMs: number): boolean =>
   slot.settledAtMs !== undefined && slot.settledAtMs + limit.windowMs <= nowMs
 
-/** The slots that still count. */
+/** Returns the slots that still count. */
 export const countingSlots = <Held extends Slot>(
   slots: readonly Held[],
   limit: Limit,
@@ -29,8 +31,8 @@ export const countingSlots = <Held extends Slot>(
 ): readonly Held[] => slots.filter((slot) => !hasExpired(slot, limit, nowMs))
 
 /**
- * How long a request with `ahead` others before it has to wait: 0 for not at all, Infinity while only a response
- * can free a slot.
+ * Returns how long a request must wait while `ahead` other requests are before it. 0: no wait. Infinity: a slot becomes
+ * free only after a response.
  */
 export function waitMs(slots: readonly Slot[], limit: Limit, nowMs: number, ahead = 0): number {
   const counting = countingSlots(slots, limit, nowMs)

@@ -1,5 +1,5 @@
-// Colours in OKLCH, because equal steps look equal there: one rule for "further away is paler" serves every hue.
-// The conversion is Björn Ottosson's (https://bottosson.github.io/posts/oklab/).
+// Colours in OKLCH. Equal steps in OKLCH look equally large, so one rule that makes distant things paler works for
+// every hue. Conversion by Björn Ottosson: https://bottosson.github.io/posts/oklab/
 
 /** `lightness` 0 to 1, `chroma` 0 (grey) to about 0.3, `hue` in degrees. */
 export interface Colour {
@@ -12,7 +12,7 @@ export function colour(lightness: number, chroma: number, hue: number): Colour {
   return { lightness: clamp(lightness), chroma: Math.max(0, chroma), hue: ((hue % 360) + 360) % 360 }
 }
 
-/** The colour as `#rrggbb`, clipped to sRGB per channel. */
+/** Formats a colour as `#rrggbb`, with each channel clipped to sRGB. */
 export function hex({ lightness, chroma, hue }: Colour): string {
   const a = chroma * Math.cos((hue * Math.PI) / 180)
   const b = chroma * Math.sin((hue * Math.PI) / 180)
@@ -27,7 +27,7 @@ export function hex({ lightness, chroma, hue }: Colour): string {
   return `#${channels.map((linear) => byte(gamma(clamp(linear)))).join('')}`
 }
 
-/** The colour of `#rrggbb` or `#rgb`. */
+/** Parses `#rrggbb` or `#rgb`. */
 export function parseHex(text: string): Colour {
   const digits = text.length === 4 ? text.slice(1).replace(/./g, '$&$&') : text.slice(1)
   const [red = 0, green = 0, blue = 0] = [0, 2, 4].map((at) =>
@@ -43,8 +43,8 @@ export function parseHex(text: string): Colour {
 }
 
 /**
- * `amount` 0 is the first colour, 1 the second, on a straight line through OKLab. Interpolating the hue was rejected: a
- * turquoise sea in golden light became green.
+ * Mixes two colours on a straight line through OKLab: `amount` 0 returns the first colour, 1 the second. Interpolating
+ * the hue was rejected, because a turquoise sea in golden light became green.
  */
 export function mix(one: Colour, other: Colour, amount: number): Colour {
   const [from, to] = [one, other].map(({ chroma, hue }) => {
@@ -75,15 +75,15 @@ function clamp(value: number): number {
   return Math.min(1, Math.max(0, value))
 }
 
-/** A colour word's place on the OKLCH wheel and how much colour it carries: 0 for white, grey and black. */
+/** A named colour: its hue in OKLCH and its strength, which is 0 for white, grey and black. */
 export interface Tint {
   readonly hue: number
   readonly strength: number
-  /** Where a colour is by its nature light or dark. */
+  /** Only for colours that are always light or always dark, such as navy. */
   readonly lightness?: number
 }
 
-/** A name, its hue, its strength and, for colours that are light or dark by nature, their lightness. */
+/** Each entry: name, hue, strength and, for colours that are always light or dark, lightness. */
 const NAMED = `
   red 27 1.2, crimson 20 1.2, scarlet 30 1.2, rust 42 1, orange 55 1.2, amber 70 1.1, copper 50 0.8,
   brown 58 0.6 0.44, sepia 75 0.5, gold 85 1.1, golden 82 1.1, yellow 98 1.2, beige 85 0.4 0.86, cream 90 0.4 0.92,

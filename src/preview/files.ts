@@ -1,11 +1,11 @@
-// The files of the renderer: its output, and the data files of its packages.
+// Writes the output of the renderer, and finds the data files of its packages.
 import { existsSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Writes under a temporary name and renames, so that no partial file is visible. */
+/** Writes under a temporary name and renames, so that no incomplete file is visible. */
 export async function writeOutput(
   folder: string,
   name: string,
@@ -19,13 +19,16 @@ export async function writeOutput(
     await rename(unfinished, join(folder, name))
   } catch (error) {
     await rm(unfinished, { force: true })
-    // An aborted write fails with its own AbortError; the caller was promised the signal's reason.
+    // An aborted write rejects with an AbortError. Throw the signal's reason instead.
     signal.throwIfAborted()
     throw error
   }
 }
 
-/** The path of a package's file: the build copies it into `dist/parts` as `name`; from the sources it is in the package. */
+/**
+ * Returns the path of a file of a package. The build copies the file to `dist/parts/<name>`; in the source tree, the
+ * file is in the package.
+ */
 export function packagedFile(name: string, specifier: string): string {
   const built = fileURLToPath(new URL(`./parts/${name}`, import.meta.url))
   return existsSync(built) ? built : createRequire(import.meta.url).resolve(specifier)

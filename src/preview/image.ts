@@ -1,4 +1,4 @@
-// Draws one picture: the scene, the reference images and the caption, in that order.
+// Draws one picture: the scene, then the reference images, then the caption.
 import type { Sharp } from 'sharp'
 import { raceAbort } from '../host/abort.js'
 import type { RenderedFile, RenderJob } from '../service/engines/engine.js'
@@ -13,7 +13,7 @@ import { type Framing, pixels, stageSvg } from './scenery/stage.js'
 import { drawSubjectCard } from './scenery/subject-card.js'
 
 const NAME = 'picture.png'
-/** Out of 255; enough to hide banding in a night sky. */
+/** Maximum change of a channel, of 255. Enough to hide banding in a night sky. */
 const GRAIN = 3
 const FRAMINGS = { close: 'close', wide: 'wide', aerial: 'wide', none: 'middle' } as const
 
@@ -23,7 +23,7 @@ export async function renderImage(request: ImageRequest, job: RenderJob): Promis
   const framing: Framing = FRAMINGS[setting.reading.view ?? 'none']
   const lettering = await loadLettering()
   const references = await raceAbort(openReferences(job.references, size), job.signal)
-  // Prints would half hide the actors, so they are laid on the place alone.
+  // No actors with reference images, which would hide half of them.
   const cast = references.length > 0 ? [] : setting.actors
   const scene = composeScene({ ...setting, actors: cast }, { size, framing, number: 0 })
   job.onProgress?.(0.2)
@@ -44,18 +44,17 @@ async function paint(
 ): Promise<Buffer> {
   const sharp = await pixels()
   const { palette, prompt } = setting
-  const only = backdropOf(references, size)
-  const words = { prompt, label: '', isOverPicture: only !== undefined }
+  const backdrop = backdropOf(references, size)
+  const words = { prompt, label: '', isOverPicture: backdrop !== undefined }
   const caption = drawCaption(scene, lettering, palette, words)
-  // References show the subject.
+  // No card with reference images, because they show the subject.
   const card = references.length > 0 ? '' : drawSubjectCard(scene, lettering.text, setting)
-  // A single reference fills the frame (image editing).
+  // A single reference fills the frame (image editing), and needs no grain.
   const ground = stageSvg(size, scene, scene.planes.map(({ drawing }) => drawing).join(''))
-  // A photograph needs no grain.
   const base: Sharp =
-    only === undefined ? await grained(ground, size) : sharp(await only(size.width, size.height))
+    backdrop === undefined ? await grained(ground, size) : sharp(await backdrop(size.width, size.height))
   const prints =
-    only === undefined && references.length > 0
+    backdrop === undefined && references.length > 0
       ? await layPrints(references, size, palette, lettering.label)
       : []
   return base
@@ -74,7 +73,7 @@ async function grained(drawing: Buffer, size: Size): Promise<Sharp> {
 
 const SIDE = 256
 
-/** Noise from -`strength` to `strength`, mostly near zero, as SIDE x SIDE values that tile. */
+/** Returns a tile of SIDE x SIDE values from -`strength` to `strength`, mostly near zero. */
 function noise(strength: number): Int8Array {
   const random = randomFrom('grain')
   return Int8Array.from({ length: SIDE * SIDE }, () => Math.round((random() + random() - 1) * strength))
@@ -83,8 +82,9 @@ function noise(strength: number): Int8Array {
 const tiles = new Map<number, Int8Array>()
 
 /**
- * 8 bits show banding in smooth skies, and a little noise hides it. The same in all three channels, so that it changes
- * brightness and not colour. Adds grain in place to the first `painted` of the `channels` bytes of each pixel. */
+ * Adds noise in place, to hide the banding of smooth skies in 8 bits. The first `painted` of the `channels` bytes of a
+ * pixel get the same noise, so that only the brightness changes and not the colour.
+ */
 export function layGrain(
   pixels: Uint8Array,
   width: number,

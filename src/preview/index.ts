@@ -1,17 +1,17 @@
-// The preview renderer, the local service's built-in engine. It draws a storyboard frame from the words of the prompt
-// (colours, time of day, place, subject), adds the reference images, writes the prompt beneath, and marks every picture as
-// a preview. The files are real: PNG of the requested size, or H.264 in a fast-start MP4.
+// The preview renderer is the built-in engine of the local service. It draws a storyboard frame from words of the
+// prompt (colours, time of day, place, subject), adds the reference images and the prompt as a caption, and marks every
+// picture as a preview. The outputs are valid media files: PNG in the requested size, or H.264 in a fast-start MP4.
 //
-// The same run and input give the same bytes for one version of `rushes` on one kind of machine; the letters and the
-// drawing come from packages, never from the system's fonts.
+// The same run and input give the same bytes with one version of `rushes` on one platform. Fonts and figures come from
+// packages, not from the system.
 //
-// Limits: it knows some thousand English words, and letters any other subject on a card; captions are in Latin, Greek and
-// Cyrillic (lettering/font.ts names the other scripts).
+// Limits: the renderer knows a few thousand English words, and writes any other subject on a card. Captions are in
+// Latin, Greek and Cyrillic script; lettering/font.ts describes the other scripts.
 import type { Engine } from '../service/engines/engine.js'
 import { imageRequest, videoRequest } from './render-request.js'
 
 export interface PreviewOptions {
-  /** The folders to find ffmpeg in, as in PATH, which is the default; '' to use none. */
+  /** Folders that may contain ffmpeg, in the format of PATH. Default: PATH. '' disables ffmpeg. */
   readonly searchPath?: string | undefined
 }
 
@@ -19,7 +19,7 @@ export function createPreviewEngine({ searchPath = process.env.PATH }: PreviewOp
   return {
     async render(job) {
       job.signal.throwIfAborted()
-      // Loaded with the first job: sharp, the font reader and the encoder take time.
+      // Imported with the first job, because sharp, the font parser and the encoder take time to load.
       if (job.kind === 'image') {
         const { renderImage } = await import('./image.js')
         return [await renderImage(imageRequest(job.input), job)]

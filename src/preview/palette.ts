@@ -1,6 +1,6 @@
-// From what the prompt says to the colours of the picture. The hour gives the sky and the light, the place and the
-// season give the land, and colour words pull both towards themselves. Planes further away are mixed with the air at
-// the horizon: that one rule is the depth of every picture.
+// Chooses the colours of a picture from the prompt. The hour determines the sky and the light, place and season
+// determine the land, and colour words shift both. Planes further away are mixed more with the colour of the air at the
+// horizon, which gives every picture its depth.
 import { type Colour, colour, mix, type Tint } from './colour.js'
 import { between, pick, type Random } from './random.js'
 import type { Reading } from './read-prompt.js'
@@ -8,24 +8,24 @@ import type { Hour, Location, Season } from './vocabulary.js'
 
 export interface Palette {
   readonly hour: Hour
-  /** "Black and white": everything, pictures of the set too. */
+  /** Whether all colours are grey, including the figures ("black and white"). */
   readonly isMonochrome: boolean
-  /** From the zenith down to the horizon. */
+  /** Colours of the sky, from the zenith down to the horizon. */
   readonly sky: readonly [Colour, Colour, Colour, Colour]
-  /** The sun, the moon, lamps and windows, edges that face the light. */
+  /** Colour of the sun, the moon, lamps, windows, and edges that face the light. */
   readonly light: Colour
-  /** Colours of things are multiplied with it: white by day, blue by night. */
+  /** Colours of objects are multiplied with this colour: white by day, blue by night. */
   readonly ambient: Colour
-  /** Three planes of land, water or streets, the furthest first. */
+  /** Colours of the three planes of land, water or streets, the furthest first. */
   readonly far: Colour
   readonly middle: Colour
   readonly near: Colour
-  /** Between the camera and the scene: nearly black by night. */
+  /** Colour of the nearest plane, between the camera and the scene. Nearly black by night. */
   readonly front: Colour
-  /** For things without a named colour: coats, abstract shapes, the bar beside the caption. */
+  /** Colour of objects without a named colour: coats, abstract shapes, the bar beside the caption. */
   readonly accent: Colour
   readonly second: Colour
-  /** Darkest and lightest: the ground of the lettering, and the lettering. */
+  /** Darkest and lightest colour: the background of the text, and the text. */
   readonly ink: Colour
   readonly paper: Colour
 }
@@ -37,7 +37,7 @@ export function hourFor(reading: Reading, place: Location, random: Random): Hour
   if (place === 'space') return 'night'
   if (place === 'underwater' || place === 'table' || place === 'studio')
     return rolled === 'night' ? 'dusk' : 'day'
-  // Night only where the prompt or the place asks for it.
+  // Choose night only if the prompt or the place requires it.
   return rolled === 'night' && !isFree ? 'day' : rolled
 }
 
@@ -45,7 +45,7 @@ export function paletteFor(reading: Reading, place: Location, random: Random): P
   const hour = hourFor(reading, place, random)
   const light = LIGHTS[hour]
   const tint = reading.tints[0] ?? themeOf(place, random)
-  // "a turquoise sea at sunset": with an hour in the prompt the sky is the hour's, and the colour the land's.
+  // In "a turquoise sea at sunset", the hour determines the sky, and the colour changes the land.
   const isNature = place !== 'abstract' && place !== 'studio'
   const pull = reading.tints.length === 0 ? 0.5 : reading.hour !== undefined && isNature ? 0.16 : 0.6
   const sky = pick(random, light.skies).map((shade) => pulled(shade, tint, pull)) as [
@@ -91,7 +91,7 @@ function withoutColour(palette: Palette): Palette {
   return { ...palette, ...greys, sky: sky.map(grey) as unknown as Palette['sky'] }
 }
 
-/** A random colour, for places that are not nature, when the prompt names none. */
+/** Returns a random colour for places that are not nature, for prompts without a colour. */
 function themeOf(place: Location, random: Random): Tint | undefined {
   const hue = random() * 360
   return place === 'abstract' || place === 'studio' || place === 'space' || place === 'card'
@@ -115,7 +115,10 @@ function lit(land: Colour, { ambient, gain }: HourLight): Colour {
 
 const mixed = (one: number, other: number, amount: number): number => one + (other - one) * amount
 
-/** Yellows (around 100 degrees) look muddy when as dark as a strong red. */
+/**
+ * Returns the lightness of a hue. Yellows (around 100 degrees) are lighter, because they look muddy when they are as
+ * dark as a strong red.
+ */
 function brightness(hue: number): number {
   return 0.62 + 0.22 * Math.max(0, Math.cos(((hue - 100) * Math.PI) / 180)) ** 2
 }
@@ -126,7 +129,7 @@ interface HourLight {
   readonly skies: readonly [Sky, ...Sky[]]
   readonly sun: Colour
   readonly ambient: Colour
-  /** How bright land is, 1 at noon. */
+  /** Brightness of the land; 1 at noon. */
   readonly gain: number
 }
 
@@ -206,7 +209,7 @@ const SEASON_LANDS: Readonly<Record<Season, Colour>> = {
   winter: colour(0.93, 0.022, 245),
 }
 
-/** The land at noon. */
+/** Returns the colour of the land at noon. */
 function landOf(place: Location, season: Season | undefined, random: Random): Colour {
   const land = pick(random, LANDS[place])
   if (season === undefined) return land

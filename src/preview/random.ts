@@ -1,9 +1,9 @@
 // Seeded random numbers: the same seed draws the same picture.
 
-/** Returns numbers from 0 (included) to 1 (excluded). */
+/** Returns a number from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number
 
-/** mulberry32, seeded by FNV-1a over UTF-16 units: small, and the same on every machine. */
+/** Uses mulberry32, seeded with the FNV-1a hash of the UTF-16 units: small, and the same on every platform. */
 export function randomFrom(seed: string): Random {
   let state = 0x811c9dc5
   for (let index = 0; index < seed.length; index++) {

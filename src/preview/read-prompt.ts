@@ -1,4 +1,4 @@
-// Reads a prompt: actors (or a subject without a figure), place, time, weather, colours and camera.
+// Parses a prompt: actors (or a subject without a figure), place, time, weather, colours and camera.
 import { type Role, roleCalled, roleOf, type Stance } from './cast/cast-list.js'
 import { iconOfEmoji } from './cast/figure.js'
 import { TINTS, type Tint } from './colour.js'
@@ -31,15 +31,15 @@ import {
   type Weather,
 } from './vocabulary.js'
 
-/** A person, an animal or a thing that the prompt names. */
+/** A person, an animal or a thing in the prompt. */
 export interface Actor extends Role {
-  /** Its colour in the prompt. */
+  /** The colour that the prompt gives the actor. */
   readonly tint: Tint | undefined
   readonly count: number
 }
 
 export interface Reading {
-  /** Colours of the picture, in the order of the prompt, without the colours of actors. */
+  /** Colours of the picture, in the order of the prompt. Excludes the colours of actors. */
   readonly tints: readonly Tint[]
   readonly hour: Hour | undefined
   readonly season: Season | undefined
@@ -51,16 +51,16 @@ export interface Reading {
   readonly isBeach: boolean
   readonly hasCliff: boolean
   readonly isInBlossom: boolean
-  /** The first one is the subject. None when the subject is unknown. */
+  /** The first actor is the subject. Empty if the subject is unknown. */
   readonly actors: readonly Actor[]
-  /** The subject in the words of the prompt, if no figure can draw it. */
+  /** The subject in the words of the prompt, if there is no figure for it. */
   readonly unknownSubject: string | undefined
-  /** Whether the prompt excludes things ("no people"), so that nothing may be added. */
+  /** Whether the prompt excludes things ("no people"). If so, the renderer adds nothing. */
   readonly hasExclusions: boolean
 }
 
 const MAX_ACTORS = 3
-/** A prompt may be megabytes long; later words change nothing. */
+/** Maximum number of words that are parsed, because a prompt may be megabytes long. */
 const MAX_WORDS = 400
 const COUNT_WORDS = {
   2: 'two pair couple both',
@@ -75,7 +75,7 @@ const COUNTS: ReadonlyMap<string | undefined, number> = new Map(
 )
 
 const PRONOUNS: ReadonlySet<string> = new Set('she her he him'.split(' '))
-/** Nouns that make the noun before them plural. */
+/** Nouns that make the noun before them plural: "a penguin family". */
 const COMPANIES: ReadonlySet<string> = new Set(
   'family herd flock caravan pack swarm colony pair trio'.split(' '),
 )
@@ -89,16 +89,16 @@ export function readPrompt(prompt: string): Reading {
 
   const { actors, taken } = findActors(words, start)
   const tints = words.flatMap(({ text: word }, at) =>
-    // Not in "golden hour".
+    // "Golden" in "golden hour" is not a colour.
     taken.has(at) || words[at + 1]?.text === 'hour' ? [] : (tintOf(word) ?? []),
   )
   const hasCliff = found({ cliff: CLIFF }) !== undefined
-  // "A cliff by the sea": the place is the sea, with a cliff.
+  // In "a cliff by the sea", the place is the sea, with a cliff.
   const place = hasCliff && found({ sea: LOCATION_WORDS.sea }) !== undefined ? 'sea' : found(LOCATION_WORDS)
   const isInBlossom = found({ blossom: BLOSSOM }) !== undefined
-  const seen = inOrder([...actors, ...emojiActors(start)])
-  // Emoji are the subject if the prompt names no actor.
-  const hasSubject = actors.length === 0 && seen.length > 0
+  const visibleActors = inOrder([...actors, ...emojiActors(start)])
+  // Emoji are the subject if the prompt contains no actor.
+  const hasSubject = actors.length === 0 && visibleActors.length > 0
   const unknownSubject = hasSubject ? undefined : findUnknownSubject(words, place !== undefined)
   const season = found(SEASONS)
   const weather = found(WEATHERS)
@@ -114,11 +114,11 @@ export function readPrompt(prompt: string): Reading {
     isInBlossom,
     hasCliff,
     isBeach: found({ beach: BEACH }) !== undefined,
-    // Trees in blossom are part of the landscape.
+    // Trees in blossom are not actors, because the landscape contains them.
     actors:
       unknownSubject !== undefined
         ? []
-        : seen.filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree').slice(0, MAX_ACTORS),
+        : visibleActors.filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree').slice(0, MAX_ACTORS),
     unknownSubject,
     hasExclusions: excludesThings(excluded),
   }
@@ -148,8 +148,8 @@ function contextOf(word: string, next: string | undefined): PromptWord['kind'] {
 }
 
 /**
- * Also corrects the kinds of the words: a noun in a film term is `context`, a noun that describes another noun is
- * `other`.
+ * Finds the actors. Also corrects the kinds of the words: a noun in a film term becomes `context`, and a noun that
+ * describes another noun becomes `other`.
  */
 function findActors(
   words: readonly PromptWord[],
@@ -158,7 +158,7 @@ function findActors(
   const texts = words.map(({ text }) => text)
   const actors: Actor[] = []
   const taken = new Set<number>()
-  // End of the previous noun. Adjectives before it do not describe the next noun.
+  // End of the previous noun. Adjectives before this position do not describe the next noun.
   let lastNounEnd = 0
   const isApart = (from: number, to: number) =>
     words.slice(from + 1, to + 1).some((word) => word.isAfterBreak)
@@ -175,9 +175,9 @@ function findActors(
       at++
       continue
     }
-    // "a herd of cows", "a penguin family".
+    // For example "a herd of cows" or "a penguin family".
     const company = COMPANIES.has(texts[at + length] ?? '') ? 1 : 0
-    // A plural or a pronoun before an unknown word is the subject of a verb: "dogs play", "her hair".
+    // A plural or a pronoun before an unknown word does not describe that word: "dogs play", "her hair".
     const canDescribe = !found.plural && company === 0 && !PRONOUNS.has(texts[at] ?? '')
     if (canDescribe && isModifierOf(words, at + length)) {
       for (const word of noun) word.kind = 'other'
@@ -186,7 +186,8 @@ function findActors(
     }
     for (const word of noun) word.kind = 'actor'
     const before = texts.slice(Math.max(0, at - 3, lastNounEnd), at)
-    // "a red fox", "a red paper boat": the colour is the subject's. "red dunes, a fox": it is the picture's.
+    // In "a red fox" and "a red paper boat", the colour belongs to the actor. In "red dunes, a fox", it belongs to the
+    // picture.
     const colourAt = [at - 1, at - 2].find(
       (place) => place >= lastNounEnd && tintOf(texts[place]) !== undefined,
     )
@@ -198,10 +199,10 @@ function findActors(
     const actor = {
       ...found.role,
       tint: isOwn ? tintOf(texts[colourAt]) : undefined,
-      // "A couple" is a count by itself.
+      // A word such as "couple" already contains the count.
       count: count ?? COUNTS.get(texts[at]) ?? (found.plural ? 3 : 1),
     }
-    // "a chocolate cake", "a robot cat": the second of two nouns in a row is the actor.
+    // In "a chocolate cake" and "a robot cat", the second of the two nouns is the actor.
     if (lastNounEnd === at && at > 0 && !isApart(at - 1, at)) actors.pop()
     if (!actors.some(({ icon }) => icon === actor.icon)) actors.push(actor)
     at += length + company
@@ -221,7 +222,7 @@ function emojiActors(prompt: string): Actor[] {
   })
 }
 
-/** Removes duplicates. Puts people and animals before things and landmarks. */
+/** Removes duplicates, and sorts people and animals before things and landmarks. */
 function inOrder(actors: readonly Actor[]): readonly Actor[] {
   const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
   return [
@@ -263,7 +264,10 @@ const GARMENTS = new Set(
 const WORN = new Set('in with wearing wears'.split(' '))
 const WATCHED = new Set('the a an as how over him her them it out'.split(' '))
 
-/** Whether the noun at `at` is not an actor: a film term, or clothes of an actor (`after`: an actor precedes it). */
+/**
+ * Whether the noun at `at` is not an actor, but a film term or clothes of an actor. `after`: whether an actor comes
+ * before the noun.
+ */
 function isFigurative(words: readonly string[], at: number, prompt: string, after: boolean): boolean {
   const word = words[at] ?? ''
   const next = words[at + 1] ?? ''
@@ -276,7 +280,7 @@ function isFigurative(words: readonly string[], at: number, prompt: string, afte
       /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/i.test(prompt)
     )
   if (word === 'orange') return next !== ''
-  // The verb: "they watch the sea".
+  // "Watch" as a verb: "they watch the sea".
   if (word === 'watch') return WATCHED.has(next)
   if (GARMENTS.has(word)) return after && words.slice(Math.max(0, at - 4), at).some((each) => WORN.has(each))
   return word === 'watches'

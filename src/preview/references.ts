@@ -1,9 +1,8 @@
-// Opens the reference images and lays them onto a scene. They are untrusted: bytes that are missing, damaged, too large
-// or not an image become a labelled placeholder, and never fail the run.
+// Opens the reference images and places them on a scene. The images are untrusted: a missing, corrupt or too large
+// file, or a file that is not an image, becomes a labelled placeholder and does not fail the run.
 //
-// A picture is decoded once, and kept no larger than the frame needs it. Whether decoding is affordable is judged
-// before, by the header alone: 1 kB of AVIF can be 67 megapixels, which take 1.2 GB.
-
+// An image is decoded once, and kept only at the size that the frame needs. The cost of decoding is estimated first,
+// from the header only: 1 kB of AVIF can contain 67 megapixels, which take 1.2 GB.
 import { readFile } from 'node:fs/promises'
 import type { Metadata, OverlayOptions } from 'sharp'
 import { hex } from './colour.js'
@@ -13,27 +12,34 @@ import type { Size } from './render-request.js'
 import { box, path, pixels } from './scenery/stage.js'
 
 export interface ReferenceImage {
-  /** Its place in `image_urls`, counted from 1. */
+  /** Position in `image_urls`, counted from 1. */
   readonly number: number
-  /** Width / height as seen (the camera's turn applied). 1 for a placeholder. */
+  /** Width / height, with the orientation of a photograph applied. 1 for a placeholder. */
   readonly ratio: number
   /**
-   * The picture filling exactly this many pixels, cropped at its edges, sRGB, without transparency. `closeness` 1 shows as
-   * much of it as the shape allows, 2 the middle half of that. For a placeholder, what it says.
+   * Returns the image in exactly this size, cropped at the edges, in sRGB and without transparency. `closeness` 1 shows
+   * as much as the ratio allows, 2 the middle half of that in each direction. For a placeholder, a string: the text to
+   * show.
    */
   readonly fill: ((width: number, height: number, closeness?: number) => Promise<Buffer>) | string
 }
 
-// SVG is left out on purpose: it is a program that may point at local files. `heif` is how sharp names AVIF.
+// No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
 const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'heif'])
 
-/** Of all references together, as they are kept: 150 MB. */
+/** Maximum size of all decoded references together: 150 MB. */
 const MAX_KEPT_PIXELS = 50_000_000
 
-/** How much longer or shorter than the frame a picture may be to fill it: beyond that too much would be cut away. */
+/**
+ * Maximum factor between the ratio of an image and the ratio of the frame that it fills. Beyond this, too much would be
+ * cropped.
+ */
 const LIKE_THE_FRAME = 1.9
 
-/** The one picture that fills a frame of this size; undefined when there are several, or it is of quite another shape. */
+/**
+ * Returns the image that fills a frame of this size. Undefined for several references, or for an image with a very
+ * different ratio.
+ */
 export function backdropOf(
   references: readonly ReferenceImage[],
   { width, height }: Size,
@@ -44,7 +50,7 @@ export function backdropOf(
   return Math.max(off, 1 / off) <= LIKE_THE_FRAME ? only.fill : undefined
 }
 
-/** From their files. `room` is the largest size that a reference has to fill. */
+/** Opens the reference files. `room` is the largest size that a reference must fill. */
 export async function openReferences(
   references: readonly (string | undefined)[],
   room: Size,
@@ -52,8 +58,8 @@ export async function openReferences(
   const opened: ReferenceImage[] = []
   const keptPixels = MAX_KEPT_PIXELS / references.length
   let costLeft = MAX_TOTAL_COST
-  // One after the other: fourteen photographs decoded side by side would be most of a gigabyte. As bytes, since libvips has more
-  // decoders for paths than for bytes.
+  // Decode one after the other: fourteen photographs at once would take almost a gigabyte. Pass bytes instead of paths:
+  // the images are untrusted, and libvips has fewer decoders for bytes than for paths.
   for (const [index, path] of references.entries()) {
     const file = await readHeader(path === undefined ? undefined : await readFile(path))
     const isTooLarge = file !== undefined && file.cost > Math.min(MAX_COST, costLeft)
@@ -75,7 +81,7 @@ export interface ImageFile {
   readonly cost: number
 }
 
-/** Undefined for bytes that are not an image of these formats. */
+/** Reads the header of an image. Returns undefined if the format is not supported. */
 export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFile | undefined> {
   if (bytes === undefined || bytes.length === 0) return undefined
   const sharp = await pixels()
@@ -88,60 +94,61 @@ export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFi
   }
 }
 
-/** Undefined when a header is sound and the body is not. */
+/** Decodes an image. Returns undefined if the data after the header is corrupt. */
 async function decode(
   { bytes, header: { width, height, orientation = 1 } }: ImageFile,
   room: Size,
   keptPixels: number,
 ): Promise<Pick<ReferenceImage, 'ratio' | 'fill'> | undefined> {
   const sharp = await pixels()
-  const seen = orientation >= 5 ? { width: height, height: width } : { width, height }
+  const oriented = orientation >= 5 ? { width: height, height: width } : { width, height }
   const shrink = Math.min(
     1,
-    Math.max(room.width / seen.width, room.height / seen.height),
+    Math.max(room.width / oriented.width, room.height / oriented.height),
     Math.sqrt(keptPixels / (width * height)),
   )
-  const kept = {
-    width: Math.max(1, Math.round(seen.width * shrink)),
-    height: Math.max(1, Math.round(seen.height * shrink)),
+  const keptSize = {
+    width: Math.max(1, Math.round(oriented.width * shrink)),
+    height: Math.max(1, Math.round(oriented.height * shrink)),
   }
   try {
     const { data, info } = await sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
       .autoOrient()
-      .resize({ ...kept, fit: 'fill' })
+      .resize({ ...keptSize, fit: 'fill' })
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')
       .raw()
       .toBuffer({ resolveWithObject: true })
     const raw = { width: info.width, height: info.height, channels: info.channels }
     const fill = (across: number, down: number, closeness = 1): Promise<Buffer> => {
-      const whole = { width: Math.round(across * closeness), height: Math.round(down * closeness) }
-      const left = Math.floor((whole.width - across) / 2)
-      const top = Math.floor((whole.height - down) / 2)
+      const fullSize = { width: Math.round(across * closeness), height: Math.round(down * closeness) }
+      const left = Math.floor((fullSize.width - across) / 2)
+      const top = Math.floor((fullSize.height - down) / 2)
       return sharp(data, { raw })
-        .resize({ ...whole, fit: 'cover' })
+        .resize({ ...fullSize, fit: 'cover' })
         .extract({ left, top, width: across, height: down })
         .png({ compressionLevel: 0 })
         .toBuffer()
     }
-    return { ratio: seen.width / seen.height, fill }
+    return { ratio: oriented.width / oriented.height, fill }
   } catch {
     return undefined
   }
 }
 
 export const MAX_PIXELS = 100_000_000
-/** Of one reference. */
+/** Maximum cost of one reference; `decodingCost` defines the unit. */
 export const MAX_COST = 134_000_000
-/** Of all references of a run: fourteen photographs of 50 megapixels. */
+/** Maximum cost of all references of a run: fourteen photographs of 50 megapixels. */
 const MAX_TOTAL_COST = 700_000_000
 
 type ImageHeader = Pick<Metadata, 'format' | 'width' | 'height' | 'depth' | 'isProgressive'>
 
 /**
- * In pixels of a baseline JPEG; infinite beyond `MAX_PIXELS`. Measured per megapixel: a baseline JPEG takes 6 ms and no
- * memory, since it is decoded row by row; a progressive JPEG, a GIF and a WebP 8 to 18 ms and up to 6 MB, an interlaced PNG
- * 16 ms and 4 MB, with 16 bits 35 ms and 8 MB, an AVIF 36 to 120 ms and 18 MB. So an AVIF may have 33 megapixels (8K).
+ * Returns the cost of decoding, in pixels of a baseline JPEG. Infinity above `MAX_PIXELS`. Measured per megapixel: a
+ * baseline JPEG takes 6 ms and no memory, since it is decoded row by row; a progressive JPEG, a GIF and a WebP 8 to 18
+ * ms and up to 6 MB, an interlaced PNG 16 ms and 4 MB, with 16 bits 35 ms and 8 MB, an AVIF 36 to 120 ms and 18 MB. So
+ * an AVIF may have 33 megapixels (8K).
  */
 export function decodingCost(
   { format, width, height, depth, isProgressive }: ImageHeader,
@@ -154,11 +161,16 @@ export function decodingCost(
   return format === 'jpeg' ? size * Math.max(1, countScans(bytes) / USUAL_SCANS) : size
 }
 
-/** A progressive JPEG has ten, and a thumbnail one or two. One of 0.7 MB, with 819 scans of 100 megapixels, took 42 s. */
+/**
+ * Number of scans without extra cost. A progressive JPEG has ten scans, and its thumbnail one or two. A JPEG of 0.7 MB,
+ * with 819 scans of 100 megapixels, took 42 s.
+ */
 const USUAL_SCANS = 12
 const START_OF_SCAN = Buffer.from([0xff, 0xda])
 
-/** A few more than there are when a thumbnail is embedded; within a scan these bytes cannot occur. */
+/**
+ * Counts the scans of a JPEG, including those of an embedded thumbnail. The marker bytes cannot occur within a scan.
+ */
 function countScans(bytes: Uint8Array): number {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let count = 0
@@ -166,7 +178,9 @@ function countScans(bytes: Uint8Array): number {
   return count
 }
 
-/** What sharp composites, back to front, onto a canvas of `size` pixels; `side` as in cards.ts. */
+/**
+ * Returns the overlays for sharp, from back to front, for a canvas of `size` pixels. `side` is passed to `placeCards`.
+ */
 export async function layPrints(
   references: readonly ReferenceImage[],
   size: Size,
@@ -234,16 +248,16 @@ interface Card {
   readonly height: number
 }
 
-/** Shares of the frame that the prints may take: below the mark, above the caption. */
+/** Area for the references, as shares of the frame: below the mark and above the caption. */
 const ROOM = { side: 0.05, top: 0.13, bottom: 0.76 } as const
 const GAP = 0.03
-/** How much higher than its share of the room a row may be. */
+/** Maximum height of a row, relative to an equal share of the available height. */
 const MAX_ROW_SHARE = 1.5
 
 /**
- * One rectangle per image, in the unit of `width` and `height`, keeping each image's own ratio (width / height) and their
- * order. Of all numbers of rows, which share the images evenly, the one wins in which the smallest is largest. `side` is
- * the share of the width that stays free on either side.
+ * Returns a rectangle for each image, in the unit of `width` and `height`. Keeps the ratios (width / height) and the
+ * order of the images. Tries every number of rows, with the images distributed evenly, and takes the number for which
+ * the smallest image is largest. `side` is the share of the width that stays free on each side.
  */
 export function placeCards(
   width: number,
@@ -251,13 +265,16 @@ export function placeCards(
   ratios: readonly number[],
   side: number = ROOM.side,
 ): Card[] {
-  // Ratios beyond 4:1 are cropped: a strip of 20:1 would be a line.
+  // Ratios above 4:1 are cropped, because an image of 20:1 would look like a line.
   const shapes = ratios.map((ratio) => Math.min(4, Math.max(0.25, ratio)))
   const room = { width: (1 - 2 * side) * width, height: (ROOM.bottom - ROOM.top) * height }
   const gap = GAP * Math.min(width, height)
   const layouts = shapes.map((_, index) => rowsOf(shapes, index + 1, room, gap))
-  const lowest = (rows: readonly Row[]) => Math.min(...rows.map((row) => row.height))
-  const best = layouts.reduce((one, other) => (lowest(other) > lowest(one) ? other : one), layouts[0] ?? [])
+  const lowestRow = (rows: readonly Row[]) => Math.min(...rows.map((row) => row.height))
+  const best = layouts.reduce(
+    (one, other) => (lowestRow(other) > lowestRow(one) ? other : one),
+    layouts[0] ?? [],
+  )
   return layOut(best, width, ROOM.top * height + room.height / 2, gap)
 }
 
@@ -275,9 +292,9 @@ function rowsOf(
   const ends = Array.from({ length: count + 1 }, (_, row) => Math.round((row * shapes.length) / count))
   const free = room.height - gap * (count - 1)
   const rows = ends.slice(1).map((end, row) => {
-    const own = shapes.slice(ends[row], end)
-    const widest = (room.width - gap * (own.length - 1)) / sumOf(own)
-    return { shapes: own, height: Math.min((free / count) * MAX_ROW_SHARE, widest) }
+    const rowShapes = shapes.slice(ends[row], end)
+    const widest = (room.width - gap * (rowShapes.length - 1)) / sumOf(rowShapes)
+    return { shapes: rowShapes, height: Math.min((free / count) * MAX_ROW_SHARE, widest) }
   })
   const shrink = Math.max(0, Math.min(1, free / sumOf(rows.map((row) => row.height))))
   return rows.map((row) => ({ ...row, height: row.height * shrink }))

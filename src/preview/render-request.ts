@@ -1,5 +1,5 @@
-// The accepted input, narrowed, and its size in pixels. The service has validated it against the model's schema and
-// filled in the defaults, so anything else here is a mistake of the caller's and is thrown as one.
+// Narrows the types of the accepted input, and computes the size in pixels. The service has validated the input against
+// the model's schema and applied the defaults. An invalid input is therefore a bug in the caller, and throws.
 
 export interface ImageRequest {
   readonly prompt: string
@@ -40,7 +40,10 @@ function oneOf<const Value extends string>(input: Input, name: string, values: r
   return found
 }
 
-/** In pixels. Every side is even: H.264 in yuv420p halves both, and a picture and a film of one shape should agree. */
+/**
+ * Size in pixels. Both sides are even, because H.264 in yuv420p halves them. The rule also applies to pictures, so that
+ * a picture and a film of the same ratio match.
+ */
 export interface Size {
   readonly width: number
   readonly height: number
@@ -51,8 +54,8 @@ const HIGH_LONGER_SIDE = 3840
 const LINES = { '720p': 720, '1080p': 1080 } as const
 
 /**
- * `basic`: the exact ratio at the size nearest to one megapixel (1:1 is 1024x1024, 16:9 is 1376x774).
- * `high`: the longer side is 3840, the other one follows, rounded to even (21:9 is 3840x1646).
+ * `basic`: the exact ratio at the size nearest to one megapixel (1:1 is 1024x1024, 16:9 is 1376x774). `high`: the
+ * longer side is 3840, and the shorter side is rounded to an even number (21:9 is 3840x1646).
  */
 export function imageSize(request: Pick<ImageRequest, 'aspectRatio' | 'quality'>): Size {
   const ratio = parseRatio(request.aspectRatio)
@@ -64,7 +67,10 @@ export function imageSize(request: Pick<ImageRequest, 'aspectRatio' | 'quality'>
   return { width: even(ratio.width * unit), height: even(ratio.height * unit) }
 }
 
-/** 720p has 720 lines on the shorter side, 1080p has 1080 (9:16 at 720p is 720x1280, 21:9 is 1680x720). */
+/**
+ * Returns the size of a film. The shorter side is 720 at 720p and 1080 at 1080p (9:16 at 720p is 720x1280, 21:9 is
+ * 1680x720).
+ */
 export function videoSize(request: Pick<VideoRequest, 'aspectRatio' | 'resolution'>): Size {
   const ratio = parseRatio(request.aspectRatio)
   const unit = LINES[request.resolution] / Math.min(ratio.width, ratio.height)

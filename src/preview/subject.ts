@@ -1,6 +1,6 @@
 // Finds what a prompt excludes ("no people", "without snow") and a subject that cannot be drawn ("treasure chest").
-// There is no grammar: function words, punctuation and endings split a prompt into phrases, and the last word of a phrase
-// is its head.
+// Does not use a grammar: function words, punctuation and word endings split a prompt into phrases, and the last word
+// of a phrase is its head.
 
 const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/))
 
@@ -12,14 +12,14 @@ const NEGATION = new RegExp(
   'iu',
 )
 const NEGATED_LENGTH = 5
-/** End what a negation excludes: "without a hat in the rain". */
+/** Words that end a negation: "without a hat in the rain". */
 const NEGATION_ENDS = words(
   'in on at by near under over above below behind beside through across into from with but while then ' +
     'and im am auf mit dans sur avec en con на в с',
 )
 const CONTINUES_NEGATION = words('and or nor oder ou o')
 
-/** The prompt with what it excludes replaced by a comma, and the excluded words. */
+/** Returns the prompt with each negation replaced by a comma, and the excluded words. */
 export function splitNegations(prompt: string): {
   readonly text: string
   readonly excluded: readonly string[]
@@ -32,7 +32,7 @@ export function splitNegations(prompt: string): {
     if (start === null) return { text: text + rest, excluded }
     text += `${rest.slice(0, start.index)}, `
     rest = rest.slice(start.index + start[0].length)
-    // "not only a fox" excludes nothing.
+    // "Not only a fox" excludes nothing.
     const [exception] = /^(?:only|just|far)\b/i.exec(rest) ?? []
     if (exception !== undefined) {
       rest = rest.slice(exception.length)
@@ -43,7 +43,7 @@ export function splitNegations(prompt: string): {
     const found = [...span.matchAll(/[\p{L}\p{M}\p{N}'’-]+/gu)]
     const end = found.findIndex(({ 0: word }, at) => {
       const next = found[at + 1]?.[0].toLowerCase()
-      // "Without a hat and a scarf" excludes both, "no people and a dog" the people.
+      // "Without a hat and a scarf" excludes both things; "no people and a dog" excludes only the people.
       if (CONTINUES_NEGATION.has(word.toLowerCase()))
         return !isWithout && word.toLowerCase() === 'and' && ARTICLES.has(next ?? '')
       return NEGATION_ENDS.has(word.toLowerCase()) || at >= NEGATED_LENGTH
@@ -64,7 +64,7 @@ const ARTICLES = words(
   ein eine einen einem einer eines der die das den dem un une le la les el los las uno una unos il lo gli um uma`,
 )
 const OF = words('of de du des au aux di del della dello da do von')
-/** Begin an adverbial: what follows is where, when or with what, and seldom the subject. */
+/** Words that begin an adverbial (where, when, with what), which rarely contains the subject. */
 const PREPOSITIONS = words(
   `in on at by near next under over above below behind beside between through across into onto from to for with against along
   around inside outside before after during upon within beneath towards toward among like as off up down out
@@ -72,17 +72,17 @@ const PREPOSITIONS = words(
   nel nella sul sulla su sotto com em sob na no nos nas в на под над с у за перед
   على في مع من تحت על בתוך עם תחת`,
 )
-/** End a phrase and begin no adverbial. */
+/** Words that end a phrase without beginning an adverbial. */
 const CONNECTIVES = words(
   `and or but while that which who where when is are was were be being has have had it there then than und et y e ist и
   she he they`,
 )
-/** Verbs and adjectives after a noun, without an ending that shows them. */
+/** Verbs and adjectives after a noun that cannot be recognized by their ending. */
 const PREDICATES = words(
   `asleep awake alone afloat alive ablaze apart away high low mid wide ran sat stood wore held lay slept flew swam rose fell
   run walk sit stand look play hold wear fly swim sleep carry`,
 )
-/** Describe the picture and are no subject. */
+/** Words that describe the picture and cannot be the subject. */
 const NEUTRAL = words(
   `photo photograph photography photorealistic picture image shot shots scene view frame still render rendering
   rendered illustration illustrated painting drawing sketch watercolor watercolour oil acrylic ink pencil pixel art
@@ -99,7 +99,7 @@ const NEUTRAL = words(
   second last next bild foto von einem dessin imagen cuadro`,
 )
 
-/** Whether excluded words name something that could be seen, so not "no text, no blur". */
+/** Whether the excluded words contain a visible thing. False for "no text, no blur". */
 export const excludesThings = (excluded: readonly string[]): boolean =>
   excluded.some((word) => !NEUTRAL.has(word))
 
@@ -108,7 +108,7 @@ export type WordKind = 'actor' | 'place' | 'context' | 'other'
 /** A word of the prompt, in lower case. */
 export interface PromptWord {
   readonly text: string
-  /** After a comma, a full stop or the like. */
+  /** Whether a comma, a full stop or similar punctuation comes before the word. */
   readonly isAfterBreak: boolean
   kind: WordKind
 }
@@ -120,7 +120,7 @@ interface Phrase {
   readonly text: string
   readonly isAdverbial: boolean
   readonly hasArticle: boolean
-  /** In the words of the prompt. */
+  /** Index of the first word of the phrase in the prompt; `end` is the index after the last word. */
   readonly start: number
   readonly end: number
   readonly isBeforeBreak: boolean
@@ -128,11 +128,11 @@ interface Phrase {
 }
 
 /**
- * The subject in the words of the prompt when nothing known draws it; undefined when the subject is known, or when a list
- * of styles and moods names none.
+ * Returns the subject in the words of the prompt, if there is no figure for it. Undefined if the subject is known, or
+ * if the prompt has no subject, such as a list of styles and moods.
  */
 export function findUnknownSubject(prompt: readonly PromptWord[], hasPlace: boolean): string | undefined {
-  // "The character from the reference image" is in that image.
+  // "The character from the reference image" is visible in that image.
   if (prompt.some(({ text }) => text === 'reference')) return undefined
   const phrases = joinOf(prompt, phrasesOf(prompt)).filter(({ kind }) => kind !== 'neutral')
   const [first] = phrases
@@ -141,7 +141,8 @@ export function findUnknownSubject(prompt: readonly PromptWord[], hasPlace: bool
   )
   const firstActor = prompt.findIndex(({ kind }) => kind === 'actor')
   if (firstActor >= 0) {
-    // "An old carpenter with a dog", but not "golden reflections, a fox".
+    // The subject of "an old carpenter with a dog" comes before the actor. "Golden reflections, a fox" has no such
+    // subject.
     const isSubject = lead?.kind === 'unknown' && lead.start < firstActor && !lead.isBeforeBreak
     return isSubject && (lead === first || lead.hasArticle) ? lead.text : undefined
   }
@@ -149,7 +150,9 @@ export function findUnknownSubject(prompt: readonly PromptWord[], hasPlace: bool
   return hasPlace ? undefined : phrases.find(({ kind }) => kind === 'unknown')?.text
 }
 
-/** Whether the words from `at` on are nouns that a known noun before them only describes: "spaceship engine". */
+/**
+ * Whether the words from `at` on are nouns that the known noun before them only describes, as in "spaceship engine".
+ */
 export function isModifierOf(prompt: readonly PromptWord[], at: number): boolean {
   let end = at
   while (end < prompt.length && !prompt[end]?.isAfterBreak && !isBoundary(prompt[end]?.text)) end++
@@ -161,7 +164,8 @@ export function isModifierOf(prompt: readonly PromptWord[], at: number): boolean
   )
     return false
   const [next] = following
-  // "The fox crosses", "a fox sleeping"; "spaceship engines" at the end of a phrase without an article.
+  // A verb in "the fox crosses" and "a fox sleeping", but not in "spaceship engines" at the end of a phrase without an
+  // article.
   const isVerb =
     isVerbal(next?.text ?? '') || (/[^s]s$/.test(next?.text ?? '') && hasArticleBefore(prompt, at))
   return (
@@ -222,23 +226,26 @@ function judge(
     kind === 'other' &&
     ((isVerbal(text) && (at > 0 || (!hasArticle && next !== undefined))) ||
       (at > 0 && PREDICATES.has(text)) ||
-      // "A carpenter carves a horse".
+      // For example "a carpenter carves a horse".
       (at > 0 && hasArticle && /[^s]s$/.test(text) && next !== undefined && !next.isAfterBreak))
-  // An adjective may look like a verb ("a broken steaming engine"): only the end is cut.
+  // Remove verbs only at the end, because an adjective may look like a verb ("a broken steaming engine").
   let end = phrase.length
   while (end > 0 && isVerbAt(phrase[end - 1] as PromptWord, end - 1)) end--
-  const own = phrase.slice(0, end)
-  // Known words of another script have become English.
-  const isLatin = own.every((word) => word.kind !== 'other' || /^[\p{Script=Latin}]/u.test(word.text))
-  const text = own.flatMap((word) => (isLatin || word.kind === 'other' ? word.text : [])).join(' ')
-  if (own.some(({ kind }) => kind === 'actor')) return { kind: 'actor', text }
-  const content = own.filter((word) => !NEUTRAL.has(word.text))
+  const phraseWords = phrase.slice(0, end)
+  // Known words of other scripts are already English here.
+  const isLatin = phraseWords.every((word) => word.kind !== 'other' || /^[\p{Script=Latin}]/u.test(word.text))
+  const text = phraseWords.flatMap((word) => (isLatin || word.kind === 'other' ? word.text : [])).join(' ')
+  if (phraseWords.some(({ kind }) => kind === 'actor')) return { kind: 'actor', text }
+  const content = phraseWords.filter((word) => !NEUTRAL.has(word.text))
   const head = content.at(-1)
   if (head === undefined) return { kind: 'neutral', text }
   return { kind: head.kind === 'other' ? 'unknown' : (head.kind as 'place' | 'context'), text }
 }
 
-/** "Portrait of a carpenter" is the carpenter, "a bowl of soup" the soup, "a map of Spain" both. */
+/**
+ * Joins phrases with "of". "Portrait of a carpenter" becomes the carpenter, "a bowl of soup" the soup, and "a map of
+ * Spain" stays one subject.
+ */
 function joinOf(prompt: readonly PromptWord[], phrases: readonly Phrase[]): readonly Phrase[] {
   const joined: Phrase[] = []
   for (const phrase of phrases) {

@@ -1,12 +1,13 @@
-// Makes the thumbnails of the console, as an engine: the input names the file of a picture. It is untrusted, as reference images
-// are, and is judged by its header before it is decoded. Rejects for pictures that are refused or damaged.
+// An engine that creates the thumbnails of the console. The input contains the path of a picture. Pictures are
+// untrusted, like reference images: the cost of decoding is checked from the header first. Rejects for pictures that
+// are too expensive or corrupt.
 import { readFile } from 'node:fs/promises'
 import type { Engine } from '../service/engines/engine.js'
 import { writeOutput } from './files.js'
 import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
 import { pixels } from './scenery/stage.js'
 
-/** Twice the size in the list, for dense screens. */
+/** Length of the longer side in pixels: twice the size in the list, for high-density screens. */
 const LONGER_SIDE = 160
 const NAME = 'thumbnail.webp'
 

@@ -1,10 +1,10 @@
-// The words that the renderer knows beside colours (colour.ts) and nouns (cast/cast-list.ts), and the most common ones of
-// other languages and of emoji in English.
+// The words that the renderer knows, except colours (colour.ts) and nouns (cast/cast-list.ts). Also the English
+// translations of the most common words of other languages, and of emoji.
 
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
-/** A spectacle in the sky. */
+/** A special event in the sky. */
 export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
 export type View = 'close' | 'wide' | 'aerial'
 export type Location =
@@ -20,7 +20,7 @@ export type Location =
   | 'table'
   | 'studio'
   | 'abstract'
-  /** The ground behind the card of an unknown subject. */
+  /** Background of the card of an unknown subject. */
   | 'card'
 
 export const TIMES: Readonly<Record<Exclude<Hour, 'grey'>, string>> = {
@@ -32,7 +32,7 @@ export const TIMES: Readonly<Record<Exclude<Hour, 'grey'>, string>> = {
     'northern-lights fireworks nighttime',
 }
 
-/** Moods set the light where neither an hour nor the weather is named. */
+/** Moods, which set the light if the prompt contains neither an hour nor the weather. */
 export const MOODS: Readonly<Record<Hour, string>> = {
   dawn: 'pastel dreamy tender hope hopeful peaceful serene calm delicate',
   day: 'cheerful happy bright joy joyful fresh playful',
@@ -41,7 +41,7 @@ export const MOODS: Readonly<Record<Hour, string>> = {
   grey: 'gloomy melancholy sad moody grief dystopian',
 }
 
-/** Weather that sets the light where no time of day is named. */
+/** Weather that sets the light if the prompt contains no time of day. */
 export const GREY = 'storm stormy rain rainy cloudy overcast fog foggy mist misty snowstorm blizzard ash'
 
 export const SEASONS: Readonly<Record<Season, string>> = {
@@ -72,13 +72,13 @@ export const VIEWS: Readonly<Record<View, string>> = {
   aerial: 'aerial drone bird-eye birds-eye overhead top-down from-above above satellite-view eye-view',
 }
 
-/** Words for spring that mean trees in blossom. */
+/** Words that mean spring with trees in blossom. */
 export const BLOSSOM = 'blossom blossoms cherry-blossom sakura'
 
-/** Words for mountains that, together with the sea, mean its shore. */
+/** Words for mountains that, together with a word for the sea, mean a shore. */
 export const CLIFF = 'cliff cliffs'
 
-/** Words for the sea that mean its shore. */
+/** Words for the sea that mean a shore. */
 export const BEACH = 'beach beaches shore seashore coast coastline seaside'
 
 export const LOCATION_WORDS: Readonly<Record<Exclude<Location, 'card'>, string>> = {
@@ -194,14 +194,14 @@ black: 黑色 黑 黒 검은 أسود чёрный schwarz noir negro nero preto
 `
 
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u
-// "auto", "rot" and "rio" are also words of English prompts, or of no language in particular.
+// Not translated: words such as "auto", "rot" and "rio" may also occur in English prompts.
 const AMBIGUOUS: ReadonlySet<string> = new Set(
   'chat auto rot rio mar mare lac pastel wal kind boot tee winter estate noir morgen cane rouge mer as kit'.split(
     ' ',
   ),
 )
 
-/** "And", "in", "the" are written together with their noun in Arabic and Hebrew. */
+/** Arabic and Hebrew write "and", "in" and "the" as prefixes of the noun. */
 const PREFIX = /^(?:[והבלמ]|[وبل]?ال|لل|[وب])(?=..)/u
 
 const spaced = new Map<string, string>()
@@ -215,7 +215,10 @@ for (const line of TABLE.trim().split('\n')) {
 }
 unspaced.sort(([one], [other]) => other.length - one.length)
 
-/** The prompt in lower case, with the known words in English. In scripts without spaces, words are found anywhere. */
+/**
+ * Returns the prompt in lower case, with the known words translated to English. In scripts without spaces, a word is
+ * found at any position.
+ */
 export function inEnglish(prompt: string): string {
   let text = prompt.toLowerCase()
   if (UNSPACED.test(text))
@@ -226,12 +229,12 @@ export function inEnglish(prompt: string): string {
   )
 }
 
-/** The known words of a passage in another script, in English and each once. */
+/** Returns the known words of a passage in another script, in English and without duplicates. */
 export function glossOf(passage: string): readonly string[] {
   return [...new Set(inEnglish(passage).match(/[a-z][a-z-]+/g))].map((word) => word.replaceAll('-', ' '))
 }
 
-/** Emoji that mean a time, a place or weather: 🌙🦊 is a fox at night, not a fox and a moon. */
+/** Emoji that mean a time, a place or weather: 🌙🦊 means a fox at night, not a fox and a moon. */
 const SIGNS: readonly (readonly [string, string])[] = [
   ['🌑🌒🌓🌔🌕🌖🌗🌘🌙🌚🌛🌜🌝', 'moon'],
   ['⭐🌟🌠🌌✨', 'stars'],
@@ -258,7 +261,7 @@ const SIGNS: readonly (readonly [string, string])[] = [
 const EMOJI_WORDS = new Map(SIGNS.flatMap(([signs, word]) => [...signs].map((sign) => [sign, word] as const)))
 const KNOWN_EMOJI = new RegExp(`[${[...EMOJI_WORDS.keys()].join('')}]\\ufe0f?`, 'gu')
 
-/** The prompt with those emoji as words. */
+/** Replaces the emoji of `SIGNS` in the prompt by words. */
 export function emojiAsWords(prompt: string): string {
   return prompt.replace(KNOWN_EMOJI, (sign) => ` ${EMOJI_WORDS.get(sign.replace('\ufe0f', '')) ?? ''} `)
 }

@@ -1,29 +1,31 @@
 /**
- * The messages of the console's endpoints, shared by the local service and its page. All are JSON; errors have the shape of
- * section 7 of the interface. Times are ISO 8601 in UTC, amounts are credits, and an unknown value is null.
+ * Request and response bodies of the console endpoints, shared by the local service and the console page. All bodies
+ * are JSON. Errors have the format of section 7 of the interface. Times are ISO 8601 in UTC, amounts are in credits,
+ * and an unknown value is null.
  */
 import type { Kind } from './models.js'
 import type { LocalStatus } from './run-state.js'
 
-/** The authentication endpoints (docs/console.md, "Endpoints"). */
+/** Authentication endpoints (docs/console.md, "Endpoints"). */
 export const AUTH_PATHS = {
-  /** POST `SignIn` → 200 `Session`, and the cookie. */
+  /** POST `SignIn` → 200 `Session`, and sets the session cookie. */
   signIn: '/api/auth/sign-in',
   /** POST `SignOut` → 204. */
   signOut: '/api/auth/sign-out',
-  /** POST `NewPassword` → 200 `Session`; the other sessions of the user end. */
+  /** POST `NewPassword` → 200 `Session`. Ends the user's other sessions. */
   password: '/api/auth/password',
-  /** POST `LinkToken` → 200 `Session`, and the cookie. */
+  /** POST `LinkToken` → 200 `Session`, and sets the session cookie. */
   link: '/api/auth/link',
   /** GET → 200 `Session`. */
   session: '/api/auth/session',
-  /** POST `LoginCode` → 200 `NewKeyAnswer`: for `rushes login --web`, without a session. */
+  /** POST `LoginCode` → 200 `NewKeyAnswer`. Used by `rushes login --web`; needs no session. */
   login: '/api/auth/login',
 } as const
 
 /**
- * The `id` of the session that the page shows. All tabs of a browser share one cookie, and another user may have signed in: a
- * request with the id of another session is refused with 409 `session_changed`. Without the header nothing is compared.
+ * Request header with the `id` of the session that the page shows. All tabs of a browser share one cookie, so another
+ * user may have signed in. If the id does not match the cookie's session, the service responds with 409
+ * `session_changed`. Without this header, the service does not compare the sessions.
  */
 export const SESSION_HEADER = 'x-rushes-session'
 
@@ -33,61 +35,68 @@ export interface SignIn {
 }
 
 export interface SignOut {
-  /** End all sessions of the user. */
+  /** Ends all sessions of the user. */
   readonly everywhere?: boolean
 }
 
 export interface NewPassword {
-  /** Not needed in a session that began with a link, until the password is set. */
+  /** Current password. Optional in a session started by a sign-in link, until the password is set. */
   readonly current?: string
   readonly password: string
 }
 
-/** The token is in the fragment of the link, `<base>/#/link/<token>`, so that no log has it. */
+/** The token is in the fragment of the link, `<base>/#/link/<token>`, so that it does not appear in logs. */
 export interface LinkToken {
   readonly token: string
 }
 
 export interface Session {
-  /** For `SESSION_HEADER`; not the token. */
+  /** Value for `SESSION_HEADER`. It is not the session token. */
   readonly id: string
   readonly email: string
   readonly account: { readonly name: string; readonly balance: number; readonly banned: boolean }
-  /** Whether the password can be set without the current one: the session began with a link. */
+  /** True if the session was started by a sign-in link: the password can be set without the current one. */
   readonly can_set_password: boolean
   readonly has_password: boolean
   readonly expires_at: string
-  /** The names of the two models here. */
+  /** Name of this service's model, for each kind. */
   readonly models: Readonly<Record<Kind, string>>
-  /** The start of output URLs and of the examples on the page. */
+  /** Base of the output URLs, and of the URLs in the page's examples. */
   readonly base_url: string
 }
 
 /**
- * The console's endpoints. All need a session (401 `not_signed_in`), and changes an `Origin` of the service (403
- * `foreign_origin`). Objects of another account are 404 `not_found`, or `run_not_found`.
+ * Console endpoints. All of them need a session (otherwise 401 `not_signed_in`). Requests that change data also need
+ * the service's own `Origin` (otherwise 403 `foreign_origin`). For an object of another account, the service responds
+ * with 404 `not_found` or `run_not_found`.
  */
 export const CONSOLE_PATHS = {
-  /** GET with the query `RunsQuery` → `RunsPage`. POST the body of a create → 201 `RunDetails`. */
+  /** GET with the query `RunsQuery` → `RunsPage`. POST a create request → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: the current state of these runs, and newer runs. */
+  /**
+   * GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: the current state of these runs, and runs after the
+   * cursor.
+   */
   updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
   /**
-   * GET → a small WebP of the first picture. 404 `not_found` when none can be made, 410 `gone` when the file was removed, 503
-   * when one may be made later.
+   * GET → a small WebP image of the first image output. 404 `not_found` if the service cannot make a thumbnail, 410
+   * `gone` if the file was removed, 503 if a thumbnail may be available later.
    */
   thumbnail: '/api/console/runs/:id/thumbnail',
-  /** GET `?before=<cursor>` → `KeyList`: at most 100, newest first. POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`. */
+  /**
+   * GET `?before=<cursor>` → `KeyList`: at most 100 keys, newest first. POST `KeyTermsBody` with a name → 201
+   * `NewKeyAnswer`.
+   */
   keys: '/api/console/keys',
   /** PATCH `KeyTermsBody` → `ConsoleKey`. */
   key: '/api/console/keys/:id',
-  /** POST → 200 `NewKeyAnswer`: the same key with another secret. The old one works for 24 h more. */
+  /** POST → 200 `NewKeyAnswer`: the same key with a new secret. The old secret works for another 24 h. */
   rotate: '/api/console/keys/:id/rotate',
   /** GET with the query `EntriesQuery` → `EntriesPage`. */
   credits: '/api/console/credits',
-  /** GET with `kind`, `key`, `from` and `to` of `EntriesQuery` → all entries as text/csv. */
+  /** GET with the fields `kind`, `key`, `from` and `to` of `EntriesQuery` → all matching entries as text/csv. */
   csv: '/api/console/credits.csv',
   /** GET `?days=30` → `Spend`. */
   spend: '/api/console/spend',
@@ -101,23 +110,23 @@ export const CONSOLE_PATHS = {
 
 /** All fields are optional. */
 export interface RunsQuery {
-  /** The cursor of the page before; the newest first. */
+  /** `next` cursor of the previous page. Runs are sorted newest first. */
   readonly before?: string
-  /** 1 to 100; 50. */
+  /** 1 to 100; default 50. */
   readonly limit?: string
   readonly status?: LocalStatus
   readonly kind?: Kind
   readonly model?: string
-  /** The id of a key, or `console` for the runs that were created on the page. */
+  /** Id of a key, or `console` for runs created in the console. */
   readonly key?: string
-  /** In the first 1,000 characters of the prompt, in any case. */
+  /** Case-insensitive search in the first 1,000 characters of the prompt. */
   readonly search?: string
 }
 
 export interface RunOutput {
-  /** Absolute, as the API gives it. */
+  /** Absolute URL, the same as in the API. */
   readonly url: string
-  /** Relative to the service, without a slash at the start. */
+  /** Path relative to the service's base URL, without a leading slash. */
   readonly path: string
   readonly name: string
   readonly content_type: string
@@ -130,14 +139,17 @@ export interface RunSummary {
   readonly kind: Kind
   readonly model: string
   readonly status: LocalStatus
-  /** Its first 500 characters. */
+  /** First 500 characters of the prompt. */
   readonly prompt: string
   readonly aspect_ratio: string | null
-  /** Null for a run that was created on the page, or by `--local`. */
+  /** Null for a run created in the console or with `--local`. */
   readonly key: { readonly id: number; readonly name: string } | null
   readonly price: number
   readonly outputs: readonly RunOutput[]
-  /** Relative to the service, without a slash at the start. Null when it makes none: the page then shows the output itself. */
+  /**
+   * Path relative to the service's base URL, without a leading slash. Null if the service makes no thumbnail of this
+   * run: the page then shows the output itself.
+   */
   readonly thumbnail: string | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly created_at: string
@@ -146,70 +158,73 @@ export interface RunSummary {
 }
 
 export interface RunsPage {
-  /** With a filter there may be fewer than the limit, or none, and more to come. */
+  /** With a filter, a page may have fewer runs than the limit, or none, even if `next` is not null. */
   readonly runs: readonly RunSummary[]
-  /** For `before` of the next page; null at the end. */
+  /** Value of `before` for the next page; null on the last page. */
   readonly next: string | null
-  /** For `after` of updates: the newest run of the account when this was read. */
+  /** Value of `after` for `updates`: the account's newest run at the time of this response. */
   readonly latest: string
 }
 
 export interface RunsUpdate {
-  /** The runs of `ids`. */
+  /** Current state of the runs in `ids`. */
   readonly changed: readonly RunSummary[]
-  /** Runs after the cursor, the newest first; at most 100, and then `next` is not null. */
+  /** Runs after the cursor, newest first; at most 100. If there are more, `next` is not null. */
   readonly added: readonly RunSummary[]
   readonly next: string | null
   readonly latest: string
   readonly balance: number
 }
 
-/** A time at which a worker took the run from the queue, with its outcome. */
+/** One attempt to render a run: starts when a worker takes the run from the queue. */
 export interface RunAttempt {
   readonly started_at: string
-  /** Null until it has ended. */
+  /** Null while the attempt is running. */
   readonly ended_at: string | null
-  /** `crashed`: the renderer ended. `returned`: the worker shut down. Null until it has ended. */
+  /**
+   * `crashed`: the renderer process crashed. `returned`: the worker shut down and returned the run to the queue. Null
+   * while the attempt is running.
+   */
   readonly result: 'succeeded' | 'failed' | 'crashed' | 'returned' | null
 }
 
 export interface RunDetails extends RunSummary {
-  /** The whole input; images that were sent as data are `{sha256, bytes, content_type}`. */
+  /** Complete input. An image that was sent as data is replaced with `{sha256, bytes, content_type}`. */
   readonly input: Readonly<Record<string, unknown>>
   readonly attempts: readonly RunAttempt[]
-  /** The run object of the API. */
+  /** Run object, as in the API. */
   readonly service: Readonly<Record<string, unknown>>
 }
 
 export interface ConsoleKey {
   readonly id: number
   readonly name: string
-  /** The first characters of the key; null for one that was created before they were kept. */
+  /** First characters of the secret. Null for a key created before the service stored them. */
   readonly prefix: string | null
   readonly disabled: boolean
   readonly spent: number
   readonly spend_limit: number | null
-  /** Runs. */
+  /** Number of runs created with this key. */
   readonly used: number
   readonly quota: number | null
   readonly allowed_ips: readonly string[] | null
   readonly expires_at: string | null
-  /** As `20/10s`; set by an administrator. Null: the published one. */
+  /** Rate limit such as `20/10s`, set by an administrator. Null for the published rate limit. */
   readonly rate: string | null
   readonly created_at: string
-  /** To the minute. */
+  /** Accurate to the minute. */
   readonly last_used_at: string | null
-  /** Until when the secret before the last rotation works; null when it does not. */
+  /** Time at which the secret before the last rotation expires; null if it no longer works. */
   readonly rotates_until: string | null
 }
 
 export interface KeyList {
   readonly keys: readonly ConsoleKey[]
-  /** For `before` of the next page; null at the end. */
+  /** Value of `before` for the next page; null on the last page. */
   readonly next: string | null
 }
 
-/** The fields that are present are set; null lifts a limit. */
+/** Omitted fields are not changed. Null removes a limit. */
 export interface KeyTermsBody {
   readonly name?: string
   readonly disabled?: boolean
@@ -221,25 +236,26 @@ export interface KeyTermsBody {
 
 export interface NewKeyAnswer {
   readonly key: ConsoleKey
-  /** The secret, which is shown only now. */
+  /** The secret. No later response contains it. */
   readonly api_key: string
 }
 
 export interface EntriesQuery {
   readonly before?: string
-  /** 1 to 100; 100. */
+  /** 1 to 100; default 100. */
   readonly limit?: string
   readonly kind?: 'added' | 'charge' | 'refund'
   readonly key?: string
-  /** Days, as 2026-01-31, in UTC and included. */
+  /** First day to include, such as 2026-01-31, in UTC. */
   readonly from?: string
+  /** Last day to include, in the same format. */
   readonly to?: string
 }
 
 export interface BalanceEntry {
   readonly sequence: number
   readonly kind: 'added' | 'charge' | 'refund'
-  /** Negative for a charge or a removal. */
+  /** Credits. Negative for a charge, and for credits that an administrator removed. */
   readonly amount: number
   readonly run_id: string | null
   readonly key: { readonly id: number; readonly name: string } | null
@@ -252,7 +268,7 @@ export interface EntriesPage {
   readonly balance: number
 }
 
-/** Charges less refunds of each day (UTC), the oldest first, days without any included. */
+/** Charges minus refunds for each UTC day, oldest first. Days without charges are included. */
 export interface Spend {
   readonly days: readonly { readonly day: string; readonly credits: number; readonly runs: number }[]
 }
@@ -269,18 +285,20 @@ export interface SessionList {
 }
 
 /**
- * `rushes login --web` opens `<base>/#/login?port=<port>&challenge=<challenge>&state=<state>&name=<host>`. The page asks the
- * user, posts this, and goes to `http://127.0.0.1:<port>/?code=<code>&state=<state>`. The command then posts the code with the
- * verifier whose SHA-256 (base64url) the challenge is, and gets a key: the key itself passes through no URL and no page.
+ * Body of POST `logins`. `rushes login --web` opens
+ * `<base>/#/login?port=<port>&challenge=<challenge>&state=<state>&name=<host>`. After the user confirms, the
+ * page posts this body and navigates to `http://127.0.0.1:<port>/?code=<code>&state=<state>`. The command
+ * then posts the code and the verifier, and receives a key. The challenge is the SHA-256 of the verifier as base64url.
+ * With this exchange, the key does not appear in a URL or on a page.
  */
 export interface LoginRequest {
   readonly challenge: string
-  /** The name of the key that is created. */
+  /** Name of the new key. */
   readonly name: string
 }
 
 export interface LoginGrant {
-  /** Valid once, for 60 s. */
+  /** Single-use code; expires after 60 s. */
   readonly code: string
 }
 

@@ -1,34 +1,42 @@
-/** API keys and passwords: their limits and forms, checked by the service and by the console's page. */
+/** Limits and rules of API keys and passwords, checked by the service and by the console's page. */
 
 /**
- * For one change of a balance, and for a limit. Thousands of these fit into a balance, which must stay an integer
- * that a double holds exactly.
+ * Maximum of one change of a balance, and of a spend limit. Thousands of such changes fit into a balance, which must
+ * remain an integer that a double stores exactly.
  */
 export const MAX_CREDITS = 1_000_000_000_000
 
-/** Addresses and networks in the whitelist of a key. */
+/** Maximum number of addresses and networks in the whitelist of a key. */
 export const MAX_ALLOWED_IPS = 100
 
-/** Of an account: those that are not disabled. */
+/** Maximum number of keys of an account that are not disabled. */
 export const MAX_ACTIVE_KEYS = 200
 
-/** The last instant that RFC 3339 can write: years have four digits. */
+/** Latest time that RFC 3339 can represent, because its years have four digits. */
 export const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 export const MIN_PASSWORD_LENGTH = 12
 export const MAX_PASSWORD_LENGTH = 1_000
 
-/** The form that is stored, so that the same characters in another form of Unicode are the same password. */
+/**
+ * Returns the form of a password that is stored. The same characters in different Unicode forms are the same password.
+ */
 export const normalizedPassword = (password: string): string => password.normalize('NFKC')
 
-/** In code points, of the shorter form: one ligature may replace 18 letters, and two characters for one. */
+/**
+ * Returns the length in code points: the smaller of the lengths before and after normalization, which can turn one
+ * ligature into 18 letters, and two characters into one.
+ */
 export const passwordLength = (password: string): number =>
   Math.min(...[password, normalizedPassword(password)].map((form) => [...form].length))
 
-/** Control characters and halves of characters: they are not typed, and some of them are the same to the derivation. */
+/**
+ * Returns whether a password contains control characters or unpaired surrogates: users cannot type them, and the key
+ * derivation treats some of them as equal.
+ */
 export const hasForbiddenCharacter = (password: string): boolean => /[\p{Cc}\p{Cs}]/u.test(password)
 
-/** Undefined: no limit. */
+/** Use and limits of an API key. An undefined limit means no limit. */
 interface KeyUse {
   readonly disabled: boolean
   readonly expiresAtMs: number | undefined
@@ -40,7 +48,7 @@ interface KeyUse {
 
 export type KeyState = 'active' | 'disabled' | 'expired' | 'spend limit reached' | 'quota used up'
 
-/** Whether an API key works, in the order in which the service checks. */
+/** Returns the state of an API key. The checks have the same order as in the service. */
 export function keyStateOf(
   { disabled, expiresAtMs, spent, spendLimit, used, quota }: KeyUse,
   nowMs: number,

@@ -1,19 +1,19 @@
 /**
- * Run ids, and the URLs of runs. The body of a created run is not published: the id is searched where services put
- * it.
+ * Run ids, and the URLs of runs. The interface does not define the body of a 201, so the id is searched in the usual
+ * fields.
  */
 import { usageError } from '../errors.js'
 import type { Kind } from './models.js'
 import { isObject } from './parse.js'
 import { printable, shortened } from './text.js'
 
-/** Fields of the 201 that may hold the id, in this order; the `Location` header comes last. */
+/** Fields of a 201 that may contain the id, in this order; the `Location` header comes last. */
 const ID_FIELDS = ['id', 'run_id', 'runId'] as const
 const ENVELOPES = [undefined, 'run', 'data', 'result'] as const
 
 const ID_MAX_LENGTH = 256
 
-/** `.` and `..` are refused: in a URL they are path segments with another meaning. */
+/** `.` and `..` are not valid ids: as path segments of a URL they have another meaning. */
 export const isRunId = (text: string): boolean =>
   text.length > 0 &&
   text.length <= ID_MAX_LENGTH &&
@@ -22,7 +22,7 @@ export const isRunId = (text: string): boolean =>
   text.isWellFormed() &&
   !/[\u0000-\u001f\u007f-\u009f]/.test(text)
 
-/** Throws `usage` for a value that cannot be a run id. */
+/** Returns the id. Throws `usage` if the value cannot be a run id. */
 export function checkRunId(id: unknown): string {
   if (typeof id === 'string' && isRunId(id)) return id
   throw usageError(
@@ -39,10 +39,13 @@ const asId = (value: unknown): string | undefined => {
 const field = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 
-/** The value at a dotted path such as `job.uuid`. */
+/** Returns the value at a dotted path such as `job.uuid`. */
 const at = (value: unknown, path: string): unknown => path.split('.').reduce(field, value)
 
-/** The last segment of a `Location`, decoded. The URL of all runs contains no id. */
+/**
+ * Returns the last path segment of a `Location` header, decoded; undefined for the URL of all runs, which contains no
+ * id.
+ */
 function idOfLocation(location: string | undefined): string | undefined {
   if (location === undefined) return undefined
   try {
@@ -55,14 +58,14 @@ function idOfLocation(location: string | undefined): string | undefined {
 }
 
 interface CreateAnswer {
-  /** The parsed body; undefined when it was not JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly body: unknown
   readonly location: string | undefined
-  /** The setting `runIdField`; tried first. */
+  /** Value of the setting `runIdField`: this field is tried first. */
   readonly runIdField?: string | undefined
 }
 
-/** The run id of a 201; undefined when none is found. */
+/** Returns the run id of a 201; undefined if no field contains one. */
 export function findRunId({ body, location, runIdField }: CreateAnswer): string | undefined {
   if (runIdField !== undefined) {
     const own = asId(at(body, runIdField))
@@ -78,21 +81,21 @@ export function findRunId({ body, location, runIdField }: CreateAnswer): string 
   return idOfLocation(location)
 }
 
-/** Section 4 of the interface. */
+/** Path of the runs endpoints (section 4 of the interface). */
 export const RUNS_PATH = '/api/v1/runs'
 
-/** The OpenAPI document of the local service. */
+/** Path of the local service's OpenAPI document. */
 export const OPENAPI_PATH = '/api/v1/openapi.json'
 
-/** In that document, the schema of the body of a create. */
+/** Returns the name of the schema for the body of a create, in that document. */
 export const createSchemaName = (kind: Kind): string =>
   `Create${kind.charAt(0).toUpperCase()}${kind.slice(1)}Run`
 
-/** A base URL without trailing slashes: `https://host/prefix`. */
+/** Removes trailing slashes from a base URL: `https://host/prefix`. */
 const withoutSlash = (baseUrl: string): string => baseUrl.replace(/\/+$/, '')
 
 export const createRunUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}`)
 
-/** The id is percent-encoded, so that it stays one path segment. */
+/** Returns the URL of a run. The id is percent-encoded, so that it is one path segment. */
 export const runUrl = (baseUrl: string, id: string): URL =>
   new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}/${encodeURIComponent(id)}`)

@@ -1,6 +1,6 @@
 /**
- * Builders of JSON Schema, for the outputs of commands, the tools of `rushes mcp`, the service's document and the manifest.
- * A schema is a plain value: keywords without a builder are written as they are.
+ * Functions that build JSON Schemas: for the outputs of commands, the tools of `rushes mcp`, the service's OpenAPI
+ * document and the manifest. A schema is a plain object; keywords without a function are written directly.
  */
 export type JsonSchema = Readonly<Record<string, unknown>>
 export type Properties = Readonly<Record<string, JsonSchema>>
@@ -17,23 +17,23 @@ const typed =
 export const NULL: JsonSchema = { type: 'null' }
 export const text = typed('string')
 export const flag = typed('boolean')
-/** At least 0, unless `more` has another minimum. */
+/** The minimum is 0, unless `more` contains another one. */
 export const integer = typed('integer', { minimum: 0 })
 
 export const list = (items: JsonSchema, description?: string): JsonSchema =>
   typed('array')(description, { items })
 
-/** An object whose keys are all required. Further keys are allowed, since later versions may add some. */
+/** An object whose keys are all required. Other keys are allowed, because later versions may add some. */
 export const record = (properties: Properties, description?: string): JsonSchema =>
   typed('object')(description, { required: Object.keys(properties), properties })
 
-/** Any of these, each once. */
+/** Allows any of these schemas. Duplicates are removed. */
 export function anyOf(schemas: readonly JsonSchema[]): JsonSchema {
   const unique = [...new Map(schemas.map((each) => [JSON.stringify(each), each])).values()]
   return unique.length === 1 && unique[0] !== undefined ? unique[0] : { anyOf: unique }
 }
 
-/** Null means unknown or absent. */
+/** Also allows null, which means unknown or absent. */
 export function orNull(schema: JsonSchema): JsonSchema {
   if (schema.type === undefined) return { anyOf: [...((schema.anyOf as JsonSchema[]) ?? [schema]), NULL] }
   const values = Array.isArray(schema.enum) && { enum: [...schema.enum, null] }

@@ -4,13 +4,13 @@
  */
 import type { Kind } from './models.js'
 
-/** Requests per API key on the runs endpoints, create and status together. */
+/** Requests per API key to the runs endpoints, create and status together. */
 export const RUNS_LIMIT = { requests: 20, windowMs: 10_000 } as const
 
-/** The authentication endpoints together, per client address and per email. */
+/** Requests per client address and per email to all authentication endpoints together. */
 export const AUTH_LIMIT = { requests: 5, windowMs: 60_000 } as const
 
-/** The session check, per session. */
+/** Requests per session to the session check. */
 export const SESSION_CHECK_LIMIT = { requests: 60, windowMs: 60_000 } as const
 
 /** The recommended polling interval. */
@@ -20,26 +20,26 @@ export const POLL_INTERVAL_MS = { min: 1_000, max: 2_000 } as const
 export const RATE_LIMITED_WAITS_MS = [1_000, 2_000, 4_000] as const
 
 /**
- * The longest request body, which the interface leaves open: the local service has this limit
+ * Maximum size of a request body. The interface does not define it, so this is the limit of the local service
  * (docs/service-rules.md).
  */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /**
- * Defaults of the parameters that the local service's price depends on (docs/service-rules.md): the interface
- * publishes none.
+ * Defaults of the parameters that decide the price in the local service (docs/service-rules.md). The interface
+ * publishes no defaults.
  */
 export const LOCAL_DEFAULTS: Readonly<Record<Kind, Readonly<Record<string, string | number | boolean>>>> = {
   video: { aspect_ratio: '16:9', resolution: '720p', duration: '5' },
   image: { aspect_ratio: '1:1', quality: 'basic' },
 }
 
-/** In credits. `input` matches the schema of its kind. */
+/** Returns the price of a run in credits. `input` must match the schema of its kind. */
 export function priceOf(kind: Kind, input: Readonly<Record<string, unknown>>): number {
   const { quality, resolution, duration } = { ...LOCAL_DEFAULTS[kind], ...input }
   if (kind === 'image') return quality === 'high' ? 2 : 1
   return Number(duration) * (resolution === '1080p' ? 2 : 1)
 }
 
-/** `1 credit`, `5 credits`. */
+/** Formats an amount of credits: `1 credit`, `5 credits`. */
 export const credits = (amount: number): string => `${amount} credit${amount === 1 ? '' : 's'}`

@@ -1,24 +1,24 @@
-/** Media in inputs and outputs: the parameters that hold it, its types, and its identity in place of its bytes. */
+/** Media in inputs and outputs: the parameters that contain media, its types, and a summary that replaces its bytes. */
 import { kindsWith, PARAMETER_NAMES, parametersOf } from './parameters.js'
 
 /**
- * Parameters that hold images, as http(s) or data: URLs: in the schemas, those that are lists. A text in any other
- * parameter is a text, even if it looks like a data: URL. Models without a schema are read by the same names.
+ * Parameters that contain images, as http(s) or data: URLs: the list parameters of the schemas. Text in any other
+ * parameter is plain text, even if it looks like a data: URL. The same names apply to models without a schema.
  */
 export const MEDIA_PARAMETERS: readonly string[] = PARAMETER_NAMES.filter((name) =>
   kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array'),
 )
 
 /**
- * Identifies media by its content. Only what rushes has read becomes an instance: an object with the same fields
- * can also be a part of the input itself, and is a different input.
+ * Identifies media by its content. Only media that rushes has read becomes an instance. An input may itself contain an
+ * object with the same fields, which is a different input.
  */
 export class MediaSummary {
-  /** 64 hexadecimal digits, of the decoded bytes. */
+  /** SHA-256 of the decoded bytes, 64 hexadecimal digits. */
   readonly sha256: string
   readonly bytes: number
   readonly content_type: string
-  // Makes the type nominal.
+  // Makes the type nominal: an object with the same fields is not a `MediaSummary`.
   readonly #isSummary = true
 
   constructor(sha256: string, bytes: number, contentType: string) {
@@ -32,17 +32,17 @@ export class MediaSummary {
   }
 }
 
-/** A `Buffer`: the console's page compiles this file without the types of Node.js. */
+/** The used methods of `Buffer`: the console's page compiles this file without the types of Node.js. */
 interface NodeBuffer {
   equals(other: Uint8Array): boolean
   toString(encoding: 'base64'): string
 }
 
-/** An image as it is sent inside an input. */
+/** Returns an image as a data: URL, the form inside an input. */
 export const dataUrl = (bytes: NodeBuffer, contentType: string): string =>
   `data:${contentType};base64,${bytes.toString('base64')}`
 
-/** Images that can be sent with a request. `head`: the first bytes as latin1. */
+/** Signatures of the images that can be sent with a request. `head`: the first bytes as latin1. */
 const SIGNATURES: readonly { readonly type: string; matches(head: string): boolean }[] = [
   { type: 'image/png', matches: (head) => head.startsWith('\x89PNG\r\n\x1a\n') },
   { type: 'image/jpeg', matches: (head) => head.startsWith('\xff\xd8\xff') },
@@ -54,7 +54,7 @@ const SIGNATURES: readonly { readonly type: string; matches(head: string): boole
   },
 ]
 
-/** The content type of an image by its first bytes; undefined when it is not one that is sent. */
+/** Returns the content type of an image by its first bytes; undefined if it is not one of these types. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 64))
   return SIGNATURES.find(({ matches }) => matches(head))?.type
@@ -63,12 +63,12 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
 export type MediaType = 'image' | 'video' | 'audio' | 'file'
 
 /**
- * A browser shows these and runs nothing in them. Others are only downloaded: they would run as a page of the
- * service.
+ * Image types that a browser can show without running code in them. Other types are only downloaded, because they could
+ * run as a page of the service.
  */
 const IMAGES: readonly string[] = ['png', 'jpeg', 'webp', 'gif', 'avif', 'bmp']
 
-/** How an output is shown. */
+/** Returns how an output is shown. */
 export function mediaTypeOf(contentType: string): MediaType {
   const [type = '', subtype = ''] = contentType.toLowerCase().split(';')[0]?.trim().split('/') ?? []
   if (type === 'image') return IMAGES.includes(subtype) ? 'image' : 'file'

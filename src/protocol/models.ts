@@ -1,10 +1,10 @@
 /**
- * The inputs of the two published models as JSON Schema. Flags, help, completion, the batch manifest, `rushes models`
- * and the local service are projections of these objects, and the TypeScript types are derived from them: a parameter
- * is one property here and nowhere else.
+ * The inputs of the two published models as JSON Schema. Flags, help, completion, the batch manifest, `rushes models`,
+ * the local service and the TypeScript types are all derived from these objects, so each parameter is defined only
+ * here.
  *
- * Source: sections 2.3 and 2.4 of the interface. What it leaves open stays open: there are no length limits, and
- * unknown fields are allowed.
+ * Source: sections 2.3 and 2.4 of the interface. It defines no length limits and allows unknown fields, and so do these
+ * schemas.
  */
 
 interface StringSchema {
@@ -104,7 +104,7 @@ type ValueOf<Schema> = Schema extends { enum: readonly (infer Value)[] }
         ? number
         : string
 
-/** The TypeScript type of what a schema accepts. */
+/** The TypeScript type of the inputs that a schema accepts. */
 export type InputOf<Schema extends ModelSchema> = {
   readonly [Name in keyof Schema['properties'] as Name extends Schema['required'][number]
     ? Name
@@ -115,13 +115,16 @@ export type InputOf<Schema extends ModelSchema> = {
     : Name]?: ValueOf<Schema['properties'][Name]>
 }
 
-/** What the video model takes, as its schema says. */
+/** Input of the video model, derived from its schema. */
 export type VideoInput = InputOf<typeof VIDEO_INPUT>
-/** What the image model takes, as its schema says. */
+/** Input of the image model, derived from its schema. */
 export type ImageInput = InputOf<typeof IMAGE_INPUT>
 
-/** An input as it is sent: checked by the schema for the two published models, any object for another one. */
+/**
+ * An input as it is sent. Inputs of the two published models are checked against their schemas; for other models any
+ * object is allowed.
+ */
 export type ModelInput = Readonly<Record<string, unknown>>
 
-/** `<provider>/<model_name>`: two non-empty parts. The interface says no more about names. */
+/** Checks the form `<provider>/<model_name>`: two non-empty parts. The interface has no other rules for names. */
 export const isModelName = (text: string): boolean => /^[^/\s]+\/\S+$/.test(text)

@@ -1,4 +1,4 @@
-/** Parses unknown JSON into the protocol's types, or names the first error. */
+/** Parses unknown JSON into the types of the protocol, or returns the first error. */
 import { type Phase, phaseOf, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
@@ -29,8 +29,8 @@ export function isHttpUrl(value: unknown): value is string {
 }
 
 /**
- * Encodes spaces, line ends and invisible characters of a URL, so that a printed URL stays one word for `xargs` and
- * `curl`.
+ * Encodes spaces, line ends and invisible characters of a URL, so that `xargs` and `curl` read a printed URL as one
+ * word.
  */
 const asOneWord = (url: string): string => (/[\p{C}\p{Z}]/u.test(url) ? new URL(url).href : url)
 
@@ -43,7 +43,9 @@ const date = (value: unknown): string | undefined => {
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
-/** The interface does not define where a run's error is: these are the usual fields. */
+/**
+ * Returns the error message of a failed run. The interface does not define its field, so the usual fields are tried.
+ */
 const failureOf = (run: JsonObject): string | undefined =>
   (isObject(run.error) ? (text(run.error.message) ?? text(run.error.code)) : text(run.error)) ??
   text(run.error_message) ??
@@ -60,7 +62,7 @@ function outputUrls(run: JsonObject, phase: Phase): Parsed<readonly string[]> {
     : { ok: false, wrong: 'output.urls contains a value that is not an http or https URL' }
 }
 
-/** A run as the status endpoint returns it. */
+/** Parses a run from a response of the status endpoint. */
 export function parseRun(
   value: unknown,
   id: string,
@@ -92,7 +94,7 @@ interface ErrorBody {
   readonly message: string | undefined
 }
 
-/** Code and message of an error response of any common shape. */
+/** Returns code and message of an error response, in any common form. */
 export function parseErrorBody(body: string): ErrorBody {
   const parsed = parseJson(body)
   if (!parsed.ok || !isObject(parsed.value)) return { code: undefined, message: undefined }

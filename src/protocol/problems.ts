@@ -8,7 +8,7 @@ export interface Problem {
   readonly status: number
   /** The local service sends this as `error.message`. */
   readonly cause: string
-  /** The request had no effect and may succeed when it is sent again. */
+  /** The request had no effect, and sending it again may succeed. */
   readonly retryable: boolean
   readonly exit: number
   readonly hint: string
@@ -115,8 +115,8 @@ export const problemOf = (code: string | undefined): Problem | undefined =>
   code !== undefined && Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as ProblemCode] : undefined
 
 /**
- * Exit code and hint of an error response without a known code, by its HTTP status. The interface names no code for a
- * banned account, only 403.
+ * Returns exit code and hint by HTTP status, for an error response without a known code. The interface defines no code
+ * for a banned account, only the status 403.
  */
 export function problemByStatus(status: number): Pick<Problem, 'exit' | 'hint'> {
   if (status === 401) return { exit: EXIT.key, hint: 'Check the API key, then store it with `rushes login`.' }

@@ -1,11 +1,11 @@
 /**
- * A run and its statuses. The interface names only `succeeded`. Failures are recognized by a list of common words;
- * every other status means that the run is not finished.
+ * A run and its statuses. The interface defines only `succeeded`. A list of common words recognizes failures; every
+ * other status means that the run is still running.
  */
 
 const SUCCESS_STATUS = 'succeeded'
 
-/** In lower case; compared without case. */
+/** Statuses that mean failure, in lower case. The comparison is not case-sensitive. */
 export const FAILURE_STATUSES: readonly string[] = [
   'failed',
   'failure',
@@ -22,7 +22,7 @@ export const FAILURE_STATUSES: readonly string[] = [
 
 export type Phase = 'running' | 'succeeded' | 'failed'
 
-/** `furtherFailures`: the statuses of the setting `failureStatuses`. */
+/** Returns the phase for a status. `furtherFailures`: statuses from the setting `failureStatuses`. */
 export function phaseOf(status: string, furtherFailures: readonly string[] = []): Phase {
   if (status === SUCCESS_STATUS) return 'succeeded'
   const word = status.trim().toLowerCase()
@@ -30,20 +30,20 @@ export function phaseOf(status: string, furtherFailures: readonly string[] = [])
   return failures.includes(word) ? 'failed' : 'running'
 }
 
-/** A run as one status request shows it. */
+/** State of a run in the response to one status request. */
 export interface RunState {
   readonly id: string
-  /** As the service wrote it. */
+  /** The status exactly as in the response. */
   readonly status: string
   readonly phase: Phase
-  /** The outputs: http(s) URLs, at least one when the phase is `succeeded`, otherwise none. */
+  /** http(s) URLs of the outputs: at least one if the phase is `succeeded`, otherwise none. */
   readonly urls: readonly string[]
   /** The service's error message of a failed run. */
   readonly failure: string | undefined
-  /** ISO 8601 in UTC; undefined when the service does not say. */
+  /** ISO 8601 in UTC; undefined if the response does not contain it. */
   readonly createdAt: string | undefined
   readonly finishedAt: string | undefined
-  /** The service's object, unchanged. */
+  /** The parsed object of the response, unchanged. */
   readonly service: unknown
 }
 
@@ -51,7 +51,7 @@ export interface RunState {
 export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed'] as const
 export type LocalStatus = (typeof LOCAL_STATUSES)[number]
 
-/** Legal status changes of the local service. A run returns to `queued` when its renderer is gone. */
+/** Allowed status changes in the local service. A run returns to `queued` if its renderer ends before the run does. */
 export const LOCAL_MOVES: Readonly<Record<LocalStatus, readonly LocalStatus[]>> = {
   queued: ['processing'],
   processing: ['succeeded', 'failed', 'queued'],

@@ -1,30 +1,32 @@
 /**
- * Text for people: printable, shortened, quoted for a shell, with suggestions for mistyped words. Control
- * characters (C0, DEL, C1) could control the terminal, and bidirectional overrides and isolates could show a text
- * in another order than it has.
+ * Prepares text for users: makes it printable, shortens it, quotes it for a shell, and suggests corrections of mistyped
+ * words. Control characters (C0, DEL, C1) could control the terminal, and bidirectional overrides and isolates could
+ * show text in another order.
  */
 import leven from 'leven'
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** One printable line: line ends and tabs become a space, other control characters and overrides are removed. */
+/**
+ * Returns one printable line: line ends and tabs become a space; other control characters and overrides are removed.
+ */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(CONTROL, '')
 
-/** Text of several lines without control characters and overrides; line ends and tabs stay. */
+/** Removes control characters and overrides, but keeps line ends and tabs. */
 export const withoutControls = (text: string): string =>
   text.replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : ''))
 
-/** Several lines as one. */
+/** Joins several lines into one. */
 export const onOneLine = (text: string): string =>
   text
     .trim()
     .replace(/([.:;,!?])?\s*\n\s*/g, (_, end: string | undefined) => (end === undefined ? '; ' : `${end} `))
 
-/** JSON without control characters and overrides: C0 is escaped by JSON itself, the others here. */
+/** Returns JSON without control characters and overrides. `JSON.stringify` escapes C0; the others are escaped here. */
 export const printableJson = (value: unknown, indent?: number): string =>
   escapeControls(jsonOf(value, indent))
 
-/** Escapes what JSON does not escape. */
+/** Escapes control characters and overrides that `JSON.stringify` leaves as they are. */
 export const escapeControls = (json: string): string =>
   json.replace(
     /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
@@ -33,7 +35,10 @@ export const escapeControls = (json: string): string =>
 
 const MAX_LEVELS = 200
 
-/** V8 parses JSON of any depth and writes about 4,000 levels: deeper values are cut to MAX_LEVELS. */
+/**
+ * Serializes a value. V8 parses JSON of any depth but serializes only about 4,000 levels: deeper values are cut to
+ * MAX_LEVELS.
+ */
 function jsonOf(value: unknown, indent: number | undefined): string {
   try {
     return JSON.stringify(value, null, indent) ?? 'null'
@@ -43,7 +48,7 @@ function jsonOf(value: unknown, indent: number | undefined): string {
   }
 }
 
-/** Deeper values become null. */
+/** Replaces values below `levels` levels by null. */
 function withinLevels(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (levels === 0) return null
@@ -53,11 +58,11 @@ function withinLevels(value: unknown, levels: number): unknown {
   )
 }
 
-/** The start of a long text, with an ellipsis. */
+/** Cuts a long text to `maxLength` characters, with an ellipsis. */
 export const shortened = (text: string, maxLength = 300): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
 
-/** The candidate that a mistyped word most likely means; undefined when none is close. */
+/** Returns the candidate closest to a mistyped word; undefined if none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const scored = candidates
     .map((candidate) => ({ candidate, distance: leven(word.toLowerCase(), candidate.toLowerCase()) }))
@@ -66,13 +71,16 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best !== undefined && best.distance <= maxDistance(word, best.candidate) ? best.candidate : undefined
 }
 
-/** ` Did you mean "list"?`, or nothing when no candidate is close. */
+/** Returns ` Did you mean "list"?`, or an empty text if no candidate is close. */
 export function didYouMean(word: string, candidates: readonly string[]): string {
   const near = nearest(word, candidates)
   return near === undefined ? '' : ` Did you mean "${near}"?`
 }
 
-/** In a short word two other letters make another word (logs, login); two swapped or missing ones do not (lsit, hi). */
+/**
+ * Returns the maximum edit distance of a suggestion. In a short word, two changed letters make a different word (logs,
+ * login), but two swapped or missing letters do not (lsit, hi).
+ */
 function maxDistance(word: string, candidate: string): number {
   const isShort = Math.min(word.length, candidate.length) <= 4
   const isSame = lettersOf(word) === lettersOf(candidate) || candidate.startsWith(word)
@@ -81,12 +89,12 @@ function maxDistance(word: string, candidate: string): number {
 
 const lettersOf = (word: string): string => [...word.toLowerCase()].sort().join('')
 
-/** A word as a POSIX shell reads it back. */
+/** Quotes a word for a POSIX shell. */
 export const quoteWord = (word: string): string => {
   if (/^[\w.:/@%+-]+$/.test(word) && !word.startsWith('-')) return word
   return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : ansiQuoted(word)
 }
 
-/** For bash, zsh and ksh: the bytes of a word with characters that are not printed. */
+/** Writes a word with unprintable characters as escaped bytes, for bash, zsh and ksh. */
 const ansiQuoted = (word: string): string =>
   `$'${[...new TextEncoder().encode(word)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`

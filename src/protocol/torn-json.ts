@@ -1,11 +1,11 @@
-/** JSON that broke off, as a connection that ended leaves it. */
+/** Parses incomplete JSON from a connection that broke. */
 import { visit } from 'jsonc-parser/lib/esm/main.js'
 
 type TornObject = Record<string, unknown>
 
 /**
- * The values of objects that arrived whole, up to where the text ends or stops being JSON. Lists stay empty. A
- * string is whole when its closing quote arrived, a number when something follows it.
+ * Returns the values that arrived completely, up to the end of the text or the first syntax error. Lists stay empty. A
+ * string is complete if its closing quote arrived, a number if another character follows it.
  */
 export function parseTornJson(text: string): unknown {
   const root: TornObject = Object.create(null)
@@ -14,7 +14,7 @@ export function parseTornJson(text: string): unknown {
     const parent = open.at(-1)
     if (parent !== undefined) parent.holder[parent.name] = value
   }
-  /** Opens `value`, which is part of the result. The entries of a list go to an object that is dropped. */
+  /** Adds `value` to the result and opens it. The entries of a list go to an object that is dropped. */
   const begin = (value: unknown, holder: TornObject) => {
     put(value)
     open.push({ holder, name: '' })
@@ -45,7 +45,7 @@ export function parseTornJson(text: string): unknown {
       { disallowComments: true },
     )
   } catch {
-    // What came before an error is kept. Too many levels are one, too.
+    // Keep everything before the error. Too many nested levels are an error too.
   }
   return root.value
 }

@@ -1,18 +1,18 @@
-/** Durations as people write them (`90s`, `15m`, `1h30m`, `0`), and sizes as they read them (`12.3 MiB`). */
+/** Parses durations (`90s`, `15m`, `1h30m`, `0`), and formats sizes (`12.3 MiB`). */
 import { usageError } from '../errors.js'
 import { shortened } from './text.js'
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 
-/** A hundred years: from any date of today the end is one that a calendar, a database and RFC 3339 can write. */
+/** A hundred years: today plus this duration is still a date that a calendar, a database and RFC 3339 can represent. */
 const MAX_DAYS = 36_500
 
 const EXAMPLES = 'Examples: 90s, 15m, 1h30m, 0 for no limit.'
 
 /**
- * Whole milliseconds, at most 36,500 days; a shorter time than one is 1, since 0 often means no limit. Throws
- * `usage` that names `what`. A number other than 0 needs a unit.
+ * Returns whole milliseconds, at most 36,500 days. Less than a millisecond becomes 1, because 0 often means no limit. A
+ * number other than 0 needs a unit. Throws `usage` with `what` in its message.
  */
 export function parseDuration(text: string, what: string, examples = EXAMPLES): number {
   if (/^0+$/.test(text.trim())) return 0
@@ -27,10 +27,10 @@ export function parseDuration(text: string, what: string, examples = EXAMPLES): 
 
 const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
-/** `12.3 MiB`, in steps of 1024, as the limits of the service are. */
+/** Formats a size in steps of 1024, like the limits of the service: `12.3 MiB`. */
 export function formatBytes(bytes: number): string {
   let [value, unit] = [bytes, 0]
-  // Compares the rounded value: 1023.96 KiB would be shown as 1024.0 KiB.
+  // Compare the rounded value: otherwise 1023.96 KiB would be shown as 1024.0 KiB.
   while (rounded(value, unit) >= 1024 && unit < SIZE_UNITS.length - 1) {
     value /= 1024
     unit++

@@ -1,4 +1,4 @@
-/** Checks inputs against the model schemas; errors name the allowed values and the nearest one. */
+/** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
 import type { ErrorObject } from 'ajv'
 import { KINDS, type Kind, type ModelInput, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER, parametersOf } from './parameters.js'
@@ -6,23 +6,25 @@ import { nearest, shortened } from './text.js'
 import { VALIDATORS } from './validators.js'
 
 export interface InputProblem {
-  /** The parameter: `aspect_ratio`, or `image_urls/3` for an entry of a list. Empty for the whole input. */
+  /** Name of the parameter: `aspect_ratio`, or `image_urls/3` for an entry of a list. Empty for the whole input. */
   readonly parameter: string
-  /** The problem, without the parameter's name: `must be one of 720p, 1080p (did you mean "720p"?)`. */
+  /**
+   * Description of the problem, without the name of the parameter: `must be one of 720p, 1080p (did you mean "720p"?)`.
+   */
   readonly message: string
 }
 
-/** Not `String(data)`: an object may have its own `toString`. */
+/** Returns a value as JSON for a message. Not `String(data)`, because an object may have its own `toString`. */
 const shownValue = (data: unknown): string => shortened(JSON.stringify(data) ?? 'undefined', 100)
 
 function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema, form = ''): string {
-  const given = shownValue(data)
-  const near = nearest(given.replace(/^"|"$/g, ''), allowed)
-  const meant = type === 'string' ? `"${near}"` : near
-  return `must be one of ${form}${allowed.join(', ')}, not ${given}${near === undefined ? '' : ` (did you mean ${meant}?)`}`
+  const value = shownValue(data)
+  const near = nearest(value.replace(/^"|"$/g, ''), allowed)
+  const suggestion = type === 'string' ? `"${near}"` : near
+  return `must be one of ${form}${allowed.join(', ')}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`
 }
 
-/** A flag or a CSV cell that is a number, but was left a text since it would lose digits. */
+/** Whether the value is a number from a flag or a CSV cell that was left as text because it would lose digits. */
 const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
   (type === 'integer' || type === 'number') &&
   typeof data === 'string' &&
@@ -66,16 +68,19 @@ function problemOfAjv({
   }
 }
 
-/** Everything that is wrong with an input, at most one problem for each parameter. */
+/** Returns the problems of an input, at most one for each parameter. */
 export function inputProblems(kind: Kind, input: ModelInput): readonly InputProblem[] {
   const validate = VALIDATORS[kind]
   return validate(input) ? [] : problemsOfAjv(validate.errors ?? [])
 }
 
-/** The errors of a check with the options `allErrors` and `verbose`, at most one problem for each parameter. */
+/**
+ * Converts the errors of a validation with the options `allErrors` and `verbose` to problems, at most one for each
+ * parameter.
+ */
 export function problemsOfAjv(errors: readonly ErrorObject[]): readonly InputProblem[] {
   const byParameter = new Map<string, InputProblem>()
-  // A value of the wrong type also fails `enum`; `type` comes first and says more.
+  // A value of the wrong type also fails `enum`. The error for `type` comes first and is clearer.
   for (const error of errors) {
     const problem = problemOfAjv(error)
     if (!byParameter.has(problem.parameter)) byParameter.set(problem.parameter, problem)
@@ -83,7 +88,10 @@ export function problemsOfAjv(errors: readonly ErrorObject[]): readonly InputPro
   return [...byParameter.values()]
 }
 
-/** Fields that the schema does not name. They are sent anyway; the caller warns, since a name may be mistyped. */
+/**
+ * Returns the fields that the schema does not define. They are sent anyway; the caller warns, because a name may be
+ * mistyped.
+ */
 export function unknownFields(
   kind: Kind,
   input: ModelInput,

@@ -1,4 +1,4 @@
-/** Sends one create: writes the journal before and after it, and waits for the answer after a signal. */
+/** Sends one create. Writes the journal before and after it, and still waits for the response after a signal. */
 import type { ApiClient } from '../client/index.js'
 import { EXIT, RushesError } from '../errors.js'
 import { onAbort } from '../host/abort.js'
@@ -11,9 +11,9 @@ const ANSWER_GRACE_MS = 10_000
 
 export interface AcceptedRun {
   readonly id: string
-  /** The parsed body of the 201. */
+  /** Parsed body of the 201 response. */
   readonly body: unknown
-  /** Monotonic instants. */
+  /** Monotonic times in milliseconds. */
   readonly sentAtMs: number
   readonly answeredAtMs: number
 }
@@ -23,17 +23,17 @@ export interface Submission {
   readonly body: Uint8Array
   readonly clock: Clock
   readonly interrupts: Interrupts
-  /** The create's row in the journal. */
+  /** Records this create in the journal. */
   readonly note: CreateNote
-  /** Called after the rate limiter's grant, before anything is recorded or sent, and again before each retry. */
+  /** Called when the rate limiter allows the request, before it is recorded and sent, and again before each retry. */
   beforeSend?(): Promise<void>
   /** Called once, if a signal arrives while the create has no response yet. */
   onGrace(): void
 }
 
 /**
- * Sends one create and waits for its outcome. Rejects with a `RushesError`, or with the `Interruption` when nothing was
- * sent. The journal is written before this settles.
+ * Sends one create and waits for its outcome. Writes the journal before it settles. Rejects with a `RushesError`, or
+ * with the `Interruption` if nothing was sent.
  */
 export async function submit(submission: Submission): Promise<AcceptedRun> {
   const { client, body, clock, interrupts, note } = submission
@@ -70,7 +70,9 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
   }
 }
 
-/** Whether a run may exist after `submit` rejected with this error. Not after an `Interruption`: nothing was sent. */
+/**
+ * Whether a run may exist after `submit` has rejected with this error. An `Interruption` means that nothing was sent.
+ */
 export const mayExist = (error: unknown): error is RushesError =>
   error instanceof RushesError && (error.code === 'submission_unknown' || error.code === 'interrupted')
 
@@ -84,8 +86,8 @@ const withJournalHint = (error: RushesError, key: string | undefined): RushesErr
       })
 
 /**
- * Decides when a signal aborts a create: immediately if nothing was sent; otherwise, because a response may still
- * arrive, after ten seconds or at the second signal.
+ * Decides when a signal aborts a create. If nothing was sent, immediately. Otherwise a response may still arrive: after
+ * ten seconds, or at the second signal.
  */
 function createEnding({ clock, interrupts, onGrace }: Submission) {
   const controller = new AbortController()
@@ -117,7 +119,7 @@ const unansweredError = (reason: Interruption): RushesError =>
     cause: reason,
   })
 
-/** Exit codes after which a command sends no more creates: they would fail the same way, or might be paid twice. */
+/** Exit codes after which a command sends no more creates: these would fail the same way, or could be paid twice. */
 const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
 
 export const stopsCreating = (error: RushesError): boolean => STOPPING.includes(error.exitCode)

@@ -12,28 +12,30 @@ export interface DeliverOptions
   readonly client: Pick<ApiClient, 'get'>
   readonly downloader: Downloader
   readonly state: RunState
-  /** For the names of its files. */
+  /** Kind and name for the file names. */
   readonly run: Pick<RunOutput, 'kind' | 'name'>
   readonly signal: AbortSignal
-  /** Whether the file of the output with this index may replace another one. */
+  /** Whether the output with this index may replace an existing file. */
   mayReplace(index: number): boolean
-  /** A file is complete and gets its name next. `index`: of the output. A rejection fails the output. */
+  /**
+   * Called with each complete file before it gets its final name. `index`: of the output. A rejection fails the output.
+   */
   beforeMove(file: DownloadedFile, index: number): Promise<void>
 }
 
 export interface Delivered {
-  /** The complete ones, in the order of the outputs; after an interruption in the order of their ends. */
+  /** Complete files in the order of the outputs. After an interruption, in the order in which they were completed. */
   readonly files: readonly DownloadedFile[]
   readonly errors: readonly RushesError[]
   readonly warnings: readonly string[]
-  /** What ended the whole download, such as an `Interruption` or a closed standard output. */
+  /** Reason that stopped the whole download, such as an `Interruption` or a closed standard output. */
   readonly thrown: unknown
 }
 
-/** Never rejects. */
+/** Downloads all outputs of the run. Never rejects. */
 export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const { client, downloader, state, run, signal, mayReplace, beforeMove, ...given } = options
-  // One status request gives fresh URLs for all outputs of the run.
+  // Shared by all outputs: one status request returns fresh URLs for all of them.
   let fresh: Promise<RunState> | undefined
   const outputs = state.urls.map(
     (url, index): RunOutput => ({
@@ -66,10 +68,13 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   }
 }
 
-/** Each commit waits for the disk several times: 200 small files would take twice as long with one for each. */
+/** Each commit waits for the disk several times: one commit per file would double the time for 200 small files. */
 const COMMIT_PAUSE_MS = 50
 
-/** The returned function resolves when the file is recorded: the first at once, later ones together, once in 50 ms. */
+/**
+ * Returns a function that resolves when the file is recorded. The first file is recorded at once, later ones together
+ * every 50 ms.
+ */
 export function inSharedCommits(record: (files: readonly DownloadedFile[]) => void) {
   const pending: DownloadedFile[] = []
   let next: Promise<void> | undefined

@@ -1,15 +1,15 @@
-/** Folds equal errors of many runs: the first of a kind is printed in full, and the others are counted. */
+/** Folds equal errors of many runs: prints the first error of each kind in full, and counts the others. */
 import type { RushesError } from '../errors.js'
 
 export interface ErrorGroups<Label> {
-  /** Whether it is the first of its kind. */
+  /** Returns whether the error is the first of its kind. */
   add(error: RushesError, label: Label): boolean
-  /** The kinds that came more than once, without their first error. */
+  /** Kinds with more than one error. `more` does not contain the first error, which was already printed. */
   repeated(): readonly RepeatedError<Label>[]
 }
 
 export interface RepeatedError<Label> {
-  /** The first of its kind. */
+  /** The first error of its kind. */
   readonly error: RushesError
   readonly more: readonly { readonly error: RushesError; readonly label: Label }[]
 }
@@ -27,6 +27,6 @@ export function createErrorGroups<Label = undefined>(): ErrorGroups<Label> {
   }
 }
 
-/** Equal for errors that differ in their run alone. */
+/** Key of the error's kind. Equal for errors that differ only in the run id. */
 const kindOf = ({ code, message, hint, runId = '' }: RushesError): string =>
   JSON.stringify([code, message, runId === '' ? hint : hint?.replaceAll(runId, '')])

@@ -1,4 +1,4 @@
-/** Follows one run to its end, and keeps the journal up to date: every status that the service shows is recorded. */
+/** Follows one run to its end, and records each status from the service in the journal. */
 import type { ApiClient, FollowStep } from '../client/index.js'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
@@ -7,27 +7,27 @@ import type { RunState } from '../protocol/run-state.js'
 import { shortened } from '../protocol/text.js'
 import type { Recorder } from './recorder.js'
 
-/** A run that exists, with what a command knows of it before it follows it. */
+/** An existing run, with all that the command knows about it before following it. */
 export interface KnownRun {
   readonly id: string
   readonly kind?: string | undefined
   readonly model?: string | undefined
-  /** As it was sent; data: URLs as their hashes. */
+  /** The input as sent, with each data: URL replaced by its hash. */
   readonly input?: unknown
-  /** The body of the 201. */
+  /** Body of the 201 response to the create. */
   readonly service?: unknown
-  /** Monotonic instants, when this process created it. */
+  /** Monotonic times in milliseconds. Set if this process created the run. */
   readonly sentAtMs?: number | undefined
   readonly answeredAtMs?: number | undefined
-  /** ISO 8601. */
+  /** ISO 8601 in UTC. */
   readonly createdAt?: string | undefined
-  /** Of a run whose end an earlier command has seen. */
+  /** Duration of a run that an earlier command followed to its end. */
   readonly elapsedMs?: number | undefined
-  /** From a status request that was just made. */
+  /** State from a status request of this command. */
   readonly state?: RunState | undefined
 }
 
-/** A run that an earlier command created, by its row of the journal. */
+/** Returns a run that an earlier command created, from its row in the journal. */
 export const knownRun = (id: string, run: JournalRun | undefined): KnownRun =>
   run === undefined
     ? { id }
@@ -40,16 +40,16 @@ export const knownRun = (id: string, run: JournalRun | undefined): KnownRun =>
         elapsedMs: run.elapsedMs,
       }
 
-/** A run that is no longer followed. */
+/** Result of following a run. */
 export interface FollowedRun {
   readonly known: KnownRun
-  /** From the last status request that had a usable answer. */
+  /** State from the last status request with a valid response. */
   readonly state: RunState | undefined
-  /** Why there is nothing to deliver. */
+  /** Reason why there are no outputs to download. */
   readonly error: RushesError | undefined
-  /** ISO 8601 in UTC: when the end was noticed. */
+  /** Time at which this command saw the end of the run. ISO 8601 in UTC. */
   readonly finishedAt: string | undefined
-  /** From the sending of the create until then. */
+  /** Time from sending the create to `finishedAt`. */
   readonly elapsedMs: number | undefined
 }
 
@@ -65,15 +65,15 @@ export interface FollowParts {
 
 export interface RunFollower {
   readonly known: KnownRun
-  /** One status request. Rejects with the signal's reason alone. */
+  /** Sends one status request. Rejects only with the signal's reason. */
   poll(options: { readonly signal: AbortSignal; readonly isUrgent: boolean }): Promise<RunStep>
-  /** The state as one status request shows it, with the client's retries. Rejects with its error. */
+  /** Fetches the state with the retries of the client. Rejects with the client's error. */
   fetch(signal: AbortSignal): Promise<RunState>
-  /** The run has ended with this state. */
+  /** Returns the result of a run that has ended with this state. */
   ended(state: RunState, durationMs?: number): FollowedRun
-  /** The run is no longer followed, for this reason. */
+  /** Returns the result of a run that is no longer followed because of this error. */
   stopped(error: RushesError, state?: RunState): FollowedRun
-  /** See `Follower` of the client. */
+  /** Returns the error for a timeout: see `Follower` of the client. */
   errorAtLimit(limit: RushesError): RushesError
 }
 
@@ -89,7 +89,10 @@ export function createRunFollower({ client, clock, recorder }: FollowParts, know
     elapsedMs: undefined,
   })
 
-  /** Not for a 404 right after the create, which a time limit may end with. */
+  /**
+   * Records that the service does not know the run. Not called for a 404 right after the create, which may be the last
+   * response before a timeout.
+   */
   function noteRefusal(error: unknown): void {
     if (error instanceof RushesError && error.code === 'run_not_found')
       recorder.recordNotFound(error, known.id)

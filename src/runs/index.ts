@@ -1,9 +1,9 @@
 /**
- * Creates, follows and delivers the runs of every command. One schedule decides which request is sent next under the
- * rate limit. The engine prints nothing and knows no files: it calls a function of the row at each event. A row that
+ * Creates, follows and downloads the runs of every command. One schedule decides which request is sent next under the
+ * rate limit. The engine prints nothing and reads no files: it calls a function of the row at each event. A row that
  * depends on other rows is added when they have ended: `end` returns it.
  *
- *     rows ─► schedule ─► create ─► follow ─► end (deliver) ─► further rows
+ *     rows ─► schedule ─► create ─► follow ─► end (download) ─► further rows
  */
 import type { RushesError } from '../errors.js'
 import { asRushesError, Interruption } from '../host/interrupts.js'
@@ -75,7 +75,7 @@ export async function carryOut(options: RunsOptions): Promise<void> {
   function end(row: Row, run: FollowedRun): Promise<readonly Row[]> {
     followed.delete(row)
     const ended = row.end(run)
-    // Awaited in `finally`, so that an exception in one row does not abandon the others.
+    // Awaited in `finally`, so that an exception in one row does not leave the others running.
     ended.catch(() => {})
     ending.push(ended)
     return ended
@@ -104,7 +104,7 @@ export async function carryOut(options: RunsOptions): Promise<void> {
     }
   }
 
-  /** Uses the state that is already known, if any. */
+  /** Sends no request if the state is already known. */
   async function fetchOnce(row: Row, follower: RunFollower, requestSignal: AbortSignal): Promise<void> {
     try {
       const state = follower.known.state ?? (await follower.fetch(requestSignal))
@@ -174,7 +174,9 @@ export async function carryOut(options: RunsOptions): Promise<void> {
   }
 }
 
-/** Waits for a list that grows meanwhile. Rejects with the first error, after all have ended. */
+/**
+ * Waits until each promise has settled, including promises added during the wait. Then rejects with the first error.
+ */
 async function allEnded(ending: readonly Promise<unknown>[]): Promise<void> {
   const errors: unknown[] = []
   for (let index = 0; index < ending.length; index++)

@@ -1,7 +1,6 @@
 /**
- * Writes the journal for one command. A call fails when the file is locked for longer than the timeout, the
- * disk is full, or the folder is
- * read-only. The next call first repeats the missed writes; so does the end of the command.
+ * Writes the journal for one command. A write fails if the file is locked for longer than the timeout, the disk is
+ * full, or the folder is read-only. The next write, and the end of the command, first repeat the failed writes.
  */
 import { messageOf, RushesError } from '../errors.js'
 import { errorCode } from '../host/system-error.js'
@@ -10,40 +9,40 @@ import { type Journal, LOCK_TIMEOUT_MS, RepeatedRequest } from '../journal/index
 type JournalWork<Result> = (journal: Journal) => Result
 
 export interface JournalWrites {
-  /** Undefined when the journal cannot be read. While it cannot be written, it does not have the missed writes. */
+  /** Reads the journal. Undefined if it cannot be read. Failed writes may be missing from the result. */
   read<Result>(work: JournalWork<Result>): Result | undefined
-  /** Repeats missed writes before it reads. Throws a `RushesError` if that fails. */
+  /** Repeats failed writes, then reads. Throws a `RushesError` if either fails. */
   readWhole<Result>(work: JournalWork<Result>): Result
-  /** Throws a `RushesError` when the journal cannot be written. */
+  /** Writes to the journal. Throws a `RushesError` if that fails. */
   required<Result>(work: JournalWork<Result>): Result
-  /** Undefined when the journal cannot be written. Throws `RepeatedRequest` alone. */
+  /** Writes to the journal. Undefined if that fails. Throws only `RepeatedRequest`. */
   bestEffort<Result>(work: JournalWork<Result>): Result | undefined
-  /** Undefined when the journal cannot be written: then it is repeated before the next call. Throws nothing. */
+  /** Writes to the journal. Undefined if that fails: the write is then repeated before the next one. Never throws. */
   repeated<Result>(work: JournalWork<Result>): Result | undefined
-  /** Repeats the missed writes once more, when the command ends. Throws nothing. */
+  /** Called when the command ends: repeats failed writes once. Never throws. */
   end(): void
 }
 
 export interface JournalWritesOptions {
   /** Opens the journal, or returns the open one. Throws when it cannot be opened within `lockTimeoutMs`. */
   journal(lockTimeoutMs: number): Journal
-  /** Why it cannot be opened, where that was tried. */
+  /** Error of the last attempt to open the journal. */
   readonly failure?: unknown
   warn(message: string): void
   note(message: string): void
 }
 
-/** While the journal cannot be used, each call blocks the process for as long as this. */
+/** Timeout for the lock while the journal cannot be used: each call blocks the process for this time. */
 const LOST_LOCK_TIMEOUT_MS = 100
-/** At the end of the command. */
+/** Timeout for the lock at the end of the command. */
 const END_LOCK_TIMEOUT_MS = 2_000
-/** Of a session that runs for days without a journal. */
-const MAX_MISSED = 10_000
+/** Maximum number of failed writes kept in memory, for a session that runs for days without a journal. */
+const MAX_FAILED_WRITES = 10_000
 
 export function createJournalWrites({ journal, failure, warn, note }: JournalWritesOptions): JournalWrites {
   let isLost = false
   let isWarned = false
-  const missed: JournalWork<unknown>[] = []
+  const failedWrites: JournalWork<unknown>[] = []
 
   function warnOnce(error: unknown): void {
     if (!isWarned)
@@ -62,58 +61,58 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     return open
   }
 
-  function noteReturn(open: Journal): void {
+  function noteRecovery(open: Journal): void {
     if (isLost) open.setLockTimeout(LOCK_TIMEOUT_MS)
     isLost = false
     if (isWarned) note('The journal can be written again.')
     isWarned = false
   }
 
-  function whole<Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result {
+  function repeatThenRun<Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result {
     try {
       const open = opened(lockTimeoutMs)
-      repeatMissed(open)
+      repeatFailedWrites(open)
       return work(open)
     } catch (error) {
-      if (!isHopeless(error)) isLost = true
+      if (!hasInvalidValue(error)) isLost = true
       throw error
     }
   }
 
   const write = <Result>(work: JournalWork<Result>, lockTimeoutMs: number): Result =>
-    whole((open) => {
+    repeatThenRun((open) => {
       const result = work(open)
-      noteReturn(open)
+      noteRecovery(open)
       return result
     }, lockTimeoutMs)
 
-  function repeatMissed(open: Journal): void {
-    if (missed.length === 0) return
-    for (let next = missed[0]; next !== undefined; next = missed[0]) {
+  function repeatFailedWrites(open: Journal): void {
+    if (failedWrites.length === 0) return
+    for (let next = failedWrites[0]; next !== undefined; next = failedWrites[0]) {
       try {
         next(open)
       } catch (error) {
-        if (!isHopeless(error)) throw error
-        warnOfDropped(error)
+        if (!hasInvalidValue(error)) throw error
+        warnOfDroppedWrite(error)
       }
-      missed.shift()
+      failedWrites.shift()
     }
-    noteReturn(open)
+    noteRecovery(open)
   }
 
-  /** Without waiting for a lock: what only reads continues. */
-  function tryMissed(open: Journal): void {
-    if (missed.length === 0) return
+  /** Does not wait for a lock, so that commands which only read are not delayed. */
+  function tryFailedWrites(open: Journal): void {
+    if (failedWrites.length === 0) return
     open.setLockTimeout(0)
     try {
-      repeatMissed(open)
+      repeatFailedWrites(open)
     } catch {
-      // The journal can still be read.
+      // The write failed, but the journal can still be read.
     }
     open.setLockTimeout(timeoutMs())
   }
 
-  const warnOfDropped = (error: unknown): void =>
+  const warnOfDroppedWrite = (error: unknown): void =>
     warn(`${messageOf(error)} The journal does not contain this change.`)
 
   function orUndefined<Result>(
@@ -124,7 +123,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
       return write(work, timeoutMs())
     } catch (error) {
       onFailure(error)
-      if (isHopeless(error)) warnOfDropped(error)
+      if (hasInvalidValue(error)) warnOfDroppedWrite(error)
       else warnOnce(error)
       return undefined
     }
@@ -147,7 +146,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     read(work) {
       try {
         const open = opened(timeoutMs())
-        tryMissed(open)
+        tryFailedWrites(open)
         return work(open)
       } catch (error) {
         isLost = true
@@ -155,7 +154,7 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
         return undefined
       }
     },
-    readWhole: (work) => orNothingSent(() => whole(work, LOCK_TIMEOUT_MS)),
+    readWhole: (work) => orNothingSent(() => repeatThenRun(work, LOCK_TIMEOUT_MS)),
     required: (work) => orNothingSent(() => write(work, LOCK_TIMEOUT_MS)),
     bestEffort: (work) =>
       orUndefined(work, (error) => {
@@ -163,28 +162,31 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
       }),
     repeated: (work) =>
       orUndefined(work, (error) => {
-        if (!isHopeless(error)) missed.push(work)
-        if (missed.length > MAX_MISSED) missed.shift()
+        if (!hasInvalidValue(error)) failedWrites.push(work)
+        if (failedWrites.length > MAX_FAILED_WRITES) failedWrites.shift()
       }),
     end() {
-      if (missed.length === 0) return
+      if (failedWrites.length === 0) return
       try {
-        whole(() => {}, END_LOCK_TIMEOUT_MS)
+        repeatThenRun(() => {}, END_LOCK_TIMEOUT_MS)
       } catch {
-        // It was warned of when the first write failed.
+        // The user was warned when the first write failed.
       }
     },
   }
 }
 
-/** libsql has no name for a value of the wrong type, 3091. */
-const HOPELESS =
+/** libsql has no name for error 3091, a value of the wrong type. */
+const INVALID_VALUE_ERRORS =
   /^(SQLITE_(CONSTRAINT_(CHECK|FOREIGNKEY|NOTNULL|PRIMARYKEY|UNIQUE)|MISMATCH|TOOBIG|RANGE)|UNKNOWN_SQLITE_ERROR_3091)$/
 
-/** The values are at fault, not the lock, the disk or the file: it would fail each time, and hold up all later writes. */
-function isHopeless(error: unknown): boolean {
+/**
+ * Whether the write would fail each time because its values are invalid. Such a write is not repeated, since it would
+ * block all later ones.
+ */
+function hasInvalidValue(error: unknown): boolean {
   if (error instanceof RepeatedRequest) return true
   const cause = error instanceof RushesError ? error.cause : error
   const code = errorCode(cause)
-  return code === undefined ? cause !== undefined : HOPELESS.test(code)
+  return code === undefined ? cause !== undefined : INVALID_VALUE_ERRORS.test(code)
 }

@@ -1,60 +1,64 @@
 /**
- * Decides the next request, pure. With N runs and 20 requests in 10 s no client can finish before 2N requests fit, so
- * no request is spent that cannot pay:
+ * Chooses the next request. Pure. N runs need at least 2N requests, so at 20 requests in 10 s the rate limit bounds the
+ * total time, and no request may be wasted:
  *
- * * Creates go first: a run that is created earlier ends earlier. The first goes alone until it is answered, since a refused
- *   key or an empty account then costs one request and not twenty; after it at most four are unanswered.
- * * Between creates, the status of a run that has probably ended is requested, so that results arrive early;
- * but only while more runs
- *   wait for their status request than fit into the time that the last run to be created will take. That costs nothing.
- * * Status requests go to the run that has most likely ended; where that is equal, to the one polled longest ago.
- * * Runs may wait for the outputs of others. The longest chain decides when the last run ends: of the creates, and of the runs
- *   that have probably ended, the one with the longest chain behind it goes first.
- * * Where a status request will almost certainly pay, only the limit decides when. Otherwise, once half of the budget is in
- *   use, they are spread evenly over the window: twenty at once and then none for ten seconds would find a run
- * five seconds late on average.
+ * * Creates go first: a run that is created earlier ends earlier. The first create waits for its response,
+ *   since an invalid key or an account without credits then costs one request and not twenty. After that, at
+ *   most four creates are in flight.
+ * * Between creates, polls a run that has probably ended, so that results arrive early. Does so only while
+ *   more runs need a status request than the rate limit allows during the duration of the last run: these
+ *   status requests delay nothing.
+ * * Polls the run that has most likely ended. If several are equally likely, the one polled longest ago.
+ * * Runs may depend on the outputs of others, and the longest chain decides when the last run ends. So among
+ *   creates, and among runs that have probably ended, the one with the longest chain of dependent runs goes
+ *   first.
+ * * A status request that will almost surely find an ended run is sent as soon as the rate limit allows.
+ *   Others are spread evenly over the window once half of the rate limit is used: twenty at once and then
+ *   none for ten seconds would find a run five seconds late on average.
  */
 
-/** A run that exists and has not ended, as far as is known. Instants are monotonic. */
+/** A run that has not ended, as far as this command knows. Times are monotonic, in milliseconds. */
 export interface InFlight {
   readonly createdAtMs: number
-  /** Undefined before its first status request. */
+  /** Time of the last status request. Undefined before the first one. */
   readonly polledAtMs: number | undefined
-  /** The next status request is sent then or later. */
+  /** Earliest time of the next status request. */
   readonly dueAtMs: number
-  /** A status request is under way. */
+  /** Whether a status request is in flight. */
   readonly isPolled: boolean
-  /** How long others of its model took. */
+  /** Durations of other runs of its model. */
   readonly durationsMs: readonly number[]
-  /** Length of the longest chain of runs that waits for it. */
+  /** Length of the longest chain of runs that wait for its output. */
   readonly chainLength: number
 }
 
 export interface ScheduleState {
-  /** Creates that are still to be sent. */
+  /** Number of creates not sent yet. */
   readonly toCreate: number
-  /** Length of the longest chain of runs that waits for the next one to be created. */
+  /** Length of the longest chain of runs that wait for the output of the next create. */
   readonly nextChainLength: number
-  /** Whether further runs may come: their sources have ended, and are being delivered. */
+  /**
+   * Whether runs may be added later: the runs that they depend on have ended, and their outputs are being downloaded.
+   */
   readonly isExpecting: boolean
   readonly unanswered: number
-  /** Whether any create of this command was answered. */
+  /** Whether any create of this command got a response. */
   readonly isAnswered: boolean
   readonly inFlight: readonly InFlight[]
-  /** The most runs in flight at once; undefined: no cap. */
+  /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
   readonly lastPollAtMs: number | undefined
   readonly createsSincePoll: number
-  /** The share of the key's budget that is in use, 0 to 1. */
+  /** Used share of the key's rate limit, 0 to 1. */
   readonly load: number
   readonly nowMs: number
 }
 
 export type Next =
   | { readonly do: 'create' }
-  /** `index`: in `inFlight`. An urgent request has its turn among the creates. */
+  /** `index`: position in `inFlight`. `isUrgent`: uses the priority of creates in the rate limiter. */
   | { readonly do: 'poll'; readonly index: number; readonly isUrgent: boolean }
-  /** Infinity: only an answer can change anything. */
+  /** Infinity: waits for the next response. */
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'end' }
 
@@ -64,13 +68,16 @@ export interface RequestLimit {
 }
 
 const MAX_UNANSWERED_CREATES = 4
-/** More would be chosen long before they are sent. */
+/**
+ * Maximum number of status requests in the queue of the rate limiter. Choosing more would be too early: the best choice
+ * changes while they wait.
+ */
 const MAX_PENDING_POLLS = 4
-/** From this chance on, a status request goes before the next create. */
-const LIKELY = 0.5
-/** From this chance on, it need not be spread. */
-const SURE = 0.9
-/** Up to this load, status requests need not be spread either. */
+/** Minimum probability of an ended run at which its status request goes before the next create. */
+const MIN_CHANCE_BEFORE_CREATE = 0.5
+/** Minimum probability of an ended run at which its status request is not delayed. */
+const MIN_CHANCE_UNSPREAD = 0.9
+/** Maximum load at which status requests are not spread over the window. */
 const MAX_UNSPREAD_LOAD = 0.5
 
 const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
@@ -88,7 +95,7 @@ export function nextOf(situation: ScheduleState, limit: RequestLimit): Next {
 const pendingPolls = (inFlight: readonly InFlight[]): number =>
   inFlight.filter(({ isPolled }) => isPolled).length
 
-/** One create and one status request in turn. */
+/** Alternates creates and status requests. */
 function pollBetweenCreates(
   situation: ScheduleState,
   { requests, windowMs }: RequestLimit,
@@ -96,10 +103,10 @@ function pollBetweenCreates(
   const { inFlight, createsSincePoll } = situation
   if (createsSincePoll === 0 || pendingPolls(inFlight) >= MAX_PENDING_POLLS) return undefined
   const { likeliest } = rank(situation)
-  if (likeliest === undefined || likeliest.odds < LIKELY) return undefined
+  if (likeliest === undefined || likeliest.odds < MIN_CHANCE_BEFORE_CREATE) return undefined
   const isChained = likeliest.chainLength > situation.nextChainLength
   if (!isChained) {
-    // Runs of a model share their durations.
+    // Computes each duration list once: runs of a model share it.
     const lastTakesMs = Math.max(
       ...[...new Set(inFlight.map(({ durationsMs }) => durationsMs))].map(longDurationMs),
     )
@@ -113,7 +120,7 @@ function nextPoll(situation: ScheduleState, { requests, windowMs }: RequestLimit
   if (pendingPolls(inFlight) >= MAX_PENDING_POLLS) return WAIT_FOR_ANSWER
   const { likeliest, soonestDueMs } = rank(situation)
   if (likeliest === undefined) return { do: 'wait', ms: soonestDueMs - nowMs }
-  const isUnspread = likeliest.odds >= SURE || situation.load <= MAX_UNSPREAD_LOAD
+  const isUnspread = likeliest.odds >= MIN_CHANCE_UNSPREAD || situation.load <= MAX_UNSPREAD_LOAD
   if (!isUnspread && situation.load > 1 - reservedFor(inFlight))
     return { do: 'wait', ms: windowMs / requests }
   const spreadMs = isUnspread ? 0 : lastPollAtMs + windowMs / requests - nowMs
@@ -121,7 +128,7 @@ function nextPoll(situation: ScheduleState, { requests, windowMs }: RequestLimit
 }
 
 /**
- * The share of the budget that is kept for the creates of runs that wait for these: status requests that find nothing
+ * Share of the rate limit reserved for creates of runs that depend on these: status requests that find no ended run
  * would delay them.
  */
 const reservedFor = (inFlight: readonly InFlight[]): number =>
@@ -135,9 +142,9 @@ interface Candidate {
 }
 
 interface Ranking {
-  /** Of the runs that are due. */
+  /** Most likely ended among the runs that are due. */
   readonly likeliest: Candidate | undefined
-  /** When the first of the others is due. */
+  /** Time at which the first of the other runs is due. */
   readonly soonestDueMs: number
 }
 
@@ -153,7 +160,12 @@ function rank({ inFlight, nowMs }: ScheduleState): Ranking {
       continue
     }
     const odds = chance(durationsMs, polledAtMs - createdAtMs, nowMs - createdAtMs)
-    const candidate = { index, odds, chainLength: odds < LIKELY ? 0 : run.chainLength, polledAtMs }
+    const candidate = {
+      index,
+      odds,
+      chainLength: odds < MIN_CHANCE_BEFORE_CREATE ? 0 : run.chainLength,
+      polledAtMs,
+    }
     if (likeliest === undefined || goesBefore(candidate, likeliest)) likeliest = candidate
   }
   return { likeliest, soonestDueMs }
@@ -164,25 +176,24 @@ function goesBefore(a: Candidate, b: Candidate): boolean {
   return a.odds === b.odds ? a.polledAtMs < b.polledAtMs : a.odds > b.odds
 }
 
-// The probability that a run has ended, from the durations of others of its model and a guess with a long tail
-// that counts as much as
-// one of them. Without durations every moment is as likely.
+// Probability that a run has ended, from the durations of other runs of its model and a guess with a long tail, which
+// counts as much as one duration. Without durations, every time is equally likely.
 
-/** Half of all runs end within this, when nothing is known: images take seconds, videos minutes. */
+/** Guessed median duration of a run: images take seconds, videos minutes. */
 const GUESS_MS = 30_000
 
-/** The share of guessed runs that take longer: 1/2, 1/3, 1/4 … after one, two, three times `GUESS_MS`. */
-const guessed = (ageMs: number): number => 1 / (1 + ageMs / GUESS_MS)
+/** Guessed share of runs that take longer than `ageMs`: 1/2, 1/3, 1/4 … after one, two, three times `GUESS_MS`. */
+const guessedSurvival = (ageMs: number): number => 1 / (1 + ageMs / GUESS_MS)
 
-/** The share of runs that take longer than `ageMs`. */
+/** Share of runs that take longer than `ageMs`. */
 export const survival = (durationsMs: readonly number[], ageMs: number): number =>
-  (durationsMs.filter((each) => each > ageMs).length + guessed(ageMs)) / (durationsMs.length + 1)
+  (durationsMs.filter((each) => each > ageMs).length + guessedSurvival(ageMs)) / (durationsMs.length + 1)
 
-/** The probability that a run has ended at `ageMs`, given that it had not at `seenMs`. */
+/** Probability that a run has ended at `ageMs` if it was still running at `seenMs`. */
 export const chance = (durationsMs: readonly number[], seenMs: number, ageMs: number): number =>
   ageMs <= seenMs ? 0 : 1 - survival(durationsMs, ageMs) / survival(durationsMs, seenMs)
 
-/** A duration that few runs exceed. */
+/** Returns a duration that few runs exceed. */
 function longDurationMs(durationsMs: readonly number[]): number {
   if (durationsMs.length < MIN_DURATIONS) return GUESS_MS
   const sorted = [...durationsMs].sort((a, b) => a - b)
@@ -190,27 +201,28 @@ function longDurationMs(durationsMs: readonly number[]): number {
 }
 
 const MIN_DURATIONS = 3
-/** A run may be faster than the fastest one so far, but hardly by more than this share. */
-const EARLIEST = 0.7
+/** A run may be faster than the fastest one so far, but rarely takes less than this share of its duration. */
+const MIN_DURATION_SHARE = 0.7
 
-/** Before that age a status request cannot pay. */
+/** Age before which a status request would not find an ended run. */
 export const tooYoungMs = (durationsMs: readonly number[]): number =>
-  durationsMs.length < MIN_DURATIONS ? 0 : EARLIEST * Math.min(...durationsMs)
+  durationsMs.length < MIN_DURATIONS ? 0 : MIN_DURATION_SHARE * Math.min(...durationsMs)
 
-/** A request that arrives just before the end of the run costs a whole further step. */
+/** Delay after the expected end: a request just before the end would find the run a whole step late. */
 const MARGIN_MS = 50
 
 interface PollAges {
-  /** At this age the run was seen running. */
+  /** Age at which the run was last seen running. */
   readonly seenMs: number
   readonly soonestMs: number
   readonly stepMs: number
 }
 
 /**
- * The age, at least `soonestMs` and less than a step later, at which the next status request is best sent. Status
- * requests of one run are a comb with teeth a step apart; it is shifted so that its teeth fall right behind the ages
- * at which other runs of the model ended. Undefined where too little is known, or every other run had ended by `seenMs`.
+ * Returns the best age for the next status request, at least `soonestMs` and less than one step later. Status requests
+ * of one run are one step apart. The age is chosen so that these requests follow the ends of other runs of the model
+ * with the smallest total delay. Undefined if there are too few durations, or if all other runs had ended before
+ * `seenMs`.
  */
 export function bestAgeMs(
   durationsMs: readonly number[],

@@ -1,9 +1,8 @@
 /**
- * Writes the journal for commands that create runs. If it cannot be written, one warning explains the consequences and
- * the command continues: a paid run is worth more than its row. Sessions and batches repeat creates by request id, so
- * there the intent is required: nothing is sent without it.
+ * Writes the journal for commands that create runs. If it cannot be written, prints one warning about the consequences
+ * and continues: a paid run is worth more than its row. Sessions and batches repeat creates by request id, so they
+ * require the intent in the journal: without it, nothing is sent.
  */
-
 import { resolve } from 'node:path'
 import type { CreateOutcome } from '../client/index.js'
 import type { DownloadedFile } from '../download/index.js'
@@ -26,20 +25,20 @@ import { createJournalWrites, type JournalWrites, type JournalWritesOptions } fr
 /** Records the steps of one create in the journal. */
 export interface CreateNote {
   /**
-   * Called directly before the bytes are sent, and before each retry. Throws `RepeatedRequest`; if the intent is
-   * required, also other `RushesError`s.
+   * Called directly before the create is sent, and before each retry. Throws `RepeatedRequest`. If the intent is
+   * required, also throws other `RushesError`s.
    */
   sending(): void
-  /** The service definitely did not accept it. */
+  /** Called if the service definitely did not accept the create. */
   unsent(): void
   answered(outcome: CreateOutcome): void
   accepted(id: string, body: unknown): void
-  /** The outcome is unknown, or the run was accepted without an id. Returns the key of the row. */
+  /** Called if the outcome is unknown, or if the run was accepted without an id. Returns the key of the row. */
   unknown(error: RushesError): string | undefined
 }
 
 export interface Recorder {
-  /** `need`: whether the create may be sent when the journal cannot be written. */
+  /** `need`: whether the create may be sent if the journal cannot be written. */
   note(intent: Omit<Intent, 'address' | 'profile'>, need?: 'required' | 'best effort'): CreateNote
   /**
    * Records that the creates with these tokens (request ids) were not sent. Throws if the journal cannot be written.
@@ -50,7 +49,7 @@ export interface Recorder {
    * `prepare`.
    */
   unprepare(token: string): boolean
-  /** Undefined if the journal does not know it: another machine may have sent it. */
+  /** Undefined if the journal does not contain the create: another machine may have sent it. */
   createOf(token: string): KnownCreate | undefined
   /**
    * The newest create with this request id. Throws if the journal cannot be read, or if earlier writes to it failed.
@@ -59,7 +58,7 @@ export interface Recorder {
   recordStatus(update: StatusUpdate): void
   /** Marks local runs as queued, unless they have ended: no process renders them now. */
   recordQueued(...ids: readonly string[]): void
-  /** The service does not know the run. */
+  /** Records that the service does not know the run. */
   recordNotFound(error: RushesError, id: string): void
   recordFiles(id: string, files: readonly DownloadedFile[]): void
   /** The files of a run that earlier commands downloaded. */
@@ -97,7 +96,7 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
         open.recordFiles(
           address,
           id,
-          // Bytes that were written to standard output have no file.
+          // Bytes written to standard output have no file.
           files.filter(({ path }) => path !== '-').map((file) => ({ ...file, path: resolve(file.path) })),
         ),
       ),

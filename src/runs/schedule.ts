@@ -1,6 +1,6 @@
 /**
- * Runs a schedule: asks `nextOf` for the next request, sends it, and repeats after each response. Knows runs only as
- * functions and results.
+ * Runs a schedule: asks `nextOf` for the next request, sends it, and repeats after each response. Knows nothing about
+ * runs except their functions and results.
  */
 import { onAbort, raceAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
@@ -9,8 +9,8 @@ import { bestAgeMs, type InFlight, nextOf, type RequestLimit, tooYoungMs } from 
 
 export interface Task {
   /**
-   * Creates the run. Resolves with the monotonic time of its creation, or undefined if there is no run to follow. Never
-   * rejects. Absent if the run already exists.
+   * Creates the run. Undefined if the run already exists. Resolves with the monotonic time of its creation, or with
+   * undefined if there is no run to follow. Never rejects.
    */
   create?(): Promise<number | undefined>
   /** Sends one status request. Rejects only with the signal's reason. */
@@ -114,7 +114,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     pendingWork.add(settled)
   }
 
-  /** `sinceMs`: start of its timeout. */
+  /** `sinceMs`: monotonic time at which its timeout started. */
   function addRun(task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
     if (isOver) return
     const expiresAtMs = sinceMs + (timeoutMs ?? Number.POSITIVE_INFINITY)
@@ -133,7 +133,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
   }
 
   /**
-   * One alarm for all runs: with one each, thousands would fire in turn, and `nextOf` would scan the rest each time.
+   * One alarm for all runs: with one per run, thousands would fire one after another, and `nextOf` would scan all
+   * others each time.
    */
   function expireAt(atMs: number): void {
     disarm()

@@ -1,6 +1,6 @@
 /**
- * Accounts, keys and credits, in the data folder or the database of a service. The service may run in other processes; a
- * change applies from its next request on.
+ * Manages accounts, keys and credits in the data folder or the database of a service. The service may run in other
+ * processes; a change applies from its next request.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,43 +34,52 @@ export type { UserWithLink } from './user-administration.js'
 export interface Rotation {
   readonly apiKey: string
   readonly key: KeyDetails
-  /** When a still older secret would have expired; it ended now, since a key has two secrets at most. */
+  /**
+   * When the previous old secret would have expired. It ended with this rotation, since a key has at most two secrets.
+   * Undefined if no older secret was valid.
+   */
   readonly endedUntilMs: number | undefined
 }
 
-/** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
+/**
+ * All functions throw `RushesError` (usage) for a missing object or a change that is not allowed, and then change
+ * nothing.
+ */
 export interface Administration extends UserAdministration {
   createAccount(name: string, credits: number): Promise<AccountRecord>
   accounts(): Promise<readonly AccountRecord[]>
   setBanned(account: string, banned: boolean): Promise<AccountRecord>
-  /** `apiKey` is the key itself, which is shown only now: only its hash is stored. */
+  /** Returns the key itself in `apiKey`. It can be shown only now, since only its hash is stored. */
   createKey(
     account: string,
     terms: Partial<KeyTerms>,
   ): Promise<{ readonly apiKey: string; readonly key: KeyDetails }>
-  /** All keys, or those of one account. */
+  /** Lists all keys, or the keys of one account. */
   keys(account?: string): Promise<readonly KeyDetails[]>
-  /** `key` is the key's number, or its name when only one key has it. Sets the terms that are present. */
+  /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
-  /** Gives the key another secret, with all its terms. The old one works for 24 h more, or ends at once. */
+  /** Gives the key a new secret and keeps its terms. The old secret works for another 24 h, or ends at once. */
   rotateKey(key: string, options: { readonly endOld: boolean }): Promise<Rotation>
-  /** A negative amount removes credits, down to 0. */
+  /** A negative amount removes credits; the balance cannot fall below 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
-  /** The newest first. */
+  /** Lists ledger entries, newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
-  /** Throws also when the database is too damaged to be read. */
+  /** Also throws when the database is too damaged to read. */
   verify(): Promise<Verification>
-  /** Copies the database into a new file, which is complete when it has its name. */
+  /** Copies the database into a new file, which appears under its name only when it is complete. */
   backup(path: string, signal?: AbortSignal): Promise<Backup>
   close(): Promise<void>
 }
 
 export interface AdministrationOptions {
   readonly dataFolder: string
-  /** `postgres://…`; undefined: SQLite in the data folder. */
+  /** `postgres://…`. If undefined, the service uses SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
   readonly clock: Pick<Clock, 'now'>
-  /** Whether to create the data of a folder without any; otherwise it is refused, since the path is probably wrong. */
+  /**
+   * Whether to create data in a folder that has none. If false, such a folder is refused, since the path is probably
+   * wrong.
+   */
   readonly make: boolean
 }
 
@@ -115,12 +124,15 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
       )
     : undefined
 
-/** Explains errors of all methods: a damaged page or a lock can cause one long after the file was opened. */
+/**
+ * Replaces the errors of all methods with messages for users. A damaged page or a lock can cause an error long after
+ * the file was opened.
+ */
 function explainErrors(
   explain: (error: unknown) => RushesError | undefined,
   administration: Administration,
 ): Administration {
-  const explaining =
+  const withExplainedErrors =
     (work: (...args: readonly never[]) => Promise<unknown>) =>
     async (...args: readonly never[]) => {
       try {
@@ -129,7 +141,7 @@ function explainErrors(
         throw explain(error) ?? error
       }
     }
-  const methods = Object.entries(administration).map(([name, work]) => [name, explaining(work)])
+  const methods = Object.entries(administration).map(([name, work]) => [name, withExplainedErrors(work)])
   return Object.fromEntries(methods) as Administration
 }
 
@@ -141,16 +153,16 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     return found
   }
 
-  async function keyOf(wanted: string): Promise<KeyDetails> {
+  async function keyOf(numberOrName: string): Promise<KeyDetails> {
     const keys = await store.listKeys()
-    const byNumber = keys.find(({ id }) => String(id) === wanted)
+    const byNumber = keys.find(({ id }) => String(id) === numberOrName)
     if (byNumber !== undefined) return byNumber
-    const [found, ...others] = keys.filter(({ name }) => name === wanted)
+    const [found, ...others] = keys.filter(({ name }) => name === numberOrName)
     if (found === undefined)
-      throw usageError(`Key ${wanted} does not exist.`, 'List the keys with `rushes admin key list`.')
+      throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
     if (others.length > 0)
       throw usageError(
-        `More than one key is named ${wanted}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
+        `More than one key is named ${numberOrName}: ${[found, ...others].map(({ id }) => id).join(', ')}.`,
         'Use the number of the key.',
       )
     return found
@@ -160,9 +172,9 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     ...createUserAdministration({ store, clock, accountOf }),
     async createAccount(name, credits) {
       checkName(name, 'an account')
-      const made = await store.addAccount({ name, credits, nowMs: clock.now() })
-      if (made === undefined) throw usageError(`Account ${name} already exists.`)
-      return made
+      const created = await store.addAccount({ name, credits, nowMs: clock.now() })
+      if (created === undefined) throw usageError(`Account ${name} already exists.`)
+      return created
     },
     accounts: () => store.listAccounts(),
     async setBanned(account, banned) {
@@ -175,7 +187,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       const { id: accountId } = await accountOf(account)
       const { apiKey, ...secret } = newSecretKey()
       const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
-      const id = await orTooMany(account, store.addKey(key))
+      const id = await explainTooManyKeys(account, store.addKey(key))
       return { apiKey, key: await keyOf(String(id)) }
     },
     async keys(account) {
@@ -186,7 +198,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     async changeKey(key, terms) {
       checkTerms(terms)
       const { id, account } = await keyOf(key)
-      await orTooMany(account, store.changeKey(id, terms))
+      await explainTooManyKeys(account, store.changeKey(id, terms))
       return await keyOf(String(id))
     },
     async rotateKey(key, { endOld }) {
@@ -219,7 +231,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
   }
 }
 
-async function orTooMany<Changed>(account: string, change: Promise<Changed>): Promise<Changed> {
+async function explainTooManyKeys<Changed>(account: string, change: Promise<Changed>): Promise<Changed> {
   try {
     return await change
   } catch (error) {

@@ -1,8 +1,7 @@
 /**
- * A backup of the database: one file, complete under its name. Reference images and outputs are files that never change, and
- * are copied by other means (docs/backup.md).
+ * Backs up the database into one file, which appears under its name only when it is complete. Reference images and
+ * outputs are files that never change; copy them by other means (docs/backup.md).
  */
-
 import { existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -30,8 +29,8 @@ interface BackupOptions {
 }
 
 /**
- * Copies the database while a service uses it. Throws `RushesError` (usage) when the file exists or cannot be written, and then
- * leaves nothing.
+ * Copies the database while a service uses it. Throws `RushesError` (usage) when the file exists or cannot be written,
+ * and then leaves no file.
  */
 export async function writeBackup({ database, path, signal }: BackupOptions): Promise<Backup> {
   checkTarget(path)
@@ -63,7 +62,7 @@ function checkTarget(path: string): void {
     throw usageError(`${path} is a folder.`, `Name a file in it: ${path.replace(/\/+$/, '')}/service.db`)
   if (existsSync(path)) throw alreadyExists(path)
   const folder = dirname(path)
-  // A folder is not created: it may be a disk that is not mounted.
+  // Do not create the folder: it may be the mount point of a disk that is not mounted.
   if (!existsSync(folder)) throw usageError(`${folder}: no such folder`, 'Create the folder first.')
 }
 
@@ -90,7 +89,7 @@ async function flushFile(path: string): Promise<void> {
   }
 }
 
-/** The part of `libsql/promise` that is used here; its own types are all `any`. */
+/** Methods of `libsql/promise` that this file uses. The package's own types are all `any`. */
 interface AsyncConnection {
   exec(sql: string): Promise<unknown>
   prepare(sql: string): Promise<{ all(): Promise<Row[]> }>
@@ -101,12 +100,12 @@ const loadModule = createRequire(import.meta.url)
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** Never created: a copy that was cancelled and removed must not come back. */
-const existing = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
+/** URI of an existing database (`mode=rw`): a copy that was cancelled and removed must not be created again. */
+const existingUri = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
 
-async function connected<Result>(path: string, work: (database: AsyncConnection) => Promise<Result>) {
+async function withConnection<Result>(path: string, work: (database: AsyncConnection) => Promise<Result>) {
   const AsyncDatabase: new (path: string, options: object) => AsyncConnection = loadModule('libsql/promise')
-  const database = new AsyncDatabase(existing(path), {})
+  const database = new AsyncDatabase(existingUri(path), {})
   try {
     await database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     return await work(database)
@@ -116,22 +115,22 @@ async function connected<Result>(path: string, work: (database: AsyncConnection)
 }
 
 /**
- * Copies the database `from` into the empty file `to`. `VACUUM INTO` reads one snapshot and holds no lock that a
- * writer waits for; the backup API of SQLite begins again with every write, and libsql does not offer it. The copy
- * is complete in its one file, and gets a new application id: when it replaces the open original, it is recognized
- * as another file.
+ * Copies the database `from` into the empty file `to`. `VACUUM INTO` reads one snapshot and blocks no writer. SQLite's
+ * backup API starts again after every write, and libsql does not offer it. The copy is complete in one file. It gets a
+ * new application id, so that a process that has the original open recognizes the copy as another file when it replaces
+ * the original.
  */
 export async function copyDatabase(from: string, to: string): Promise<void> {
-  await connected(from, (database) => database.exec(`VACUUM INTO ${quoted(existing(to))}`))
-  await connected(to, (database) => database.exec(newApplicationId()))
+  await withConnection(from, (database) => database.exec(`VACUUM INTO ${quoted(existingUri(to))}`))
+  await withConnection(to, (database) => database.exec(newApplicationId()))
 }
 
 /**
- * The rows of each statement. Throws what SQLite finds wrong with the file: not its indexes, which `VACUUM INTO`
- * rebuilds and which would take ten times as long.
+ * Returns the rows of each statement. Throws if SQLite finds the file corrupt. Does not check the indexes: `VACUUM
+ * INTO` rebuilds them, and the check would take ten times as long.
  */
 export async function checkCopy(path: string, statements: readonly string[]): Promise<readonly Row[][]> {
-  return await connected(path, async (database) => {
+  return await withConnection(path, async (database) => {
     const rows = async (sql: string) => (await database.prepare(sql)).all()
     const found = (await rows('PRAGMA quick_check(5)')).map(({ quick_check }) => String(quick_check))
     if (found.join() !== 'ok') throw Object.assign(new Error(found.join('; ')), { code: 'SQLITE_CORRUPT' })

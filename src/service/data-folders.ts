@@ -1,5 +1,4 @@
-/** The data folder of the service: private; the service chooses the names of its files. */
-
+/** The private data folder of the service. The service chooses the names of all files in it. */
 import { join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { makeFolders } from '../host/directories.js'
@@ -9,11 +8,11 @@ export const DATABASE_NAME = 'service.db'
 
 export interface DataFolders {
   readonly database: string
-  /** Images that came as data: URLs, each named by its SHA-256. */
+  /** Images from data: URLs, each named by its SHA-256. */
   readonly inputs: string
-  /** `<token>/<file>`: complete outputs. */
+  /** Complete outputs, as `<token>/<file>`. */
   readonly outputs: string
-  /** `<worker>/<run>`: renders in progress. */
+  /** Renders in progress, as `<worker>/<run>`. */
   readonly work: string
 }
 
@@ -29,8 +28,8 @@ export async function makeDataFolders(root: string): Promise<DataFolders> {
 }
 
 /**
- * Where the output of a URL is in the data folder `root`, whether it still exists or not. Undefined for a URL that is not
- * one of an output. Without the service: reading a list of results must not start it.
+ * Returns the path of an output in the data folder `root`, whether the file exists or not; undefined if the URL is not
+ * an output URL. Works without the service: reading a list of results must not start it.
  */
 export function outputPathOf(root: string, url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
@@ -39,8 +38,8 @@ export function outputPathOf(root: string, url: string): string | undefined {
 }
 
 /**
- * Creates the folders, and opens the database with `open`. Throws `RushesError` (usage) when the folder cannot be used: the
- * user can fix it or choose another.
+ * Creates the folders and opens the database with `open`. Throws `RushesError` (usage) when the folder cannot be used:
+ * the user can fix it or choose another.
  */
 export async function openData<Opened>(
   root: string,
@@ -53,7 +52,7 @@ export async function openData<Opened>(
     return { folders, opened: await open(folders.database) }
   } catch (cause) {
     if (cause instanceof RushesError) throw cause
-    // Loaded on failure alone: commands that read only the names of the folders do without SQLite.
+    // Loaded only on failure: commands that need only the folder names must not load SQLite.
     const { explainDatabaseError } = await import('./store/sqlite/index.js')
     const explained = explainDatabaseError(database, cause)
     if (explained !== undefined) throw explained

@@ -4,7 +4,7 @@
  *   key (401) → account and IP (403) → rate (429 RATE_LIMITED) → body and model (400) → spend limit (403)
  *   → quota (429 USAGE_EXCEEDED) → balance (402)
  *
- * `admit` makes those up to the rate limit, before the body is read; `create` makes the rest.
+ * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
@@ -22,31 +22,33 @@ import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stor
 import type { Worker } from './worker/worker.js'
 
 export interface Endpoints {
-  /** The caller of this request. `ip` is called only for a key with a whitelist. Throws `Refusal`: 401, 403, 429. */
+  /**
+   * Returns the caller of a request. `ip` is called only if the key has a whitelist. Throws `Refusal`: 401, 403, 429.
+   */
   admit(authorization: string | undefined, ip: () => string): Promise<Caller>
   /**
-   * Accepts a run, and charges it. With an idempotency key that the account used in the last 24 h for the same request:
-   * returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
+   * Accepts a run and charges the account. If the account sent the same request with this idempotency key in the last
+   * 24 h, returns the earlier run, free of charge. Throws `Refusal`: 400, 401, 403, 429, 402.
    */
   create(caller: Caller, body: readonly Uint8Array[], idempotencyKey?: string): Promise<CreatedRun>
-  /** The same without an API key, for a run that is created on the console. Throws `Refusal`: 400, 402. */
+  /** Accepts a run that a user creates on the console, without an API key. Throws `Refusal`: 400, 402. */
   createWithoutKey(
     accountId: number,
     body: readonly Uint8Array[],
     idempotencyKey?: string,
   ): Promise<CreatedRun>
-  /** Throws `Refusal`: 404. */
+  /** Returns a run of the caller's account. Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
 }
 
 export interface CreatedRun {
   readonly run: StoredRun
-  /** Whether the run was created by an earlier request with the same idempotency key. */
+  /** Whether an earlier request with the same idempotency key created the run. */
   readonly isRepeated: boolean
 }
 
 const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
-/** Attempts to store an image that is removed before the run is added. */
+/** Maximum number of attempts to store the images: one can be removed before the run is added. */
 const MAX_SAVES = 3
 
 interface EndpointsOptions {
@@ -80,14 +82,14 @@ export function createEndpoints({
         image,
       })),
     )
-    // Stored images too: a part may be missing, and another create may not have stored it yet. One after the other, since
-    // a disk or a storage has other work too.
+    // Write images that are already recorded too: the file may be incomplete, or another create may not have written it
+    // yet. Write one after the other, since the disk or storage also serves other requests.
     for (const { key, image } of records)
       await inputs.put(key, { bytes: image.data }, { contentType: image.content_type })
     return records.map(({ key }) => ({ kind: 'input', key }))
   }
 
-  /** Undefined when an image was removed before the run was added. */
+  /** Stores the images and adds the run. Returns undefined if an image was removed before the run was added. */
   async function addWithImages(
     run: NewRun,
     images: readonly EmbeddedImage[],
@@ -135,9 +137,9 @@ export function createEndpoints({
       added = await addWithImages({ ...run, keyId, price, idempotency }, images)
     }
     if (added.id !== run.id) {
-      const before = await store.findRun(added.id, accountId)
-      if (before === undefined) throw new Refusal('run_not_found')
-      return { run: before, isRepeated: true }
+      const earlier = await store.findRun(added.id, accountId)
+      if (earlier === undefined) throw new Refusal('run_not_found')
+      return { run: earlier, isRepeated: true }
     }
     worker.wake(run.id)
     return { run, isRepeated: false }
@@ -171,11 +173,11 @@ export function createEndpoints({
   }
 }
 
-/** The service's own outputs among the references of a run. */
+/** Returns the references of a run that are outputs of this service. */
 const namedOutputs = ({ image_urls: sources }: StoredInput): readonly FileName[] =>
   (Array.isArray(sources) ? sources : []).flatMap((source) => {
     const output = typeof source === 'string' ? outputOfUrl(source) : undefined
-    // PostgreSQL takes no such text, and no output has such a name.
+    // PostgreSQL does not accept NUL in text, and no output name contains it.
     return output === undefined || outputKey(output).includes('\0')
       ? []
       : [{ kind: 'output', key: outputKey(output) }]

@@ -1,27 +1,26 @@
 /**
- * The local service: the published interface (docs/service.md), here, with a renderer behind it. `rushes serve` runs it on a
- * port, `--local` inside the process of the command, tests without any port.
+ * The local service: the published API (docs/service.md) with a renderer on this machine. `rushes serve` runs it on a
+ * port, `--local` runs it inside the command's process, and tests run it without a port.
  *
- *   http/         Fastify: routes and responses, no rules
+ *   http/         Fastify: routes and responses, without rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
- *   faults/       errors on demand (`serve --fault`)
+ *   faults/       injected errors (`serve --fault`)
  *   intake.ts     request bodies, large ones in a separate thread
  *   endpoints.ts  the two endpoints without HTTP
- *   console/      people: signing in, and the requests of their page
- *   node.ts       wires the parts that answer requests and those that render runs
- *   openapi/      the description of the interface, for clients and their tools
- *   store/        a small contract, SQLite and PostgreSQL behind it
- *   files/        outputs and inputs: a contract, folders and S3 behind it
- *   rate/         the rate limiter: a contract, in memory and in PostgreSQL
- *   worker/       leases, the queue, one render
- *   references/   the images that an input names
- *   engines/      the makers of outputs
+ *   console/      the console: sign-in, and the requests of its page
+ *   node.ts       wires the parts that answer requests and the parts that render runs
+ *   openapi/      the API as an OpenAPI document
+ *   store/        the database: a small contract, implemented for SQLite and PostgreSQL
+ *   files/        outputs and inputs: a contract, implemented for folders and S3
+ *   rate/         the rate limiter: a contract, implemented in memory and in PostgreSQL
+ *   worker/       leases, the queue, and one render
+ *   references/   the reference images of an input
+ *   engines/      the engines that render outputs
  *   metrics/      Prometheus metrics, on a separate port
  *
- * The rate limiter in memory counts the requests of its process, that of PostgreSQL those of all nodes; credits and
- * quotas count across all processes on the data.
+ * The rate limiter in memory counts the requests of its process; the limiter in PostgreSQL counts all nodes. Credits
+ * and quotas count across all processes that use the same data.
  */
-
 import { settlesWithin } from '../host/abort.js'
 import { isDiskFull } from '../host/directories.js'
 import { startConsole } from './console/sessions.js'
@@ -41,10 +40,10 @@ import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
 import { outputKey, outputOfUrl } from './stored-run.js'
 
-/** The start of output URLs while the service neither listens nor has a public URL. */
+/** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
-/** When the service closes: for responses in progress, and for everything together. */
+/** Time limits for closing: for responses in progress, and for all steps together. */
 const RESPONSE_GRACE_MS = 3_000
 const MAX_CLOSE_MS = 4_500
 
@@ -61,7 +60,7 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
   const { clock, databaseUrl, databaseThread: inThread = false, role, ephemeralKey = false } = options
   const store = await openStore({ path, databaseUrl, inThread, clock })
   try {
-    // A worker creates no key: it would be shown to no user.
+    // A worker creates no key, since no user would see it.
     const keys =
       role === 'worker'
         ? { newKey: undefined, find: store.findKey }
@@ -77,7 +76,7 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
   }
 }
 
-/** Throws `RushesError` (usage) when the data folder cannot be used, or is of a later version. */
+/** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { engine, clock, logging, metrics, role = 'all', trustedProxies = [], log = () => {} } = options
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
@@ -87,7 +86,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const isClosing = () => closing !== undefined
   const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
-  /** Set once Fastify exists, which has the logger. */
+  /** Replaced by Fastify's logger once the app exists. */
   let logger: Log = silentLog
   const events: Log = {
     error: (fields, message) => logger.error(fields, message),
@@ -153,7 +152,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   async function closeAll(): Promise<void> {
     opened.store.stopWaiting()
     await Promise.all([
-      // The bodies of requests in progress are still read.
+      // Close the API only after HTTP: requests in progress still read their bodies.
       closeHttp().then(api?.close),
       rendering.close(),
       engine.close?.(),
@@ -187,7 +186,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       const path = storage.outputs.pathOf?.(outputKey(output))
       if (path === undefined) return undefined
       const found = await storage.outputs.find(outputKey(output)).catch((error) => {
-        // The error of the disk itself: it is shown at the terminal.
+        // Throw the disk's own error, since the terminal shows it.
         throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
       })
       return found && { ...output, path }

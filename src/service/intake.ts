@@ -1,7 +1,7 @@
 /**
- * Reads the bodies of creates. A large one takes a second of parsing, decoding and hashing, so a thread reads it, one
- * body after the other, and the service answers other requests meanwhile. This file is also the entry of that thread
- * (`dist/intake.cjs`).
+ * Reads the bodies of creates. Parsing, decoding and hashing a large body takes a second, so a thread reads large
+ * bodies, one after the other, while the service answers other requests. This file is also the entry point of the
+ * thread (`dist/intake.cjs`).
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Numbered, startThread, type Thread } from '../host/thread.js'
@@ -10,20 +10,20 @@ import { type ReadCreate, readCreate } from './rules/create-request.js'
 import { Refusal, receivedError, type SentError, sentError } from './rules/refusal.js'
 
 export interface Intake {
-  /** Throws `Refusal`: 400. Takes the pieces of the body over: the caller must not use them afterwards. */
+  /** Throws `Refusal`: 400. Transfers the chunks of the body: the caller must not use them afterwards. */
   read(body: readonly Uint8Array[]): Promise<ReadCreate>
   close(): Promise<void>
 }
 
 interface IntakeRequest {
-  /** In pieces. */
+  /** The body in chunks. */
   readonly body: readonly Uint8Array[]
   readonly models: Readonly<Record<Kind, string>>
 }
 
 type IntakeAnswer = { readonly read: ReadCreate } | { readonly error: SentError }
 
-/** Reading this much takes about a millisecond, less than the way to the thread and back. */
+/** Largest body that is read without the thread. Reading it takes about 1 ms, less than a round trip to the thread. */
 const MAX_INLINE_BYTES = 65_536
 
 const THREAD = 'intake'
@@ -38,7 +38,7 @@ export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
       if (bytes <= MAX_INLINE_BYTES) return readCreate(Buffer.concat(body), models)
       if (isClosed) throw new Refusal('not_ready')
       if (thread === undefined || thread.hasEnded) thread = startThread(THREAD, THREAD)
-      const answer = await thread.ask({ body, models }, movable(body))
+      const answer = await thread.ask({ body, models }, transferableBuffers(body))
       if ('error' in answer) throw receivedError(answer.error)
       return answer.read
     },
@@ -49,13 +49,13 @@ export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
   }
 }
 
-/** The memory of the pieces that own theirs; a small piece may share it with other data, and is copied. */
-const movable = (body: readonly Uint8Array[]): readonly ArrayBuffer[] =>
+/** Buffers to transfer to the thread. A small chunk may share its buffer with other data, so it is copied. */
+const transferableBuffers = (body: readonly Uint8Array[]): readonly ArrayBuffer[] =>
   body.flatMap(({ buffer, byteLength }) =>
     buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [],
   )
 
-// The service itself may run in a thread of another program, which has a port too.
+// Compare `workerData`: the service may itself run in a thread of another program, which also has a `parentPort`.
 if (workerData === THREAD) parentPort?.on('message', answerRequest)
 
 function answerRequest({ id, message: { body, models } }: Numbered<IntakeRequest>): void {
@@ -63,7 +63,7 @@ function answerRequest({ id, message: { body, models } }: Numbered<IntakeRequest
     parentPort?.postMessage({ id, message } satisfies Numbered<IntakeAnswer>, moved)
   try {
     const read = readCreate(Buffer.concat(body), models)
-    // Copied here, to save the service's thread the work: memory from Node's pool cannot be moved.
+    // Memory of Node's pool cannot be transferred. Copy it here, to save the service's thread this work.
     const images = read.images.map((image) => ({ ...image, data: new Uint8Array(image.data) }))
     send(
       { read: { ...read, images } },

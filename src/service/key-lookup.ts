@@ -1,19 +1,22 @@
-/** The keys of a running service: those in the store, and with `--local` one in memory only; and when each was last used. */
+/**
+ * Keys of a running service: stored keys, and with `--local` one key that exists only in memory. Also records when each
+ * key was last used.
+ */
 import type { KeyRecord } from './rules/key-checks.js'
 import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
 export const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
-/** No stored key has this id: rows begin at 1. */
+/** No stored key has this id, since row ids start at 1. */
 const EPHEMERAL_ID = 0
 
 export interface KeyLookup {
-  /** A key that was just created; it can be shown only now. */
+  /** The key that was just created. It can be shown only now, since only its hash is stored. */
   readonly newKey: string | undefined
   find(hash: string, nowMs: number): Promise<KeyRecord | undefined>
 }
 
-/** Creates the first account of a data folder, and its first key unless the key is ephemeral. */
+/** Creates the first account of a data folder, and its first key unless `ephemeral`. */
 export async function openKeyLookup(
   store: Pick<Store, 'ensureAccount' | 'addFirstKey' | 'findKey'>,
   nowMs: number,
@@ -48,14 +51,14 @@ export async function openKeyLookup(
   }
 }
 
-/** Undefined for the ephemeral key: its runs are free, so that `--local` never runs out of credits. */
+/** Returns undefined for the ephemeral key. Its runs are free, so that `--local` never runs out of credits. */
 export const storedKeyId = (keyId: number): number | undefined => (keyId === EPHEMERAL_ID ? undefined : keyId)
 
 const MINUTE_MS = 60_000
 
 /**
- * Records the minute in which a key was last used, for people who want to disable it. Writes at most once a minute and
- * key; no request waits for the write, and none fails because of it.
+ * Records the minute in which a key was last used, to help users decide which key to disable. Writes at most once a
+ * minute for each key. No request waits for the write or fails because of it.
  */
 export function createUseRecorder(
   record: (keyId: number, usedAtMs: number) => Promise<void>,

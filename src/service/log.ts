@@ -1,10 +1,10 @@
-/** The log of the service, and the internal errors in it. */
+/** The service's log, and how it reports internal errors. */
 import { FolderNotRemoved, FolderReplaced } from '../host/own-folder.js'
 import { describeReason, errorCode } from '../host/system-error.js'
 import { RendererCrashed } from './engines/engine.js'
 import { StorageUnavailable } from './files/contract.js'
 
-/** Entries of fields and a sentence. Never a key; a prompt only with `--log-prompts`. */
+/** Each entry has fields and a message. It never contains a key, and contains prompts only with `--log-prompts`. */
 export interface Log {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -19,7 +19,7 @@ const DATABASE_GONE =
 
 const UNUSABLE = 'the database or the disk cannot be written'
 
-/** Reports internal errors to the caller of the service (`log`), and to its structured log (`events`). */
+/** Reports internal errors to `log`, which the creator of the service passes, and to the structured log (`events`). */
 export function createErrorLog(
   log: (line: object | string) => void,
   { events, isClosing }: { readonly events: Log; isClosing(): boolean },
@@ -27,7 +27,7 @@ export function createErrorLog(
   let isGoneReported = false
   let isUnusableReported = false
 
-  /** Once: each heartbeat fails with it again. */
+  /** Reports it only once, since every heartbeat fails with the same error. */
   function reportGone(): void {
     if (isGoneReported) return
     isGoneReported = true
@@ -45,21 +45,21 @@ export function createErrorLog(
       events.error({ reason: error.message }, 'the storage cannot be used')
     else if (isDiskUnusable(error)) {
       if (isUnusableReported) return
-      // On closing, each abandoned write would cause the same entry.
+      // While the service closes, report it only once: every abandoned write fails with it.
       isUnusableReported = isClosing()
       events.error({ reason: describeReason(error) }, UNUSABLE)
     } else events.error({ err: error }, 'internal error')
   }
 }
 
-/** The codes of SQLite with its extensions, such as SQLITE_IOERR_WRITE; of PostgreSQL; and of a file system. */
+/** Error codes of SQLite with its extensions (such as SQLITE_IOERR_WRITE), of PostgreSQL, and of file systems. */
 const UNUSABLE_CODES = [
   /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|INTERRUPT|IOERR|LOCKED|NOMEM|NOTADB|PERM|PROTOCOL|READONLY)/,
   /^DATABASE_UNAVAILABLE$/,
   /^(EACCES|EDQUOT|EIO|EMFILE|ENFILE|ENODEV|ENOMEM|ENOSPC|ENOTCONN|ENXIO|EROFS|ESTALE)$/,
 ]
 
-/** The database or the disk is locked, full, damaged or out of reach: the same may succeed later. */
+/** Whether the database or disk is locked, full, damaged or unreachable. The same operation may succeed later. */
 export const isDiskUnusable = (error: unknown): boolean => {
   const code = errorCode(error) ?? ''
   return UNUSABLE_CODES.some((pattern) => pattern.test(code))

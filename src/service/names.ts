@@ -1,4 +1,4 @@
-/** Names of the local service. The command line imports this file at start-up, so it imports types alone. */
+/** Names of the local service. Imports only types, since the CLI loads this file at startup. */
 import type { Kind } from '../protocol/models.js'
 
 export const LOCAL_MODELS: Readonly<Record<Kind, string>> = {
@@ -6,7 +6,7 @@ export const LOCAL_MODELS: Readonly<Record<Kind, string>> = {
   image: 'rushes/preview-image',
 }
 
-/** The work of one node of a service: `api` answers requests, `worker` renders runs, and `all` does both. */
+/** Roles of a node: `api` answers requests, `worker` renders runs, and `all` does both. */
 export const ROLES = ['all', 'api', 'worker'] as const
 
 export type NodeRole = (typeof ROLES)[number]

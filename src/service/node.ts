@@ -1,4 +1,4 @@
-/** Wires the parts of one node: those that answer requests, those that render runs, and the check whether it is ready. */
+/** Wires the parts of one node: request handling, rendering, and the readiness check. */
 import { join } from 'node:path'
 import { settlesWithin } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
@@ -25,7 +25,7 @@ import { createWorkerLease, removeAbandonedFolders } from './worker/worker-lease
 
 const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 
-/** The memory for bodies in flight, in bodies of the largest size. */
+/** Memory limit for all bodies in flight, as a number of bodies of the maximum size. */
 const BODIES_IN_FLIGHT = 4
 
 interface NodeParts {
@@ -37,7 +37,7 @@ interface NodeParts {
 
 interface ApiParts extends NodeParts {
   readonly findKey: KeyLookup['find']
-  /** That of the database; undefined when it has none. */
+  /** Rate limiter of the database; undefined if the database has none. */
   readonly rateLimiter: RateLimiter | undefined
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   baseUrl(): string
@@ -45,13 +45,13 @@ interface ApiParts extends NodeParts {
 
 export interface Api {
   readonly routes: ApiRoutes
-  /** Undefined: without a console. */
+  /** If undefined, the service has no console. */
   readonly console: ConsoleRoutes | undefined
   /** Call it when no request is in progress. */
   close(): Promise<void>
 }
 
-/** The endpoints with their limits, the thread that reads bodies, and the console. */
+/** Creates the endpoints with their limits, the thread that reads bodies, and the console. */
 export function createApi(parts: ApiParts): Api {
   const { options, store, storage, findKey, worker, baseUrl, onError } = parts
   const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: page } = options
@@ -107,7 +107,7 @@ export function createApi(parts: ApiParts): Api {
   }
 }
 
-/** Where outputs are redirected to; undefined when the service sends them. It is the same for all of them. */
+/** Returns the origin that all outputs are redirected to; undefined if the service itself sends them. */
 function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<string | undefined> {
   let origin: string | undefined
   return async () => {
@@ -116,7 +116,7 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
       const request = { method: 'GET', contentType: 'image/png', contentDisposition: 'inline' } as const
       origin = new URL(await signedUrl('origin', request)).origin
     } catch {
-      // Without credentials no output can be read, so no page needs the origin.
+      // Without credentials, no output can be read, so the page does not need the origin.
     }
     return origin
   }
@@ -125,7 +125,7 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
 interface RenderingParts extends NodeParts {
   readonly folders: Pick<DataFolders, 'work'>
   readonly events: Log
-  /** Whether images may come from private addresses. */
+  /** Whether reference images may be fetched from private addresses. */
   mayFetchPrivate(): boolean
 }
 
@@ -136,7 +136,7 @@ interface Rendering {
   close(): Promise<void>
 }
 
-/** The worker with its lease, the images that inputs name, and the removal of old files. */
+/** Creates the worker with its lease, the loader of reference images, and the removal of old files. */
 export function createRendering({
   options,
   store,
@@ -196,20 +196,25 @@ export function createRendering({
   }
 }
 
-/** A write that takes longer means that the database is locked; a storage that takes longer is away. */
+/**
+ * Time limit of one check. A slower write means that the database is locked; a slower storage counts as unavailable.
+ */
 const LIMIT_MS = 1_000
-/** Each check writes to the disk and calls the storage, and needs no key: so it runs at most once a second. */
+/** Time to reuse a result: a check needs no key, but writes to the disk and calls the storage. */
 const CACHED_MS = 1_000
 
 interface ReadinessOptions {
   readonly store: Pick<Store, 'checkWritable'>
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
   isDiskFull(): boolean
-  /** Rejects while files cannot be stored; undefined where that does not happen. */
+  /** Rejects while files cannot be stored. Undefined for a storage that needs no check. */
   readonly checkStorage?: (() => Promise<void>) | undefined
 }
 
-/** Whether the service can take requests: its disk has space, a change of the database succeeds, and its storage answers. */
+/**
+ * Returns a function that checks whether the service can accept requests: the disk has space, a database write
+ * succeeds, and the storage responds.
+ */
 export function createReadiness({
   store,
   clock,

@@ -1,7 +1,8 @@
 /**
- * Removes unneeded files: always those of workers and creates that ended early; with `--retain 7d` also older outputs and
- * reference images. The rows of the runs stay; the URL of a removed output responds with 410. The database marks a file
- * before it is removed (`FileRecords` in store/contract.ts), so that the next sweep continues a stopped one.
+ * Removes files that the service no longer needs: always files of workers and creates that ended early; with `--retain
+ * 7d`, also older outputs and reference images. The rows of the runs remain, and the URL of a removed output responds
+ * with 410. The database marks a file before its removal (`FileRecords` in store/contract.ts), so that the next sweep
+ * continues a stopped one.
  */
 import type { Clock, Disarm } from '../host/clock.js'
 import { type FileStore, type Storage, StorageUnavailable } from './files/contract.js'
@@ -9,19 +10,19 @@ import type { Log } from './log.js'
 import { type FileName, type FileRecords, MAX_MARKED } from './store/contract.js'
 
 const SWEEP_EVERY_MS = 3_600_000
-/** By then a create has stored its image. */
+/** Minimum age of an orphaned file. A younger one may belong to a create that is still in progress. */
 const ORPHAN_AFTER_MS = 3_600_000
-/** A sweep of another node that hangs for longer is not expected. */
+/** Time to keep the records of removed files. No sweep of another node is expected to take longer. */
 const FORGET_AFTER_MS = 86_400_000
-/** Failed removals after which a sweep gives up. */
+/** Number of failed removals after which a sweep stops. */
 const MAX_FAILURES = 10
 
 export interface Retention {
-  /** Sweeps at once, and then every hour, or every `retainMs` when that is shorter. */
+  /** Sweeps at once, then every hour, or every `retainMs` if that is shorter. */
   start(): void
-  /** One sweep; how many outputs and images it removed. */
+  /** Runs one sweep. Returns the number of outputs and images that it removed. */
   sweep(): Promise<RemovedFiles>
-  /** Starts no further sweep, and waits for one in progress. */
+  /** Waits for a sweep in progress, and starts no other. */
   close(): Promise<void>
 }
 
@@ -34,10 +35,10 @@ export interface RetentionOptions {
   readonly store: FileRecords
   readonly storage: Pick<Storage, 'outputs' | 'inputs'>
   readonly clock: Pick<Clock, 'now' | 'alarm'>
-  /** Undefined: nothing is removed for its age. */
+  /** Maximum age of files. If undefined, no file is removed for its age. */
   readonly retainMs: number | undefined
   readonly log: Pick<Log, 'info'>
-  /** Removes folders of workers that have ended. */
+  /** Removes the work folders of workers that have ended. */
   removeWorkFolders(): Promise<void>
   onError(error: unknown): void
 }
@@ -47,8 +48,8 @@ export function createRetention(options: RetentionOptions): Retention {
   let closed = false
   let disarm: Disarm = () => {}
   let sweeping: Promise<void> = Promise.resolve()
-  /** The last file that an abandoned sweep tried: the next one continues after it. */
-  let gaveUpAt: FileName | undefined
+  /** Last file that a stopped sweep tried to remove. The next sweep continues after it. */
+  let stoppedAt: FileName | undefined
 
   const filesOf = (kind: FileName['kind']): FileStore =>
     kind === 'output' ? storage.outputs : storage.inputs
@@ -56,7 +57,7 @@ export function createRetention(options: RetentionOptions): Retention {
   async function markOld(kind: FileName['kind'], ageMs: number): Promise<void> {
     const nowMs = clock.now()
     while (!closed && (await store.markOldFiles(kind, nowMs - ageMs, nowMs)) === MAX_MARKED);
-    // Earlier versions entered no files, and a crash of the system can leave a part of one.
+    // List the storage too: earlier versions recorded no files, and a system crash can leave a partial file.
     let keys: string[] = []
     const markListed = async () => {
       if (keys.length > 0) await store.markUnknownFiles(kind, keys, nowMs)
@@ -77,12 +78,12 @@ export function createRetention(options: RetentionOptions): Retention {
     const removed = { output: 0, input: 0 }
     let failures = 0
 
-    /** False when it gave up. */
+    /** Returns false if the sweep must stop: the service closes, or too many removals failed. */
     async function removeAfter(last: FileName | undefined): Promise<boolean> {
       const marked = await store.listMarkedFiles(MAX_MARKED, last)
       for (const file of marked) {
         if (closed) return false
-        gaveUpAt = file
+        stoppedAt = file
         try {
           await filesOf(file.kind).remove(file.key)
         } catch (error) {
@@ -96,10 +97,10 @@ export function createRetention(options: RetentionOptions): Retention {
       return marked.length === 0 || (await removeAfter(marked.at(-1)))
     }
 
-    const starts = gaveUpAt === undefined ? [undefined] : [gaveUpAt, undefined]
+    const starts = stoppedAt === undefined ? [undefined] : [stoppedAt, undefined]
     for (const start of starts) {
       if (!(await removeAfter(start))) break
-      gaveUpAt = undefined
+      stoppedAt = undefined
     }
     return { outputs: removed.output, images: removed.input }
   }

@@ -1,4 +1,4 @@
-/** The options and the methods of a local service. */
+/** Options and methods of a local service. */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import type { Kind } from '../protocol/models.js'
@@ -17,54 +17,63 @@ import type { Claims } from './store/contract.js'
 import type { StoredOutput } from './stored-run.js'
 
 export interface ServiceOptions {
-  /** Holds the database, unless that is PostgreSQL, inputs and outputs; created, and private, when it does not exist. */
+  /**
+   * Data folder: inputs, outputs, and the database unless `databaseUrl` is set. Created as a private folder if it does
+   * not exist.
+   */
   readonly dataFolder: string
-  /** Where outputs and inputs are kept, and closed with the service; by default folders of the data folder. */
+  /** Storage of inputs and outputs; closed with the service. Default: folders in the data folder. */
   readonly storage?: Storage | undefined
   readonly engine: Engine
-  /** `postgres://…`; undefined: SQLite in the data folder. */
+  /** `postgres://…`. If undefined, the service uses SQLite in the data folder. */
   readonly databaseUrl?: string | undefined
-  /** By default `all`. A worker answers health checks alone; an `api` node leaves the queue to others. */
+  /** Default: `all`. A `worker` node answers only health checks; an `api` node renders no runs. */
   readonly role?: NodeRole | undefined
   readonly clock: Clock
-  /** How many runs are rendered at once. */
+  /** Maximum number of runs that render at the same time. */
   readonly concurrency: number
   readonly bodyLimitBytes?: number | undefined
-  /** The start of output URLs, instead of the address that the service listens on. */
+  /** Base of output URLs. Default: the address that the service listens on. */
   readonly publicUrl?: string | undefined
-  /** A key for the account `default` that lives in memory only: for a service inside one command. */
+  /** Creates a key for the account `default` that exists only in memory: for a service inside one command. */
   readonly ephemeralKey?: boolean | undefined
-  /** Read for the proxy through which references are fetched. */
+  /** Environment variables that configure the proxy for reference images. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Errors on demand, for requests over the port. */
+  /** Faults to inject into requests over the port (`--fault`). */
   readonly faults?: readonly Fault[] | undefined
-  /** Called for each fault that is applied, with text such as `create answered 429`. */
+  /** Called for each injected fault with a description, such as `create answered 429`. */
   readonly onFault?: ((words: string) => void) | undefined
-  /** Called with internal errors; they contain no keys or prompts. */
+  /** Called with internal errors, which contain no keys or prompts. */
   readonly log?: ((line: object | string) => void) | undefined
-  /** Older outputs are removed, and reference images that no unfinished run needs. Undefined: nothing is removed. */
+  /**
+   * Maximum age of outputs, and of reference images that no unfinished run needs. Older files are removed. If
+   * undefined, no file is removed for its age.
+   */
   readonly retainMs?: number | undefined
-  /** Names of the two models; by default `LOCAL_MODELS`. */
+  /** Model names by kind. Default: `LOCAL_MODELS`. */
   readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
-  /** The structured log. */
+  /** Level and destination of the structured log. */
   readonly logging?: Logging | undefined
-  /** Addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted; by default none. */
+  /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. Default: none. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Run the database in a thread, so that waiting for it holds up no request: for a service with many clients. */
+  /**
+   * Runs the database in a separate thread, so that a slow query delays no other request. Use it for services with many
+   * clients.
+   */
   readonly databaseThread?: boolean | undefined
-  /** By default one in memory, which counts the requests of this process. */
+  /** Default: the limiter of the database; with SQLite, a limiter in memory, which counts only this process. */
   readonly rateLimiter?: RateLimiter | undefined
-  /** The page of the console, which is at `/`, with its endpoints. Undefined: without a console. */
+  /** The console's page at `/`, with its endpoints. If undefined, the service has no console. */
   readonly console?: Page | undefined
   /**
-   * Makes the thumbnails of the console: one WebP of the picture at `input.path` of a job. Closed with the service.
-   * Undefined: the list of runs shows whole pictures.
+   * Engine for the console's thumbnails: makes one WebP from the picture at `input.path` of a job. Closed with the
+   * service. If undefined, the list of runs shows full-size pictures.
    */
   readonly thumbnailEngine?: Engine | undefined
-  /** By default scrypt. */
+  /** Password hashing. Default: scrypt. */
   readonly passwords?: Passwords | undefined
   readonly httpLimits?: Partial<HttpLimits> | undefined
-  /** Observe the service, and are closed with it. */
+  /** Metrics that observe the service; closed with it. */
   readonly metrics?: Metrics | undefined
 }
 
@@ -73,32 +82,32 @@ interface LocalOutputFile extends StoredOutput {
 }
 
 export interface ConsoleStart {
-  /** Of a link that signs in once, as the first user. On the first start only. */
+  /** Token of a single-use sign-in link for the first user. Set only on the first start. */
   readonly linkToken: string | undefined
   readonly hasUsers: boolean
 }
 
 export interface Service {
-  /** The ephemeral key, or the first key on the first start of a data folder; otherwise, and for a worker, undefined. */
+  /** The ephemeral key, or the first key of a new data folder. Undefined otherwise, and for a worker. */
   readonly apiKey: string | undefined
   /** Undefined when the service has no console. */
   readonly console: ConsoleStart | undefined
   /** Calls the service without a port. */
   readonly fetch: Fetch
-  /** Resolves with the URL once it accepts connections. Throws `RushesError` (usage) when it cannot listen. */
+  /** Resolves with the service's URL once it accepts connections. Throws `RushesError` (usage) if it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
   /**
-   * Starts to render queued runs, and to remove old files. With `requested` it renders only the runs that were created
-   * here and those that are polled, and leaves the others queued. Does nothing in the role `api`.
+   * Starts to render queued runs and to remove old files. With `requested`, renders only runs that were created or
+   * polled in this process, and leaves the others queued. Does nothing in the role `api`.
    */
   startRendering(claims?: Claims): void
-  /** Returns the renders of processes that have ended to the queue. */
+  /** Returns a run to the queue if its process ended during the render. */
   returnAbandonedRuns(): Promise<void>
-  /** The file behind an output URL; undefined when it is not there. */
+  /** Returns the file of an output URL; undefined if it does not exist. */
   findOutputFile(url: string): Promise<LocalOutputFile | undefined>
   /**
-   * Finishes responses in progress and returns unfinished renders to the queue; always within 5 s. `drain`: open
-   * connections get a second for their next request, so that a proxy in front of several nodes loses none.
+   * Finishes responses in progress and returns unfinished renders to the queue, within 5 s. With `drain`, open
+   * connections get one second for their next request, so that a proxy in front of several nodes loses no request.
    */
   close(options?: { readonly drain?: boolean }): Promise<void>
 }

@@ -1,20 +1,20 @@
-/** A run as the local service stores it, and the object that it sends. */
+/** A run as the local service stores it, and the run object of its responses. */
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run-state.js'
 import { isoOrNull } from './rules/times.js'
 
-/** An image that was sent as a data: URL; its bytes are a file in the data folder, named by their hash. */
+/** An image that was sent as a data: URL. Its bytes are a stored file, found by its SHA-256. */
 export interface StoredImage {
   readonly sha256: string
   readonly bytes: number
   readonly content_type: string
 }
 
-/** The input as it was sent, with each data: URL in `image_urls` replaced by a `StoredImage`. */
+/** The input as sent, with a `StoredImage` for each data: URL in `image_urls`. */
 export type StoredInput = Readonly<Record<string, unknown>>
 
 export interface StoredOutput {
-  /** The secret part of its URL, shared by the outputs of one run. */
+  /** Secret part of the output's URL, shared by all outputs of a run. */
   readonly token: string
   readonly name: string
   readonly contentType: string
@@ -36,7 +36,7 @@ export interface StoredRun {
   readonly input: StoredInput
   readonly outputs: readonly StoredOutput[]
   readonly failure: RunFailure | undefined
-  /** Milliseconds since the epoch, as are the two that follow. */
+  /** Milliseconds since the epoch, like `startedAtMs` and `finishedAtMs`. */
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined
@@ -44,15 +44,15 @@ export interface StoredRun {
 
 export const OUTPUTS_PATH = '/outputs'
 
-/** The key of an output in the store of files. */
+/** Key of an output in the file store. */
 export const outputKey = ({ token, name }: Pick<StoredOutput, 'token' | 'name'>): string => `${token}/${name}`
 
 export const outputUrl = (baseUrl: string, { token, name }: Pick<StoredOutput, 'token' | 'name'>): string =>
   `${baseUrl}${OUTPUTS_PATH}/${token}/${encodeURIComponent(name)}`
 
 /**
- * The output that a URL names; undefined for another URL. By the path alone: the service may have had another host or
- * port when it sent the URL.
+ * Returns the output that a URL identifies; undefined for other URLs. Compares only the path, since the service may
+ * have sent the URL with another host or port.
  */
 export function outputOfUrl(url: string): Pick<StoredOutput, 'token' | 'name'> | undefined {
   if (!URL.canParse(url)) return undefined
@@ -68,7 +68,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** The run object of the interface (docs/service.md): all keys are present, unknown values are null. */
+/** The run object of the API (docs/service.md). All keys are present; unknown values are null. */
 export const runObject = (run: StoredRun, baseUrl: string) => ({
   id: run.id,
   model: run.model,

@@ -1,4 +1,4 @@
-/** The users of the console, for administrators: only they can add one. */
+/** Manages the users of the console. Only administrators can add a user. */
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { quoteWord } from '../protocol/text.js'
@@ -10,11 +10,14 @@ import type { Store } from './store/contract.js'
 
 export interface UserWithLink {
   readonly user: UserDetails
-  /** Of a link that signs the user in once, within 15 minutes. */
+  /** Token of a single-use sign-in link, valid for 15 minutes. */
   readonly linkToken: string
 }
 
-/** All functions throw `RushesError` (usage) for what does not exist or is not allowed, and then change nothing. */
+/**
+ * All functions throw `RushesError` (usage) for a missing object or a change that is not allowed, and then change
+ * nothing.
+ */
 export interface UserAdministration {
   addUser(email: string, account: string): Promise<UserWithLink>
   users(): Promise<readonly UserDetails[]>
@@ -72,7 +75,7 @@ export function createUserAdministration({
   }
 }
 
-/** Undefined for a valid one. */
+/** Returns undefined if the email is valid. */
 export const problemOfEmail = (written: string): RushesError | undefined =>
   isEmail(storedEmail(written))
     ? undefined

@@ -1,21 +1,24 @@
 /**
- * Cleans up after each test file what all of its tests share. Files that run in one process share the modules of `test/support`, so an
- * `afterAll` of such a module would be registered for the first file alone.
+ * Cleanup after each test file for things that all its tests share. Files that run in one process share the modules of
+ * `test/support`, so `afterAll` in such a module would run only after the first file.
  */
 import { onTestFinished, TestRunner } from 'vitest'
 
 const cleanups: (() => unknown)[] = []
 
-/** Runs when the tests of the file have ended, the last one first: a process ends before its folder is removed. */
+/**
+ * Registers a cleanup for the end of the test file. The last one runs first: a process ends before its folder is
+ * removed.
+ */
 export const afterFile = (cleanUp: () => unknown): void => void cleanups.push(cleanUp)
 
-/** Runs when the test has ended, or the file where no test has begun: what `beforeAll` makes is shared. */
+/** Registers a cleanup for the end of the test. Outside of a test (in `beforeAll`), for the end of the file. */
 export function whenOver(cleanUp: () => unknown): void {
   if (TestRunner.getCurrentTest() === undefined) afterFile(cleanUp)
   else onTestFinished(async () => void (await cleanUp()))
 }
 
-/** For `setup.ts`. */
+/** Runs the cleanups of the file. Called by `setup.ts`. */
 export async function cleanUpFile(): Promise<void> {
   const errors: unknown[] = []
   for (const cleanUp of cleanups.splice(0).reverse())

@@ -1,4 +1,7 @@
-/** `kill -9` of a batch at chosen instants, each followed by a second one: complete, or named as unconfirmed; never paid twice. */
+/**
+ * Kills a batch with `kill -9` at chosen times and then runs it again: each row must be complete or reported as
+ * unconfirmed, and never paid twice.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
@@ -6,37 +9,37 @@ import { createPlace, filesBelow, rushes, type Service, serve, start } from './b
 import { ONE_PIXEL_PNG } from './engines.js'
 import { runSql } from './test-database.js'
 
-/** For each row the row that it uses. */
+/** For each row, the index of the row that it uses. */
 export type Family = readonly (number | undefined)[]
 
 export interface SweepOptions {
   readonly family?: Family
-  /** Of each run, which then have names without an extension in the manifest. */
+  /** Number of outputs of each run. If set, the outputs in the manifest have no extension. */
   readonly outputs?: 1 | 2
-  /** Whether all rows have one input, so that only the tokens of their creates tell them apart. */
+  /** Whether all rows have the same input, so that only the tokens of their creates differ. */
   readonly isOneInput?: boolean
 }
 
 export const FOUR_PICTURES: Family = [undefined, undefined, undefined, undefined]
-/** A picture, two made from it, and one from each of those. */
+/** One image, two images made from it, and one from each of those two. */
 export const THREE_LEVELS: Family = [undefined, 0, 0, 1, 2]
 
 const PNG_END = Buffer.from('IEND')
 
 export interface BatchTally {
   kills: number
-  /** Rows that were whole after the second batch. */
+  /** Rows that were complete after the second batch. */
   whole: number
-  /** Rows that were named as unconfirmed instead. */
+  /** Rows that the second batch reported as unconfirmed. */
   unconfirmed: number
-  /** Rows that were named as blocked by an unconfirmed one. */
+  /** Rows that the second batch reported as blocked by an unconfirmed row. */
   blocked: number
-  /** Killed batches that had made everything by then. */
+  /** Batches that had finished before they were killed. */
   late: number
   readonly wrong: string[]
 }
 
-/** Writes two pictures, and takes a moment for it. */
+/** Writes two images after a short delay. */
 const TWO_OUTPUTS = `sleep 0.1; for n in 1 2; do echo "${ONE_PIXEL_PNG.toString('base64')}" | base64 -d > "$RUSHES_OUTPUT_DIR/$n.png"; done`
 
 export async function sweepBatches(
@@ -136,7 +139,7 @@ const isWhole = (path: string): boolean => {
   return bytes.indexOf(PNG_END) === bytes.length - 8
 }
 
-/** What the service itself says was accepted, and so paid for. */
+/** Returns the number of creates that the service accepted and charged. */
 async function acceptedFor({ data, env }: Service, prompt: string): Promise<number> {
   const place = { dataFolder: data, databaseUrl: env.RUSHES_DATABASE_URL }
   const rows = await runSql(place, 'SELECT prompt FROM runs')

@@ -1,4 +1,4 @@
-/** The real program in separate processes, with a temporary home and an otherwise empty environment. */
+/** Runs the real program in separate processes, with a temporary home and no other environment variables. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   chmodSync,
@@ -24,12 +24,12 @@ export const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A person on a machine: a home, a folder to work in, and the variables that are set. */
+/** A user on a machine: a home, a working folder, and environment variables. */
 export interface Place {
   readonly home: string
   readonly folder: string
   readonly env: Environment
-  /** The same person with further variables; undefined takes one away. */
+  /** Returns the same user with further variables. `undefined` removes a variable. */
   with(more: Environment): Place
 }
 
@@ -45,10 +45,10 @@ export interface Running {
   readonly stdin: Writable
   readonly stdout: Readable
   readonly ended: Promise<Ended>
-  /** Printed so far. */
+  /** Output so far. */
   readonly printed: { readonly stdout: string; readonly stderr: string }
   kill(signal: NodeJS.Signals): void
-  /** Resolves with the match as soon as the stream matches. */
+  /** Resolves with the match as soon as the output matches. */
   prints(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>
 }
 
@@ -59,19 +59,19 @@ export interface Service extends Place {
   readonly process: Running
 }
 
-/** A new place. After the tests of the file it is removed, and the processes started in it end. */
+/** Creates a new place. After the tests of the file, ends the processes started in it and removes it. */
 export function createPlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'rushes-e2e-')))
   const [home, folder, bin] = [join(root, 'home'), join(root, 'work'), join(root, 'bin')]
   for (const each of [home, folder, bin]) mkdirSync(each)
-  // The tests of a file may run side by side, and share a place.
+  // The tests of a file may run concurrently and share a place.
   afterFile(() => removeFolder(root))
   putOnPath(bin)
   const path = [bin, dirname(process.execPath), process.env.PATH].join(delimiter)
   return placeOf(home, folder, { PATH: path, HOME: home, SHELL: '/bin/sh' })
 }
 
-/** `rushes`, for shell scripts: the program itself, in the very process that was started. */
+/** Adds `rushes` for shell scripts. It replaces the shell's process, so that signals reach the program. */
 function putOnPath(bin: string): void {
   const file = join(bin, 'rushes')
   writeFileSync(file, `#!/bin/sh\nexec ${quoted(process.execPath)} ${quoted(BINARY)} "$@"\n`)
@@ -87,12 +87,12 @@ const placeOf = (home: string, folder: string, env: Environment): Place => ({
 
 export interface StartOptions {
   readonly stdin?: string | 'ignore'
-  /** The file descriptor that standard output is. */
+  /** File descriptor used as standard output. */
   readonly stdout?: number
   readonly command?: string
 }
 
-/** Starts the program, or another command. Killed when the tests of the file end before it does. */
+/** Starts the program, or another command. Kills it at the end of the test file. */
 export function start(place: Place, words: readonly string[], options: StartOptions = {}): Running {
   const { command, stdin = '', stdout = 'pipe' } = options
   const [file, args] = command === undefined ? [process.execPath, [BINARY, ...words]] : [command, [...words]]
@@ -147,7 +147,7 @@ function running(child: ChildProcess): Running {
   }
 }
 
-/** Runs the program to its end; its output under `--json` fits the published schemas. */
+/** Runs the program to its end. Checks its `--json` output against the published schemas. */
 export async function rushes(place: Place, words: readonly string[], options?: StartOptions): Promise<Ended> {
   const ended = await start(place, words, { stdin: 'ignore', ...options }).ended
   expect(misfitsOf(words, ended)).toEqual([])
@@ -162,7 +162,7 @@ export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`
 
 const MODELS = { RUSHES_IMAGE_MODEL: 'rushes/preview-image', RUSHES_VIDEO_MODEL: 'rushes/preview-video' }
 
-/** `rushes serve` on a free port, and a place whose settings name it. */
+/** Starts `rushes serve` on a free port. Returns a place whose settings name the service. */
 export async function serve(place: Place, words: readonly string[] = []): Promise<Service> {
   const service = start(place, ['serve', '--port', '0', '--json', ...words], { stdin: 'ignore' })
   const [line] = await service.prints('stdout', /^\{.*\}$/m)
@@ -171,7 +171,7 @@ export async function serve(place: Place, words: readonly string[] = []): Promis
   return { ...own, url, data, apiKey, process: service }
 }
 
-/** The processes that live in this home and whose command line matches; Linux alone can tell. */
+/** Returns the processes with this home whose command line matches. Works only on Linux. */
 export function processesOf({ home }: Place, pattern: RegExp): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -186,12 +186,12 @@ function readProc(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
-    // Gone meanwhile.
+    // The process has ended in the meantime.
     return ''
   }
 }
 
-/** Every file below a folder, by its path from there. */
+/** Returns the relative path of every file below a folder. */
 export const filesBelow = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,6 +1,6 @@
 /**
- * A real Chromium for tests of pages: the one of the system, driven by playwright-core, which downloads nothing. Where
- * there is none, `describePages` skips its tests and prints a line that says so.
+ * Runs page tests in a real Chromium: the installed one, driven by playwright-core, which downloads nothing. Without
+ * Chromium, `describePages` skips its tests and prints a message.
  */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { describe, expect, onTestFinished } from 'vitest'
@@ -8,14 +8,14 @@ import { findChromium } from './find-chromium.js'
 
 export interface OpenedPage {
   readonly page: Page
-  /** Addresses that the page asked for, other than files and its own data. */
+  /** URLs that the page requested, except files and data: URLs. */
   readonly requests: readonly string[]
 }
 
 export interface OpenOptions extends BrowserContextOptions {
-  /** Complaints that the test expects. */
+  /** Errors and warnings that the test expects. */
   readonly ignored?: RegExp | undefined
-  /** Whether the test can move the time of the page, by `page.clock`. */
+  /** Whether the test can change the time of the page, with `page.clock`. */
   readonly hasClock?: boolean | undefined
 }
 
@@ -26,7 +26,7 @@ export interface Pages {
 
 let started: Promise<Browser> | undefined
 
-/** One for all files of this process. It ends with the process. */
+/** One browser for all files of this process. It ends with the process. */
 const startedBrowser = (executablePath: string): Promise<Browser> => {
   started ??= chromium.launch({
     executablePath,
@@ -36,7 +36,10 @@ const startedBrowser = (executablePath: string): Promise<Browser> => {
   return started
 }
 
-/** Waits until an expression is true in the page. `page.waitForFunction` does what the policy of the pages forbids. */
+/**
+ * Waits until an expression is true in the page. The content security policy of the pages forbids
+ * `page.waitForFunction`.
+ */
 export const becomesTrue = (page: Page, expression: string): Promise<void> =>
   expect.poll(() => page.evaluate(expression), { timeout: 20_000 }).toBe(true)
 

@@ -1,13 +1,13 @@
-/** Node 20 runs no TypeScript, so a process that a test starts is bundled first, as the program itself is. */
+/** Bundles a TypeScript module that a test starts as a process, because Node 20 cannot run TypeScript. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterFile } from './after-file.js'
 
-/** Call in `beforeAll`. The path of a runnable module, which is gone after the tests of the file. */
+/** Returns the path of a runnable module, which is removed after the tests of the file. Call it in `beforeAll`. */
 export async function built(source: URL): Promise<string> {
-  // Within the project, so that packages are found from there.
+  // Inside the project, so that its packages can be imported.
   const folder = await mkdtemp(join(resolve('node_modules'), '.test-'))
   afterFile(() => rm(folder, { recursive: true, force: true }))
   const bundle = await rolldown({

@@ -1,4 +1,4 @@
-/** Whole command lines in process: buffers for streams, a clock moved by hand, separate folders. */
+/** Runs whole command lines in the test process, with buffers as streams, a manual clock, and separate folders. */
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
@@ -16,25 +16,25 @@ export interface Ran {
   readonly stdout: string
   readonly stderr: string
   readonly bytes: Buffer
-  /** What --open would have opened. */
+  /** Paths and URLs that --open would have opened. */
   readonly opened: readonly string[]
 }
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string | Uint8Array | Readable
-  /** Called with all of standard error so far, whenever something is written to it. */
+  /** Called with all text of standard error so far, after each write. */
   onStderr?(text: string): void
   readonly fetch?: Fetch
-  /** Renders the runs of `--local`, whose service then listens on a loopback port in this process. */
+  /** Renders the runs of `--local`. The local service then listens on a loopback port in this process. */
   readonly engine?: Engine
-  /** Replaces the platform's opener; no test opens anything. */
+  /** Replaces the platform's opener. By default, nothing is opened. */
   openResult?(target: string): Promise<void>
   readonly clock?: ManualClock
   readonly interrupts?: InterruptSource
   /** Which streams are terminals. */
   readonly tty?: { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean }
-  /** Of those that are terminals. */
+  /** Width of the streams that are terminals. */
   readonly columns?: number
   readonly home?: string
 }
@@ -108,23 +108,23 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     bytes: stdout.bytes(),
     opened,
   }
-  // A terminal gets JSON over several lines.
+  // JSON for a terminal has several lines, which the check cannot read.
   if (options.tty?.stdout !== true) expect(misfitsOf(argv, ran)).toEqual([])
   return ran
 }
 
-/** An address that is loopback, so that plain http is allowed; nothing listens there. */
+/** A loopback address, so that plain http is allowed. No server listens on it. */
 export const LOOPBACK_URL = 'http://127.0.0.1:1'
 
 export interface CliService extends TestService {
   readonly requests: HttpRequest[]
-  /** The service, with every request noted in `requests`. */
+  /** The service. `requests` records every request. */
   readonly counting: Fetch
   readonly home: string
   run(argv: readonly string[], options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
 }
 
-/** The real service behind `fetch`, with what a command needs to reach it. */
+/** Creates the real service behind `fetch`, with the settings that a command needs to reach it. */
 export async function createCliService(
   options: Parameters<typeof createTestService>[0] = {},
 ): Promise<CliService> {
@@ -157,7 +157,7 @@ export async function createCliService(
   }
 }
 
-/** Answers in turn, and repeats the last one; `undefined` loses the answer. */
+/** Returns these responses one after another, and then repeats the last one. `undefined` loses the response. */
 export function scripted(
   ...answers: readonly { status: number; body?: unknown; headers?: Record<string, string> }[]
 ): {

@@ -1,21 +1,24 @@
 /**
- * A clock that a test moves by hand. Sleeps are what a program waits for, alarms are its watchdogs: `runUntil` goes
- * from sleep to sleep and never to an alarm, so that a timeout fires only where a test's time truly passes it.
+ * A clock that a test moves. Sleeps are waits of the program, alarms are its timeouts: `runUntil` advances from sleep
+ * to sleep and never to an alarm, so that a timeout fires only if the test itself lets the time pass.
  */
 import { setTimeout as realSleep } from 'node:timers/promises'
 import type { Clock } from '../../src/host/clock.js'
 import { PATIENCE_MS } from './patience.js'
 
 export interface ManualClock extends Clock {
-  /** Moves time forward through everything that falls due, in order; the program runs in between. */
+  /** Moves time forward through everything that is due, in order. The program runs in between. */
   advance(ms: number): Promise<void>
-  /** How many sleeps are pending; alarms are not counted. */
+  /** Number of pending sleeps. Alarms are not counted. */
   readonly sleepers: number
-  /** Of each pending alarm, the milliseconds that it was set for. */
+  /** Duration of each pending alarm, in milliseconds. */
   readonly alarms: readonly number[]
-  /** Sets the wall clock forward or back, as a time server, a user or a machine that was asleep does; no time passes. */
+  /**
+   * Sets the wall clock forward or back, like a time server, a user or a suspended machine. The monotonic time does not
+   * change.
+   */
   jump(ms: number): void
-  /** Moves from sleep to sleep, whenever the program has nothing else to do, until the promise settles. */
+  /** Advances from sleep to sleep, each time when the program is idle, until the promise settles. */
   runUntil<T>(promise: Promise<T>): Promise<T>
 }
 
@@ -29,7 +32,7 @@ interface Timer {
 const START_MS = Date.UTC(2026, 0, 1)
 const QUIET_TURNS = 5
 const REAL_PAUSE_MS = 1
-/** Real work is waited for, but a hanging one must not hang the test. */
+/** Maximum wait for real work, so that work which never ends does not block the test. */
 const LONGEST_WORK_MS = 5_000
 
 export function createManualClock(startMs = START_MS): ManualClock {
@@ -59,7 +62,9 @@ export function createManualClock(startMs = START_MS): ManualClock {
     return timer
   }
 
-  /** Until several turns of the event loop pass in which no timer is set, fired or cancelled, and no file is touched. */
+  /**
+   * Waits until several turns of the event loop pass in which no timer is set, fired or cancelled, and no file is used.
+   */
   async function turns(): Promise<void> {
     for (let quiet = 0; quiet < QUIET_TURNS; quiet++) {
       const before = happenings
@@ -146,7 +151,10 @@ export function createManualClock(startMs = START_MS): ManualClock {
 
 let counted = 0
 
-/** Counts work that the event loop does not list as under way: time waits for it. Returns what ends it. */
+/**
+ * Counts work that is not visible in the event loop. Time does not advance until it ends. Returns the function that
+ * ends it.
+ */
 export function countWork(): () => void {
   counted++
   return () => void counted--
@@ -155,7 +163,7 @@ export function countWork(): () => void {
 const FILE_WORK = /^(FSReq|(FileHandle)?CloseReq|DirHandle)/
 const WIRE_WORK = /^(GetAddrInfo|TCPConnectWrap|WriteWrap|ShutdownWrap)/
 
-/** Waits while such work is under way; whether there was any. */
+/** Waits for this kind of work. Returns whether there was any. */
 async function finished(work: RegExp): Promise<boolean> {
   const isUnderWay = () => counted > 0 || process.getActiveResourcesInfo().some((name) => work.test(name))
   if (!isUnderWay()) return false

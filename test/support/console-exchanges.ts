@@ -1,4 +1,4 @@
-/** Provokes every response of the authentication endpoints that the OpenAPI document has. */
+/** Causes every response that the OpenAPI document lists for the authentication endpoints. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ type See = (exchange: Exchange) => void
 const { session: CHECK, ...CHANGES } = AUTH_PATHS
 const ANN = 'ann@example.com'
 const SIGN_IN = { email: ANN, password: PASSWORD }
-/** Bodies that are complete. */
+/** Complete request bodies. */
 const BODIES: Readonly<Record<string, object>> = {
   [AUTH_PATHS.signIn]: SIGN_IN,
   [AUTH_PATHS.link]: { token: 'x' },
@@ -45,7 +45,7 @@ export async function meetConsole(see: See): Promise<void> {
   await meetBrokenDatabases(see)
 }
 
-const asker =
+const requesterOf =
   (see: See) =>
   async (
     browser: Browser,
@@ -60,7 +60,7 @@ const asker =
   }
 
 async function meetSessions(see: See): Promise<void> {
-  const ask = asker(see)
+  const ask = requesterOf(see)
   const service = await createConsoleService()
   const browser = createBrowser(service)
   const token = await addUser(service, ANN)
@@ -92,7 +92,7 @@ async function meetSessions(see: See): Promise<void> {
 }
 
 async function meetRefusals(see: See): Promise<void> {
-  const ask = asker(see)
+  const ask = requesterOf(see)
   const service = await createConsoleService()
   for (const path of Object.values(CHANGES)) {
     const stranger = createBrowser(service)
@@ -109,9 +109,9 @@ async function meetRefusals(see: See): Promise<void> {
     })
 }
 
-/** Derivations that wait for the test fill the queue at once. */
+/** Fills the queue at once with password derivations that wait for the test. */
 async function meetFullQueue(see: See): Promise<void> {
-  const ask = asker(see)
+  const ask = requesterOf(see)
   let end = () => {}
   const held = new Promise<void>((resolve) => {
     end = resolve
@@ -125,7 +125,7 @@ async function meetFullQueue(see: See): Promise<void> {
   const waiting = Array.from({ length: 103 }, (_, at) =>
     createBrowser(service).post(AUTH_PATHS.signIn, { ...SIGN_IN, email: `user${at}@example.com` }),
   )
-  // One does not fit.
+  // The queue has no room for one of them.
   await Promise.race(waiting)
   await ask(createBrowser(service), 'POST', AUTH_PATHS.signIn, SIGN_IN)
   await ask(browser, 'POST', AUTH_PATHS.password, { password: PASSWORD })
@@ -153,7 +153,7 @@ async function meetBrokenDatabases(see: See): Promise<void> {
 }
 
 async function askAll(see: See, { clock }: TestService, browser: Browser): Promise<void> {
-  const ask = asker(see)
+  const ask = requesterOf(see)
   await clock.runUntil(ask(browser, 'GET', CHECK))
   for (const path of Object.values(CHANGES)) await clock.runUntil(ask(browser, 'POST', path, BODIES[path]))
 }
@@ -163,7 +163,7 @@ async function meetDamagedFile(see: See): Promise<void> {
   const { cookie } = await signInByLink(first)
   await first.clock.runUntil(first.service.close())
   const { dataFolder, clock } = first
-  // Started again, so that the pages of the database are not in memory.
+  // Restart the service, so that no page of the database is in memory.
   const damaged = await createConsoleService({ dataFolder, clock })
   for (const name of ['service.db', 'service.db-wal']) writeFileSync(join(dataFolder, name), '')
   const browser = createBrowser(damaged)

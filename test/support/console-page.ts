@@ -1,4 +1,4 @@
-/** The console as a person has it: the built page in a real browser, from a service on a real port. */
+/** Opens the built console in a real browser, with a service on a real port. */
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { Page as BrowserPage } from 'playwright-core'
@@ -12,7 +12,7 @@ import type { TestService, TestServiceOptions } from './service.js'
 export const EMAIL = 'ada@example.com'
 
 export interface ServedConsole extends TestService {
-  /** Without a slash at the end. */
+  /** URL without a slash at the end. */
   readonly url: string
 }
 
@@ -22,7 +22,7 @@ export async function builtPage(): Promise<Page> {
   return page
 }
 
-/** Call within a test. The service has the clock of the test. */
+/** Starts a service with the clock of the test. Call it within a test. */
 export async function serveConsole(options: TestServiceOptions = {}): Promise<ServedConsole> {
   const service = await createConsoleService({
     console: await builtPage(),
@@ -34,15 +34,15 @@ export async function serveConsole(options: TestServiceOptions = {}): Promise<Se
   return { ...service, url, baseUrl: url }
 }
 
-/** The answers to a session that is missing, to a wrong password and the like, which the browser logs. */
+/** Responses for a missing session, a wrong password and the like, which the browser logs as errors. */
 const REFUSALS = /^Failed to load resource: .* (400|401|403|404|409|429) /
 
 export interface OpenConsoleOptions extends OpenOptions {
-  /** What the page may go to, beside its own origin. */
+  /** Another origin that the page may request. */
   readonly elsewhere?: string
 }
 
-/** Opens a page of the console. Every complaint of the browser fails the test, and every request to another origin. */
+/** Opens a page of the console. Errors of the browser, and requests to other origins, fail the test. */
 export async function openConsole(
   pages: Pages,
   { url }: Pick<ServedConsole, 'url'>,
@@ -58,7 +58,7 @@ export async function openConsole(
   return opened
 }
 
-/** The same as a user with a password who is signed in: by a cookie, not by the form. */
+/** Like `openConsole`, for a signed-in user with a password. Sets the cookie instead of using the form. */
 export async function openSignedIn(
   pages: Pages,
   service: ServedConsole,
@@ -73,7 +73,7 @@ export async function openSignedIn(
   })
 }
 
-/** The storage of a browser that has this session. */
+/** Returns the storage of a browser with this session. */
 export const stateWith = (url: string, cookie: string) => ({
   cookies: [
     {
@@ -84,14 +84,14 @@ export const stateWith = (url: string, cookie: string) => ({
   origins: [],
 })
 
-/** Of a user who is created when needed, with `PASSWORD`. */
+/** Returns the session cookie of a user with `PASSWORD`. Creates the user if necessary. */
 export async function sessionCookie(
   service: UserTarget & Parameters<typeof createBrowser>[0],
   email = EMAIL,
   account?: string,
 ): Promise<string> {
   const browser = createBrowser(service)
-  // Another session of a user who has a password: setting it again would end the first.
+  // If the user has a password, sign in for another session: setting the password again would end the first one.
   const { status } = await browser.post(AUTH_PATHS.signIn, { email, password: PASSWORD })
   if (status === 200 && browser.cookie !== undefined) return browser.cookie
   await browser.post(AUTH_PATHS.link, { token: await addUser(service, email, account) })
@@ -101,13 +101,13 @@ export async function sessionCookie(
 }
 
 export interface HeldAnswer {
-  /** Resolves when the page has drawn what it makes of the answer. */
+  /** Sends the response. Resolves when the page has shown it. */
   release(): Promise<void>
-  /** Makes the connection of the page fail. */
+  /** Breaks the connection of the page. */
   lose(): Promise<void>
 }
 
-/** Holds answers until the test lets each go, in any order. The service has carried the requests out by then. */
+/** Holds responses until the test releases each one, in any order. The service has already processed the requests. */
 export async function holdAnswers(page: BrowserPage, method: string, url: string) {
   const held: HeldAnswer[] = []
   await page.route(url, async (route) => {
@@ -126,7 +126,7 @@ export async function holdAnswers(page: BrowserPage, method: string, url: string
     })
   })
   return {
-    /** Waits for the answer with this index. */
+    /** Waits for the response with this index. */
     async taken(at: number): Promise<HeldAnswer> {
       await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(at)
       return held[at] as HeldAnswer
@@ -134,9 +134,9 @@ export async function holdAnswers(page: BrowserPage, method: string, url: string
   }
 }
 
-/** Axe finds nothing serious, and nothing is wider than the window. */
+/** Checks that axe finds no serious violation, and that nothing is wider than the window. */
 export async function expectAccessible(page: BrowserPage): Promise<void> {
-  // In the isolated world of the test, where the policy of the page does not hold.
+  // Runs in the isolated world of the test, where the content security policy of the page does not apply.
   const { violations } = await page.evaluate<{ violations: axe.Result[] }>(`${axe.source}; axe.run()`)
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   const found = serious.map(({ id, nodes }) => ({
@@ -147,9 +147,9 @@ export async function expectAccessible(page: BrowserPage): Promise<void> {
   await expectFit(page)
 }
 
-/** Nothing is wider than the window. */
+/** Checks that nothing is wider than the window. */
 export async function expectFit(page: BrowserPage): Promise<void> {
   const tooMuch = () => page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
-  // A chart is drawn again after its window has another size.
+  // A chart is redrawn after the window has changed its size, so retry.
   await expect.poll(tooMuch, { message: page.url() }).toBeLessThanOrEqual(0)
 }

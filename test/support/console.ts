@@ -1,4 +1,4 @@
-/** A service with a console, and people who use it: browsers with a cookie, without a page. */
+/** A service with a console, and its users: browsers with a cookie but without a page. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../src/host/clock.js'
 import { type HttpRequest, readText } from '../../src/host/http.js'
@@ -10,7 +10,7 @@ import type { Store } from '../../src/service/store/contract.js'
 import { type Answer, ask, createTestService, type TestService, type TestServiceOptions } from './service.js'
 import { openStoreOf, type TestData } from './test-database.js'
 
-/** Of the test's service: on loopback, as a browser on this machine has it. */
+/** URL of the test's service: on loopback, as for a browser on the same machine. */
 export const CONSOLE_URL = 'http://127.0.0.1:7878'
 
 export const ANN = 'ann@example.com'
@@ -22,10 +22,10 @@ export const BOAT = {
   input: { prompt: 'a boat', duration: '10', aspect_ratio: '9:16' },
 }
 
-/** What `toMatchObject` takes for an answer that refuses. */
+/** Expected form of an error response, for `toMatchObject`. */
 export const refusal = (status: number, code: string) => ({ status, body: { error: { code } } })
 
-/** Of a path with `:id`. */
+/** Fills in `:id` in a path. */
 export const pathOf = (path: string, id: unknown): string => path.replace(':id', String(id))
 
 const fileOf = (text: string, contentType: string): PageFile => {
@@ -43,7 +43,7 @@ export const TEST_PAGE: Page = {
   assets: new Map([['app-1.js', fileOf('export {}', 'text/javascript; charset=utf-8')]]),
 }
 
-/** The test's proxy is trusted, so that each browser can have its own address. */
+/** Trusts the proxy of the test, so that each browser can have a different address. */
 export const createConsoleService = (options: TestServiceOptions = {}): Promise<TestService> =>
   createTestService({
     console: TEST_PAGE,
@@ -57,7 +57,7 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface Browser {
   readonly address: string
-  /** The value of the session's cookie. */
+  /** Value of the session cookie. */
   cookie: string | undefined
   ask(
     method: Method,
@@ -75,7 +75,7 @@ const nextAddress = (): string => {
   return `198.18.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`
 }
 
-/** Sends `Origin` with every change, and keeps the cookie. */
+/** Creates a browser that sends `Origin` with every change, and keeps its cookie. */
 export function createBrowser(
   { fetch, baseUrl }: Pick<TestService, 'fetch' | 'baseUrl'>,
   { address = nextAddress(), origin = new URL(baseUrl).origin } = {},
@@ -109,22 +109,22 @@ export function createBrowser(
   return browser
 }
 
-/** Where `addUser` adds them. */
+/** Service to which `addUser` adds users. */
 export interface UserTarget extends Pick<TestService, 'dataFolder' | 'databaseUrl'> {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Uses a store of the same database, beside the service. */
+/** Runs a function with a store on the service's database. */
 export async function withStore<T>(data: TestData, use: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStoreOf(data)
   return await use(store).finally(() => store.close())
 }
 
-/** The default account. */
+/** Bans the default account, or lifts the ban. */
 export const setBanned = (data: TestData, isBanned = true): Promise<unknown> =>
   withStore(data, (store) => store.setBanned('default', isBanned))
 
-/** A user of an account, which is created when it does not exist; the token of a link. */
+/** Adds a user to an account, which is created if it does not exist. Returns the token of a sign-in link. */
 export async function addUser(
   { clock, ...data }: UserTarget,
   email: string,
@@ -139,7 +139,7 @@ export async function addUser(
   })
 }
 
-/** A browser with a session that a link began. */
+/** Returns a browser with a session from a sign-in link. */
 export async function signInByLink(service: TestService, email = ANN, account?: string): Promise<Browser> {
   const token = await addUser(service, email, account)
   const browser = createBrowser(service)
@@ -148,14 +148,14 @@ export async function signInByLink(service: TestService, email = ANN, account?: 
   return browser
 }
 
-/** The same, with a password that is set. */
+/** Like `signInByLink`, and also sets a password. */
 export async function createUser(service: TestService, email?: string, account?: string): Promise<Browser> {
   const browser = await signInByLink(service, email, account)
   await browser.post(AUTH_PATHS.password, { password: PASSWORD })
   return browser
 }
 
-/** A session without a browser, of a user that `addUser` added. */
+/** Adds a session for a user that `addUser` added, without a browser. */
 export async function addSession(target: UserTarget, email: string, hash: string): Promise<void> {
   await withStore(target, async (store) => {
     const nowMs = target.clock.now()
@@ -165,11 +165,11 @@ export async function addSession(target: UserTarget, email: string, hash: string
   })
 }
 
-/** Creates on the console, as its form does; the run. */
+/** Creates a run like the form of the console. Returns the run. */
 export const createInConsole = async (browser: Browser, body: object = FOX): Promise<Answer['body']> =>
   (await browser.post(CONSOLE_PATHS.runs, body)).body
 
-/** Creates with an API key, two a second; the ids. */
+/** Creates runs with an API key, two per second. Returns their ids. */
 export async function createByKey(
   service: TestService,
   count: number,

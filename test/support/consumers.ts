@@ -1,4 +1,4 @@
-/** Two small projects that use the library: an ES module, and CommonJS by way of dynamic import; both in TypeScript. */
+/** Two small TypeScript projects that use the library: an ES module, and CommonJS with dynamic import. */
 
 interface Consumer {
   readonly name: string
@@ -7,7 +7,7 @@ interface Consumer {
   readonly text: string
   /** The script to run after compilation. */
   readonly compiled: string
-  /** Lines that must not compile, and the expected error. */
+  /** Lines that must not compile, with the expected error. */
   readonly wrong: readonly (readonly [string, RegExp])[]
 }
 
@@ -19,7 +19,7 @@ export const TSCONFIG = {
     types: ['node'],
     strict: true,
     exactOptionalPropertyTypes: true,
-    // The point: the types of the library are checked too, and can be named in declarations.
+    // Checks the types of the library too, and that declarations can name them.
     skipLibCheck: false,
     declaration: true,
     rootDir: '.',
@@ -28,7 +28,7 @@ export const TSCONFIG = {
   include: ['*.ts', '*.mts', '*.cts'],
 }
 
-/** The work of both; it ends in one line of JSON. */
+/** Code of both projects. It prints one line of JSON. */
 const WORK = `
 export async function work(createClient: typeof import('rushes')['createClient']) {
   const { RUSHES_BASE_URL: baseUrl = '', RUSHES_API_KEY: apiKey = '' } = process.env

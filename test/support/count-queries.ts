@@ -1,4 +1,4 @@
-/** In the project `postgres`: the manual clock waits for queries, which the event loop does not list. */
+/** Used in the project `postgres`: makes the manual clock wait for queries, which are not visible in the event loop. */
 import pg from 'pg'
 import { countWork } from './clock.js'
 
@@ -14,7 +14,7 @@ for (const name of ['connect', 'query', 'end'] as const) {
       answer.then(done, done)
       return answer
     }
-    // The pool.
+    // Called by the pool, with a callback.
     return original.call(this, ...args.slice(0, -1), (...results: unknown[]) => {
       done()
       callback(...results)

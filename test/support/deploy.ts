@@ -1,4 +1,4 @@
-/** The files of `deploy/` as values. */
+/** Reads the files of `deploy/` as values. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -40,7 +40,10 @@ export interface Compose {
   readonly configs: Readonly<Record<string, { readonly content: string }>>
 }
 
-/** As `docker compose config` would show it with these variables; throws where one that has no default is missing. */
+/**
+ * Returns the file with these variables filled in, like `docker compose config`. Throws if a variable without a default
+ * is not set.
+ */
 export function readCompose(env: Readonly<Record<string, string>>): Compose {
   const text = readDeploy('compose.yaml').replace(
     /\$\{(\w+)(:-|:\?)([^}]*)\}/g,
@@ -54,7 +57,7 @@ export function readCompose(env: Readonly<Record<string, string>>): Compose {
   return parse(text, { merge: true })
 }
 
-/** The lines of a file of variables. */
+/** Returns the variables of a file with lines `NAME=value`. */
 export const variablesIn = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
 
@@ -63,7 +66,7 @@ export interface Instruction {
   readonly words: string
 }
 
-/** The stages of the Dockerfile, each from its FROM, with continued lines joined. */
+/** Returns the stages of the Dockerfile. Each starts with its FROM. Continued lines are joined. */
 export function readDockerfile(): readonly (readonly Instruction[])[] {
   const stages: Instruction[][] = []
   const lines = readDeploy('Dockerfile')
@@ -79,7 +82,7 @@ export function readDockerfile(): readonly (readonly Instruction[])[] {
   return stages
 }
 
-/** The words of the last instruction of this name in the image itself. */
+/** Returns the arguments of the last instruction with this name in the final stage. */
 export function finalInstruction(name: string): string {
   const found = readDockerfile()
     .at(-1)
@@ -88,13 +91,16 @@ export function finalInstruction(name: string): string {
   return found.words
 }
 
-/** The command of the health check, which is in the form of a list. `mainProcess`: a file in place of `/proc/1/cmdline`. */
+/**
+ * Returns the command of the health check, which is written as a list. `mainProcess`: a file that replaces
+ * `/proc/1/cmdline`.
+ */
 export const healthCheck = (mainProcess: string): readonly string[] =>
   JSON.parse(finalInstruction('HEALTHCHECK').replace(/^.*?CMD /, '')).map((word: string) =>
     word.replace('/proc/1/cmdline', mainProcess),
   )
 
-/** The settings of a unit; each has the values of all its lines. */
+/** Returns the settings of a systemd unit, each with the values of all its lines. */
 export function readUnit(name: string): ReadonlyMap<string, readonly string[]> {
   const settings = new Map<string, string[]>()
   for (const [, key = '', value = ''] of readDeploy(`systemd/${name}`).matchAll(/^(\w+)=(.*)$/gm))
@@ -102,7 +108,10 @@ export function readUnit(name: string): ReadonlyMap<string, readonly string[]> {
   return settings
 }
 
-/** `ExecStart` as systemd runs it: specifiers and variables are replaced, quotes taken away. `vars` without a value vanish. */
+/**
+ * Returns the words of `ExecStart` as systemd runs them: replaces specifiers and variables, and removes quotes.
+ * Variables without a value in `vars` are removed.
+ */
 export function wordsOfUnit(
   line: string,
   vars: Readonly<Record<string, string>>,

@@ -1,7 +1,7 @@
 /**
- * The shell examples of README.md and docs/, and what each needs. The examples below one heading share a folder and a home, and run in
- * order. Where each line is a plain command of `rushes`, `docs-examples.test.ts` runs them in process; `docs-examples.system.ts`
- * runs the others with bash.
+ * The shell examples of README.md and docs/, with their setup. Examples below one heading share a folder and a home,
+ * and run in order. If each line is a plain command of `rushes`, `docs-examples.test.ts` runs them in process.
+ * `docs-examples.system.ts` runs the others with bash.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { ONE_PIXEL_PNG } from './engines.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Blocks that do not run here, by their first lines, with the reason. */
+/** Code blocks that do not run here, by their first line, with the reason. */
 const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'npm ci && npx', why: 'installs; e2e/local.test.ts runs the command' },
   { begins: 'export AWS_REGION=', why: 'needs a bucket; e2e/storage.system.ts' },
@@ -37,16 +37,16 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: '#!/bin/sh\n# comfy.sh', why: 'a file for the service: service/engines/examples.system.ts' },
 ]
 
-/** The set-up of the examples below a heading, or below all headings of a page. */
+/** Setup of the examples below a heading, or below all headings of a page. */
 export interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
-  /** No settings: the example logs in with the key, which is typed. */
+  /** Whether the example starts without settings: it logs in and types the key. */
   readonly isNewUser?: boolean
-  /** Runs before the first block. An id that it prints replaces the id in the examples. */
+  /** Script that runs before the first block. If it prints an id, that id replaces the one in the examples. */
   readonly before?: string
-  /** A script that uses the service that the block starts. */
+  /** Script that uses the service started by the block. */
   readonly asks?: string
-  /** Standard output of the last block. */
+  /** Expected standard output of the last block. */
   readonly prints?: RegExp
 }
 
@@ -147,7 +147,7 @@ const isHere = (script: string): boolean =>
 
 const pageOf = (title: string): string => title.split(':')[0] ?? ''
 
-/** A block that runs, with what it needs. */
+/** A code block that runs, with its setup. */
 export interface Example extends Given {
   readonly title: string
   readonly scripts: readonly string[]
@@ -159,7 +159,7 @@ export const EXAMPLES: readonly Example[] = SECTIONS.map(({ title, scripts }) =>
   scripts: scripts.filter(isHere),
 })).filter(({ scripts }) => scripts.length > 0)
 
-/** The words of each line, where every line is a command of `rushes` without anything that only a shell understands. */
+/** Returns the words of each line. Undefined if a line needs a shell, or is not a command of `rushes`. */
 export function plainLines(script: string): readonly (readonly string[])[] | undefined {
   const lines: string[][] = []
   for (const line of script.replaceAll('\\\n', ' ').split('\n')) {
@@ -169,7 +169,7 @@ export function plainLines(script: string): readonly (readonly string[])[] | und
     const words = matched[1]?.match(/(?:'[^']*'|"[^"]*"|[^ '"])+/g) ?? []
     lines.push(words.map((word) => word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2')))
   }
-  // A service process and the built renderer do not exist in process.
+  // In process, neither a service process nor the built renderer exists.
   return lines.some((words) => words[0] === 'serve' || words.includes('--local')) ? undefined : lines
 }
 
@@ -178,7 +178,7 @@ export const isPlain = ({ scripts, before = '', isNewUser = false, prints }: Exa
   prints === undefined &&
   [...scripts, before].every((script) => plainLines(script) !== undefined)
 
-/** Entries of the lists above without an example. */
+/** Returns entries of the lists above that match no example. */
 export function uselessEntries(): readonly string[] {
   const scripts = SECTIONS.flatMap((section) => section.scripts)
   const titles = new Set(SECTIONS.flatMap(({ title }) => [title, pageOf(title)]))
@@ -190,16 +190,16 @@ export function uselessEntries(): readonly string[] {
   ]
 }
 
-/** The id of the run in all examples. */
+/** Id of the run in all examples. */
 export const EXAMPLE_ID = 'run_7k2m9x'
 
-/** The script with the id of a run that exists, where the text that was printed before has one. */
+/** Replaces the id in the script by one in the text printed before, if any. */
 export function withId(script: string, printed: string): string {
   const [id = EXAMPLE_ID] = /^run_\w+$/m.exec(printed) ?? []
   return script.replaceAll(EXAMPLE_ID, id)
 }
 
-/** The `sh` and `bash` blocks by heading. */
+/** Returns the `sh` and `bash` blocks by heading. */
 function sectionsOf(page: string): readonly Section[] {
   const sections = new Map<string, string[]>()
   let title = page

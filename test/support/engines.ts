@@ -1,4 +1,4 @@
-/** Engines that do what a test needs and draw nothing. */
+/** Engines for tests. They write small files and render nothing. */
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,12 +11,12 @@ export const ONE_PIXEL_PNG = Buffer.from(
 )
 
 export interface RecordingEngine extends Engine {
-  /** Every job that was begun, in order. */
+  /** Every job started, in order. */
   readonly jobs: readonly RecordedJob[]
 }
 
 export interface RecordedJob extends RenderJob {
-  /** Contents of the reference files, which are removed after the job. */
+  /** Contents of the reference files, because the files are removed after the job. */
   readonly images?: readonly (Buffer | undefined)[]
 }
 
@@ -31,7 +31,7 @@ export interface InstantEngineOptions {
   readonly contentType?: string
 }
 
-/** Makes its files at once. */
+/** Engine that writes its files immediately. */
 export function createInstantEngine({
   files = ['image.png'],
   bytes = ONE_PIXEL_PNG,
@@ -51,11 +51,11 @@ export function createInstantEngine({
 const MP4_HEAD = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1')
 
 export interface FamilyEngine extends RecordingEngine {
-  /** How many files each of the next runs has. */
+  /** Number of outputs of each later run. */
   outputs: number
 }
 
-/** Its output is made of the prompt, without exclamation marks, and of the references. */
+/** Engine whose output consists of the prompt without exclamation marks, and of the references. */
 export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
   const jobs: RecordedJob[] = []
   return {
@@ -82,15 +82,15 @@ export function createFamilyEngine({ outputs = 1 } = {}): FamilyEngine {
 }
 
 export interface CommandedEngine extends RecordingEngine {
-  /** How many jobs are waiting for the test's word. */
+  /** Number of jobs that wait for `finish` or `fail`. */
   readonly waiting: number
-  /** Lets the oldest waiting job write its one file. */
+  /** Completes the oldest waiting job with one file. */
   finish(): void
-  /** Lets the oldest waiting job fail. */
+  /** Fails the oldest waiting job. */
   fail(error: Error): void
 }
 
-/** Begins a job and waits for the test's word. Stops when aborted, unless it is `stuck`. */
+/** Engine whose jobs wait for `finish` or `fail`. A job stops when aborted, unless the engine is `stuck`. */
 export function createCommandedEngine({ stuck = false } = {}): CommandedEngine {
   const jobs: RecordedJob[] = []
   const waiting: { resolve(): void; reject(error: unknown): void }[] = []

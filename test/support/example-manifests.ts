@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const PAGE = readFileSync(join(ROOT, 'docs', 'examples.md'), 'utf8')
 
-/** The command blocks of the page, by the manifest that they name. */
+/** Returns the command blocks of the page that name this manifest. */
 export const blocksOf = (manifest: string): readonly string[] =>
   [...PAGE.matchAll(/^```bash\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
     block.includes(manifest) ? [block] : [],

@@ -1,4 +1,4 @@
-/** A character sheet, two poses made from it and a clip of one, against the service. */
+/** A manifest with a character sheet, two poses made from it and a video of one pose, run against the service. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,20 +39,20 @@ export async function createFamily(
     lockPath,
     path,
     write,
-    /** The runs of the lock file; undefined before there is one. */
+    /** Returns the runs of the lock file. Undefined if it does not exist yet. */
     lock: () => (existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')).runs : undefined),
     editLock: (edit: (runs: Record<string, Record<string, unknown>>) => void) => {
       const lock = JSON.parse(readFileSync(lockPath, 'utf8'))
       edit(lock.runs)
       writeFileSync(lockPath, JSON.stringify(lock))
     },
-    /** The pictures below the folder. */
+    /** Returns the images below the folder. */
     pictures: () =>
       readdirSync(folder, { recursive: true })
         .map(String)
         .filter((name) => name.endsWith('.png'))
         .sort(),
-    /** The prompts of the creates since the last call, in their order. */
+    /** Returns the prompts of the creates since the last call, in order. */
     created: () => {
       const posts = service.requests.splice(0).filter(({ method }) => method === 'POST')
       return posts.map(({ body }) => bodyOf(body).input.prompt)

@@ -1,29 +1,29 @@
-/** The control of faults and their record, for every transport. */
+/** Controls and records faults, for every transport. */
 import type { Clock } from '../../src/host/clock.js'
 import type { Fault, RequestKind } from '../../src/service/faults/fault.js'
 import { parseFault } from '../../src/service/faults/grammar.js'
 import { createFaults, requestKindOf } from '../../src/service/faults/index.js'
 
-/** A request as it came, by the monotonic clock. */
+/** A received request. Times are monotonic. */
 export interface Seen {
   readonly method: string
   readonly path: string
   readonly place: RequestKind | undefined
   readonly atMs: number
-  /** Whether the service got it whole, and so may have acted. */
+  /** Whether the service received the whole request, and so may have acted on it. */
   reached: boolean
 }
 
 export interface FaultControl {
-  /** One more fault, which stays for its count: `status:500::3`. */
+  /** Adds a fault that applies until its count is used up: `status:500::3`. */
   add(spec: string): void
-  /** What happens to the next such request, once: `next('create', 'lose')`, `next('output', 'reset:1000')`. */
+  /** Adds a fault for the next request of this kind: `next('create', 'lose')`, `next('output', 'reset:1000')`. */
   next(where: RequestKind | 'any' | 'run', what: string): void
   /** All requests, in order. */
   readonly seen: readonly Seen[]
-  /** How many such requests the service got whole. */
+  /** Number of requests of this kind that the service received completely. */
   reached(place: RequestKind): number
-  /** What struck, in words. */
+  /** Faults that were applied, as text. */
   readonly strikes: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Faults around any `Fetch`, without a port and by the clock of the test. */
+/** Adds faults to any `Fetch`, without a port and with the clock of the test. */
 import type { Clock } from '../../src/host/clock.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../../src/host/http.js'
 import {
@@ -8,12 +8,12 @@ import {
 } from '../../src/service/faults/apply-fault.js'
 import { createControl, type FaultControl } from './faults-control.js'
 
-/** As the real network does with a connection on which nothing moves (src/host/undici.ts). */
+/** Timeout for a connection that transfers nothing, the same as on the real network (src/host/undici.ts). */
 const SILENCE_MS = 60_000
 
 export type FaultyFetch = Fetch & FaultControl
 
-/** The same over any `Fetch`, without a port and by the clock of the test; `close` strikes from the second request on. */
+/** Wraps a `Fetch`. The fault `close` applies from the second request on. */
 export function withFaults(
   fetch: Fetch,
   specs: readonly string[],
@@ -46,7 +46,9 @@ export function withFaults(
   return Object.assign(faulty, control)
 }
 
-/** A response does not list its headers: these are those that a client of the service looks at. */
+/**
+ * Response headers that a client of the service reads. They are listed here because a response cannot list its headers.
+ */
 const HEADERS = [
   'content-type',
   'content-length',

@@ -1,12 +1,12 @@
 /**
- * A service behind something that goes wrong, by the grammar of `serve --fault` (docs/faults.md): a proxy on a real port,
- * or a wrapper of `Fetch` without one. Both record the requests of the client and those that reached the service.
+ * Adds faults to a service, in the syntax of `serve --fault` (docs/faults.md): a proxy on a real port, or a wrapper of
+ * `Fetch` without one. Both record the client's requests, and the requests that reached the service.
  *
  *     const proxy = await createFaultyProxy(service.url, ['create:lose::1'])
  *     const ran = await rushes(service.with({ RUSHES_BASE_URL: proxy.url }), ['run', 'image', 'a fox'])
  *     expect(ran.code).toBe(13)
  *     expect(proxy.reached('create')).toBe(1)
- *     proxy.next('output', 'reset:1000') // the next output alone
+ *     proxy.next('output', 'reset:1000') // applies only to the next output
  */
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -25,13 +25,13 @@ export { type FaultyFetch, withFaults } from './faults-fetch.js'
 export type { FaultControl, Seen }
 
 export interface FaultyProxy extends FaultControl {
-  /** With the path of the target's base address. */
+  /** URL of the proxy, with the path of the target's base URL. */
   readonly url: string
 }
 
 /**
- * In front of a base address, whose own URLs in JSON answers are turned into the proxy's, so that outputs pass it too.
- * Closed when the test has ended.
+ * Starts a proxy for a base URL. Replaces the service's URLs in JSON responses by the proxy's, so that outputs pass
+ * through it too. Closes when the test ends.
  */
 export async function createFaultyProxy(
   target: string,
@@ -95,7 +95,7 @@ function createUpstream({ request, to, agent, ownOrigin, noted }: Upstream) {
         })
         request.pipe(forward)
       }),
-    /** Forwards the first bytes of an upload to the service, then ends the connection. */
+    /** Forwards the first bytes of a request body to the service, then ends the connection. */
     readUpload: (bytes: number) =>
       new Promise<void>((resolve) => {
         const forward = open()

@@ -1,4 +1,7 @@
-/** Runs a composite action as the runner of GitHub Actions does: its steps in order, with files in place of the service. */
+/**
+ * Runs a composite action like the runner of GitHub Actions: its steps in order, with local files instead of GitHub's
+ * services.
+ */
 import {
   appendFileSync,
   cpSync,
@@ -45,7 +48,10 @@ interface Scope {
   readonly hasFailed: boolean
 }
 
-/** What action.yml uses of the expressions of GitHub: `||`, `&&`, `==`, `!=`, strings, `always()`, inputs and outputs. */
+/**
+ * Evaluates the GitHub expressions that action.yml uses: `||`, `&&`, `==`, `!=`, strings, `always()`, inputs and
+ * outputs.
+ */
 function evaluate(expression: string, scope: Scope): string {
   const split = (operator: string) => expression.split(operator).map((part) => part.trim())
   const either = split('||')
@@ -75,12 +81,12 @@ const filled = (text: string, scope: Scope): string =>
 const filledValues = (values: Values = {}, scope: Scope): Values =>
   Object.fromEntries(Object.entries(values).map(([name, text]) => [name, filled(text, scope)]))
 
-/** Without a status function a step runs only while none has failed. */
+/** Whether the step runs. Without `always()`, it runs only if no step has failed. */
 const isDue = ({ if: condition = '' }: ActionStep, scope: Scope): boolean =>
   (!scope.hasFailed || condition.includes('always()')) &&
   (condition === '' || evaluate(condition, scope) === 'true')
 
-/** `name=value`, or `name<<END` and the lines before END. */
+/** Parses `name=value`, or `name<<END` with the lines before END. */
 function parseOutputs(text: string): Values {
   const found: Record<string, string> = {}
   for (const [, name = '', value, , block] of text.matchAll(/^([\w-]+)(?:=(.*)|<<(.*)\n([\s\S]*?)\n\3)$/gm))
@@ -100,17 +106,20 @@ export interface JobResult {
 export interface Runner {
   /** Keys of the saved caches, oldest first. */
   readonly caches: readonly string[]
-  /** Temporary folder of the job that runs or ran last. */
+  /** Temporary folder of the current or last job. */
   readonly temp: string
-  /** The step that runs now. */
+  /** Process of the current step. */
   readonly running: Running | undefined
-  /** A job with one step that uses the action; `env`: of the job. */
+  /** Runs a job with one step that uses the action. `env`: environment of the job. */
   job(inputs: Values, env?: Environment): Promise<JobResult>
-  /** Another step of the last job. */
+  /** Runs another step in the last job. */
   step(inputs: Values, env?: Environment): Promise<JobResult>
 }
 
-/** A repository whose checkout is the folder of the place. Jobs run one after another on the same machine. */
+/**
+ * Creates a runner for a repository whose checkout is the folder of the place. Jobs run one after another on the same
+ * machine.
+ */
 export function createRunner(place: Place): Runner {
   const temp = join(place.home, 'temp')
   const saved = mkdtempSync(join(place.home, 'caches-'))
@@ -211,7 +220,7 @@ export function createRunner(place: Place): Runner {
   }
 }
 
-/** `npm install` puts this tree's program in place, and writes down the arguments of both programs. */
+/** Replaces `npm`: `npm install` installs the program of this source tree. Records the arguments of both programs. */
 export function fakeNpm(place: Place, bin: string): { readonly place: Place; arguments(): string } {
   const folder = join(place.home, 'shims')
   const record = join(place.home, 'arguments')

@@ -1,7 +1,7 @@
 import { dial } from './line.js'
 import type { Exchange } from './openapi.js'
 
-/** Sends bytes, and reads until the service hangs up. */
+/** Sends bytes, and reads until the service closes the connection. */
 export async function heardAfter(
   url: string,
   text: string,

@@ -1,6 +1,6 @@
 /**
- * Installs the servers of `test/engines/` when they are missing or have another version. They are a separate
- * package, so that users of `rushes` do not download them.
+ * Installs the servers of `test/engines/` when they are missing or have another version. They are a separate package,
+ * so that users of `rushes` do not download them.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 
 const FOLDER = fileURLToPath(new URL('../engines', import.meta.url))
 
-/** Tests that need one of the servers are skipped when they cannot be installed. */
+/** Installs the servers. If that fails, tests that need them are skipped. */
 export function installEngines(): void {
   const wanted = createHash('sha256')
     .update(readFileSync(`${FOLDER}/package-lock.json`))

@@ -1,16 +1,16 @@
-/** The journal of a home, looked at from outside while or after a command works on it. */
+/** Reads and changes the journal of a home, during or after a command. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 
-/** Opens it, works, and closes it. */
+/** Opens the journal, runs the function, and closes it. */
 export function withJournal<Result>(home: string, work: (journal: Journal) => Result): Result {
   mkdirSync(join(home, 'state'), { recursive: true, mode: 0o700 })
   const journal = openJournal({
     path: join(home, 'state', 'journal.db'),
-    // A day before the clock of the tests begins.
+    // One day before the clock of the tests starts.
     now: () => Date.UTC(2025, 11, 31),
     onQuarantine(name) {
       throw new Error(`the journal is damaged: ${name}`)
@@ -23,7 +23,7 @@ export function withJournal<Result>(home: string, work: (journal: Journal) => Re
   }
 }
 
-/** Makes every write to the runs of a journal fail, as on a full disk, until the function that it returns is called. */
+/** Makes every write to the runs of a journal fail, as on a full disk. Returns the function that ends this. */
 export function fillJournal(path: string): () => void {
   const changes = ['INSERT', 'UPDATE', 'DELETE']
   const run = (sqlOf: (change: string) => string) => {
@@ -38,11 +38,11 @@ export function fillJournal(path: string): () => void {
   return () => run((change) => `DROP TRIGGER full_${change}`)
 }
 
-/** Every row, the newest first. */
+/** Returns every row, newest first. */
 export const rowsOf = (home: string): readonly JournalRun[] =>
   withJournal(home, (journal) => journal.list({}))
 
-/** Everything that the state folder holds, as bytes. */
+/** Returns all bytes of the state folder. */
 export function stateBytes(home: string): Buffer {
   const folder = join(home, 'state')
   if (!existsSync(folder)) return Buffer.alloc(0)
@@ -50,7 +50,7 @@ export function stateBytes(home: string): Buffer {
   return Buffer.concat(files.map(({ name }) => readFileSync(join(folder, name))))
 }
 
-/** A run that an earlier command created, as the journal holds it. */
+/** Adds the row of a run that an earlier command created. */
 export function addRow(
   home: string,
   { id, ...intent }: Partial<Intent> & { readonly id: string },

@@ -1,49 +1,49 @@
 /**
- * A relay in front of the real service that stops at a chosen point of a run, so that the program can be killed right
- * there: not at some millisecond that may fall anywhere.
+ * A proxy for the real service that stops at a chosen point of a run, so that the program can be killed exactly there.
+ * A kill after a number of milliseconds could hit any point.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export type KillPoint =
-  /** The whole create is here, and the service has not seen it. */
+  /** The proxy has received the whole create. The service has not. */
   | { readonly at: 'create arrived' }
-  /** The service has accepted the run, and its answer is held. */
+  /** The service has accepted the run. The proxy holds its response. */
   | { readonly at: 'create accepted' }
-  /** `afterMs` milliseconds after the answer was passed on. */
+  /** `afterMs` milliseconds after the response was forwarded. */
   | { readonly at: 'create answered'; readonly afterMs: number }
-  /** `afterMs` milliseconds after the answer to status request `number`, counted from 1. */
+  /** `afterMs` milliseconds after the response to status request `number`, counted from 1. */
   | { readonly at: 'look'; readonly number: number; readonly afterMs: number }
-  /** That share of the output was passed on, and no more comes. */
+  /** The proxy has forwarded this share of the output, and forwards no more. */
   | { readonly at: 'output'; readonly share: number }
 
-/** A request to the API that passed through. */
+/** An API request that the proxy has forwarded. */
 export interface Passed {
-  /** When it went on to the service, monotonic milliseconds. */
+  /** Time at which the request was forwarded to the service. Monotonic, in milliseconds. */
   readonly atMs: number
   readonly status: number
 }
 
 export interface RelayOptions {
-  /** How long a request is held before the service has it: a line whose delay changes. */
+  /** Returns how long to hold a request before forwarding it, to simulate a variable delay. */
   delayMs?(): number
 }
 
 export interface Relay {
   readonly url: string
-  /** Requests to the API alone, in the order in which they were answered. */
+  /** API requests, in the order of their responses. Output downloads are not included. */
   readonly passed: readonly Passed[]
-  /** Begins to watch one run: what passed for it, and a promise of its kill point. */
+  /** Starts to watch one run. Returns its requests, and a promise of its kill point. */
   watch(point: KillPoint | undefined): Watch
   close(): void
 }
 
 export interface Watch {
-  /** Resolves when the point is reached; never without one. */
+  /** Resolves when the kill point is reached. Never resolves without a kill point. */
   readonly reached: Promise<void>
-  /** Creates that came in. */
+  /** Number of creates received. */
   readonly creates: number
-  /** Ids that the service gave, whether or not the program heard of them. */
+  /** Ids that the service returned, whether or not the program received them. */
   readonly accepted: readonly string[]
 }
 
@@ -55,7 +55,9 @@ interface Current {
   readonly accepted: string[]
 }
 
-/** `target`: asked for at each request, since the service's own links must name the relay, which so comes first. */
+/**
+ * `target`: called for each request, because the relay starts before the service, whose own URLs must name the relay.
+ */
 export async function createRelay(
   target: () => string,
   { delayMs = () => 0 }: RelayOptions = {},

@@ -1,6 +1,6 @@
 /**
- * `kill -9` at chosen instants of real runs, one after the other in one home; then the machine "comes back", and
- * everything that was accepted must be there, once.
+ * Kills real runs with `kill -9` at chosen times, one after the other in one home. Then recovers: every accepted run
+ * must exist exactly once.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,21 +9,21 @@ import { createPlace, filesBelow, type Place, rushes, serve, start } from './bin
 import { rowsOf } from './journal.js'
 import { createRelay, type KillPoint, type Watch } from './kill-points.js'
 
-/** Milliseconds after the start of the process, or a point of the run. */
+/** Milliseconds after the start of the process, or a kill point of the run. */
 export type Kill = number | KillPoint
 
 export interface Tally {
   readonly kills: number
-  /** Runs that the service had accepted by then. */
+  /** Runs that the service had accepted before the kill. */
   accepted: number
-  /** Runs that were done before their kill came. */
+  /** Runs that had finished before their kill. */
   late: number
-  /** Of those accepted: in the journal with their id, and as unconfirmed. */
+  /** Accepted runs in the journal: with their id (`known`), or as `unconfirmed`. */
   known: number
   unconfirmed: number
-  /** Rows for creates that the service never saw. */
+  /** Journal rows of creates that the service never received. */
   onlyMeant: number
-  /** Everything that must not be. */
+  /** Violations found. */
   readonly wrong: string[]
 }
 
@@ -75,7 +75,7 @@ export async function sweep(kills: readonly Kill[]): Promise<Tally> {
 
 const fileOf = (number: number): string => `fox-${number}.png`
 
-/** What the program said when it ended by itself before its point was reached. */
+/** Kills the program at its point. Returns its output if it ended before that point. */
 async function killAt(place: Place, number: number, kill: Kill, watch: Watch): Promise<string | undefined> {
   const child = start(place, ['run', 'image', `fox ${number}`, '-o', fileOf(number)], { stdin: 'ignore' })
   await Promise.race([typeof kill === 'number' ? after(kill) : watch.reached, child.ended])
@@ -105,7 +105,7 @@ function check(place: Place, number: number, kill: Kill, watch: Watch, tally: Ta
   if (existsSync(path) && !isWhole(path)) tally.wrong.push(`${at}: a broken file`)
 }
 
-/** As a user would: wait for running runs, download finished ones. */
+/** Recovers like a user: waits for running runs, and downloads finished ones. */
 async function recover(place: Place, kills: number, tally: Tally): Promise<void> {
   const waited = await rushes(place, ['wait', '--all'])
   if (waited.code !== 0) tally.wrong.push(`wait --all: exit ${waited.code}: ${waited.stderr}`)

@@ -1,4 +1,4 @@
-/** A socket on which a test speaks HTTP itself, and sees byte by byte what comes and how it ends. */
+/** A socket on which a test writes HTTP itself. Records each received byte and how the connection ends. */
 import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -8,13 +8,13 @@ export interface Line {
   /** Resolves when the connection is open. */
   connected(): Promise<void>
   send(text: string): void
-  /** Received so far, a character a byte. */
+  /** Text received so far, one character per byte. */
   readonly heard: string
-  /** How it ended: `reset`, or `closed` in good order. */
+  /** How the connection ended: `reset`, or `closed` normally. */
   readonly ended: 'reset' | 'closed' | undefined
-  /** Resolves at the end of the connection too. */
+  /** Resolves when the received text satisfies the condition, or when the connection ends. */
   until(isReached: (heard: string) => boolean): Promise<void>
-  /** Waits for this many responses, or the end; their status lines. */
+  /** Waits for this number of responses, or for the end of the connection. Returns the status lines. */
   responses(count: number): Promise<readonly string[]>
   /** Resolves when the other side sends no more. */
   otherSideDone(): Promise<void>
@@ -72,7 +72,7 @@ export function dial(url: string, { allowHalfOpen = false } = {}): Line {
 
 export const bodyOf = (heard: string): string => heard.slice(heard.indexOf('\r\n\r\n') + 4)
 
-/** Whether an answer has come whole, by the length that it declares. */
+/** Whether the whole response was received, according to its content-length. */
 export function isWhole(heard: string): boolean {
   const [, length] = /^content-length: (\d+)$/im.exec(heard) ?? []
   return heard.includes('\r\n\r\n') && bodyOf(heard).length >= Number(length ?? 0)

@@ -1,4 +1,4 @@
-/** `rushes mcp` in process, with the SDK's own client over its standard streams, and a clock moved by hand. */
+/** Runs `rushes mcp` in process, with the client of the SDK on its standard streams and a manual clock. */
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -30,19 +30,19 @@ export interface McpProcess {
   readonly folder: string
   readonly client: Client
   readonly interrupts: InterruptSource
-  /** The streams, for a client that does not keep to the protocol. */
+  /** The raw streams, for a client that violates the protocol. */
   readonly stdin: PassThrough
   readonly stderr: () => string
   readonly ended: Promise<number>
-  /** Calls a tool and moves the clock until it has answered. */
+  /** Calls a tool, and advances the clock until it has answered. */
   call(name: string, args?: Readonly<Record<string, unknown>>): Promise<ToolResult>
-  /** The same, without moving the clock. */
+  /** Calls a tool without advancing the clock. */
   begin(
     name: string,
     args?: Readonly<Record<string, unknown>>,
     options?: { signal?: AbortSignal; onprogress?(progress: object): void },
   ): Promise<ToolResult>
-  /** The client disconnects; the exit code. */
+  /** Disconnects the client. Returns the exit code. */
   end(): Promise<number>
 }
 
@@ -75,7 +75,7 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
     parts: { clock, random: () => 0.5, fetch },
   })
   const client = new Client({ name: 'test', version: '1' })
-  // The transport of a server reads and writes streams; so does that of this client.
+  // The transport of a server reads and writes streams, so the client can use it too.
   await clock.runUntil(client.connect(new StdioServerTransport(stdout, stdin)))
   await client.listTools()
   const end = () => {

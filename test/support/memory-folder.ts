@@ -1,6 +1,6 @@
 /**
- * Temporary files of tests in memory, where the system has room for them: SQLite and the journal wait for the disk at each commit, and
- * most of a test's time would be that.
+ * Keeps temporary files of tests in memory if there is enough room: SQLite and the journal wait for the disk at each
+ * commit, which would be most of a test's time.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { removeFolder } from '../../src/host/own-folder.js'
 
-/** Containers often have 64 MiB, which a test of large files would fill. */
+/** Minimum free space. Containers often have 64 MiB, which a test with large files would fill. */
 const MIN_FREE_BYTES = 2 * 1_024 ** 3
 const FOLDER = '/dev/shm'
 
-/** A folder for temporary files: in memory, or that of the system. */
+/** Returns a folder for temporary files: in memory, or the system's default. */
 export function memoryFolder(): string {
   try {
     accessSync(FOLDER, constants.W_OK)
@@ -23,7 +23,7 @@ export function memoryFolder(): string {
   }
 }
 
-/** Containers may mount it `noexec`, and tests write scripts. */
+/** Whether programs can run there: containers may mount the folder with `noexec`, and tests write scripts. */
 function runsPrograms(parent: string): boolean {
   const folder = mkdtempSync(join(parent, 'rushes-tests-'))
   try {
@@ -35,7 +35,9 @@ function runsPrograms(parent: string): boolean {
   }
 }
 
-/** For `globalSetup`: all processes of the tests have their temporary files in a new folder of `memoryFolder`, unless TMPDIR is set. */
+/**
+ * For `globalSetup`: sets TMPDIR to a new folder in `memoryFolder` for all test processes, unless it is already set.
+ */
 export default function setup(): (() => Promise<void>) | undefined {
   if (process.env.TMPDIR) return undefined
   const folder = mkdtempSync(join(memoryFolder(), 'rushes-tests-'))

@@ -1,4 +1,4 @@
-/** Reads Prometheus' text format, and throws for a line that is none of it. */
+/** Parses Prometheus text format. Throws for an invalid line. */
 
 export interface Sample {
   readonly name: string
@@ -31,7 +31,7 @@ const labelsOf = (text = ''): Readonly<Record<string, string>> =>
     ]),
   )
 
-/** Every metric of a scrape by its name. */
+/** Returns every metric of a scrape, by name. */
 export function parseMetrics(text: string): ReadonlyMap<string, Family> {
   const families = new Map<string, { type: string; help: string; samples: Sample[] }>()
   let current = ''
@@ -58,7 +58,7 @@ export function parseMetrics(text: string): ReadonlyMap<string, Family> {
   return families
 }
 
-/** The sum of the samples with these labels; 0 when there is none. */
+/** Returns the sum of the samples with these labels. 0 if there are none. */
 export function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
   const family = name.replace(/_(bucket|sum|count)$/, '')
   const samples = parseMetrics(text).get(family) ?? parseMetrics(text).get(name)

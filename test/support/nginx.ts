@@ -1,4 +1,4 @@
-/** A real nginx with the configuration of `deploy/`, in front of nodes on free ports of this machine. */
+/** Runs a real nginx with the configuration of `deploy/`, for nodes on free ports of this machine. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request as requestHttp } from 'node:http'
@@ -16,21 +16,21 @@ const nginxPath = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['
 export const hasNginx = nginxPath !== undefined
 if (!hasNginx) console.log('nginx is not installed: the tests of deploy/nginx are skipped.')
 
-/** The addresses of the nodes in the configuration. */
+/** Addresses of the nodes in the configuration. */
 const NODES = ['172.30.78.11:7878', '172.30.78.12:7878']
 
 export interface Nginx {
   readonly port: number
   readonly tlsPort: number
-  /** Its configuration, as it runs. */
+  /** Text of the configuration that nginx runs with. */
   readonly file: string
-  /** Its error log so far. */
+  /** Returns the error log so far. */
   errors(): string
-  /** What `nginx -t` said. */
+  /** Result of `nginx -t`. */
   readonly checked: { readonly code: number | null; readonly stderr: string }
 }
 
-/** `nodes` are the ports of the two. Only addresses, ports and paths of the configuration are replaced. */
+/** Starts nginx. `nodes`: ports of the two nodes. Changes only addresses, ports and paths of the configuration. */
 export async function startNginx(nodes: readonly [number, number]): Promise<Nginx> {
   const place = createPlace()
   const folder = place.folder
@@ -53,7 +53,7 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
     ['/tmp/nginx.pid', join(folder, 'nginx.pid')],
     ['/var/log/nginx/error.log', errors],
     ['worker_processes auto', 'worker_processes 1'],
-    // For a user who may not write to the folders of the package.
+    // Needed by users without write access to the folders of the nginx package.
     ['access_log off;', `access_log off; ${temporary.join(' ')}`],
   ]
   let text = readFileSync(CONFIGURATION, 'utf8')
@@ -65,10 +65,10 @@ export async function startNginx(nodes: readonly [number, number]): Promise<Ngin
   const words = ['-p', folder, '-c', file, '-g', 'daemon off;']
   const command = nginxPath ?? 'nginx'
   const checked = await start(place, ['-t', ...words], { command, stdin: 'ignore' }).ended
-  // It ends by itself when a run of the tests is cut off.
+  // Ends after ten minutes, in case the test process was killed.
   const limited = ['--signal=TERM', '600', command, ...words]
   const running = start(place, limited, { command: 'timeout', stdin: 'ignore' })
-  // Its workers would stay if it were killed.
+  // Uses SIGTERM: after SIGKILL, the worker processes would continue.
   afterFile(() => {
     running.kill('SIGTERM')
     return running.ended
@@ -101,11 +101,11 @@ export const portOf = (server: Server): number => (server.address() as AddressIn
 
 export interface FakeNode {
   readonly port: number
-  /** The first line of each request that arrived. */
+  /** First line of each received request. */
   readonly requests: readonly string[]
 }
 
-/** A node that does one thing with the first bytes of every connection. */
+/** Starts a node that handles the first bytes of every connection with this function. */
 export async function startFakeNode(answer: (socket: Socket) => void): Promise<FakeNode> {
   const requests: string[] = []
   const server = await listening(
@@ -126,7 +126,7 @@ export interface Asked {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array | string | undefined
-  /** The address that the request comes from. */
+  /** Source address of the request. */
   readonly from?: string
   readonly tls?: boolean
 }
@@ -137,7 +137,7 @@ export interface Reply {
   readonly body: Buffer
 }
 
-/** One request on a new connection; redirects are not followed. */
+/** Sends one request on a new connection. Does not follow redirects. */
 export const ask = (
   port: number,
   { path, method = 'GET', headers = {}, body, from, tls }: Asked,
@@ -168,7 +168,7 @@ export const ask = (
         }),
       )
     })
-    // After an early response, the rest of a body may no longer be accepted.
+    // After an early response, the service may refuse the rest of the body.
     sent.on('error', (error) => answered || reject(error))
     sent.end(body)
   })

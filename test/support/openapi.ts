@@ -1,6 +1,6 @@
 /**
- * Real requests and responses against the service's OpenAPI document. A status or a code that the document does not
- * have is a problem, and so is a further key in an object whose keys are all required.
+ * Checks real requests and responses against the service's OpenAPI document. An undocumented status or code is a
+ * problem, and so is an additional key in an object whose keys are all required.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { DocumentedService } from '../../src/service/openapi/index.js'
@@ -30,14 +30,14 @@ export interface Exchange {
   readonly method: string
   readonly path: string
   readonly status: number
-  /** Parsed, where it is JSON. */
+  /** Parsed if it is JSON, else text. */
   readonly body: unknown
 }
 
 const DOCUMENT = 'https://document.test/'
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** Objects whose keys are all required take no further ones. */
+/** Forbids additional keys in objects whose keys are all required. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value
@@ -61,9 +61,9 @@ const createAjv = (document: object) =>
 export function createDocumentCheck(described: DocumentedService) {
   const document = openapiDocument(described) as unknown as OpenapiDocument
   const [open, strict] = [createAjv(document), createAjv(closed(document) as object)]
-  const met = new Set<string>()
+  const metResponses = new Set<string>()
 
-  /** The operation behind a path, and where the document has it. */
+  /** Returns the operation for a path, and its position in the document. */
   function operationOf(method: string, path: string) {
     const word = method === 'HEAD' ? 'get' : method.toLowerCase()
     const [template, operations] =
@@ -74,7 +74,10 @@ export function createDocumentCheck(described: DocumentedService) {
     return operation && { operation, at: ['paths', template ?? '', word, 'responses'] }
   }
 
-  /** The documented response, and where the document has it; the default where it has none. */
+  /**
+   * Returns the documented response and its position in the document. The default response if this status is not
+   * documented.
+   */
   function responseOf(method: string, path: string, status: number) {
     const found = operationOf(method, path)
     const own = found?.operation.responses[status]
@@ -86,12 +89,12 @@ export function createDocumentCheck(described: DocumentedService) {
   return {
     document,
 
-    /** Differences of a response from the document; empty when it conforms. */
+    /** Returns the differences between a response and the document. Empty if it conforms. */
     problemsOf({ method, path, status, body }: Exchange): readonly string[] {
       const { response, at } = responseOf(method, path.replace(/\?.*$/, ''), status)
       const code = (body as { error?: { code?: RefusalCode } } | undefined)?.error?.code
       const isJson = typeof body === 'object'
-      met.add([...at, ...(isJson && code !== undefined ? [code] : [])].join(' '))
+      metResponses.add([...at, ...(isJson && code !== undefined ? [code] : [])].join(' '))
       const name = `${method} ${path} ${status}`
       if (code !== undefined && status >= 400 && REFUSALS[code]?.status !== status)
         return [`${name}: ${code} has another status`]
@@ -103,13 +106,13 @@ export function createDocumentCheck(described: DocumentedService) {
       return [`${name}: ${JSON.stringify(body)} ${strict.errorsText(validate?.errors)}`]
     },
 
-    /** Whether the document accepts this request body of an operation. */
+    /** Whether the document accepts this request body. */
     accepts(path: string, body: unknown): boolean {
       const at = ['paths', path, 'post', 'requestBody', 'content', 'application/json', 'schema']
       return open.getSchema(pointer(...at))?.(body) === true
     },
 
-    /** The documented responses that no request has met, each with its code. */
+    /** Returns the documented responses, each with its code, that no request has caused. */
     unmet(): readonly string[] {
       const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
         Object.entries(operations).flatMap(([method, { responses }]) =>
@@ -127,10 +130,10 @@ export function createDocumentCheck(described: DocumentedService) {
           const codes = codesOf(response)
           return codes.length === 0 ? [at.join(' ')] : codes.map((code) => [...at, code].join(' '))
         })
-        .filter((each) => !met.has(each))
+        .filter((each) => !metResponses.has(each))
     },
 
-    /** Every error code of the document. */
+    /** Returns every error code in the document. */
     codes: (): ReadonlySet<string> =>
       new Set(
         [

@@ -1,2 +1,5 @@
-/** How long a test waits for what may never come. Guards against hanging alone: a slow machine must not reach it. */
+/**
+ * Timeout of a test for an event that may never happen. Only prevents endless waiting: even a slow machine must not
+ * reach it.
+ */
 export const PATIENCE_MS = 120_000

@@ -1,10 +1,10 @@
-/** One PostgreSQL for all files of the project `postgres`, whose services use it instead of SQLite. */
+/** Starts one PostgreSQL for all files of the project `postgres`, whose services use it instead of SQLite. */
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from './postgres-server.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Of the maintenance database; undefined in all other projects. */
+    /** URL of the maintenance database. Undefined in all other projects. */
     postgresUrl?: string
   }
 }

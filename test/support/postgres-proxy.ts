@@ -1,21 +1,21 @@
-/** A proxy in front of PostgreSQL that breaks connections where a test asks for it. */
+/** A proxy for PostgreSQL that breaks connections when a test requests it. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface PostgresProxy {
-  /** The same database, through the proxy. */
+  /** URL of the same database, through the proxy. */
   readonly url: string
   /**
-   * The next message with this text reaches the server, and the answer to it is lost with the connection. `false`: the message
-   * itself is lost.
+   * Breaks the connection at the next message with this text. The message reaches the server and only its response is
+   * lost, unless `reachesServer` is false.
    */
   breakAt(text: string, reachesServer: boolean): void
-  /** From the next break on there are no connections, until `comeBack`. */
+  /** From the next break on, refuses connections until `comeBack`. */
   stayAway(): void
   comeBack(): void
-  /** How many times it broke. */
+  /** Number of broken connections. */
   readonly broken: number
-  /** Existing connections stay open and carry nothing; new ones work. */
+  /** Keeps existing connections open without transferring anything. New connections work. */
   freeze(): void
   close(): Promise<void>
 }
@@ -25,11 +25,11 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
   const sockets = new Set<Socket>()
   let fault: { readonly text: string; readonly reachesServer: boolean } | undefined
   let broken = 0
-  let away: 'no' | 'soon' | 'yes' = 'no'
+  let refusing: 'no' | 'soon' | 'yes' = 'no'
   let frozen = new Set<Socket>()
 
   const server = createServer((client) => {
-    if (away === 'yes') return void client.destroy()
+    if (refusing === 'yes') return void client.destroy()
     const upstream = connect({ host: target.hostname, port: Number(target.port), noDelay: true })
     for (const [socket, other] of [
       [client, upstream],
@@ -49,15 +49,15 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
       const { reachesServer } = fault
       fault = undefined
       broken++
-      if (away === 'soon') away = 'yes'
+      if (refusing === 'soon') refusing = 'yes'
       if (!reachesServer) return void client.destroy()
-      // The server answers the end of the stream when it has done everything before it.
+      // The server responds to the end of the stream after it has processed everything before it.
       frozen.add(client)
       upstream.end(data)
       upstream.once('close', () => {
         frozen.delete(client)
         client.destroy()
-        if (away === 'yes') for (const socket of sockets) socket.destroy()
+        if (refusing === 'yes') for (const socket of sockets) socket.destroy()
       })
     })
   }).listen(0, '127.0.0.1')
@@ -70,10 +70,10 @@ export async function createPostgresProxy(url: string): Promise<PostgresProxy> {
       fault = { text, reachesServer }
     },
     stayAway() {
-      away = 'soon'
+      refusing = 'soon'
     },
     comeBack() {
-      away = 'no'
+      refusing = 'no'
     },
     get broken() {
       return broken

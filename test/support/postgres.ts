@@ -1,4 +1,4 @@
-/** PostgreSQL in a test file: one server for its process, started at the first use, and a database for each test. */
+/** PostgreSQL for a test file: one server per process, started at the first use, and one database per test. */
 import { describe, onTestFinished } from 'vitest'
 import { hasPostgres, startPostgres, type TestPostgres } from './postgres-server.js'
 
@@ -7,18 +7,18 @@ export { canRestartPostgres, hasPostgres, startPostgres, type TestPostgres } fro
 if (!hasPostgres)
   console.warn('PostgreSQL is not there (PG_URL, or test/engines): the tests that need it are skipped.')
 
-/** `describe`, skipped where there is no PostgreSQL. */
+/** Like `describe`. Skips the tests without PostgreSQL. */
 export const describePostgres = describe.skipIf(!hasPostgres)
 
 let shared: Promise<TestPostgres> | undefined
 
-/** The server of this process. */
+/** Returns the server of this process. */
 export function sharedPostgres(): Promise<TestPostgres> {
   shared ??= startPostgres()
   return shared
 }
 
-/** Call within a test: a new database on the shared server, dropped when the test has ended; its URL. */
+/** Creates a database on the shared server, and drops it when the test ends. Returns its URL. Call it within a test. */
 export async function temporaryDatabase(): Promise<string> {
   const server = await sharedPostgres()
   const url = await server.createDatabase()

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** A killed process keeps its id until its parent reaps it, and no process does in a container without an init: it counts as ended. */
+/**
+ * Whether a process is running. A killed process keeps its id until its parent reaps it, which never happens in a
+ * container without an init. So an unreaped process counts as ended.
+ */
 export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,4 +1,4 @@
-/** The largest memory that a process had, as Linux counts it; elsewhere nothing. */
+/** Peak memory of processes, measured by Linux. 0 on other systems. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const read = (path: string): string => {
@@ -10,7 +10,7 @@ const read = (path: string): string => {
   }
 }
 
-/** The peak since the last `resetPeak`, in MiB. */
+/** Returns the peak since the last `resetPeak`, in MiB. */
 export const peakMiB = (pid: number): number =>
   Math.round(Number(/^VmHWM:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024)
 
@@ -18,7 +18,7 @@ export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }
 
-/** The running child processes of all threads of this process. */
+/** Returns the child processes of all threads of this process. */
 export function childrenOf(pid: number): readonly number[] {
   try {
     return readdirSync(`/proc/${pid}/task`)

@@ -1,4 +1,4 @@
-/** The files of the project, and the commands of its program. */
+/** Files of the project, and commands of the program. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** The paths of the files below a folder whose names match; none where it does not exist. */
+/** Returns the paths of files below a folder whose names match. Empty if the folder does not exist. */
 export function pathsBelow(folder: string, name: RegExp): readonly string[] {
   const path = join(ROOT, folder)
   if (!existsSync(path)) return []
@@ -19,13 +19,13 @@ export function pathsBelow(folder: string, name: RegExp): readonly string[] {
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
 }
 
-/** The command and all its subcommands. */
+/** Returns the command and all its subcommands. */
 export const commandsUnder = (command: Command): readonly Command[] => [
   command,
   ...command.commands.flatMap(commandsUnder),
 ]
 
-/** The program first. */
+/** Returns all commands, starting with the program itself. */
 export async function everyCommand(): Promise<readonly Command[]> {
   const programOf = (name?: string) => createProgram(name, { run: async () => {}, print: () => {} })
   const [program, ...whole] = await Promise.all([

@@ -1,4 +1,4 @@
-/** The public interface of the library, read from the types that are packed: each exported name with its declaration. */
+/** The public API of the library, read from the packed types: each exported name with its declaration. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DIST } from './binary.js'
@@ -6,13 +6,13 @@ import { DIST } from './binary.js'
 export interface Declared {
   readonly name: string
   readonly isType: boolean
-  /** As it is in the types, with its comment. */
+  /** The declaration with its comment, as in the type files. */
   readonly text: string
 }
 
 const read = (path: string): string => readFileSync(join(DIST, 'types', path), 'utf8')
 
-/** In the order of the files that they come from. */
+/** Returns the exported declarations in the order of their files. */
 export function publicApi(): readonly Declared[] {
   const index = read('index.d.ts')
   const own = [...index.matchAll(/^export (?:declare )?(?:interface|type|function|const|class) (\w+)/gm)].map(
@@ -46,7 +46,7 @@ function declared(name: string, path: string): Declared {
   return declared(name, join(dirname(path), `${elsewhere}.d.ts`))
 }
 
-/** After the `}` of a body, or after the `;` of a statement. */
+/** Returns the offset after the `}` of a body, or after the `;` of a statement. */
 function endOf(text: string, from: number, isBody: boolean): number {
   let depth = 0
   for (let at = from; at < text.length; at++) {
@@ -70,7 +70,7 @@ function endOfText(text: string, from: number): number {
   return text.length
 }
 
-/** Names that a declaration uses: what begins with a capital, outside of comments and texts. */
+/** Returns the type names in a declaration: capitalized words outside of comments and strings. */
 export const namesUsed = (text: string): readonly string[] => [
   ...new Set(
     text

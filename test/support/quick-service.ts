@@ -1,4 +1,7 @@
-/** `rushes serve` for tests of the real binary in which the outputs do not matter: one service for many tests, which renders nothing. */
+/**
+ * `rushes serve` for tests of the real binary that do not check outputs: one service for many tests. It renders
+ * nothing.
+ */
 import { createPlace, type Place, type Service, serve } from './binary.js'
 import { createManualClock } from './clock.js'
 import { ONE_PIXEL_PNG } from './engines.js'
@@ -6,7 +9,7 @@ import { addAccount } from './service.js'
 
 const onePixel = `echo ${ONE_PIXEL_PNG.toString('base64')} | base64 -d > "$RUSHES_OUTPUT_DIR/a.png"`
 
-/** For `serve`: images of one pixel, ready after some seconds, and videos that never are. */
+/** Engine options for `serve`: images of one pixel, ready after a number of seconds, and videos that never end. */
 export const quickEngines = (imageAfterS = 0): readonly string[] => [
   ...['--engine', `image=sleep ${imageAfterS}; ${onePixel}`, '--engine', 'video=sleep 600'],
   // Images need not wait for videos.
@@ -16,7 +19,7 @@ export const quickEngines = (imageAfterS = 0): readonly string[] => [
 export const serveQuickly = (words: readonly string[] = quickEngines()): Promise<Service> =>
   serve(createPlace(), words)
 
-/** A person with a separate home, folder and key: each key has a rate limit. */
+/** Creates a user with a separate home, folder and key, since each key has its own rate limit. */
 export async function personAt(service: Service): Promise<Place> {
   const place = createPlace()
   const data = { dataFolder: service.data, databaseUrl: undefined, clock: createManualClock() }

@@ -1,6 +1,6 @@
 /**
- * A Redis server for tests: the one of REDIS_URL, or one that is started for the tests of a file, on a free port and without
- * a file. Where there is none, the tests are skipped, with a line that says so.
+ * A Redis server for tests: the one at REDIS_URL, or one started for the tests of a file, on a free port and without a
+ * data file. If neither exists, the tests are skipped with a message.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,22 +22,22 @@ function findRedis(): string | undefined {
 export interface RedisServer {
   readonly port: number
   readonly url: string
-  /** A client of the test, to look and to change; for the user without a password. */
+  /** Returns a client for the test, which connects as the default user. */
   client(): Redis
   signal(signal: NodeJS.Signals): void
-  /** Kills it with SIGKILL. */
+  /** Kills the server with SIGKILL. */
   kill(): Promise<void>
-  /** Starts it again on its port, empty. */
+  /** Starts the server again on the same port, without data. */
   restart(): Promise<void>
 }
 
-/** Tests that start, stop and kill Redis servers. */
+/** Describes tests that start, stop and kill Redis servers. */
 export function describeRedis(name: string, define: () => void): void {
   if (findRedis() === undefined) console.log(`Skipped: ${name} (no redis-server; install it)`)
   describe.skipIf(findRedis() === undefined)(name, define)
 }
 
-/** Tests that need any server: that of REDIS_URL will do. */
+/** Describes tests that can use any server, including the one at REDIS_URL. */
 export function describeAnyRedis(name: string, define: (url: () => Promise<string>) => void): void {
   const given = process.env.REDIS_URL
   const isMissing = !given && findRedis() === undefined
@@ -51,10 +51,10 @@ export function describeAnyRedis(name: string, define: (url: () => Promise<strin
   describe.skipIf(isMissing)(name, () => define(url))
 }
 
-/** A client that is closed after the tests of the file. */
+/** Creates a client that is closed after the tests of the file. */
 export function clientOf(url: string): Redis {
   const client = new Redis(url)
-  // A server that was killed is no error of the test.
+  // A killed server must not fail the test.
   client.on('error', () => {})
   afterFile(() => client.disconnect())
   return client

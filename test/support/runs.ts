@@ -1,9 +1,9 @@
-/** Runs for tests, complete except for what the test is about. */
+/** Complete runs for tests. A test sets only the fields that it is about. */
 import type { RunState } from '../../src/protocol/run-state.js'
 import type { NewRun } from '../../src/service/store/contract.js'
 import type { StoredRun } from '../../src/service/stored-run.js'
 
-/** A create of account 1 without a key, which is free. */
+/** A free create of account 1, without a key. */
 export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
   id: 'run_1',
   accountId: 1,
@@ -16,7 +16,7 @@ export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
   ...run,
 })
 
-/** A run that a worker has claimed. */
+/** A run claimed by a worker. */
 export const storedRun = (run: Partial<StoredRun> = {}): StoredRun => ({
   id: 'run_1',
   accountId: 1,
@@ -32,7 +32,7 @@ export const storedRun = (run: Partial<StoredRun> = {}): StoredRun => ({
   ...run,
 })
 
-/** As one status request shows a run that is rendered. */
+/** State of a run that is being rendered, as a status request returns it. */
 export const runState = (state: Partial<RunState> = {}): RunState => ({
   id: 'run_1',
   status: 'processing',

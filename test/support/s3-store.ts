@@ -1,4 +1,4 @@
-/** An S3 store on a real port in a temporary folder: s3rver of `test/engines`. It does not check signatures. */
+/** An S3 store on a real port with a temporary folder: s3rver from `test/engines`. It does not check signatures. */
 import {
   existsSync,
   mkdirSync,
@@ -21,38 +21,38 @@ const ENGINES = fileURLToPath(new URL('../engines/', import.meta.url))
 
 export const hasS3rver = existsSync(join(ENGINES, 'node_modules', 's3rver'))
 
-/** The only credentials that s3rver knows. */
+/** The only credentials that s3rver accepts. */
 const KEY = 'S3RVER'
 
 export interface S3Store {
   readonly endpoint: string
   readonly bucket: string
-  /** For a process, and what `inEnvironment` sets in this one. */
+  /** Environment variables for a process. `inEnvironment` sets them in this process. */
   readonly env: Readonly<Record<string, string>>
-  /** Its objects, by their path in the bucket. */
+  /** Returns the keys of all objects. */
   keys(): readonly string[]
   read(key: string): Buffer
   etag(key: string): string
   contentType(key: string): string | undefined
-  /** Its multipart uploads that are neither complete nor aborted. */
+  /** Returns the ids of multipart uploads that are neither complete nor aborted. */
   unfinishedUploads(): readonly string[]
-  /** Puts small objects there, faster than by requests. */
+  /** Adds small objects directly, which is faster than requests. */
   fill(keys: readonly string[]): void
   remove(key: string): void
-  /** Makes every object older. */
+  /** Makes every object older by this number of milliseconds. */
   age(ms: number): void
-  /** The requests that it has answered, as `PUT /bucket/key?query`. */
+  /** Answered requests, as `PUT /bucket/key?query`. */
   readonly requests: readonly string[]
-  /** Called for each request; answers it when true is returned. */
+  /** Calls the function for each request. If it returns true, it has answered the request. */
   intercept(handler: Interceptor | undefined): void
   stop(): Promise<void>
-  /** On the same port, with the same objects. */
+  /** Starts the store again on the same port, with the same objects. */
   restart(): Promise<void>
 }
 
 export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** Ends with the test. */
+/** Starts a store that stops when the test ends. */
 export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
   const directory = temporaryFolder()
   const uploads = join(directory, bucket, '._S3rver_uploads')
@@ -71,7 +71,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
     const created = createServer((request, response) => {
       requests.push(`${request.method} ${request.url}`)
       if (interceptor?.(request, response) || abortUpload(request, response)) return
-      // s3rver decodes less of it than S3 does.
+      // s3rver decodes this header less completely than S3.
       const source = request.headers['x-amz-copy-source']
       if (typeof source === 'string')
         request.headers['x-amz-copy-source'] = encodeURI(decodeURIComponent(source))
@@ -89,7 +89,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
     )
   }
 
-  /** s3rver does not have this operation, and would remove the object of that key. */
+  /** Implements aborting an upload, because s3rver would remove the object with that key instead. */
   const abortUpload: Interceptor = ({ method, url }, response) => {
     const uploadId = new URL(url ?? '/', 'http://s3').searchParams.get('uploadId')
     if (method !== 'DELETE' || uploadId === null) return false
@@ -160,7 +160,7 @@ export async function startS3Store(bucket = 'bucket'): Promise<S3Store> {
 
 const OBJECT = '._S3rver_object'
 
-/** s3rver encrypts the tokens of its pages with DES, which OpenSSL 3 no longer has. */
+/** Replaces DES, which s3rver uses to encrypt page tokens: OpenSSL 3 no longer supports it. */
 function replaceDes(): void {
   const crypto = createRequire(ENGINES)('crypto')
   for (const name of ['createCipheriv', 'createDecipheriv']) {
@@ -174,7 +174,7 @@ function replaceDes(): void {
 
 let isDesReplaced = false
 
-/** s3rver takes the end 0 for none. */
+/** s3rver treats an end of 0 as missing. This object is 0 as a number, but truthy. */
 const TRUTHY_ZERO = Object(0)
 
 /** What S3 does and s3rver does not: a copy onto itself makes an object new, and the range 0-0 is one byte. */
@@ -195,7 +195,7 @@ function correct(store: any): void {
   }
 }
 
-/** Sets the variables of this process until the test has ended: the SDK reads no others. */
+/** Sets environment variables of this process until the test ends, because the SDK reads no others. */
 export function inEnvironment(variables: Readonly<Record<string, string>>): void {
   const before = { ...process.env }
   for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]

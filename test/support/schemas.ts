@@ -1,4 +1,4 @@
-/** Real output against the published schemas, which are closed here: a key that they do not name is a fault. */
+/** Checks real output against the published schemas. Here, a key that a schema does not list is an error. */
 import { Ajv, type ValidateFunction } from 'ajv'
 import { expect } from 'vitest'
 import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
@@ -7,7 +7,7 @@ import { PUBLISHED, type PublishedName } from '../../src/cli/schemas/index.js'
 const ajv = new Ajv({ strict: false, allErrors: true })
 const validators = new Map<PublishedName, ValidateFunction>()
 
-/** With no further keys, where keys are named. */
+/** Forbids additional keys in objects that list their keys. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -18,12 +18,12 @@ function closed(schema: unknown): unknown {
     : inner
 }
 
-/** Differences of a value from a schema; empty when it fits. */
+/** Returns the differences between a value and a schema. Empty if the value is valid. */
 export function misfits(name: PublishedName, value: unknown): readonly string[] {
   let validate = validators.get(name)
   if (validate === undefined) {
     const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
-    // The manifest's schema closes its own objects.
+    // The manifest schema already forbids additional keys.
     validate = ajv.compile((name === 'manifest' ? schema : closed(schema)) as object)
     validators.set(name, validate)
   }
@@ -33,7 +33,7 @@ export function misfits(name: PublishedName, value: unknown): readonly string[] 
   )
 }
 
-/** Expects a value to fit, and not to fit without a required key or with a further one. */
+/** Expects a value to be valid, and to be invalid without a required key or with an additional key. */
 export function expectToFit(name: PublishedName, value: unknown): void {
   expect(misfits(name, value)).toEqual([])
   const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
@@ -42,7 +42,7 @@ export function expectToFit(name: PublishedName, value: unknown): void {
     const { [key]: _, ...others } = value as Record<string, unknown>
     expect(misfits(name, others), `without ${key}`).not.toEqual([])
   }
-  // A manifest may have further keys.
+  // A manifest may have additional keys.
   if (typeof value === 'object' && name !== 'manifest')
     expect(misfits(name, { ...value, further: 1 })).not.toEqual([])
 }
@@ -50,7 +50,7 @@ export function expectToFit(name: PublishedName, value: unknown): void {
 const nameOfSpoken = (value: object): PublishedName | undefined =>
   (['error', 'warning', 'debug'] as const).find((name) => name in value)
 
-/** The schema of a line on standard output, by the words that led to it. */
+/** Returns the schema of a line on standard output, for the command that printed it. */
 export function nameOfAnswer(argv: readonly string[], value: unknown): PublishedName | undefined {
   const words = argv.filter((word) => !word.startsWith('-'))
   const isPlan = argv.includes('--check') || argv.includes('--dry-run')
@@ -99,7 +99,7 @@ interface Printed {
   readonly stderr: string
 }
 
-/** The lines that a command printed with `--json` and that no schema allows, or that are not JSON. */
+/** Returns the lines printed with `--json` that are not valid JSON, or that no schema allows. */
 export function misfitsOf(argv: readonly string[], { stdout, stderr }: Printed): readonly string[] {
   if (
     !wantsJson(argv) ||

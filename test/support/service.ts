@@ -1,4 +1,4 @@
-/** The real local service in a temporary folder, asked without a port, on a clock that the test moves. */
+/** The real local service in a temporary folder, called without a port, with a manual clock. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,27 +24,30 @@ export interface TestService {
   readonly baseUrl: string
   readonly clock: ManualClock
   readonly dataFolder: string
-  /** Undefined on SQLite. */
+  /** Undefined with SQLite. */
   readonly databaseUrl: string | undefined
-  /** What the service said went wrong inside it. */
+  /** Internal errors that the service reported. */
   readonly complaints: readonly (object | string)[]
 }
 
 export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'clock'>> {
   readonly clock?: ManualClock
-  /** Whether runs are taken from the queue; they are. */
+  /** Whether to take runs from the queue. Default: true. */
   readonly rendering?: boolean
 }
 
-/** A folder that is gone when the test has ended, or the file, in `beforeAll`. */
+/** Creates a folder that is removed when the test ends. In `beforeAll`, when the file ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-service-'))
-  // An engine may have left links in it.
+  // Uses `removeFolder`, because an engine may have left links in the folder.
   whenOver(() => removeFolder(folder))
   return folder
 }
 
-/** Call within a test or `beforeAll`: the service closes and its folder goes when the test or the file has ended. */
+/**
+ * Creates a service that closes when the test or file ends. Its folder is removed too. Call it within a test or
+ * `beforeAll`.
+ */
 export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { rendering = true, clock = createManualClock(), dataFolder = temporaryFolder(), ...rest } = options
   const { databaseUrl = await databaseUrlOf(dataFolder) } = options
@@ -55,7 +58,7 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
     publicUrl: TEST_BASE_URL,
     passwords: createQuickPasswords(),
     log: (line) => complaints.push(line),
-    // The limiter of PostgreSQL goes by the database's clock, and time is the test's here.
+    // The PostgreSQL rate limiter uses the clock of the database, but the test controls the time.
     ...(databaseUrl !== undefined && { rateLimiter: createMemoryRateLimiter(clock) }),
     ...rest,
     clock,
@@ -80,7 +83,7 @@ export interface ListeningService extends TestService {
   readonly port: number
 }
 
-/** The same on a free port, which is its address too. */
+/** Creates a service on a free port, and uses that address as its public URL. */
 export async function createListeningService(options: TestServiceOptions = {}): Promise<ListeningService> {
   const service = await createTestService({ ...options, publicUrl: undefined })
   const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
@@ -100,7 +103,7 @@ export interface Asking {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends one request, and reads the whole answer as JSON where it is JSON. */
+/** Sends one request. Parses the response body if it is JSON. */
 export async function ask(
   { fetch, apiKey, baseUrl }: Pick<TestService, 'fetch' | 'apiKey' | 'baseUrl'>,
   method: 'GET' | 'POST',
@@ -122,19 +125,19 @@ export async function ask(
 const bytesOf = (body: unknown): Uint8Array =>
   body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Looks at a run once a second, as a client would, until it has ended; its object. */
+/** Polls a run once per second, like a client, until it has ended. Returns the run. */
 export async function ended(service: TestService, id: string, asking?: Asking): Promise<Answer['body']> {
-  const looks = async () => {
+  const pollUntilEnded = async () => {
     for (;;) {
       const { body } = await ask(service, 'GET', `/api/v1/runs/${id}`, undefined, asking)
       if (body.status !== 'queued' && body.status !== 'processing') return body
       await service.clock.sleep(1_000)
     }
   }
-  return await service.clock.runUntil(looks())
+  return await service.clock.runUntil(pollUntilEnded())
 }
 
-/** Creates a run, and waits for its end; its object. */
+/** Creates a run, and waits for its end. Returns the run. */
 export async function finished(
   service: TestService,
   body: unknown,

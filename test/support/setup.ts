@@ -1,9 +1,9 @@
-/** Runs in each test file. */
+/** Setup of each test file. */
 import { afterAll, inject, vi } from 'vitest'
 import { cleanUpFile } from './after-file.js'
 
 afterAll(cleanUpFile)
-// `unstubEnvs` does so before each test: the next file of this process begins outside of one.
+// `unstubEnvs` resets the environment only before each test, and the code of the next file runs before its first test.
 afterAll(() => void vi.unstubAllEnvs())
 
 if (inject('postgresUrl') !== undefined) await import('./count-queries.js')

@@ -1,4 +1,4 @@
-/** The real binary as a child process whose words can be waited for, and bash with `rushes` in it. */
+/** Runs the real binary, or a bash script that calls `rushes`, as a child process whose output a test can wait for. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { onTestFinished } from 'vitest'
 import { BINARY } from './binary.js'
@@ -16,7 +16,9 @@ export interface Started {
   readonly child: ChildProcess
   readonly home: string
   readonly ended: Promise<Ended>
-  /** Resolves when standard output and error together match; rejects after a minute or when the process has ended. */
+  /**
+   * Resolves when standard output and error together match. Rejects after one minute, or when the process has ended.
+   */
   prints(pattern: RegExp): Promise<string>
 }
 
@@ -28,7 +30,7 @@ export interface StartOptions {
 export const start = (argv: readonly string[], options: StartOptions = {}): Started =>
   startProcess(process.execPath, [BINARY, ...argv], options)
 
-/** A script for bash, in which `rushes` is the binary. */
+/** Runs a bash script in which `rushes` is the binary. */
 export const shell = (script: string, options: StartOptions = {}): Started =>
   startProcess('bash', ['-c', `rushes() { '${process.execPath}' '${BINARY}' "$@"; }\n${script}`], options)
 
@@ -67,10 +69,10 @@ function startProcess(
       new Promise((resolve, reject) => {
         const end = (settle: () => void) => {
           clearTimeout(limit)
-          listeners.delete(look)
+          listeners.delete(checkOutput)
           settle()
         }
-        const look = () => {
+        const checkOutput = () => {
           const text = `${printed.stdout}${printed.stderr}`
           if (pattern.test(text)) end(() => resolve(text))
           else if (child.exitCode !== null) end(() => reject(new Error(`ended without ${pattern}: ${text}`)))
@@ -79,8 +81,8 @@ function startProcess(
           () => end(() => reject(new Error(`${pattern} was not printed: ${printed.stderr}`))),
           PATIENCE_MS,
         )
-        listeners.add(look)
-        look()
+        listeners.add(checkOutput)
+        checkOutput()
       }),
   }
 }

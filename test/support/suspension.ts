@@ -1,6 +1,6 @@
 /**
- * The real program, stopped with SIGSTOP while it waits for an answer, and continued with SIGCONT after its timeout: the answer
- * came meanwhile and lies in the socket.
+ * Stops the real program with SIGSTOP while it waits for a response, and continues it with SIGCONT after its timeout.
+ * The response has then already arrived in the socket.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -12,13 +12,13 @@ import { until } from './until.js'
 
 const ID = 'run_slept'
 
-/** The request during which the program is suspended. */
+/** Request during which the program is suspended. */
 export type Asked = 'create' | 'status' | 'output'
 
 export interface Suspension {
   readonly words: readonly string[]
   readonly asked: Asked
-  /** From the stop to the answer, and to the continuation. */
+  /** Milliseconds from the stop to the response (`answerAfterMs`), and to SIGCONT (`continueAfterMs`). */
   readonly answerAfterMs: number
   readonly continueAfterMs: number
 }
@@ -77,6 +77,6 @@ const ANSWERS: Readonly<Record<Asked, (response: ServerResponse, outputUrl: stri
   output: (response) => response.writeHead(200, { 'content-type': 'image/png' }).end(ONE_PIXEL_PNG),
 }
 
-/** The third field of `/proc/<pid>/stat`; the second is the name in parentheses. */
+/** Reads the third field of `/proc/<pid>/stat`. The second field is the name in parentheses. */
 const isStopped = (pid: number): boolean =>
   /^T/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, ''))

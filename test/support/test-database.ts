@@ -1,6 +1,6 @@
 /**
- * Which database the services of the tests have: SQLite, or PostgreSQL in the project `postgres` of `npm run test:system`, where
- * each data folder has a database on one server for all files.
+ * Database of the services in tests: SQLite, or PostgreSQL in the project `postgres` of `npm run test:system`. There,
+ * each data folder has a separate database on one server for all files.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,13 +14,15 @@ import { whenOver } from './after-file.js'
 /** Set by `postgres-for-all.ts`. */
 const server = inject('postgresUrl')
 
-/** Loaded for PostgreSQL alone, like everything of `pg`. */
+/** Imported on demand, like all code that uses `pg`: only PostgreSQL needs it. */
 const control = async (url: string) => (await import('./postgres-server.js')).postgresAt(url)
 
-/** Then a data folder has no `service.db`, and tests of that file are skipped. */
+/**
+ * Whether services use PostgreSQL. Their data folders then have no `service.db`, and tests of that file are skipped.
+ */
 export const usesPostgres = server !== undefined
 
-/** What a service is given. */
+/** Location of a service's data. */
 export interface TestData {
   readonly dataFolder: string
   readonly databaseUrl: string | undefined
@@ -28,7 +30,10 @@ export interface TestData {
 
 const urls = new Map<string, Promise<string>>()
 
-/** Call within a test or `beforeAll`: the database of a data folder, which is dropped at the end of it. Undefined on SQLite. */
+/**
+ * Creates the database of a data folder, and drops it at the end of the test or file. Undefined with SQLite. Call it
+ * within a test or `beforeAll`.
+ */
 export async function databaseUrlOf(dataFolder: string): Promise<string | undefined> {
   if (server === undefined) return undefined
   const known = urls.get(dataFolder)
@@ -42,18 +47,18 @@ export async function databaseUrlOf(dataFolder: string): Promise<string | undefi
   return await created
 }
 
-/** The store of a service, beside it. */
+/** Opens another store on the database of a service. */
 export async function openStoreOf({ dataFolder, databaseUrl }: TestData): Promise<Store> {
   if (databaseUrl === undefined) return openSqliteStore(join(dataFolder, 'service.db'))
   const { openPostgresStore } = await import('../../src/service/store/postgres/index.js')
   return await openPostgresStore(databaseUrl, { maxConnections: 1 })
 }
 
-/** For the command line. */
+/** Returns the flag that selects the database on a command line. */
 export const dataWords = ({ dataFolder, databaseUrl }: TestData): readonly [flag: string, value: string] =>
   databaseUrl === undefined ? ['--data', dataFolder] : ['--database', databaseUrl]
 
-/** Everything that the database of a service holds, as text that can be searched. */
+/** Returns all data in the database of a service, as text that can be searched. */
 export async function storedText({ dataFolder, databaseUrl }: TestData): Promise<string> {
   if (databaseUrl === undefined)
     return ['service.db', 'service.db-wal']
@@ -66,7 +71,7 @@ export async function storedText({ dataFolder, databaseUrl }: TestData): Promise
   return String(row?.text)
 }
 
-/** Runs statements in the database of a service, behind its back; the rows of the last. */
+/** Runs statements in the database of a service, without its knowledge. Returns the rows of the last statement. */
 export async function runSql(
   { dataFolder, databaseUrl }: TestData,
   ...statements: readonly string[]

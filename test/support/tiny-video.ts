@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** An MP4 of 64 × 32 pixels and 10 frames a second, which browsers play. */
+/** Returns an MP4 with 64 × 32 pixels and 10 frames per second, which browsers can play. */
 export async function tinyVideo(frames = 40): Promise<Uint8Array> {
   const { createH264MP4Encoder } = createRequire(import.meta.url)('h264-mp4-encoder')
   const encoder = await createH264MP4Encoder()

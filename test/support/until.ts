@@ -3,7 +3,7 @@ import { PATIENCE_MS } from './patience.js'
 
 const POLL_MS = 20
 
-/** Polls until something is there; throws after the deadline, naming what it was. */
+/** Polls until the function returns a value. Throws after the deadline. `what`: description for the error. */
 export async function until<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,

@@ -1,7 +1,7 @@
 /**
- * Outputs that have another name in the manifest now: their files are moved to it before anything is created, so that rows
- * may swap their outputs, and a new row may take a name. The lock file says after each step where the files are, and the next
- * plan finds those that a killed batch has moved: see `elsewhere` and `known` in `plan/facts.ts`.
+ * Moves files whose output was renamed in the manifest. Runs before any create, so that rows may swap outputs and a new
+ * row may use an old name. The lock file is written after each step. If the batch is killed, the next plan finds the
+ * moved files: see `elsewhere` and `known` in `plan/decide.ts`.
  */
 import { randomBytes } from 'node:crypto'
 import { posix, resolve } from 'node:path'
@@ -15,39 +15,42 @@ import { type Disk, type FileFact, isInPlace, isReplaceable, type PlanStep } fro
 export interface MoveParts {
   readonly disk: Pick<Disk, 'keyOf'>
   readonly keeper: LockKeeper
-  /** Absolute: the manifest's. */
+  /** Absolute path of the manifest's folder. */
   readonly folder: string
   readonly signal: AbortSignal
 }
 
 interface Move {
-  /** Of the row. */
+  /** Name of the row. */
   readonly name: string
   /** Index of the output. */
   readonly at: number
-  /** Relative to the manifest, as the lock file has it. */
+  /** Path in the lock file, relative to the manifest. */
   from: string
   readonly to: string
-  /** A killed batch has moved the file already. */
+  /** Whether a killed batch has already moved the file. */
   readonly isThere: boolean
 }
 
-/** The steps with their files in place. Throws `download_failed`, and the signal's reason. */
+/**
+ * Moves the files. Returns the steps with their new state. Rejects with `download_failed`, or with the signal's reason.
+ */
 export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): Promise<readonly PlanStep[]> {
   const { signal, disk } = parts
   const moves = steps.flatMap((step) => movesOf(step, parts))
   if (moves.length === 0) return steps
-  let open = moves
-  while (open.length > 0) {
+  let remaining = moves
+  while (remaining.length > 0) {
     signal.throwIfAborted()
-    const taken = new Map(open.map((move) => [disk.keyOf(move.from), move]))
-    const isFree = (move: Move) => move.isThere || [undefined, move].includes(taken.get(disk.keyOf(move.to)))
-    const free = open.filter(isFree)
-    const [first] = open
-    if (free.length > 0) await all(free.map((move) => carryOut(move, parts)))
-    // Each is in the way of the next.
-    else if (first !== undefined) await makeWay(first, parts)
-    open = open.filter((move) => !free.includes(move))
+    const moveByOldPath = new Map(remaining.map((move) => [disk.keyOf(move.from), move]))
+    const isFree = (move: Move) =>
+      move.isThere || [undefined, move].includes(moveByOldPath.get(disk.keyOf(move.to)))
+    const possible = remaining.filter(isFree)
+    const [first] = remaining
+    if (possible.length > 0) await allSettled(possible.map((move) => carryOut(move, parts)))
+    // The remaining moves form a cycle: each file is at the path of another one.
+    else if (first !== undefined) await moveToTemporary(first, parts)
+    remaining = remaining.filter((move) => !possible.includes(move))
   }
   return steps.map((step) => movedStep(step, parts))
 }
@@ -68,18 +71,20 @@ function movesOf(step: PlanStep, { disk }: MoveParts): readonly Move[] {
 
 async function carryOut(move: Move, { keeper, folder }: MoveParts): Promise<void> {
   const { from, to, isThere } = move
-  if (!isThere) await moveOver(resolve(folder, from), resolve(folder, to)).catch(notMoved(to))
+  if (!isThere) await moveOver(resolve(folder, from), resolve(folder, to)).catch(throwNotMoved(to))
   await record(keeper, move, to)
 }
 
-/** Its file gets a second name for the meantime, in the folder where it is going; the first one is then free for another. */
-async function makeWay(move: Move, { keeper, folder }: MoveParts): Promise<void> {
+/**
+ * Hard-links or copies the file to a temporary name in its new folder, so that its old name is free for another file.
+ */
+async function moveToTemporary(move: Move, { keeper, folder }: MoveParts): Promise<void> {
   const { dir, name, ext } = posix.parse(move.to)
-  // A free name: nothing is replaced here.
-  const meanwhile = posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
-  await copyOrLink(resolve(folder, move.from), resolve(folder, meanwhile)).catch(notMoved(move.to))
-  await record(keeper, move, meanwhile)
-  move.from = meanwhile
+  // Uses a new name, so that nothing is replaced.
+  const temporary = posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
+  await copyOrLink(resolve(folder, move.from), resolve(folder, temporary)).catch(throwNotMoved(move.to))
+  await record(keeper, move, temporary)
+  move.from = temporary
 }
 
 function record(keeper: LockKeeper, { name, at }: Move, file: string): Promise<void> {
@@ -94,7 +99,7 @@ const withFile = (made: Made, at: number, file: string): Made => {
   return { ...moved(made), ...(made.outputs && { outputs: made.outputs.map(moved) }) }
 }
 
-/** What the files are after all of them have moved. */
+/** Returns the step with the state of its files after all moves. */
 function movedStep(step: PlanStep, parts: MoveParts): PlanStep {
   const { keeper } = parts
   const moved = new Set(movesOf(step, parts).map(({ at }) => at))
@@ -106,12 +111,12 @@ function movedStep(step: PlanStep, parts: MoveParts): PlanStep {
   return { ...step, locked, outputs }
 }
 
-/** Rejects when all have ended. */
-async function all(work: readonly Promise<void>[]): Promise<void> {
+/** Rejects with the first error, after all promises have settled. */
+async function allSettled(work: readonly Promise<void>[]): Promise<void> {
   for (const each of await Promise.allSettled(work)) if (each.status === 'rejected') throw each.reason
 }
 
-const notMoved = (file: string) => (error: unknown) => {
+const throwNotMoved = (file: string) => (error: unknown) => {
   throw new RushesError('download_failed', `Cannot write ${describeError(error, file)}. Nothing was sent.`, {
     hint: 'Check that the folder is writable and that the disk has space, then run the same command again.',
     cause: error,

@@ -1,32 +1,37 @@
-/** Names the outputs of a run. All are checked before the first file is replaced, so that nothing is lost. */
+/**
+ * Chooses the paths of a run's outputs. Checks all of them before the first file is replaced, so that nothing is lost.
+ */
 import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { type LockedOutput, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
 import { type Disk, isInPlace, isReplaceable, type PlannedOutput } from '../plan/index.js'
 import type { ActiveStep } from './rows.js'
 
-/** Where an output gets its name. */
+/** Path of an output. */
 export interface Place {
-  /** Absolute; may end in `.{ext}`. */
+  /** Absolute path. May end in `.{ext}`. */
   readonly path: string
-  /** Whether a file of this name may be replaced. */
+  /** Whether an existing file may be replaced. */
   readonly mayReplace: boolean
-  /** The output is in place already, and is not downloaded. */
+  /** The existing file, if the output needs no download. */
   readonly inPlace: OutputFile | undefined
 }
 
-/** `path` is absolute. */
+/** A downloaded output. `path`: absolute. */
 export type OutputFile = Omit<LockedOutput, 'file'> & { readonly path: string }
 
 export interface PlacesOptions {
-  /** Of the outputs: how many there are is known only now where the run is new. */
+  /** URLs of the outputs. For a new run their number is known only now. */
   readonly urls: readonly string[]
   readonly disk: Disk
-  /** Absolute: the manifest's. */
+  /** Absolute path of the manifest's folder. */
   readonly folder: string
 }
 
-/** Throws `download_failed` when an output that the plan did not know would replace a file. */
+/**
+ * Returns the place of each output. Throws `download_failed` if an output that was not in the plan would replace a
+ * file.
+ */
 export async function placesFor(
   step: ActiveStep,
   { urls, disk, folder }: PlacesOptions,
@@ -39,26 +44,26 @@ export async function placesFor(
   return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
     const output = known[at] ?? placedOutput(step, at)
-    // With the name of its download: what a killed batch has left of that is removed.
+    // Keep the name used by the download: leftovers of a killed batch under that name are removed.
     if (output !== undefined && isInPlace(fact, output.sha256))
       return {
         path: resolve(folder, name),
         mayReplace: false,
         inPlace: { url: urls[at] ?? '', ...output, path },
       }
-    // The plan has checked the files of its time.
+    // The plan checked only the files that it knew.
     const isChecked = fact.is === 'file' && (at < planned.length || isReplaceable(fact))
     return { path, mayReplace: isChecked || flags.overwrite, inPlace: undefined }
   })
 }
 
-/** The outputs of a run that are downloaded again, as the lock file knows them; none of a new run. */
+/** Returns the outputs in the lock file if the run is downloaded again. Empty for a new run. */
 function knownOutputs({ action, locked }: ActiveStep): readonly LockedOutput[] {
   const isAgain = action.do === 'download' && action.why !== 'unfinished' && action.run === locked?.made?.run
   return isAgain ? outputsOf(locked?.made) : []
 }
 
-/** The file of a run that was killed before all of its outputs had their names. */
+/** Returns the output that a killed batch had already moved into place. */
 function placedOutput({ action, locked }: ActiveStep, at: number): Placing | undefined {
   const run = action.do === 'download' && action.why === 'unfinished' ? action.run : undefined
   return placingsOf(locked).findLast(
@@ -74,7 +79,10 @@ function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {
   })
 }
 
-/** The rows that use the output were made from the bytes that the lock file knows. Throws `download_failed`. */
+/**
+ * Refuses a download with different bytes: other rows were made from the bytes recorded in the lock file. Throws
+ * `download_failed`.
+ */
 export function refuseOtherBytes({ sha256 }: OutputFile, step: ActiveStep, at: number): void {
   const known = knownOutputs(step)[at]
   if (known === undefined || known.sha256 === sha256) return

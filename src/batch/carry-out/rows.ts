@@ -1,4 +1,4 @@
-/** The rows of a plan that a batch works on, their results, and which of them wait for the outputs of others. Pure. */
+/** The active rows of a plan, their results, and the rows that wait for outputs of others. Pure. */
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Made } from '../lock/lock.js'
 import type { CreateAction, DownloadAction, Plan, PlanStep } from '../plan/index.js'
@@ -12,13 +12,13 @@ export const activeSteps = (plan: Plan): readonly ActiveStep[] => plan.steps.fil
 export const isActive = (step: PlanStep): step is ActiveStep =>
   step.action.do === 'create' || step.action.do === 'download'
 
-/** False for rows whose files are on this machine already. */
+/** False for a row whose files already exist on this machine. */
 export const needsService = ({ action }: ActiveStep): boolean =>
   action.do === 'create' || action.why !== 'moved'
 
 export interface RowResult {
   readonly step: PlanStep
-  /** `up_to_date`: its sources were created again with the same bytes. `blocked`: one of its sources failed. */
+  /** `up_to_date`: its sources were created again with identical bytes. `blocked`: one of its sources failed. */
   readonly result: 'created' | 'downloaded' | 'up_to_date' | 'failed' | 'blocked' | 'unconfirmed'
   readonly made?: Made | undefined
   readonly run?: string | undefined
@@ -28,7 +28,7 @@ export interface RowResult {
   readonly warnings?: readonly string[]
 }
 
-/** The same for each row, so that it is printed once. */
+/** One shared error for all unconfirmed rows, so that it is printed once. */
 export const LEFT_ALONE = new RushesError(
   'submission_unknown',
   'The outcome of its last create is unknown, so it was not sent again. A run may exist and cost money.',
@@ -40,7 +40,7 @@ export const LEFT_ALONE = new RushesError(
   },
 )
 
-/** Of a row whose files were moved from another name. */
+/** Result of a row whose files were renamed. */
 export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult => ({
   step,
   result: 'downloaded',
@@ -48,7 +48,7 @@ export const movedResult = (step: ActiveStep, made: Made | undefined): RowResult
   run: made?.run,
 })
 
-/** Of a row that needs nothing after all. */
+/** Result of a waiting row that, decided again after its sources exist, needs no create and no download. */
 export function inactiveResult(step: PlanStep): RowResult {
   const { action, file } = step
   if (action.do === 'unconfirmed') return { step, result: 'unconfirmed', error: LEFT_ALONE }
@@ -68,11 +68,11 @@ export function inactiveResult(step: PlanStep): RowResult {
 export interface WaitingRows {
   /** Rows without pending sources. */
   readonly free: readonly ActiveStep[]
-  /** Of the longest chain of rows that waits for a row. */
+  /** Length of the longest chain of rows that wait for this row. */
   chainLength(name: string): number
-  /** The output of a row exists: returns the rows that waited for no other one. */
+  /** Called when the output of a row exists. Returns the rows that waited only for this output. */
   release(name: string): readonly ActiveStep[]
-  /** It will not exist: returns all rows that need it, directly or not. */
+  /** Called when the output of a row will not exist. Returns all rows that need it, directly or indirectly. */
   block(name: string): readonly ActiveStep[]
 }
 
@@ -82,7 +82,7 @@ interface PendingRow extends RowNode {
   readonly open: Set<string>
 }
 
-/** A download needs no output of another row. */
+/** Downloads are always free to start: they need no output of another row. */
 export function createWaitingRows(steps: readonly ActiveStep[]): WaitingRows {
   const active = new Set(steps.map(({ entry }) => entry.name))
   const rows = steps.map((step): PendingRow => {

@@ -10,7 +10,6 @@
  * lock file and before it sends the create. A batch that replaces a claim reads the lock file afterwards, so for each
  * create either the check fails or the other batch sees the create.
  */
-
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -24,9 +23,9 @@ import { isObject } from '../../protocol/parse.js'
 import { claimPathOf } from './lock.js'
 
 export interface BatchClaim {
-  /** Rejects when the claim has been replaced or removed. Cheap: one read of a small file. */
+  /** Rejects if the claim was replaced or removed. Cheap: reads one small file. */
   check(): Promise<void>
-  /** Aborted when a check or a heartbeat finds that the claim is lost. Its reason is the error of every later check. */
+  /** Aborted when a check or heartbeat finds that the claim is lost, with the error of later checks as the reason. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
@@ -44,7 +43,7 @@ interface ClaimOptions {
 
 const HEARTBEAT_MS = 2_000
 const POLL_MS = 250
-/** Ten seconds, counted in polls: if the observer is suspended, that time is not taken for silence of the holder. */
+/** Ten seconds, counted in polls, so that time in which the observer itself was suspended does not count. */
 const MAX_SILENT_POLLS = 40
 /** A claim needs no observation if its process provably runs and its heartbeat is younger than this. */
 const FRESH_MS = 2 * HEARTBEAT_MS
@@ -52,7 +51,7 @@ const FRESH_MS = 2 * HEARTBEAT_MS
 const SETTLE_MS = 200
 const MAX_TRIES = 20
 
-/** Rejects with `usage` if another batch holds the claim, and with the system error if it cannot be written. */
+/** Claims the manifest. Rejects with `usage` if another batch holds it, and with the system error of a failed write. */
 export async function claimBatch(options: ClaimOptions): Promise<BatchClaim> {
   const { lockPath, stateFolder, clock, signal } = options
   const path = claimPathOf(lockPath)
@@ -73,7 +72,7 @@ export async function claimBatch(options: ClaimOptions): Promise<BatchClaim> {
   }
 }
 
-/** Undefined if another batch changed the claim in the meantime. */
+/** Returns the claim. Undefined if another batch changed it in the meantime. */
 async function createOrReplace(
   path: string,
   text: () => string,
@@ -133,12 +132,12 @@ async function replace(
 }
 
 interface Observed {
-  /** `changed`: the claim was replaced or removed. */
+  /** `changed`: another batch replaced or removed the claim. */
   readonly is: 'held' | 'stale' | 'changed'
   readonly holder: ClaimHolder | undefined
 }
 
-/** Observes another claim for up to ten seconds, unless its process is proven to run or to have ended. */
+/** Observes another claim for up to ten seconds, unless its process provably runs or has ended. */
 async function observeClaim(path: string, found: string, options: ClaimOptions): Promise<Observed> {
   const { stateFolder, clock, signal, onObserve } = options
   const holder = holderOf(found)
@@ -174,14 +173,15 @@ interface HeldClaim {
 function hold({ path, lockPath, token, lock, handle, clock, text }: HeldClaim): BatchClaim {
   const lost = new AbortController()
   let disarm = () => {}
-  let beat: Promise<void> = Promise.resolve()
+  let heartbeat: Promise<void> = Promise.resolve()
   let isReleased = false
 
   async function check(): Promise<void> {
     lost.signal.throwIfAborted()
     const found = await readText(path)
     if (found?.includes(token)) return
-    // On a network folder, a read during a heartbeat may be incomplete, so a text without a holder is read once more.
+    // On a network folder, a read during a heartbeat may return part of the text, so a text without a holder is read
+    // again.
     const again = found === undefined || holderOf(found) !== undefined ? found : await readText(path)
     if (again?.includes(token)) return
     lost.abort(lostError(path, lockPath, again))
@@ -192,7 +192,7 @@ function hold({ path, lockPath, token, lock, handle, clock, text }: HeldClaim): 
     if (isReleased) return
     disarm = clock.alarm(HEARTBEAT_MS, () => {
       // A folder that cannot be reached now may be reachable at the next heartbeat.
-      beat = check()
+      heartbeat = check()
         .then(() => writeText(handle, text()))
         .catch(() => {})
         .then(() => {
@@ -208,7 +208,7 @@ function hold({ path, lockPath, token, lock, handle, clock, text }: HeldClaim): 
     async release() {
       isReleased = true
       disarm()
-      await beat
+      await heartbeat
       const isOurs = await check().then(
         () => true,
         () => false,
@@ -222,11 +222,14 @@ function hold({ path, lockPath, token, lock, handle, clock, text }: HeldClaim): 
 
 const writeText = async (handle: FileHandle, text: string): Promise<void> => {
   await writeFully(handle, Buffer.from(text), 0)
-  // Other machines see the text only after a flush.
+  // Other machines see the text only after it is flushed.
   await flush(handle)
 }
 
-/** Undefined if there is no file. Opens the file each time: network folders check for changes only on open. */
+/**
+ * Returns the text of the claim. Undefined if there is no file. Opens the file each time, because network folders check
+ * for changes only on open.
+ */
 async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -239,7 +242,7 @@ async function readText(path: string): Promise<string | undefined> {
 /** Cause of `heldError`, for `isHeldByAnother`. */
 class HeldByAnother extends Error {}
 
-/** Whether another batch works on the manifest. */
+/** Whether the error means that another batch holds the claim. */
 export const isHeldByAnother = (error: unknown): error is RushesError =>
   error instanceof RushesError && error.cause instanceof HeldByAnother
 
@@ -294,7 +297,7 @@ function claimText(token: string, machine: string, since: string, now: number): 
   return `${JSON.stringify(claim).padEnd(TEXT_BYTES - 1)}\n`
 }
 
-/** Undefined for an empty or broken file. */
+/** Parses a claim. Undefined for an empty or invalid file. */
 function holderOf(text: string): ClaimHolder | undefined {
   let value: unknown
   try {
@@ -310,6 +313,6 @@ function holderOf(text: string): ClaimHolder | undefined {
   return { pid, host, machine, since, heartbeat }
 }
 
-/** ` (process 12 on host, since …)`, or nothing. */
+/** Returns ` (process 12 on host, since …)`, or an empty text without a holder. */
 const describeHolder = (holder: ClaimHolder | undefined): string =>
   holder === undefined ? '' : ` (process ${holder.pid} on ${holder.host}, since ${holder.since})`

@@ -1,5 +1,4 @@
-/** The lock file on the disk: read, written atomically, and kept up to date while a batch runs. */
-
+/** The lock file on disk: reads it, writes it atomically, and updates it while a batch runs. */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
@@ -21,7 +20,9 @@ import {
 /** Linux follows at most this many links. */
 const MAX_LINKS = 40
 
-/** Returns the lock file of a manifest. Follows links: the target is written and claimed, and the link stays. */
+/**
+ * Returns the path of a manifest's lock file. Follows links: the target is written and claimed, and the link is kept.
+ */
 export function lockFileOf(manifest: string): string {
   let path = lockPathOf(manifest)
   for (let links = 0; links < MAX_LINKS; links++) {
@@ -33,7 +34,7 @@ export function lockFileOf(manifest: string): string {
   throw usageError(`Cannot read the lock file ${path}: its links lead in a circle.`)
 }
 
-/** Undefined if it is not a link. */
+/** Returns the target of a link. Undefined for other files. */
 function targetOf(path: string): string | undefined {
   try {
     return readlinkSync(path)
@@ -42,7 +43,10 @@ function targetOf(path: string): string | undefined {
   }
 }
 
-/** Returns an empty lock if there is no file. Throws `usage`, also if the lock belongs to another existing manifest. */
+/**
+ * Reads the lock file. Returns an empty lock if there is no file. Throws `usage` if the file is invalid, or if it
+ * belongs to another existing manifest.
+ */
 export function readLock(path: string, manifest: string): Lock {
   const text = readText(path)
   if (text === undefined) return NO_LOCK
@@ -61,7 +65,7 @@ export function readLock(path: string, manifest: string): Lock {
   return lock
 }
 
-/** Undefined if there is no file. Throws `usage`. */
+/** Returns the text of the file. Undefined if it does not exist. Throws `usage`. */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
@@ -76,14 +80,14 @@ export function lockFileAt(path: string, manifest: string) {
   let seen: string | undefined
   const changed = new Error('the lock file was changed')
   return {
-    /** Undefined if the file is unchanged since the last write, or was removed. Throws `usage`. */
+    /** Reads the lock file. Undefined if it is unchanged since the last write, or was removed. Throws `usage`. */
     read(): Lock | undefined {
       seen = readText(path)
       return seen === undefined || seen === written ? undefined : parseLock(seen, path)
     },
     /**
-     * Atomic: a batch that is killed leaves the old file or the new one. Returns false and writes nothing if the file
-     * has changed since `read`. Throws the system error.
+     * Writes the file atomically: a killed batch leaves the old file or the new one. Returns false and writes nothing
+     * if the file has changed since `read`. Rejects with the system error.
      */
     async write(lock: Lock): Promise<boolean> {
       const text = textFor(manifest, lock)
@@ -111,7 +115,7 @@ export async function removeLeftovers(path: string): Promise<void> {
       await removeFile(join(dirname(path), name)).catch(() => {})
 }
 
-/** Whether the file already has this text. */
+/** Whether the lock file on disk already has this content. */
 export function isWritten(path: string, manifest: string, lock: Lock): boolean {
   try {
     return readFileSync(path, 'utf8') === textFor(manifest, lock)
@@ -124,32 +128,38 @@ const textFor = (manifest: string, lock: Lock): string => lockText({ ...lock, ma
 
 export interface LockKeeper {
   entry(name: string): LockEntry | undefined
-  /** Resolves after the write. Changes during a write are written together in the next one. */
+  /** Sets or removes an entry. Resolves after it is written. Changes during a write are combined in the next one. */
   set(name: string, entry: LockEntry | undefined): Promise<void>
-  /** Writes the current state, changed or not. */
+  /** Writes the current state, even if it is unchanged. */
   write(): Promise<void>
 }
 
 export interface LockKeeperOptions {
-  /** The lock file as it was read. */
+  /** The lock file, as it was read. */
   readonly base: Lock
   /** The lock to write. */
   readonly lock: Lock
-  /** Undefined if the file is unchanged since the last write, or was removed. Throws if it cannot be read. */
+  /**
+   * Reads the lock file. Undefined if it is unchanged since the last write, or was removed. Throws if it cannot be
+   * read.
+   */
   read(): Lock | undefined
-  /** False if the file was changed since it was read. */
+  /** Writes the lock file. False if it was changed since it was read. */
   write(lock: Lock): Promise<boolean>
-  /** Called with the rows whose entries others have changed on disk, before the write that found them resolves. */
+  /**
+   * Called with rows whose entries another program has changed on disk, before the `set` or `write` that found them
+   * resolves.
+   */
   onChanged(names: readonly string[]): void
 }
 
 /**
- * Each change is on disk before its caller continues. Git may change the file too, so each write keeps changes that
- * others have made since the last one.
+ * Writes each change to disk before its caller continues. Git may change the file too, so each write keeps changes that
+ * others made since the last one.
  */
 export function createLockKeeper(options: LockKeeperOptions): LockKeeper {
   let { base, lock } = options
-  /** The lock as read, with later changes of others. This batch made every difference from it. */
+  /** The lock as read, with later changes of others. All differences from it were made by this batch. */
   let origin = base
   let writing: Promise<void> | undefined
   let next: Promise<void> | undefined
@@ -174,7 +184,7 @@ export function createLockKeeper(options: LockKeeperOptions): LockKeeper {
     return true
   }
 
-  /** One write at a time; callers during a write share the next one. */
+  /** Only one write runs at a time. Calls during a write share the next one. */
   function save(): Promise<void> {
     if (writing === undefined) {
       writing = write().finally(() => {
@@ -211,12 +221,15 @@ function changedNames({ entries: before }: Lock, { entries: now }: Lock): readon
 interface Versions {
   readonly base: Lock
   readonly lock: Lock
-  /** The lock on disk. */
+  /** The lock read from disk. */
   readonly found: Lock
   readonly changed: readonly string[]
 }
 
-/** If both have changed an entry, each part that this batch changed wins: it may be a paid run. */
+/**
+ * Merges the lock of this batch with the one on disk. If both changed an entry, the changes of this batch win: they may
+ * contain a paid run.
+ */
 function merged({ base, lock, found, changed }: Versions): Lock {
   let result: Lock = { ...lock, further: found.further }
   for (const name of changed) {

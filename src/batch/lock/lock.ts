@@ -1,19 +1,20 @@
 /**
- * The lock file as values and as text, with an entry for each run of a manifest. `made` is the file that is there; `pending`
- * is a later create that has no file yet, so that a killed batch continues and nothing is paid twice.
+ * The lock file as values and as text. It has an entry for each run of a manifest. `made` describes the existing file.
+ * `pending` is a later create that has no file yet: after a kill, the next batch continues it, so that nothing is paid
+ * twice.
  */
 import { basename, dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 
-/** A short hash of each input that a run was created from: shows which of them has changed. */
+/** Short hash of each input of a run, by name. Shows which input has changed. */
 export type InputHashes = Readonly<Record<string, string>>
 
 export interface LockedOutput {
-  /** Without query, fragment and credentials: see `publicUrl`. */
+  /** URL without query, fragment and credentials: see `publicUrl`. */
   readonly url: string
-  /** Relative to the manifest, with `/`. */
+  /** Path relative to the manifest, separated by `/`. */
   readonly file: string
   readonly sha256: string
   readonly bytes: number
@@ -22,22 +23,24 @@ export interface LockedOutput {
 
 /** An output of a run after its first one: `row:hero#2`. */
 export interface FurtherOutput extends LockedOutput {
-  /** Older versions keep the field when they create the row again: outputs of another run do not count. */
+  /**
+   * Id of the run. Older versions keep `outputs` when they create the row again, so outputs of another run are ignored.
+   */
   readonly run: string
 }
 
-/** Fields that this version does not know are kept for the version that wrote them. */
+/** Unknown fields, kept for the newer version that wrote them. */
 export type Further = Readonly<Record<string, unknown>>
 
 /** A run that has succeeded, with its first output. */
 export interface Made extends LockedOutput {
-  /** Of model and input: 64 hexadecimal digits. */
+  /** Hash of model and input: 64 hexadecimal digits. */
   readonly hash: string
   readonly model: string
   readonly kind: Kind | undefined
-  /** The run's id. */
+  /** Id of the run. */
   readonly run: string
-  /** The address at which the run was created; undefined if it is not known. */
+  /** Address at which the run was created. Undefined if unknown. */
   readonly service: string | undefined
   /** ISO 8601 in UTC. */
   readonly made_at: string
@@ -51,17 +54,17 @@ interface PendingCreate {
   readonly model: string
   readonly kind: Kind | undefined
   readonly service: string | undefined
-  /** ISO 8601 in UTC: when the create was sent. */
+  /** Time at which the create was sent. ISO 8601 in UTC. */
   readonly sent_at: string
   readonly inputs?: InputHashes | undefined
   readonly placing?: readonly Placing[] | undefined
 }
 
-/** An output that is being moved into place: after a batch was killed at this point, the next one recognizes the file. */
+/** An output that is being moved into place. If the batch is killed at this point, the next one recognizes the file. */
 export interface Placing {
   /** Undefined in lock files of older versions. */
   readonly run: string | undefined
-  /** Counted from 1. */
+  /** Number of the output, from 1. */
   readonly output: number
   readonly sha256: string
   readonly bytes: number
@@ -69,14 +72,14 @@ export interface Placing {
 }
 
 export type Pending =
-  /** The run exists, and some of its outputs are not downloaded yet. */
+  /** The run exists, and at least one output is not downloaded yet. */
   | (PendingCreate & { readonly state: 'accepted'; readonly run: string })
-  /** A create was sent or was about to be, and its outcome is unknown. */
+  /** The create may have been sent. Its outcome is unknown. */
   | (PendingCreate & {
       readonly state: 'unconfirmed'
-      /** Of the journal's row, if that is known. */
+      /** Key of the create's row in the journal, if known. */
       readonly key: string | undefined
-      /** Of this create, as in the journal. Undefined in lock files of older versions. */
+      /** Token of the create, as in the journal. Undefined in lock files of older versions. */
       readonly token: string | undefined
     })
 
@@ -87,7 +90,7 @@ export interface LockEntry {
 }
 
 export interface Lock {
-  /** Name of the manifest's file, so that two manifests of one stem do not share a lock file unnoticed. */
+  /** File name of the manifest. Detects two manifests that share a lock file because they have the same stem. */
   readonly manifest: string | undefined
   readonly entries: ReadonlyMap<string, LockEntry>
   readonly further: Further
@@ -95,33 +98,33 @@ export interface Lock {
 
 export const NO_LOCK: Lock = { manifest: undefined, entries: new Map(), further: {} }
 
-/** `shots.yaml` has `shots.lock.json`. */
+/** Returns the path of the lock file: `shots.lock.json` for `shots.yaml`. */
 export const lockPathOf = (manifest: string): string => `${manifest.replace(/\.[^./\\]+$/, '')}.lock.json`
 
-/** The claim of the batch that is running: `.shots.lock.json.claim`. */
+/** Returns the path of the claim of a running batch: `.shots.lock.json.claim`. */
 export const claimPathOf = (lockPath: string): string =>
   join(dirname(lockPath), `.${basename(lockPath)}.claim`)
 
 /**
- * The lock file goes into git, and the URLs of many services are signed: anyone who has one can fetch the file. So only the
- * public part is kept; the output is downloaded again by its run id.
+ * Removes the secret parts of a URL. The lock file is committed to git, and many services sign their URLs: anyone with
+ * such a URL can fetch the file. To download the output again, its run id is enough.
  */
 export function publicUrl(url: string): string {
   const parsed = new URL(url)
   return `${parsed.origin}${parsed.pathname}`
 }
 
-/** The outputs of a run that the lock file knows, in their order. */
+/** Returns the outputs of a run in the lock file, in their order. */
 export function outputsOf(made: Made | undefined): readonly LockedOutput[] {
   if (made === undefined) return []
   return [made, ...(made.outputs ?? []).filter(({ run }) => run === made.run)]
 }
 
-/** The files of a run that may have got their names, while `made` does not know them. */
+/** Returns files that may already have their final names although `made` does not list them. */
 export const placingsOf = (locked: LockEntry | undefined): readonly Placing[] =>
   locked?.pending?.placing ?? []
 
-/** The lock with one entry set or removed. */
+/** Returns the lock with one entry set or removed. */
 export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined): Lock {
   const entries = new Map(lock.entries)
   if (entry === undefined) entries.delete(name)
@@ -131,7 +134,10 @@ export function withEntry(lock: Lock, name: string, entry: LockEntry | undefined
 
 const LOCK_VERSION = 1
 
-/** The lock file, made for diffs and merges: sorted by name, one field per line, the same bytes for equal locks. */
+/**
+ * Returns the text of the lock file, designed for diffs and merges: sorted by name, one field per line, identical for
+ * equal locks.
+ */
 export function lockText({ manifest, entries, further }: Lock): string {
   const rows = sortedByName(entries).map(
     ([name, entry]) => `${JSON.stringify(name)}: ${JSON.stringify(entryJson(entry), null, 2)}`,
@@ -141,7 +147,7 @@ export function lockText({ manifest, entries, further }: Lock): string {
     null,
     2,
   )
-  // Written entry by entry: an object would move names such as "10" to the front.
+  // Write the entries one by one: an object would move names such as "10" to the front.
   const runs = rows.length === 0 ? '{}' : `{\n${indented(rows.join(',\n'))}\n}`
   return `${head.slice(0, -2)},\n${indented(`"runs": ${runs}`)}\n}\n`.replace(/\r/g, '')
 }
@@ -153,7 +159,7 @@ const sortedByName = <Value>(entries: Iterable<readonly [string, Value]>) =>
 
 const sorted = (further: Further) => Object.fromEntries(sortedByName(Object.entries(further)))
 
-/** Equal for equal entries. */
+/** Key of an entry: equal for equal entries. */
 export const entryText = (entry: LockEntry): string => JSON.stringify(entryJson(entry))
 
 const entryJson = ({ made, pending, further }: LockEntry) => ({
@@ -162,7 +168,7 @@ const entryJson = ({ made, pending, further }: LockEntry) => ({
   ...(pending && { pending: defined(pending) }),
 })
 
-/** Fields without a value are left out; the order is that of the type. */
+/** Omits undefined fields. Keeps the order of the type. */
 const defined = (value: Made | Pending): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     [...MADE, ...PENDING].flatMap((name) => {
@@ -171,7 +177,7 @@ const defined = (value: Made | Pending): Readonly<Record<string, unknown>> =>
     }),
   )
 
-/** In the order of the file. */
+/** Fields in the order of the lock file. */
 const MADE: readonly string[] =
   'hash kind model run service url file sha256 bytes content_type made_at inputs outputs'.split(' ')
 const PENDING: readonly string[] = ['state', 'key', 'token', 'sent_at', 'placing']
@@ -181,7 +187,7 @@ const HINT =
 
 const CONFLICT = /^(<{7}|\|{7}|={7}|>{7})( |\r?$)/m
 
-/** Throws `usage`, naming the file. */
+/** Parses the text of a lock file. Throws `usage`, with the path. */
 export function parseLock(text: string, path: string): Lock {
   const marker = CONFLICT.exec(text)
   if (marker !== null) {
@@ -277,7 +283,7 @@ const furtherOutputOf = (fields: Further): FurtherOutput => ({
   content_type: text(fields.content_type),
 })
 
-/** Older versions wrote one object, of the first output. */
+/** Older versions wrote one object instead of a list, for the first output. */
 function placingOf(value: unknown): readonly Placing[] | undefined {
   const placings = (Array.isArray(value) ? value : [value]).flatMap((each): Placing[] => {
     const { run, output = 1, sha256, bytes, content_type }: Further = isObject(each) ? each : {}
@@ -288,7 +294,7 @@ function placingOf(value: unknown): readonly Placing[] | undefined {
   return placings.length === 0 ? undefined : placings
 }
 
-/** An edited lock file must not name a millionth output. */
+/** Limits output numbers: an edited lock file could contain a huge one. */
 const isOutputNumber = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 1_000
 

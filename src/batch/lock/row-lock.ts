@@ -1,7 +1,6 @@
 /**
- * Writes the state of one row to the lock file at each step of its run, so that a batch that is killed at any
- * moment continues from there
- * and nothing is paid twice.
+ * Writes the state of one row to the lock file at each step of its run. If a batch is killed, the next one continues
+ * from there, and nothing is paid twice.
  */
 import type { LockKeeper } from './file.js'
 import { type LockEntry, type Made, type Pending, type Placing, placingsOf } from './lock.js'
@@ -9,55 +8,58 @@ import { type LockEntry, type Made, type Pending, type Placing, placingsOf } fro
 export interface RowLockOptions {
   readonly keeper: LockKeeper
   readonly name: string
-  /** The facts of the create; read again at each write. */
+  /** Returns the properties of the create. Called again at each write. */
   create(): Pick<Pending, 'hash' | 'model' | 'kind' | 'service' | 'inputs'>
   readonly clock: { now(): number }
-  /** The lock file could not be written after the create. The journal has the run. */
+  /** Called if the lock file could not be written after the create. The journal has the run. */
   onWriteError(error: unknown): void
 }
 
-/** The outcome of a create. `key`: of the journal's row. */
+/** Outcome of a create. `key`: key of its row in the journal. */
 export type CreateResult =
   | { readonly is: 'created'; readonly id: string }
   | { readonly is: 'unconfirmed'; readonly key: string | undefined }
   | { readonly is: 'refused' | 'unsent' }
 
 export interface RowLock {
-  /** Before each sending of a create. Rejects if it cannot be written: then the create is not sent. */
+  /**
+   * Called before each time the create is sent. Rejects if the lock file cannot be written: the create is then not
+   * sent.
+   */
   sending(token: string): Promise<void>
   /** `isNoted`: whether `sending` was called. */
   submitted(result: CreateResult, token: string, isNoted: boolean): Promise<void>
   /**
-   * An output is complete and gets its name next: killed between that and the next write of the lock file, a
-   * batch recognises the file as
-   * its own. An output that is downloaded again is in the lock file already.
+   * Called when an output is complete, before it gets its final name. If the batch is killed before the next write, a
+   * later batch recognizes the file as its own. Not needed for an output that is downloaded again, which the lock file
+   * already has.
    */
   placing(file: Placing & { readonly run: string }): Promise<void>
-  /** The run has failed. */
+  /** Called when the run has failed. */
   failed(): Promise<void>
   made(made: Made): Promise<void>
 }
 
 export function createRowLock({ keeper, name, create, clock, onWriteError }: RowLockOptions): RowLock {
   const before = keeper.entry(name)
-  /** Also those of an earlier batch that was killed while it moved files into place. */
+  /** Starts with the files of an earlier batch that was killed while it moved them into place. */
   let placing = placingsOf(before)
   const now = () => new Date(clock.now()).toISOString()
 
-  // The order of the keys is that of the lock file: entries are compared as JSON.
+  // Keep the order of keys in the lock file: entries are compared as JSON.
   const pendingCreate = () => {
     const { inputs, ...facts } = create()
     const sent_at = keeper.entry(name)?.pending?.sent_at ?? now()
     return { ...facts, sent_at, inputs, ...(placing.length > 0 && { placing }) }
   }
-  /** A run of another version of the row, which this one does not replace. */
+  /** Returns the pending run of another version of the row, which this run does not replace. */
   const otherPending = (): Pending | undefined => {
     const { pending } = keeper.entry(name) ?? {}
     return pending?.hash === create().hash ? undefined : pending
   }
   const keep = (pending: Pending | undefined): Promise<void> =>
     keeper.set(name, entryWith(keeper.entry(name), pending))
-  /** Once a run exists, a lock file that cannot be written is no reason to lose it. */
+  /** Once a run exists, it continues even if the lock file cannot be written. */
   const keepSafely = (pending: Pending | undefined): Promise<void> => keep(pending).catch(onWriteError)
 
   return {

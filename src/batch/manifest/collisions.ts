@@ -1,4 +1,7 @@
-/** Finds runs with the same name or file, files where another run needs a folder, and images that are outputs of rows. */
+/**
+ * Finds runs with the same name or file, files at the path of another run's folder, and reference images that are
+ * outputs of rows.
+ */
 import { posix } from 'node:path'
 import { followLinks } from '../../host/directories.js'
 import type { Kind } from '../../protocol/models.js'
@@ -9,7 +12,7 @@ import type { ManifestFolder } from './output-paths.js'
 
 export interface OutputClaim {
   readonly name: string
-  /** The name was given in the manifest and not derived from the output. */
+  /** Whether the manifest contains the name. False for a name derived from the output. */
   readonly isNamed: boolean
   readonly output: string
   /** Absolute path of the file, with links in its folders resolved. */
@@ -48,15 +51,15 @@ export function findCollisions(
     else if (claim.isNamed || namesake.isNamed) {
       if (!addInMatrix('name', namesake, claim))
         claim.report(claim.at, `the name "${claim.name}" is already used in line ${namesake.at.line}`)
-      // Equal outputs follow from equal names: report one problem.
+      // Equal names lead to equal outputs: report only the names.
       if (namesake.realPath === claim.realPath) continue
     }
     const other = files.find(claim)
     if (other !== undefined && !addInMatrix('output', other, claim)) {
-      const shown = claim.output === other.output ? '' : ` ("${other.output}")`
+      const otherName = claim.output === other.output ? '' : ` ("${other.output}")`
       claim.report(
         claim.outputAt,
-        `the output "${claim.output}" is already used in line ${other.at.line}${shown}`,
+        `the output "${claim.output}" is already used in line ${other.at.line}${otherName}`,
       )
     }
     files.add(claim)
@@ -68,19 +71,22 @@ export function findCollisions(
   findFoldersInTheWay(claims)
 }
 
-/** Combinations of one matrix with the same name or output: one problem for the row. */
+/** Combinations of one matrix with the same name or output. Reported as one problem of the row. */
 interface MatrixCollision {
   readonly what: 'name' | 'output'
   readonly template: RowTemplate
   readonly first: OutputClaim
   readonly second: OutputClaim
-  /** Keys whose values differ between any two that collide. */
+  /** Matrix keys with different values in any two combinations that collide. */
   readonly keys: Set<string>
 }
 
-/** With the placeholders to add, or two of the combinations if no placeholder can tell them apart. */
+/**
+ * Returns the message. It suggests placeholders to add, or names two of the combinations if no placeholder can tell
+ * them apart.
+ */
 function collisionMessage({ what, template, first, second, keys }: MatrixCollision): string {
-  // An output that is not given comes from the name.
+  // If the row has no `output`, its path is derived from the name.
   const field = what === 'output' && template.output !== undefined ? 'output' : 'name'
   const written = template[field] ?? ''
   const placeholders = [...(second.origin?.combination ?? [])].flatMap(([key, value]) => {
@@ -122,24 +128,25 @@ function findFoldersInTheWay(claims: readonly OutputClaim[]): void {
 }
 
 type ImageClaim = Pick<OutputClaim, 'name' | 'realPath' | 'kind'> & {
-  /** Of a further output: 2 or more. */
+  /** Number of the output. Undefined for the first one, else 2 or more. */
   readonly number?: number
 }
 
 /**
- * Why the image at an absolute path cannot be used in a row with these names: it is the output of a row, would change while
- * the batch runs, and be paid for again. Undefined for other files.
+ * Returns why a row with these names cannot use the image at an absolute path. Undefined if it can. The output of
+ * another row cannot be used by its path: it would change while the batch runs, and the row would be created and paid
+ * for again.
  */
 export function outputImageProblems(
   claims: readonly ImageClaim[],
   { realPathOf }: Pick<ManifestFolder, 'realPathOf'>,
-): (path: string, shown: string, names: readonly string[]) => string | undefined {
+): (path: string, writtenPath: string, names: readonly string[]) => string | undefined {
   const files = createFileIndex(claims)
   const seen = new Map<string, ImageClaim | undefined>()
   const isImage = ({ kind }: ImageClaim) => kind !== 'video'
   const find = (realPath: string) => files.find({ realPath, kind: undefined }, isImage)
-  return (path, shown, names) => {
-    // A link reaches the file that it points to.
+  return (path, writtenPath, names) => {
+    // A link is compared by the file that it points to.
     if (!seen.has(path))
       seen.set(path, find(realPathOf(path)) ?? find(followLinks(path).replaceAll('\\', '/')))
     const claim = seen.get(path)
@@ -147,29 +154,35 @@ export function outputImageProblems(
     const { name, number } = claim
     const [article, suffix] = number === undefined ? ['the', ''] : ['an', `#${number}`]
     return names.includes(name)
-      ? `"${shown}" is ${article} output of this row itself: give the row another ${number === undefined ? 'output' : 'image'}`
-      : `"${shown}" is ${article} output of another row: write row:${name}${suffix}`
+      ? `"${writtenPath}" is ${article} output of this row itself: give the row another ` +
+          `${number === undefined ? 'output' : 'image'}`
+      : `"${writtenPath}" is ${article} output of another row: write row:${name}${suffix}`
   }
 }
 
-/** Extensions that a model of a kind is known to produce; another model may produce any. */
+/** Extensions of the files that each kind of model produces. Other models may produce any extension. */
 const EXTENSIONS: Readonly<Record<Kind, readonly string[]>> = {
   image: 'png jpg jpeg webp gif avif apng tif tiff bmp heic jxl svg exr bin'.split(' '),
   video: 'mp4 m4v mov webm mkv mpg mpeg avi gif bin'.split(' '),
 }
 
-/** Whether a run whose extension is still open (`{ext}`) may produce a file with this extension (without its dot). */
+/** Whether a run with an open extension (`{ext}`) may produce a file with this extension, given without its dot. */
 export const mayBecome = (kind: Kind | undefined, extension: string): boolean =>
   kind === undefined ? extension !== '' : EXTENSIONS[kind].includes(extension.toLowerCase())
 
-/** Some file systems ignore case and Unicode normalization. */
+/**
+ * Key of a path. Equal for paths that a file system may treat as one, since some ignore case and Unicode normalization.
+ */
 export const sameFileKey = (path: string): string => path.normalize('NFC').toLowerCase()
 
 const OPEN_EXTENSION = /\.\{ext\}$/
 
 type FileClaim = Pick<OutputClaim, 'realPath' | 'kind'>
 
-/** Finds the claim of a file by its stem: an open extension may become any file of the same stem. */
+/**
+ * Finds the outputs that may become a file. Indexed by stem, because an open extension (`{ext}`) may become any
+ * extension.
+ */
 export function createFileIndex<Claim extends FileClaim>(claims: readonly Claim[] = []) {
   const byStem = new Map<string, Claim[]>()
   const add = (claim: Claim): void => {
@@ -186,7 +199,7 @@ export function createFileIndex<Claim extends FileClaim>(claims: readonly Claim[
   }
 }
 
-/** Equal for paths that may become one file, once the extension of each is known. */
+/** Key of a path without its extension. Equal for paths that may become one file once their extensions are known. */
 const stemKey = (realPath: string): string =>
   sameFileKey(
     OPEN_EXTENSION.test(realPath)

@@ -1,4 +1,7 @@
-/** The combinations of one matrix: its keys and values, checked, without what `exclude` leaves out. Pure. */
+/**
+ * Reads one matrix: checks its keys and values, and returns its combinations without those that `exclude` removes.
+ * Pure.
+ */
 import { nearest, shortened } from '../../protocol/text.js'
 import {
   type Field,
@@ -14,21 +17,21 @@ import {
 } from './nodes.js'
 import { LIST_FIELDS, MAX_RUNS, ROW_FIELDS, unknownMessage } from './sections.js'
 
-/** A value for each key, in the order of the keys. */
+/** The value of each key, in the order of the keys. */
 export type Combination = ReadonlyMap<string, Node>
 
 export interface Matrix {
   readonly keys: MatrixKeys
-  /** The last key changes fastest. */
+  /** In order: the value of the last key changes fastest. */
   readonly combinations: readonly Combination[]
 }
 
-/** Counted before `exclude`, which looks at each combination. */
+/** Maximum number of combinations before `exclude`, which checks each of them. */
 const MAX_PRODUCT = 10 * MAX_RUNS
 
 /**
- * Undefined if the keys or values are wrong, which has been reported. Without combinations if `exclude` is wrong:
- * then the placeholders can still be checked.
+ * Reads the matrix. If its keys or values are invalid, reports the problems and returns undefined. If only `exclude` is
+ * invalid, returns the keys without combinations, so that the placeholders can still be checked.
  */
 export function readMatrix(
   { at, value }: Field,
@@ -122,10 +125,13 @@ function remaining(
 
 export type MatrixKeys = ReadonlyMap<string, readonly Node[]>
 
-/** Placeholders of outputs that have a value without a matrix. */
+/** Placeholders that outputs may contain without a matrix. */
 export const OUTPUT_PLACEHOLDERS: readonly string[] = ['name', 'kind', 'index', 'ext', 'id']
 
-/** `kind` is not one of them: as a key it sets the field, and `{kind}` in an output is the same text. */
+/**
+ * Names that a matrix key cannot have. `kind` is allowed: it sets the field, and `{kind}` in an output has the same
+ * value.
+ */
 export const FORBIDDEN_KEYS = [
   'name',
   'output',
@@ -141,7 +147,10 @@ export const FORBIDDEN_KEYS = [
 export const KEY_PATTERN = '^[\\p{L}_][\\p{L}\\p{M}\\p{N}_-]*$'
 const VALID_KEY = new RegExp(KEY_PATTERN, 'u')
 
-/** Users of other tools expect `include`, which there adds rows and extends others, depending on its keys. */
+/**
+ * Message for `include`, which users of other tools expect. There it adds rows and also extends others, depending on
+ * its keys.
+ */
 export const NO_INCLUDE = 'include is not supported: add a further row instead'
 
 export const setsField = (key: string): boolean => ROW_FIELDS.includes(key)
@@ -223,15 +232,15 @@ function valueProblem(key: string, value: Node): ManifestProblem | undefined {
   return undefined
 }
 
-/** The value of `{key}`: a scalar itself, the `name` of a map. */
+/** Returns the value of `{key}`: the scalar itself, or the `name` of a map. */
 export function namedBy(value: Node | undefined): Scalar | undefined {
   const found = value?.type === 'fields' ? value.fields.get('name')?.value : value
   return found?.type === 'scalar' && !isNull(found) ? found : undefined
 }
 
-/** Equal for values that neither a placeholder nor `exclude` can tell apart. */
+/** Id of a value. Equal for values that neither a placeholder nor `exclude` can tell apart. */
 function idOf(key: string, value: Node): string {
-  // The `name` in an input is a parameter like any other.
+  // In an `input`, `name` is a parameter like any other.
   const name = key === 'input' ? undefined : namedBy(value)
   return name === undefined ? JSON.stringify(sorted(plainValue(value))) : `name ${name.text}`
 }
@@ -244,7 +253,7 @@ function sorted(value: unknown): unknown {
     .map(([name, each]) => ({ name, value: sorted(each) }))
 }
 
-/** A value in a message. */
+/** Returns the text for a value in messages. */
 function labelOf(value: Node): string {
   const name = namedBy(value)
   return name === undefined ? 'this value' : `"${shortened(name.text, 60)}"`

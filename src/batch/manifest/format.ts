@@ -1,5 +1,7 @@
-/** The bytes of a manifest to nodes, and the parser of CSV; the format is known by the file's extension, else by the content. */
-
+/**
+ * Parses the bytes of a manifest into nodes, and contains the CSV parser. The format is taken from the extension of the
+ * file, else from its content.
+ */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
 import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
@@ -20,7 +22,7 @@ import { parseYaml } from './yaml.js'
 
 type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
 
-/** Ten thousand rows with long prompts take a few MiB. */
+/** Maximum size of a manifest. 10,000 rows with long prompts take a few MiB. */
 export const MAX_BYTES = 16 * 1024 * 1024
 
 const BY_EXTENSION: Readonly<Record<string, Format>> = {
@@ -33,7 +35,7 @@ const BY_EXTENSION: Readonly<Record<string, Format>> = {
   '.tsv': 'csv',
 }
 
-/** Pure. A text that does not look like JSON and has no CSV header is YAML. */
+/** Returns the format. A text without an extension that looks neither like JSON nor like CSV is YAML. Pure. */
 export function formatOf(path: string, text: string): Format {
   const named = BY_EXTENSION[extname(path).toLowerCase()]
   if (named !== undefined) return named
@@ -69,7 +71,7 @@ interface ParsedManifest {
   readonly node: Node
 }
 
-/** Undefined if it cannot be read; the problem has been reported. Never throws. */
+/** Parses a manifest. If it is invalid, reports the problems and returns undefined. Never throws. */
 export function parseManifest(
   path: string,
   bytes: Uint8Array,
@@ -86,7 +88,7 @@ export function parseManifest(
   return node && { format, node }
 }
 
-/** Without a byte order mark, which some editors write. */
+/** Decodes UTF-8 and removes the byte order mark that some editors write. */
 function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
   if (bytes.byteLength > MAX_BYTES) {
     report(
@@ -105,16 +107,16 @@ function decode(bytes: Uint8Array, report: ReportProblem): string | undefined {
 
 interface CsvRecord {
   readonly record: readonly string[]
-  /** The text of the record, with its line end and the empty lines before it. */
+  /** Raw text of the record, including its line end and the empty lines before it. */
   readonly raw: string
 }
 
 /**
- * A list of rows: the first line names the fields, an empty cell leaves its field out, a list is separated by spaces. The
- * delimiter is a comma, or the semicolon or tab that some spreadsheets write.
+ * Parses CSV into a list of rows. The first line contains the field names. An empty cell leaves out its field, and
+ * spaces separate the items of a list. The delimiter is a comma, or the semicolon or tab that some spreadsheets write.
  */
 function parseCsv(written: string, report: ReportProblem): ListNode {
-  // The parser drops half of a CRLF from its raw records, which would shift the positions.
+  // The parser drops half of a CRLF from its raw records, which would shift all positions.
   const text = written.replace(/\r\n?/g, '\n')
   const positionAt = positionsIn(text)
   const delimiter = delimiterOf(text)
@@ -132,7 +134,7 @@ function parseCsv(written: string, report: ReportProblem): ListNode {
   return { type: 'list', items: rows, at: positionAt(0) }
 }
 
-/** Decided by the header: field names contain none of these. */
+/** Detects the delimiter in the header, because field names contain none of the three. */
 function delimiterOf(text: string): string {
   const [header = ''] = text.trimStart().split('\n', 1)
   return [',', ';', '\t'].find((each) => header.includes(each)) ?? ','
@@ -155,7 +157,7 @@ function readRecords(text: string, delimiter: string, report: ReportProblem): re
   }
 }
 
-/** The offset of each cell in a record that the parser has accepted; the parser does not report it. */
+/** Returns the offset of each cell in a valid record, because the parser does not report it. */
 function cellStarts(raw: string, delimiter: string): readonly number[] {
   const first = raw.search(/[^\n]/)
   const starts = [Math.max(0, first)]
@@ -168,7 +170,9 @@ function cellStarts(raw: string, delimiter: string): readonly number[] {
   return starts
 }
 
-/** Undefined for a column without a name, empty for one that was reported. */
+/**
+ * Returns the field name of each column: undefined for a column without a name, empty for a column already reported.
+ */
 function namesOf(
   header: readonly string[],
   cells: readonly Position[],
@@ -227,7 +231,7 @@ function cellValue(name: string, cell: string, at: Position, report: ReportProbl
   return scalar(typedCell(name, cell), at, cell)
 }
 
-/** A cell as the type that a kind has for this field; the cell's text is kept for a kind that takes texts. */
+/** Converts a cell to the type that a kind of model has for this field. Keeps the text for a kind with text values. */
 function typedCell(name: string, cell: string): string | number | boolean {
   const values = kindsWith(name).flatMap((kind) => {
     const schema = parametersOf(kind)[name]

@@ -39,7 +39,7 @@ import { type ManifestRow, readRow } from './row.js'
 import { MAX_RUNS, readSections } from './sections.js'
 
 interface ManifestOptions extends ImageRules {
-  /** Path as given by the user. For standard input, a path that does not exist. */
+  /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array
   readonly naming: Naming
@@ -54,11 +54,11 @@ interface ManifestOptions extends ImageRules {
 
 /** An output of a row after its first one. */
 export interface FurtherOutputFile {
-  /** Name of the row. */
+  /** Name of the row that has the output. */
   readonly name: string
-  /** 2 or more. */
+  /** Number of the output: 2 or more. */
   readonly number: number
-  /** Relative to the manifest. */
+  /** Path relative to the manifest. */
   readonly file: string
 }
 

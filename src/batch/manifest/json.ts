@@ -1,5 +1,5 @@
-/** Strict JSON and JSON Lines to nodes. `JSON.parse` gives no positions. */
-// By its path: the package's main file is UMD, and a bundler cannot follow its `require` calls.
+/** Parses strict JSON and JSON Lines into nodes. `JSON.parse` reports no positions. */
+// Imported by path: the main file of the package is UMD, and a bundler cannot follow its `require` calls.
 import { printParseErrorCode, visit } from 'jsonc-parser/lib/esm/main.js'
 import { shortened } from '../../protocol/text.js'
 import {
@@ -13,16 +13,16 @@ import {
   scalar,
 } from './nodes.js'
 
-/** Undefined if the text is not valid JSON; the error has been reported. A field that occurs twice is a problem too. */
+/** Parses JSON. If it is invalid, reports the error and returns undefined. Also reports duplicate fields. */
 export function parseJsonText(text: string, report: ReportProblem, maxDepth = MAX_DEPTH): Node | undefined {
   return readJson(text, positionsIn(text), report, maxDepth)
 }
 
-/** JSON inside another format: all its values and problems have the position of its beginning. */
+/** Parses JSON inside another format. All values and problems get the position where the JSON starts. */
 export const parseJsonAt = (at: Position, text: string, report: ReportProblem): Node | undefined =>
   readJson(text, () => at, report, MAX_DEPTH)
 
-/** A list with one value from each line. */
+/** Parses JSON Lines into a list with one value per line. */
 export function parseJsonLines(text: string, report: ReportProblem): Node {
   const positionAt = positionsIn(text)
   const items: Node[] = []
@@ -37,7 +37,7 @@ export function parseJsonLines(text: string, report: ReportProblem): Node {
   return { type: 'list', items, at: positionAt(0) }
 }
 
-/** Thrown to leave the parser at the first error: later errors would be guesses. */
+/** Thrown to stop the parser at the first error: later errors would be guesses. */
 class InvalidJson extends Error {
   readonly offset: number
 
@@ -47,7 +47,7 @@ class InvalidJson extends Error {
   }
 }
 
-/** The expected text, by the error codes of the parser. */
+/** Expected text for each error code of the parser. */
 const WANTED: Readonly<Record<string, string>> = {
   ValueExpected: 'a value',
   UnexpectedEndOfNumber: 'a value',
@@ -92,7 +92,7 @@ function readJson(
 
   function messageOf(code: string, offset: number, length: number): string {
     const found = offset < text.length ? `"${shortened(text.slice(offset, offset + length), 40)}"` : 'the end'
-    // A list or map without its end is closed before its error is reported.
+    // The parser closes an unfinished list or map before it reports the error, so `open` no longer has it.
     const closing: Readonly<Record<string, string>> = {
       CommaExpected: open.at(-1)?.type === 'list' ? ']' : '}',
       CloseBracketExpected: ']',

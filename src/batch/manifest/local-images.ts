@@ -1,5 +1,6 @@
-/** The reference images of the rows: local files are read, checked by their first bytes and identified by their hash. */
-
+/**
+ * Reads the reference images of the rows. Local files are checked by their first bytes and identified by their hash.
+ */
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -20,14 +21,17 @@ import type { ReportProblem } from './nodes.js'
 import type { ManifestRow } from './row.js'
 
 export interface ImageRules {
-  /** The content type by the first bytes; undefined for files that are not images. */
+  /** Returns the content type for the first bytes of a file. Undefined for files that are not images. */
   imageTypeOf(bytes: Uint8Array): string | undefined
   readonly maxBodyBytes: number
   /** Called with the absolute path of each local image, before it is read. */
   onImage?(path: string): void
 }
 
-/** `problemOf`: why the file at an absolute path cannot be used, if that is known without reading it. */
+/**
+ * Finds the reference images of a row. `problemOf` returns why the file at an absolute path cannot be used, if that is
+ * known without reading the file.
+ */
 export type ReferencesOf = (
   row: ManifestRow,
   report: ReportProblem,
@@ -36,7 +40,7 @@ export type ReferencesOf = (
 
 type ProblemOfPath = (path: string, shown: string) => string | undefined
 
-/** Reads each file once, even if many rows name it. */
+/** Returns a function that reads each file once, even if several rows use it. */
 export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
   const seen = new Map<string, Promise<MediaSummary | string>>()
   const readOnce = (path: string): Promise<MediaSummary | string> => {
@@ -60,7 +64,7 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
     return references
   }
 
-  /** Or why it cannot be used. */
+  /** Returns the reference, or a message why it cannot be used. */
 
   async function readOne(source: string, problemOf: ProblemOfPath): Promise<ImageReference | string> {
     if (source.trim() === '') return 'image_urls contains a blank entry'
@@ -80,21 +84,21 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
   }
 }
 
-/** The input of another model is sent unchanged, but for the rows that it uses. */
+/** Returns the rows that `input` uses. The rest of an `input` is sent unchanged. */
 function rowsInOwnInput({ input: { image_urls: sources } }: ManifestRow): readonly ImageReference[] {
   const isText = (each: unknown): each is string => typeof each === 'string'
   if (!Array.isArray(sources) || !sources.every(isText) || !sources.some(isRowReference)) return []
   return sources.map((text) => (isRowReference(text) ? unresolvedRow(text) : { from: 'url', text }))
 }
 
-/** Or the problem, to follow the name of the file. */
+/** Returns the summary of the image, or the problem as text to follow the file name. */
 async function readImage(
   path: string,
   { imageTypeOf, maxBodyBytes }: ImageRules,
 ): Promise<MediaSummary | string> {
   try {
     const found = await stat(path)
-    // Reading a pipe or a device may never end.
+    // Reading a pipe or device may never end.
     if (!found.isFile()) return ' is not a regular file'
     if (found.size > maxBodyBytes) return tooLargeMessage(` has ${found.size} bytes`, maxBodyBytes)
     const bytes = await readFile(path)
@@ -111,15 +115,18 @@ const summaryOf = (bytes: Uint8Array, type: string): MediaSummary =>
 export const tooLargeMessage = (what: string, mostBytes: number): string =>
   `${what}, and a request may have at most ${mostBytes / 1024 / 1024} MiB`
 
-/** Identifies an image that is not the output of a row. */
+/**
+ * Returns the content that identifies an image: the summary of a local file, or the text of the reference. Not for
+ * outputs of rows.
+ */
 export const contentOf = (reference: ImageReference): MediaSummary | string =>
   reference.from === 'file' ? reference.summary : reference.text
 
-/** The input with each local image replaced by its summary. */
+/** Returns the input with each local image replaced by its summary. */
 export const meaningOf = (input: ModelInput, references: readonly ImageReference[]): ModelInput =>
   references.some(({ from }) => from === 'file') ? { ...input, image_urls: references.map(contentOf) } : input
 
-/** Approximate size of the request body: base64 turns 3 bytes into 4. */
+/** Returns the approximate size of the request body in bytes. Base64 turns 3 bytes into 4. */
 export const bytesToSend = (input: ModelInput, references: readonly ImageReference[]): number =>
   references.reduce(
     (sum, each) => sum + (each.from === 'file' ? 4 * Math.ceil(each.summary.bytes / 3) + 30 : 0),
@@ -127,8 +134,9 @@ export const bytesToSend = (input: ModelInput, references: readonly ImageReferen
   )
 
 /**
- * The input that is sent for an entry. Local images are read only now, since those of a whole manifest may not fit into
- * memory. `urlOf` finds the URL of another row's output. Throws `usage` if an image has changed since the plan was made.
+ * Returns the input to send for an entry. Reads local images only now, since all images of a manifest may not fit into
+ * memory. `urlOf` returns the URL of another row's output. Throws `usage` if an image has changed since the plan was
+ * made.
  */
 export async function inputToSend(
   { name, input, references }: ManifestEntry,

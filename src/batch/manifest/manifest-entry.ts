@@ -2,7 +2,6 @@
  * The result of reading a manifest: one entry for each run, with its own output file. Entries may use other entries:
  * `row:hero` and `row:hero#2` in `image_urls` are outputs of other runs, resolved once all entries exist. Pure.
  */
-
 import type { MediaSummary } from '../../protocol/media.js'
 import type { Kind, ModelInput } from '../../protocol/models.js'
 import { nearest, shortened } from '../../protocol/text.js'
@@ -10,11 +9,11 @@ import type { RowTemplate } from './matrix.js'
 import type { Position, ReportProblem } from './nodes.js'
 import type { Models } from './sections.js'
 
-/** One of `image_urls`. */
+/** A reference in `image_urls`. */
 export type ImageReference =
   /** An http(s) or data: URL, sent unchanged. */
   | { readonly from: 'url'; readonly text: string }
-  /** `run:<id>`, looked up when the run is created. */
+  /** `run:<id>`: resolved when the run is created. */
   | { readonly from: 'run'; readonly text: string }
   | { readonly from: 'file'; readonly path: string; readonly summary: MediaSummary }
   | RowReference
@@ -22,46 +21,46 @@ export type ImageReference =
 /** `row:<name>` or `row:<name>#<n>`: an output of another run of the manifest. */
 export interface RowReference {
   readonly from: 'row'
-  /** As written. */
+  /** The reference, as written. */
   readonly text: string
   /** Name of the entry whose output it is. */
   readonly source: string
-  /** Counted from 1. */
+  /** Number of the output, from 1. */
   readonly output: number
 }
 
 export interface ManifestEntry {
-  /** Unique in the manifest; the key in the lock file. */
+  /** Unique in the manifest. Also the key of the entry in the lock file. */
   readonly name: string
-  /** The row's name, without the number that `count` adds. */
+  /** Name of the row, without the number that `count` adds. */
   readonly rowName: string
-  /** The name of a row with a matrix, else its output, as written: `icon-{animal}`. */
+  /** Name of a row with a matrix, as written: `icon-{animal}`. The output, if the row has no name. */
   readonly template: string | undefined
   /** Position of the row. */
   readonly at: Position
-  /** Undefined for a model of neither kind. */
+  /** Undefined for a model that has neither the image nor the video schema. */
   readonly kind: Kind | undefined
-  /** Undefined if the manifest names none; then the settings or the lock file do. */
+  /** Undefined if the manifest has no model for the row. The settings or the lock file then set it. */
   readonly model: string | undefined
-  /** As written in the manifest, with local images by path and rows by name; see `inputToSend`. */
+  /** Input as written: local images are paths, and outputs of rows are references. See `inputToSend`. */
   readonly input: ModelInput
   /**
-   * The input with each local image replaced by its summary: equal meanings are the same request. An entry that uses
-   * other rows has its meaning once their outputs are known: see `meaningOfEntry`.
+   * Input with each local image replaced by its summary: two requests are equal if their meanings are. The meaning of
+   * an entry that uses other rows is unknown until their outputs exist: see `meaningOfEntry`.
    */
   readonly meaning: ModelInput
   readonly references: readonly ImageReference[]
-  /** Relative to the manifest, with `/`; ends in `.{ext}` when the extension depends on the output. */
+  /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` if the extension depends on the output. */
   readonly output: string
 }
 
 export interface Manifest {
-  /** As the user gave it. */
+  /** Path of the manifest, as given by the user. */
   readonly path: string
-  /** Absolute; the paths in the manifest are relative to it. */
+  /** Absolute path of the manifest's folder. Paths in the manifest are relative to it. */
   readonly folder: string
   readonly models: Models
-  /** In the order of the file. */
+  /** In the order of the manifest. */
   readonly entries: readonly ManifestEntry[]
 }
 
@@ -69,7 +68,7 @@ const ROW = /^row:/i
 
 export const isRowReference = (source: string): boolean => ROW.test(source)
 
-/** For use before all names are known: the whole text is the name. */
+/** Returns a reference whose name is the whole text, until all names are known. */
 export const unresolvedRow = (text: string): RowReference => ({
   from: 'row',
   text,
@@ -79,24 +78,24 @@ export const unresolvedRow = (text: string): RowReference => ({
 
 export interface RowUse {
   readonly entry: ManifestEntry
-  /** Position of one of its `image_urls`. */
+  /** Returns the position of an item of `image_urls`. */
   positionOf(item: number): Position
   readonly report: ReportProblem
 }
 
 type ByName = ReadonlyMap<string, ManifestEntry>
 
-/** A search among thousands of names for each of thousands of mistakes would take minutes. */
+/** Maximum number of suggested names. Searching thousands of names for thousands of mistakes would take minutes. */
 const MAX_SUGGESTIONS = 100
 
 interface ResolveOptions {
-  /** In CSV a list is separated by spaces. */
+  /** Whether the manifest is CSV, where spaces separate the items of a list. */
   readonly isCsv?: boolean
-  /** Whether a row of this name is missing because of a mistake that has been reported. */
+  /** Whether a row of this name does not exist because of a mistake that was already reported. */
   isReported?(name: string): boolean
 }
 
-/** By the names of rows that are left out, and the templates of rows that cannot be expanded. */
+/** Returns a function that matches names of skipped rows, and names that a row with an invalid matrix could have. */
 export function matchesRowIn(
   templates: readonly RowTemplate[],
   names: ReadonlySet<string>,
@@ -109,7 +108,9 @@ export function matchesRowIn(
   return (name) => names.has(name) || patterns.some((pattern) => pattern.test(name))
 }
 
-/** The entries with their references resolved. Reports unknown names, wrong outputs, videos and cycles. */
+/**
+ * Returns the entries with resolved row references. Reports unknown names, invalid output numbers, videos and cycles.
+ */
 export function resolveRows(
   uses: readonly RowUse[],
   { isCsv = false, isReported = () => false }: ResolveOptions = {},
@@ -142,7 +143,7 @@ export function resolveRows(
   return resolved
 }
 
-/** A name may itself contain "#". */
+/** Returns the row name in a reference. The name itself may contain "#". */
 function nameIn({ source }: Pick<RowReference, 'source'>, byName: ByName): string {
   const at = byName.has(source) ? -1 : source.lastIndexOf('#')
   return at === -1 ? source : source.slice(0, at)
@@ -155,18 +156,18 @@ function resolveOne(
 ): RowReference | string {
   const source = nameIn({ source: written }, byName)
   const number = source === written ? '1' : written.slice(source.length + 1)
-  const shown = shortened(text, 100)
-  if (source.trim() === '') return `"${shown}" needs the name of a row: row:hero`
+  const shortText = shortened(text, 100)
+  if (source.trim() === '') return `"${shortText}" needs the name of a row: row:hero`
   const entry = byName.get(source)
   if (entry === undefined)
-    return `"${shown}": the manifest has no row named "${shortened(source, 100)}"${suggest(source)}`
+    return `"${shortText}": the manifest has no row named "${shortened(source, 100)}"${suggest(source)}`
   if (!/^[1-9]\d{0,3}$/.test(number))
-    return `"${shown}": the number after # must be a whole number, counted from 1`
-  if (entry.kind === 'video') return `"${shown}" is a video; image_urls takes images`
+    return `"${shortText}": the number after # must be a whole number, counted from 1`
+  if (entry.kind === 'video') return `"${shortText}" is a video; image_urls takes images`
   return { from: 'row', text, source, output: Number(number) }
 }
 
-/** Names of the entries that an entry uses, each once. */
+/** Returns the names of the entries that an entry uses, without duplicates. */
 export const sourcesOf = ({ references }: Pick<ManifestEntry, 'references'>): readonly string[] => [
   ...new Set(references.flatMap((each) => (each.from === 'row' ? [each.source] : []))),
 ]
@@ -177,7 +178,7 @@ interface Visit {
   next: number
 }
 
-/** One problem for each cycle. Without recursion: a chain may have thousands of rows. */
+/** Reports each cycle once. Not recursive: a chain may have thousands of rows. */
 function reportCycles(entries: readonly ManifestEntry[], uses: readonly RowUse[]): void {
   const indexOf = new Map(entries.map(({ name }, index) => [name, index]))
   const visitOf = (name: string): Visit => {
@@ -220,6 +221,6 @@ const MAX_SHOWN = 10
 function cycleMessage(cycle: readonly string[]): string {
   if (cycle.length === 2) return `the row "${cycle[0]}" uses its own output`
   const left = cycle.length - MAX_SHOWN
-  const shown = left > 0 ? [...cycle.slice(0, MAX_SHOWN - 1), `… ${left} more …`, ...cycle.slice(-1)] : cycle
-  return `these rows use each other in a cycle: ${shown.join(' → ')}`
+  const names = left > 0 ? [...cycle.slice(0, MAX_SHOWN - 1), `… ${left} more …`, ...cycle.slice(-1)] : cycle
+  return `these rows use each other in a cycle: ${names.join(' → ')}`
 }

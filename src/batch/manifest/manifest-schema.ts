@@ -1,7 +1,7 @@
 /**
- * The manifest as JSON Schema, for editors, derived from the model schemas. Tests hold it to accept what `readManifest`
- * accepts, except for checks that need the disk or several rows (images, outputs, duplicate names), or that compare
- * placeholders and `exclude` with the keys of a matrix.
+ * JSON Schema of the manifest, for editors, derived from the model schemas. Tests ensure that it accepts what
+ * `readManifest` accepts, except for checks that need the disk or several rows (images, outputs, duplicate names), or
+ * that compare placeholders and `exclude` with matrix keys.
  */
 import { anyOf, type JsonSchema, list, NULL, orNull } from '../../protocol/json-schema.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
@@ -26,30 +26,30 @@ const when = (condition: JsonSchema, result: JsonSchema): JsonSchema => ({ if: c
 const MODEL: JsonSchema = { type: 'string', pattern: '^[^/\\s]+/\\S+$' }
 const SCALAR: JsonSchema = { type: ['string', 'number', 'boolean'] }
 const TEXT: JsonSchema = { ...SCALAR, pattern: '\\S' }
-/** Names and paths. */
+/** Text on one line: names and paths. */
 const LINE: JsonSchema = {
   ...SCALAR,
   pattern:
     '^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$',
   maxLength: 1_000,
 }
-/** For values that a text with a placeholder does not match by itself. */
+/** Text with a placeholder, for fields whose own type does not accept it. */
 const PLACEHOLDER: JsonSchema = { type: 'string', pattern: '\\{[^{}]+\\}' }
 const COUNT = anyOf([
   { type: 'integer', minimum: 1, maximum: MAX_RUNS },
   { type: 'string', pattern: '^0*([1-9][0-9]{0,3}|10000)$', maxLength: 5 },
 ])
 
-/** A listed text may be written as a number: `duration: 5`. */
+/** Accepts listed values. A listed text may be written as a number: `duration: 5`. */
 const choices = (allowed: readonly string[]): JsonSchema => ({
   enum: [...allowed, ...allowed.filter((each) => String(Number(each)) === each).map(Number)],
 })
 
-/** Texts that are not listed, and lists of them. */
+/** Whether a parameter accepts any text, or a list of texts. */
 const takesAnyText = (schema: ParameterSchema): boolean =>
   schema.type === 'array' || (schema.type === 'string' && schema.enum === undefined)
 
-/** With a placeholder: the rules of the row refuse it without a matrix. */
+/** Accepts placeholders too. The row schema refuses them if there is no matrix. */
 function parameterSchema(schema: ParameterSchema): JsonSchema {
   if (schema.type === 'array') {
     const most = schema.maxItems === undefined ? {} : { maxItems: schema.maxItems }
@@ -62,7 +62,7 @@ function parameterSchema(schema: ParameterSchema): JsonSchema {
 
 const schemasOf = (name: string) => KINDS.flatMap((kind) => parametersOf(kind)[name] ?? [])
 
-/** A field of both kinds accepts what either accepts; `kindSchema` narrows it if the kind is known. */
+/** Accepts what either kind accepts for this field. `kindSchema` narrows it if the kind is known. */
 const anyKind = (name: string): JsonSchema => anyOf(schemasOf(name).map(parameterSchema))
 
 const values = (item: JsonSchema): JsonSchema => ({ ...list(item), minItems: 1, uniqueItems: true })
@@ -104,18 +104,18 @@ const FIELDS: NamedSchemas = {
 
 const DEFAULTS = Object.fromEntries(Object.entries(FIELDS).filter(([name]) => DEFAULTS_FIELDS.includes(name)))
 
-/** The matrix has this key. */
+/** Matches a row whose matrix has this key. */
 const sets = (name: string): JsonSchema => has('matrix', { type: 'object', required: [name] })
 
-/** A field of the row, or a key of its matrix. */
+/** Matches a row that has this field or matrix key. */
 const hasOrSets = (name: string): JsonSchema => ({ anyOf: [has(name), sets(name)] })
 
-/** For the properties of a row. */
+/** Properties of a row whose matrix cannot have these keys. */
 const cannotSet = (names: readonly string[]): NamedSchemas => ({
   matrix: { properties: Object.fromEntries(names.map((name) => [name, false])) },
 })
 
-/** The fields of a kind; fields of the other kind may only be `null`, and are no keys of a matrix. */
+/** Fields of a kind. Fields of the other kind may only be `null`, and cannot be matrix keys. */
 const kindSchema = (kind: Kind): JsonSchema => ({
   properties: {
     ...schemasFor(PARAMETER_NAMES, (name) => {
@@ -126,7 +126,7 @@ const kindSchema = (kind: Kind): JsonSchema => ({
   },
 })
 
-/** Without a matrix, a listed text is one of the list: a placeholder is refused. */
+/** Without a matrix, a field with listed values refuses placeholders. */
 const WITHOUT_MATRIX: JsonSchema = {
   properties: {
     model: orNull(MODEL),
@@ -137,7 +137,7 @@ const WITHOUT_MATRIX: JsonSchema = {
   },
 }
 
-/** Holds for every row, with or without defaults. */
+/** Applies to each row, with or without defaults. */
 const ROW: JsonSchema = {
   type: 'object',
   additionalProperties: false,
@@ -155,7 +155,9 @@ const ROW: JsonSchema = {
   ],
 }
 
-/** What a row needs unless the defaults have it; `takesKind`: rows that take their kind from the defaults. */
+/**
+ * Fields that a row needs if the defaults do not have them. `takesKind`: rows that take their kind from the defaults.
+ */
 const NEEDS = {
   needsKind: { anyOf: [hasOrSets('kind'), hasOrSets('model')] },
   needsPrompt: { anyOf: [hasOrSets('prompt'), hasOrSets('input')] },

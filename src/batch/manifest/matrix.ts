@@ -1,5 +1,4 @@
 /** Expands each row with a matrix into one row per combination, before the rest of the row is read. Pure. */
-
 import { PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { nearest, shortened } from '../../protocol/text.js'
 import { type Combination, type Matrix, namedBy, readMatrix, setsField } from './combinations.js'
@@ -18,7 +17,7 @@ import { MAX_COMBINATIONS, MAX_RUNS, type Sections } from './sections.js'
 
 /** Manifest row with a matrix. All its combinations share this object. */
 export interface RowTemplate {
-  /** As written, with placeholders. */
+  /** Name as written, with its placeholders. */
   readonly name: string | undefined
   readonly output: string | undefined
 }
@@ -30,7 +29,7 @@ export interface Origin {
 
 interface ExpandedRow {
   readonly node: MapNode
-  /** With filled-in placeholders in the defaults. */
+  /** Sections with the placeholders of the defaults filled in. */
   readonly sections: Sections
   readonly report: ReportProblem
   /** Undefined for a row without a matrix. */
@@ -71,7 +70,8 @@ export function expandRows(
     if (expanded !== undefined) {
       rows.push(...expanded.rows)
       flushes.push(expanded.flush)
-    } else if (given(node, 'matrix') === undefined) rows.push({ node, sections, report, origin: undefined })
+    } else if (presentField(node, 'matrix') === undefined)
+      rows.push({ node, sections, report, origin: undefined })
     else unexpanded.push(templateOf(node.fields, sections.defaults))
   }
   return expansion
@@ -83,18 +83,21 @@ const templateOf = (fields: FieldMap, defaults: FieldMap): RowTemplate => ({
 })
 
 /** Returns the field. `null` means the same as an absent field. */
-function given({ fields }: MapNode, name: string): Field | undefined {
+function presentField({ fields }: MapNode, name: string): Field | undefined {
   const field = fields.get(name)
   return field === undefined || isNull(field.value) ? undefined : field
 }
 
-/** Reads the matrices by row. Stops at too many combinations: those of 10,000 rows would not fit into memory. */
+/**
+ * Reads the matrix of each row. Stops when there are too many combinations: the combinations of 10,000 rows would not
+ * fit into memory.
+ */
 function readMatrices(rows: readonly MapNode[], report: ReportProblem): ReadonlyMap<MapNode, Matrix> {
   const matrices = new Map<MapNode, Matrix>()
   let total = 0
   for (const node of rows) {
-    const field = given(node, 'matrix')
-    const exclude = given(node, 'exclude')
+    const field = presentField(node, 'matrix')
+    const exclude = presentField(node, 'exclude')
     if (field === undefined) {
       if (exclude !== undefined) report(exclude.at, 'exclude needs a matrix in the same row')
     } else if (total <= MAX_RUNS) {
@@ -116,7 +119,7 @@ function areTooMany(
   let over: Position | undefined
   for (const [node, { combinations }] of matrices) {
     total += combinations.length
-    if (total > limit) over ??= given(node, 'matrix')?.at
+    if (total > limit) over ??= presentField(node, 'matrix')?.at
   }
   if (over === undefined) return false
   report(
@@ -136,10 +139,10 @@ interface MatrixRow {
   readonly report: ReportProblem
 }
 
-/** Fields without placeholders: `count` is a number, and expanded rows do not have the others. */
+/** Fields whose placeholders are not filled in: `count` is a number, and expanded rows do not have the others. */
 const NOT_FILLED: readonly string[] = ['count', 'matrix', 'exclude']
 
-/** Undefined if a placeholder cannot be filled in; the problem is then already reported. */
+/** Expands one row. If a placeholder cannot be filled in, reports the problem and returns undefined. */
 function expand(row: MatrixRow): Pick<Expansion, 'rows' | 'flush'> | undefined {
   const { node, matrix, sections, naming, report } = row
   const { defaults } = sections
@@ -183,7 +186,7 @@ function settingKeys({ node, matrix, report }: MatrixRow): ReadonlyMap<string, P
   const keys = new Map<string, Position>()
   for (const key of matrix.keys.keys()) {
     if (!setsField(key)) continue
-    const own = given(node, key)
+    const own = presentField(node, key)
     if (own !== undefined) report(own.at, `${key} is also a key of the matrix: remove one of them`)
     keys.set(key, keyPosition(node, key))
   }
@@ -191,7 +194,7 @@ function settingKeys({ node, matrix, report }: MatrixRow): ReadonlyMap<string, P
 }
 
 function keyPosition(node: MapNode, key: string): Position {
-  const matrix = given(node, 'matrix')?.value
+  const matrix = presentField(node, 'matrix')?.value
   return (matrix?.type === 'fields' ? matrix.fields.get(key)?.at : undefined) ?? node.at
 }
 

@@ -1,4 +1,4 @@
-/** The parsed form of every format of a manifest: values with their positions, and the problems found at them. */
+/** Parsed form of a manifest, the same for every format: values and problems with their positions. */
 import { LineCounter } from 'yaml'
 import { describeLoss, isExact } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
@@ -6,7 +6,7 @@ import { shortened } from '../../protocol/text.js'
 export interface Scalar {
   readonly type: 'scalar'
   readonly value: string | number | boolean | null
-  /** As written: a number keeps its digits. */
+  /** Text as written, so that a number keeps its digits. */
   readonly text: string
   readonly at: Position
 }
@@ -33,7 +33,7 @@ export interface MapNode {
 
 export type Node = Scalar | ListNode | MapNode
 
-/** Far below the depth at which a recursive parser overflows the stack. */
+/** Maximum nesting. A recursive parser overflows the stack only at a far greater depth. */
 export const MAX_DEPTH = 60
 
 export const scalar = (value: Scalar['value'], at: Position, text = String(value ?? '')): Scalar => ({
@@ -43,14 +43,14 @@ export const scalar = (value: Scalar['value'], at: Position, text = String(value
   at,
 })
 
-/** The value without positions. */
+/** Returns the value without positions. */
 export function plainValue(node: Node): unknown {
   if (node.type === 'scalar') return node.value
   if (node.type === 'list') return node.items.map(plainValue)
   return Object.fromEntries([...node.fields].map(([name, { value }]) => [name, plainValue(value)]))
 }
 
-/** A problem for each number that JSON cannot keep. `plainValue` loses its digits; as a text it has them all. */
+/** Yields a problem for each number that JSON would round. A text value keeps all digits. */
 export function* lostDigitsIn(node: Node): Generator<ManifestProblem> {
   if (node.type === 'list') for (const item of node.items) yield* lostDigitsIn(item)
   else if (node.type === 'fields') for (const { value } of node.fields.values()) yield* lostDigitsIn(value)
@@ -61,13 +61,13 @@ export function* lostDigitsIn(node: Node): Generator<ManifestProblem> {
   }
 }
 
-/** `null` means the same as an absent field, so that a row can undo a default. */
+/** Whether the node is `null`, which means the same as an absent field: a row can reset a default with it. */
 export const isNull = (node: Node): boolean => node.type === 'scalar' && node.value === null
 
 export interface Position {
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
-  /** From 1, in UTF-16 units, as most editors count. */
+  /** Counted from 1, in UTF-16 units, like most editors do. */
   readonly column: number
 }
 
@@ -75,14 +75,14 @@ export interface ManifestProblem extends Position {
   readonly message: string
 }
 
-/** Records a problem; reading continues, so that all problems are reported together. */
+/** Records a problem. Reading continues, so that all problems are reported together. */
 export type ReportProblem = (at: Position, message: string) => void
 
 export const START: Position = { line: 1, column: 1 }
 
 export type PositionAt = (offset: number) => Position
 
-/** For all formats, lines end with `\n`. */
+/** Returns a function from offset to position. Lines end with `\n` in every format. */
 export function positionsIn(text: string): PositionAt {
   const lines = new LineCounter()
   lines.addNewLine(0)
@@ -95,7 +95,7 @@ export function positionsIn(text: string): PositionAt {
 
 export interface ProblemCollector {
   readonly report: ReportProblem
-  /** Ordered by position; the same message at the same position counts once. */
+  /** Problems by position, without duplicates. */
   list(): readonly ManifestProblem[]
 }
 

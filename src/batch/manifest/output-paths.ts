@@ -1,17 +1,17 @@
-/** The names and outputs of a row: placeholders filled in, `count` expanded, paths normalized and resolved. */
+/** Names and outputs of a row: fills in placeholders, expands `count`, and normalizes and resolves paths. */
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { followLinks, isWithin } from '../../host/directories.js'
 import type { ReportProblem } from './nodes.js'
 import type { ManifestRow } from './row.js'
 
-/** The naming rules of all outputs; given by the caller. */
+/** Naming rules of the download, passed in by the caller. */
 export interface Naming {
   /** Throws `usage` for an unknown placeholder. */
   checkPlaceholders(template: string): void
   /** Fills in the given placeholders and leaves the others. */
   fill(template: string, values: Readonly<Partial<Record<'index' | 'kind' | 'name' | 'ext', string>>>): string
-  /** A text made safe as a part of a file name. */
+  /** Makes a text safe as part of a file name. */
   safePart(text: string): string
   /** Changes a file name that Windows reserves for a device. */
   unreserved(name: string): string
@@ -22,7 +22,10 @@ export interface NamedOutput {
   readonly output: string
 }
 
-/** One for each run; none when name and output are missing, which has been reported. */
+/**
+ * Returns the name and output of each run of the row. If the row has neither name nor output, reports the problem and
+ * returns an empty list.
+ */
 export function outputsOfRow(
   row: ManifestRow,
   naming: Naming,
@@ -46,7 +49,7 @@ export function outputsOfRow(
   })
 }
 
-/** A name may contain folders. */
+/** Derives the output from the name, which may contain folders. */
 const defaultOutput = (name: string, { safePart, unreserved }: Naming): string =>
   `${name
     .split('/')
@@ -65,7 +68,7 @@ function filledIn(
   })
 }
 
-/** `fox.png` and `fox-2.png`, as the command line numbers what it downloads. */
+/** Adds a number to a file name: `fox.png`, `fox-2.png`. The same names as those of `rushes run`. */
 export const numbered = (path: string, number: number): string => {
   const { dir, name, ext } = posix.parse(path)
   return posix.join(dir, `${name}-${number}${ext}`)
@@ -82,7 +85,7 @@ function templateProblem(
   template: string,
   { checkPlaceholders }: Naming,
 ): string | undefined {
-  // A manifest must mean the same on every system.
+  // A backslash would be part of the name on some systems, and a separator on others.
   if (template.includes('\\')) return 'output contains a backslash; separate folders with /'
   if (/(^|\/)\.{0,2}$/.test(template)) return 'output is a folder; add the file name'
   if (template.includes('{id}')) return 'output contains {id}, which is not known before the run is created'
@@ -101,11 +104,14 @@ function templateProblem(
   }
 }
 
-/** Resolves output paths: a manifest from elsewhere must not write outside its own folder, not even through a link. */
+/**
+ * Resolves output paths. A manifest from an unknown source must not write outside its own folder, not even through a
+ * link.
+ */
 export interface ManifestFolder {
-  /** Absolute. */
+  /** Absolute path of the folder. */
   readonly folder: string
-  /** Absolute path of a file with the links in its folders resolved; separated by `/`. */
+  /** Absolute path of a file, separated by `/`, with the links in its folders resolved. */
   realPathOf(output: string): string
   isInside(output: string): boolean
 }
@@ -129,7 +135,7 @@ export function createManifestFolder(folder: string): ManifestFolder {
     folder,
     realPathOf,
     isInside(output) {
-      // The manifest may be used on Windows, where a drive letter is an absolute path.
+      // Refuse drive letters on every system: the manifest may be used on Windows.
       if (output.startsWith('/') || /^[A-Za-z]:/.test(output) || isAbsolute(output)) return false
       const [root, path] = [real(folder), realPathOf(output)]
       return resolve(path) !== root && isWithin(root, resolve(path))

@@ -1,6 +1,6 @@
 /**
- * Placeholders of a matrix in the texts of a row: `{animal}`, and `{animal.text}` for a field of a value. A name in
- * braces that is almost a key is a problem, since the text would be paid for with the braces in it; others stay.
+ * Matrix placeholders in the texts of a row: `{animal}`, or `{animal.text}` for a field of a map. A mistyped key in
+ * braces is a problem, since the user would pay for a text with the braces in it. Other texts in braces are kept.
  */
 import leven from 'leven'
 import { nearest, shortened } from '../../protocol/text.js'
@@ -18,25 +18,28 @@ import type { Naming } from './output-paths.js'
 import { LIST_FIELDS } from './sections.js'
 
 const BRACES = /\{([^{}\n]+)\}/g
-/** A key, and perhaps a field of its values. */
+/** A key, optionally with a field of its values. */
 const EXACT = /^([^.]+)(?:\.(.+))?$/
 /** A mistyped placeholder: `{ animal }`, `{Aspect ratio}`, `{animal:03}`; not `{animal: fox}`. */
 const MISTYPED = /^\s*([\p{L}_][\p{L}\p{M}\p{N}_ -]*?)\s*([.:][\p{L}\p{M}\p{N}_-]*)?\s*$/u
-/** The comparison with the keys is quadratic. */
+/** Maximum length of a word compared with the keys: the comparison takes quadratic time. */
 const MAX_WORD_LENGTH = 200
 
 interface KeyPlaceholder {
   readonly key: string
-  /** Of values that are maps. */
+  /** Field of the value, if the value is a map. */
   readonly field: string | undefined
-  /** Close to a key, but not written as one. */
+  /** Whether the text resembles a key, but is not one. */
   readonly isMistyped: boolean
 }
 
 interface CheckedPlaceholders {
-  /** The keys that are used. */
+  /** Keys that the placeholders use. */
   readonly keys: ReadonlySet<string>
-  /** A mistyped placeholder is filled in with the value of the nearest key, so that the row can be read. */
+  /**
+   * False if a placeholder is invalid. A mistyped placeholder gets the value of the nearest key, so that the row can
+   * still be read.
+   */
   readonly canBeFilled: boolean
 }
 
@@ -65,7 +68,7 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
       return placeholder === undefined ? whole : write(chosenValue(placeholder, combination), at > 0)
     })
 
-  /** Each component on its own, since a value may make it the name of a device. */
+  /** Fill each path component separately, since a value may turn it into a device name. */
   const fillPath = (text: string, combination: Combination): string =>
     text.replace(/[^/]+/g, (component) => {
       const filled = fillText('output', component, combination, (value, isInside) =>
@@ -74,7 +77,10 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
       return filled === component ? component : naming.unreserved(filled)
     })
 
-  /** A placeholder alone is replaced by the value with its type: `seed: "{seed}"` in the input of another model. */
+  /**
+   * Returns the value with its type if the text is a single placeholder, such as `seed: "{seed}"` in the input of
+   * another model.
+   */
   function wholeValue(field: string, text: string, combination: Combination): Scalar | undefined {
     const [, word] = /^\{([^{}\n]+)\}$/.exec(text) ?? []
     const placeholder = word === undefined ? undefined : placeholderOf(field, word)
@@ -136,17 +142,20 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
 function read(word: string, keys: MatrixKeys): KeyPlaceholder | undefined {
   const [, key = '', field] = EXACT.exec(word) ?? []
   if (keys.has(key)) return { key, field, isMistyped: false }
-  const [, meant = '', rest = ''] = (word.length <= MAX_WORD_LENGTH && MISTYPED.exec(word)) || []
-  const near = meant === '' ? undefined : nearest(meant, [...keys.keys()])
-  if (near === undefined || !isNear(meant, near)) return undefined
+  const [, mistyped = '', rest = ''] = (word.length <= MAX_WORD_LENGTH && MISTYPED.exec(word)) || []
+  const near = mistyped === '' ? undefined : nearest(mistyped, [...keys.keys()])
+  if (near === undefined || !isNear(mistyped, near)) return undefined
   return { key: near, field: /^\.(.+)/.exec(rest)?.[1], isMistyped: true }
 }
 
-/** Stricter than for names that must be known: `{b}` in a prompt does not mean the key `a`. */
+/**
+ * Whether a word is probably a mistyped key. Stricter than for required names: `{b}` in a prompt does not mean the key
+ * `a`.
+ */
 export const isNear = (word: string, key: string): boolean =>
   leven(word.toLowerCase(), key.toLowerCase()) <= Math.floor(Math.min(word.length, key.length) / 3)
 
-/** `name: {animal}` is a map with an empty field. */
+/** Finds a key in braces without quotes: YAML reads `name: {animal}` as a map with an empty field. */
 function bareKeyIn(
   node: Node,
   keys: MatrixKeys,
@@ -187,10 +196,13 @@ const chosenValue = (placeholder: KeyPlaceholder, combination: Combination): Sca
   return value === undefined ? undefined : valueIn(placeholder, value)
 }
 
-/** Without the line end of a YAML block. */
+/** Text of a value, without the line end of a YAML block. */
 const textOf = (value: Scalar | undefined): string => value?.text.replace(/\r?\n$/, '') ?? ''
 
-/** Only at the beginning of a component is a dot or a dash unsafe: `fox{suffix}.png` may become `fox-night.png`. */
+/**
+ * Makes a value safe in a path. A dot or dash is unsafe only at the beginning of a component: `fox{suffix}.png` may
+ * become `fox-night.png`.
+ */
 function partOf(text: string, isInside: boolean, { safePart }: Naming): string {
   if (text === '') return ''
   return isInside ? safePart(`_${text}`).slice(1) : safePart(text)
@@ -203,8 +215,8 @@ function* textsOf(node: Node): Generator<Scalar> {
   else for (const { value } of node.fields.values()) yield* textsOf(value)
 }
 
-const unknownPlaceholder = (whole: string, meant: string): string =>
-  `unknown placeholder ${shortened(whole, 60)}. Did you mean ${meant}?`
+const unknownPlaceholder = (whole: string, suggestion: string): string =>
+  `unknown placeholder ${shortened(whole, 60)}. Did you mean ${suggestion}?`
 
 function unknownField(key: string, field: string, whole: string, values: readonly Node[]): string {
   const fields = [

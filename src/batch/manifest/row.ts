@@ -1,4 +1,4 @@
-/** Reads one row, merges the defaults into it and checks it against the schema of its model. */
+/** Reads one row: merges the defaults into it, and checks it against the schema of its model. */
 import {
   isModelName,
   KINDS,
@@ -26,16 +26,16 @@ import { invalidModelMessage, MAX_RUNS, ROW_FIELDS, type Sections, unknownMessag
 export interface ManifestRow extends Omit<RowModel, 'input'> {
   readonly at: Position
   readonly name: string | undefined
-  /** As written, before placeholders are filled in. */
+  /** Output as written, before placeholders are filled in. */
   readonly output: string | undefined
-  /** Whether `output` comes from the defaults and so applies to several rows. */
+  /** Whether `output` comes from the defaults, so that several rows share it. */
   readonly isOutputShared: boolean
   readonly count: number
-  /** The row itself has an `input`, which is sent unchanged. */
+  /** Whether the row itself has an `input`, which is sent unchanged. */
   readonly hasOwnInput: boolean
-  /** With local images by path. */
+  /** Input as written: local images are paths. */
   readonly input: ModelInput
-  /** The position of a field for later problems; the position of the row if the field is absent. */
+  /** Returns the position of a field for later problems. The position of the row if the field is absent. */
   positionOf(name: string, item?: number): Position
 }
 
@@ -68,13 +68,16 @@ export function readRow(node: MapNode, sections: Sections, report: ReportProblem
   return row
 }
 
-/** A field of the defaults, unless the row has it, even as `null`. */
+/** Returns a field of the defaults, unless the row has the field. `null` counts as having it. */
 const defaultUnlessGiven = ({ fields }: MapNode, name: string, { defaults }: Sections): Field | undefined => {
   const found = fields.has(name) ? undefined : defaults.get(name)
   return found === undefined || isNull(found.value) ? undefined : found
 }
 
-/** Only the parameters of the row's kind: a manifest with videos may have a default `quality` for its images. */
+/**
+ * Adds the default parameters of the row's kind only: a manifest with videos may have a default `quality` for its
+ * images.
+ */
 function withDefaults(own: FieldMap, node: MapNode, kind: Kind, sections: Sections): FieldMap {
   const fields = new Map(own)
   for (const name of Object.keys(parametersOf(kind))) {
@@ -86,23 +89,26 @@ function withDefaults(own: FieldMap, node: MapNode, kind: Kind, sections: Sectio
 
 function inputOf(fields: FieldMap, kind: Kind | undefined, report: ReportProblem): ModelInput {
   if (kind === undefined) return {}
-  const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
+  const parameters = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
     const value = fields.get(name)?.value
     if (value === undefined) return []
     if (!isText(schema)) for (const problem of lostDigitsIn(value)) report(problem, problem.message)
     return [[name, parameterValue(schema, value)] as const]
   })
-  return Object.fromEntries(given)
+  return Object.fromEntries(parameters)
 }
 
-/** Its numbers keep their digits. */
+/** Whether the parameter is free text. A number in such a field keeps its digits. */
 const isText = (schema: ParameterSchema): boolean =>
   schema.type === 'string' && listedValues(schema) === undefined
 
-/** A text may be written without quotes even if the format reads a number or a boolean: `duration: 5`, `prompt: 2024`. */
+/**
+ * Returns the value of a parameter. Text needs no quotes, even if the format reads it as a number or a boolean:
+ * `duration: 5`, `prompt: 2024`.
+ */
 function parameterValue(schema: ParameterSchema, value: Node): unknown {
   if (value.type !== 'scalar') return plainValue(value)
-  // A block of YAML ends with an unintended line end; the last one of a prompt file is dropped too.
+  // YAML blocks end with a line end that is not part of the text. The last line end of a prompt file is dropped too.
   if (isText(schema)) return value.text.replace(/\r?\n$/, '')
   return schema.type === 'string' ? String(value.value) : value.value
 }
@@ -159,16 +165,16 @@ function countOf(field: Field | undefined, report: ReportProblem): number {
   return 1
 }
 
-/** One of the two kinds with its fields, or another model with an `input`. */
+/** An image or video model with its own fields, or another model with an `input`. */
 interface RowModel {
   readonly kind: Kind | undefined
-  /** Undefined if the manifest names none for the kind; then the settings may. */
+  /** Undefined if the manifest has no model for the kind. The settings may have one. */
   readonly model: string | undefined
-  /** Undefined if the row has the fields of a kind. */
+  /** Undefined for a row with the fields of a kind. */
   readonly input: ModelInput | undefined
 }
 
-/** A row with its own kind or model takes neither from the defaults, since the two belong together. */
+/** A row with its own kind or model takes neither from the defaults, since kind and model belong together. */
 function modelOfRow(own: FieldMap, sections: Sections, at: Position, report: ReportProblem): RowModel {
   const namesItsModel = own.has('kind') || own.has('model')
   const from = namesItsModel ? own : new Map([...sections.defaults].filter(([, { value }]) => !isNull(value)))
@@ -194,7 +200,7 @@ function modelOfRow(own: FieldMap, sections: Sections, at: Position, report: Rep
       report(input.at, 'input needs a model in the same row')
     return { kind, model, input: objectOf(input, report) }
   }
-  // An invalid kind or model has been reported; do not report what follows from it.
+  // An invalid kind or model was reported. Do not report problems caused by it.
   const isRefused = kindField !== undefined || from.has('model') !== (model !== undefined)
   return isRefused ? { kind: undefined, model, input: {} } : otherModel(own, sections, model, at, report)
 }
@@ -242,6 +248,6 @@ function modelOf(field: Field | undefined, report: ReportProblem): string | unde
   return undefined
 }
 
-/** A model that the manifest assigns to a kind is checked by the schema of that kind. */
+/** Returns the kind to which `models` assigns the model: its schema is checked. */
 const kindOfModel = (model: string | undefined, { models }: Sections): Kind | undefined =>
   model === undefined ? undefined : KINDS.find((kind) => models[kind] === model)

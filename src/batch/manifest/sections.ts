@@ -1,5 +1,7 @@
-/** The sections of a manifest (models, defaults and rows; a bare list has only rows), and the fields of a row. */
-
+/**
+ * Reads the sections of a manifest (models, defaults and rows; a plain list has only rows), and lists the fields of a
+ * row.
+ */
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
 import { nearest } from '../../protocol/text.js'
@@ -23,22 +25,25 @@ export const OWN_FIELDS = {
 
 export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]
 
-/** A name cannot be shared, and a matrix would apply to rows without its placeholders: defaults have none. */
+/**
+ * Fields that `defaults` may have. Rows cannot share a name, and a matrix would also expand rows without its
+ * placeholders.
+ */
 export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter(
   (name) => !['name', 'matrix', 'exclude'].includes(name),
 )
 
-/** A cell has no room for lists of values. */
+/** Fields that CSV may have. A cell cannot contain lists of values. */
 export const CSV_FIELDS: readonly string[] = ROW_FIELDS.filter(
   (name) => !['matrix', 'exclude'].includes(name),
 )
 
-/** For all matrices of a manifest together, unless `--max-runs` allows more. */
+/** Maximum number of combinations of all matrices in a manifest. `--max-runs` can allow more. */
 export const MAX_COMBINATIONS = 1_000
 
 const TOP_FIELDS = ['models', 'defaults', 'runs'] as const
 
-/** For all rows together, and the same as for `rushes run --count`. */
+/** Maximum number of runs in a manifest, the same as for `rushes run --count`. */
 export const MAX_RUNS = 10_000
 
 export type Models = Readonly<Partial<Record<Kind, string>>>
@@ -60,7 +65,7 @@ export function readSections(node: Node, report: ReportProblem): Sections {
     report(node.at, 'invalid manifest: expected a list of runs, or a map with models, defaults and runs')
     return { models: {}, defaults: new Map(), rows: [] }
   }
-  // `$schema` is for editors, `x-` for YAML anchors that the rows use.
+  // `$schema` is for editors. Fields with `x-` hold YAML anchors that rows use.
   for (const [name, { at }] of node.fields)
     if (!isKnown(name)) report(at, unknownMessage('unknown field', name, TOP_FIELDS))
   const runs = node.fields.get('runs')

@@ -1,6 +1,6 @@
 /**
- * YAML 1.2 to nodes: `16:9` and `yes` are texts. Anchors, aliases and merge keys (`<<`) work. An alias shares its node
- * and is not copied; sizes are counted with aliases expanded, so that an alias bomb is refused.
+ * Parses YAML 1.2 into nodes: `16:9` and `yes` are texts. Anchors, aliases and merge keys (`<<`) work. An alias shares
+ * its node and is not copied. Sizes count expanded aliases, so that an alias bomb is refused.
  */
 import {
   Composer,
@@ -27,25 +27,25 @@ import {
   scalar,
 } from './nodes.js'
 
-/** Values of a manifest, with aliases expanded. */
+/** Maximum number of values in a manifest, with aliases expanded. */
 const MAX_VALUES = 1_000_000
 
-/** Undefined if it cannot be read; the problems have been reported. */
+/** Parses YAML. If the text is invalid, reports the problems and returns undefined. */
 export function parseYaml(text: string, report: ReportProblem): Node | undefined {
   const positionAt = positionsIn(text)
   const tokens = [...new Parser().parse(text)]
-  // The composer is recursive: deep nesting would end the process without an error.
+  // The composer is recursive: deep nesting would crash the process without an error.
   if (tokens.some((token) => depthOf(token) > 4 * MAX_DEPTH)) {
     report(positionAt(0), `the manifest is nested more than ${MAX_DEPTH} levels deep`)
     return undefined
   }
-  // Duplicate keys are found below: the library's own check is quadratic.
+  // Duplicate keys are checked below: the check of the library takes quadratic time.
   const [document, ...others] = [...new Composer({ uniqueKeys: false }).compose(tokens)]
-  const wrong = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
-  for (const { pos, message } of wrong) report(positionAt(pos[0]), lowerFirst(message))
+  const yamlErrors = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
+  for (const { pos, message } of yamlErrors) report(positionAt(pos[0]), lowerFirst(message))
   for (const other of others)
     report(positionAt(other.range[0]), 'a second YAML document starts here; a manifest can have only one')
-  if (wrong.length > 0 || others.length > 0) return undefined
+  if (yamlErrors.length > 0 || others.length > 0) return undefined
   if (document?.contents == null) {
     report(START, 'the manifest is empty')
     return undefined
@@ -61,7 +61,7 @@ interface TokenChildren {
   readonly value?: unknown
 }
 
-/** Nesting of tokens, about two for each level of the text; without recursion. */
+/** Returns the nesting of a token, about two levels per level of the text. Not recursive. */
 function depthOf(token: CST.Token): number {
   let deepest = 0
   const open: object[] = [token]
@@ -90,20 +90,20 @@ interface NodeSize {
 const ONE: NodeSize = { values: 1, depth: 0 }
 
 function createReader(positionAt: PositionAt, report: ReportProblem) {
-  /** By anchor. A node is added when it is complete, so that it cannot contain itself. */
+  /** Nodes by anchor. A node is added when it is complete, so that it cannot contain itself. */
   const anchors = new Map<string, Node>()
   const sizes = new WeakMap<Node, NodeSize>()
   let isTooLarge = false
   const at = (node: ParsedNode): Position => positionAt(node.range[0])
 
-  function sized<Made extends ListNode | MapNode>(made: Made, children: readonly Node[]): Node {
+  function limitSize<Made extends ListNode | MapNode>(made: Made, children: readonly Node[]): Node {
     const inner = children.map((child) => sizes.get(child) ?? ONE)
     const size = {
       values: inner.reduce((sum, { values }) => sum + values, 1),
       depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
     }
     if (size.values > MAX_VALUES || size.depth > MAX_DEPTH) {
-      // The nodes around it are too large as well: report the first.
+      // Report only the innermost node: the nodes around it are too large as well.
       if (!isTooLarge)
         report(
           made.at,
@@ -118,8 +118,8 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
     return made
   }
 
-  function read(node: ParsedNode | null, otherwise: Position): Node {
-    if (node === null) return scalar(null, otherwise)
+  function read(node: ParsedNode | null, fallbackPosition: Position): Node {
+    if (node === null) return scalar(null, fallbackPosition)
     if (isAlias(node)) {
       const found = anchors.get(node.source)
       if (found === undefined) report(at(node), `*${node.source} has no anchor before it`)
@@ -134,7 +134,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
     const here = at(node)
     if (isSeq(node)) {
       const items = node.items.map((item) => read(item as ParsedNode | null, here))
-      return sized({ type: 'list', items, at: here }, items)
+      return limitSize({ type: 'list', items, at: here }, items)
     }
     if (isMap(node)) return readMap(node as YAMLMap<ParsedNode, ParsedNode | null>, here)
     const value: unknown = isScalar(node) ? node.value : null
@@ -159,11 +159,11 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
       else if (fields.has(name)) report(keyAt, `the field "${name}" occurs twice`)
       else fields.set(name, { at: keyAt, value: made })
     }
-    // Own fields override merged ones, and an earlier source overrides a later one.
+    // A field of the map overrides a merged one. Earlier merge sources override later ones.
     for (const source of merged)
       for (const [name, field] of source.fields) if (!fields.has(name)) fields.set(name, field)
     const children = [...fields.values()].map(({ value }) => value)
-    return sized({ type: 'fields', fields, at: here }, children)
+    return limitSize({ type: 'fields', fields, at: here }, children)
   }
 
   function sourcesOf(node: Node, keyAt: Position): readonly MapNode[] {

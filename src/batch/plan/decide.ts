@@ -8,7 +8,7 @@ import { type InputHashes, type LockEntry, type Made, outputsOf, placingsOf } fr
 import { contentOf } from '../manifest/local-images.js'
 import type { ManifestEntry, RowReference } from '../manifest/manifest-entry.js'
 
-/** What exists at the path of an output. */
+/** State of the path of an output. */
 export type FileFact =
   | ({ readonly is: 'missing' } & Elsewhere)
   /** `sha256` is undefined if the file cannot match any hash in the lock file. */
@@ -16,9 +16,9 @@ export type FileFact =
       readonly is: 'file'
       readonly sha256: string | undefined
       /**
-       * Set if the lock file lists the file as another output. It may be replaced, because it moves with its row or is
-       * no longer used. `of` names a row that keeps the file, because `--only` leaves that row out: then it is not
-       * replaced.
+       * Set if the lock file lists the file as another output. It may then be replaced, because its row moves it or no
+       * longer uses it. `of`: name of a row that keeps the file because `--only` leaves that row out. The file is then
+       * not replaced.
        */
       readonly known?: { readonly of: string | undefined } | undefined
     } & Elsewhere)
@@ -26,7 +26,7 @@ export type FileFact =
   | { readonly is: 'other'; readonly what: string }
 
 interface Elsewhere {
-  /** Absolute path of the locked output, if its file is at another path because the output was renamed. */
+  /** Absolute path of the locked output's file, if the output was renamed and the file is still at its old path. */
   readonly elsewhere?: string | undefined
 }
 
@@ -40,56 +40,56 @@ export interface RowFlags {
 
 export type RowAction =
   | { readonly do: 'up_to_date' }
-  /** Left out by `--only`. */
+  /** `--only` does not select the row. */
   | { readonly do: 'skip' }
   | DownloadAction
   | CreateAction
-  /** The last create may have made a run, so it is not sent again. */
+  /** The last create may have created a run, so it is not sent again. */
   | { readonly do: 'unconfirmed'; readonly key: string | undefined }
   | ConflictAction
   | BlockedAction
 
-/** The path has a file that must not be replaced. */
+/** A file that must not be replaced exists at the path of an output. */
 interface ConflictAction {
   readonly do: 'conflict'
   readonly why: string
   /** Index of the conflicting output. */
   readonly at: number
-  /** The file belongs to no row: `--overwrite` replaces it. */
+  /** Whether no row has made the file. `--overwrite` replaces it. */
   readonly isForeign: boolean
 }
 
-/** An output that the row uses will be missing. */
+/** An output that the row needs will not exist. */
 export interface BlockedAction {
   readonly do: 'blocked'
   readonly why: string
-  /** Name of the blocking row; undefined if the reference itself cannot be used. */
+  /** Name of the blocking row. Undefined if the reference itself is invalid. */
   readonly by: string | undefined
 }
 
-/** The run exists: it is followed if it has not ended, and its outputs are downloaded. Costs nothing. */
+/** The run exists. Follows it to its end if necessary, and downloads its outputs. Free of charge. */
 export interface DownloadAction {
   readonly do: 'download'
-  /** `moved`: each file that is not in place exists at another path here, and is moved without a request. */
+  /** `moved`: the outputs exist at other paths on this machine, and are moved without a request. */
   readonly why: 'unfinished' | 'missing' | 'changed' | 'moved'
   readonly run: string
-  /** Index of the first output that is not in place. */
+  /** Index of the first output that is not at its path. */
   readonly at: number
 }
 
-/** A run is created and paid for. */
+/** Creates a run, which is paid for. */
 export interface CreateAction {
   readonly do: 'create'
   readonly why: 'missing' | 'out_of_date' | 'forced' | 'unconfirmed'
-  /** Inputs that have changed since the file was made. Empty if the lock file does not list them. */
+  /** Inputs that changed since the file was made. Empty if the lock file does not list the inputs. */
   readonly changed?: readonly string[]
 }
 
 interface RowSituation {
-  /** Hash of model and input. Undefined without a model, or while an output that the row uses does not exist. */
+  /** Hash of model and input. Undefined without a model, or until all outputs that the row uses exist. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
-  /** What exists at the path of each output. */
+  /** State of the path of each output. */
   readonly facts: readonly FileFact[]
   readonly flags: RowFlags
 }
@@ -107,7 +107,7 @@ export function decide({ hash, locked, facts, flags }: RowSituation): RowAction 
     if (flags.forcePending) return { do: 'create', why: 'forced' }
     return { do: 'download', why: 'unfinished', run: pending.run, at: 0 }
   }
-  // Even if the file is in place: a create with --force may have been paid for.
+  // Also if the file is at its path: a create with --force may have been paid for.
   if (isPending && pending.state === 'unconfirmed' && !flags.resubmitUnconfirmed)
     return { do: 'unconfirmed', key: pending.key }
   if (isAsMade && at === -1 && !flags.force && !isPending) return { do: 'up_to_date' }
@@ -122,7 +122,7 @@ export function decide({ hash, locked, facts, flags }: RowSituation): RowAction 
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
   fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
 
-/** Whether the file is another locked output that moves or is no longer used. */
+/** Whether the file belongs to another locked output that will move or is no longer used. */
 export const isReplaceable = (fact: FileFact): boolean =>
   fact.is === 'file' && fact.known !== undefined && fact.known.of === undefined
 
@@ -140,7 +140,7 @@ function whyDownload(
 
 interface Known {
   readonly locked: LockEntry | undefined
-  /** The existing files were made from this input. */
+  /** Whether the existing files were made from the current input. */
   readonly isAsMade: boolean
   readonly flags: Pick<RowFlags, 'overwrite'>
 }
@@ -181,7 +181,7 @@ type InputEntry = Pick<ManifestEntry, 'input' | 'meaning' | 'references'>
 
 type EntryMeaning =
   | { readonly ok: true; readonly meaning: ModelInput }
-  /** `why`: a reference cannot be used. */
+  /** `why`: reason why a reference cannot be used. */
   | { readonly ok: false; readonly why: string }
 
 /** Returns the input with outputs of other rows replaced by their summaries. `madeOf`: the last run of each row. */
@@ -219,7 +219,8 @@ type HashInput = (model: string, input: unknown, parameter?: string) => string
 const HASH_DIGITS = 8
 
 /**
- * Returns a short hash of each input. Outputs of other rows are hashed by their bytes, and left out until they exist.
+ * Returns a short hash of each input. Outputs of other rows are hashed by their bytes. Outputs that do not exist yet
+ * are omitted.
  */
 export function inputHashes(
   { input, meaning, references }: InputEntry,
@@ -256,13 +257,13 @@ export function changedInputs(
   const isWaiting = (name: string) => waiting.some((each) => name === each || name.startsWith(`${each}#`))
   const names = before === undefined ? [] : [...new Set([...Object.keys(now.inputs), ...Object.keys(before)])]
   const changed = names.filter((name) => !isWaiting(name) && before?.[name] !== now.inputs[name])
-  // A row that was removed or renamed counts as a change of `image_urls`.
+  // A removed or renamed row is reported as a change of `image_urls`.
   const isNoLongerUsed = (name: string) => name.startsWith('row:') && now.inputs[name] === undefined
-  const shown = changed.filter((name) => !isNoLongerUsed(name))
+  const stillUsed = changed.filter((name) => !isNoLongerUsed(name))
   return [
     ...(made.model === now.model ? [] : ['model']),
-    ...shown,
-    ...(shown.length === 0 && changed.length > 0 && waiting.length === 0 ? ['image_urls'] : []),
+    ...stillUsed,
+    ...(stillUsed.length === 0 && changed.length > 0 && waiting.length === 0 ? ['image_urls'] : []),
     ...waiting,
   ]
 }

@@ -1,5 +1,4 @@
-/** Finds what exists at the path of each output. Only reads. */
-
+/** Finds the files that exist at the paths of the outputs. Read-only. */
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
@@ -19,48 +18,51 @@ import { createManifestFolder, type ManifestFolder, numbered } from '../manifest
 import { type FileFact, isInPlace } from './decide.js'
 
 export interface PlannedOutput {
-  /** Relative to the manifest, with `/`; ends in `.{ext}` while that is not known. */
+  /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` until the extension is known. */
   readonly file: string
-  /** The name with which it is downloaded: ends in `.{ext}` unless the extension is known from an earlier file. */
+  /** Path used for the download. Ends in `.{ext}` unless an earlier file had an extension. */
   readonly name: string
   readonly fact: FileFact
 }
 
 export interface Disk {
-  /** What exists at the paths of the outputs: of all that the lock file knows, and of at least `count`. */
+  /** Checks the paths of all outputs in the lock file, and of at least `count` outputs. */
   lookAt(
     entry: ManifestEntry,
     locked: LockEntry | undefined,
     count?: number,
   ): Promise<readonly PlannedOutput[]>
-  /** Whether a file of an entry is still there as it was made, by its length. */
+  /** Whether the file of an entry still exists. Compares only its size. */
   has(made: Made): boolean
-  /** Equal for names of one file, relative to the manifest: its folder may be reached through a link. */
+  /**
+   * Key of a path relative to the manifest. Equal for paths of the same file, also if a folder is reached through a
+   * link.
+   */
   keyOf(file: string): string
-  /** The same disk, read again. */
+  /** Returns a disk without cached results. */
   again(): Disk
 }
 
 const OPEN = '.{ext}'
 
 interface DiskOptions {
-  /** Absolute: the manifest's. */
+  /** Absolute path of the manifest's folder. */
   readonly folder: string
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
-  /** Whether the files of this entry stay where they are: `--only` leaves out the row that may have it. */
+  /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
 }
 
-/** Each folder is listed once. */
+/** Lists each folder only once. */
 export function diskOf(
   options: DiskOptions,
   grounds = createManifestFolder(options.folder),
   names = createOutputNames(options.entries, grounds),
 ): Disk {
   const { folder } = options
-  /** A lock file must not make us read outside the manifest's folder. */
+  /** A lock file must not make this program read outside the manifest's folder. */
   const mayRead = (file: string) => options.allowOutside || grounds.isInside(file)
   const keyOf = (file: string) => sameFileKey(grounds.realPathOf(file))
   const known = knownFilesOf(options, keyOf)
@@ -71,7 +73,7 @@ export function diskOf(
     return known
   }
 
-  /** The file that an output with an open extension has, or might have. */
+  /** Returns the path that an output with an open extension has, or may get. */
   async function fileAt(
     name: string,
     { kind }: ManifestEntry,
@@ -91,7 +93,7 @@ export function diskOf(
     return found === undefined ? name : `${stem}${extname(found)}`
   }
 
-  /** The known file at its former path. */
+  /** Returns the absolute path of a locked output, if its file still exists there. */
   async function elsewhere(own: LockedOutput): Promise<string | undefined> {
     if (!mayRead(own.file)) return undefined
     const path = resolve(folder, own.file)
@@ -99,16 +101,16 @@ export function diskOf(
     return fact.is === 'file' && fact.sha256 === own.sha256 ? path : undefined
   }
 
-  interface Sought {
+  interface OutputQuery {
     readonly entry: ManifestEntry
     readonly name: string
-    /** From the lock file. */
+    /** Output in the lock file. */
     readonly own: LockedOutput | undefined
-    /** Lengths of files that an earlier batch was about to move to this path. */
+    /** Sizes of files that an earlier batch was moving to this path. */
     readonly placing: readonly number[]
   }
 
-  async function factAt(file: string, { own, placing }: Sought): Promise<FileFact> {
+  async function factAt(file: string, { own, placing }: OutputQuery): Promise<FileFact> {
     if (file.endsWith(OPEN)) return { is: 'missing' }
     const isCandidate = (bytes: number) =>
       bytes === own?.bytes || placing.includes(bytes) || known.hasBytes(bytes)
@@ -117,24 +119,24 @@ export function diskOf(
     return mayRead(file) ? { ...fact, known: known.find(file, fact.sha256) } : fact
   }
 
-  /** A file with the same bytes may belong to another entry, and then it will move away. */
+  /** A file with the same bytes may belong to another entry, which will move it away. */
   const isOwn = (file: string, fact: FileFact, own: LockedOutput | undefined): boolean =>
     own !== undefined && isInPlace(fact, own.sha256) && (isFileOf(own, file) || !known.has(file))
 
   const isFileOf = (own: LockedOutput, file: string): boolean =>
     own.file === file || keyOf(own.file) === keyOf(file)
 
-  async function lookAtOne(sought: Sought): Promise<PlannedOutput> {
-    const { entry, name, own } = sought
+  async function lookAtOne(query: OutputQuery): Promise<PlannedOutput> {
+    const { entry, name, own } = query
     const file = await fileAt(name, entry, own)
-    const fact = await factAt(file, sought)
+    const fact = await factAt(file, query)
     if (own === undefined) return { file, name, fact }
     const isThere = fact.is === 'other' || isOwn(file, fact, own) || isFileOf(own, file)
     const from = isThere ? undefined : await elsewhere(own)
     if (from === undefined) return { file, name: file, fact }
-    // The extension is that of the file which is moved.
+    // Use the extension of the file that is moved.
     const target = name.endsWith(OPEN) ? withExtensionOf(name, own) : file
-    const found = target === file ? fact : await factAt(target, sought)
+    const found = target === file ? fact : await factAt(target, query)
     return { file: target, name: target, fact: found.is === 'other' ? found : { ...found, elsewhere: from } }
   }
 
@@ -163,17 +165,17 @@ export function diskOf(
   }
 }
 
-/** The name with the extension of an output. */
+/** Returns the name with the extension of an existing output. */
 const withExtensionOf = (name: string, { file }: LockedOutput): string =>
   `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
 
-/** The files that the lock file knows, of every row. */
+/** Indexes the files of every row in the lock file. */
 function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
   const outputs = [...lock.entries].flatMap(([name, { made }]) =>
     outputsOf(made).map((output) => ({ name, output })),
   )
   const lengths = new Set(outputs.map(({ output }) => output.bytes))
-  /** Made when it is needed: most batches have no file in the way. */
+  /** Created on demand: most batches find no unknown file at their paths. */
   let byFile: Map<string, (typeof outputs)[number]> | undefined
   const holderOf = (file: string) => {
     byFile ??= new Map(outputs.map((each) => [keyOf(each.output.file), each]))
@@ -182,7 +184,7 @@ function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) =
   return {
     has: (file: string) => holderOf(file) !== undefined,
     hasBytes: (bytes: number) => lengths.has(bytes),
-    /** Undefined for a file of no row. */
+    /** Undefined if the file belongs to no row. */
     find(file: string, sha256: string): { readonly of: string | undefined } | undefined {
       const holder = holderOf(file)
       if (holder?.output.sha256 !== sha256) return undefined
@@ -191,22 +193,22 @@ function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) =
   }
 }
 
-/** Follows a link to read it: assets that are links (git-annex, DVC) count as their content. */
+/** Reads through links: an asset that is a link (git-annex, DVC) counts as its content. */
 async function factOf(path: string, isCandidate: (bytes: number) => boolean): Promise<FileFact> {
   try {
     const found = statOf(path)
-    // A dangling link also occupies the path, and can be replaced.
+    // A dangling link also occupies the path. It can be replaced.
     if (found === undefined) return isThere(path) ? { is: 'file', sha256: undefined } : { is: 'missing' }
     if (found.isDirectory()) return { is: 'other', what: 'a folder' }
     if (!found.isFile()) return { is: 'other', what: 'not a regular file' }
-    // Another length means another file: it need not be read.
+    // A different size means a different file, so its content is not read.
     return { is: 'file', sha256: isCandidate(found.size) ? await sha256OfFile(path) : undefined }
   } catch (error) {
     return { is: 'other', what: describeReason(error) }
   }
 }
 
-/** Synchronous: of a thousand missing files each is looked up, and a thread for each is slower. */
+/** Synchronous, because with thousands of missing files a thread for each call is slower. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
@@ -225,8 +227,8 @@ function isThere(path: string): boolean {
 }
 
 /**
- * The names of a run's outputs after its first one: `fox.png`, `fox-2.png`, `fox-3.png`. If a row of the manifest has
- * that name, as with `count: 2`, it is `fox-1-2.png`. Every batch finds the same names.
+ * Names the outputs of a run after the first one: `fox.png`, `fox-2.png`, `fox-3.png`. If another row has that name, as
+ * with `count: 2`, uses `fox-1-2.png`. The names are the same in every batch.
  */
 function createOutputNames(
   entries: readonly ManifestEntry[],
@@ -234,7 +236,7 @@ function createOutputNames(
 ) {
   const indexOfEntries = () =>
     createFileIndex(entries.map((entry) => ({ entry, kind: entry.kind, realPath: realPathOf(entry.output) })))
-  /** Made on demand: most runs have one output. */
+  /** Created on demand: most runs have one output. */
   let files: ReturnType<typeof indexOfEntries> | undefined
 
   function isTaken(file: string, entry: ManifestEntry): boolean {
@@ -244,20 +246,20 @@ function createOutputNames(
   }
 
   return {
-    /** The name of output `number`, counted from 1, relative to the manifest; may end in `.{ext}`. */
+    /** Returns the path of output `number`, from 1, relative to the manifest. May end in `.{ext}`. */
     nameOf(entry: ManifestEntry, number: number): string {
       if (number === 1) return entry.output
       let base = entry.output
       while (isTaken(base, entry) || isTaken(numbered(base, number), entry)) base = numbered(base, 1)
       return numbered(base, number)
     },
-    /** Whether a file that the lock file knows as this output may keep its name. */
+    /** Whether the lock file's path of this output is still valid. */
     isNameOf(file: string, entry: ManifestEntry, number: number): boolean {
       const name = withoutExtension(file)
       const stem = withoutExtension(entry.output)
       const isNumbered = new RegExp(`^(-1)*-${number}$`).test(name.slice(stem.length))
       if (!name.startsWith(stem) || !isNumbered || isTaken(file, entry)) return false
-      // A new row may exist whose output `number` has this name.
+      // False if a new row has an output with this name.
       const extension = posix.extname(file)
       const base = `${name.slice(0, -`-${number}`.length)}${extension}`
       const hasExtension =

@@ -33,7 +33,7 @@ export interface PlanStep {
   /** Hash of model and meaning. Undefined if either is unknown. */
   readonly hash: string | undefined
   readonly locked: LockEntry | undefined
-  /** At least one, with what existed at each path when the plan was made. */
+  /** At least one output, with what existed at each path when the plan was made. */
   readonly outputs: readonly PlannedOutput[]
   /** File of the output that the action is about: the first one that is not in place, else the first one. */
   readonly file: string
@@ -51,8 +51,8 @@ export interface Plan {
   /** In the order of the manifest. */
   readonly steps: readonly PlanStep[]
   /**
-   * The lock file to write next. Renamed runs have their new names. An entry that is no longer in the manifest is kept
-   * while its file exists, so that nothing is paid again if its row returns.
+   * Next content of the lock file. Renamed runs have their new names. The entry of a removed row is kept while its file
+   * exists, so that nothing is paid again if the row returns.
    */
   readonly lock: Lock
   /** Entries of `lock` that are not in the manifest. */
@@ -172,14 +172,14 @@ function meaningOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowMean
   return { entry, sources, waitsFor, meaning, blocked }
 }
 
-/** Actions that leave the output of a row missing, with the reason. */
+/** Reason for each action after which the output of a row does not exist. */
 const BLOCKING: Readonly<Partial<Record<RowAction['do'], string>>> = {
   unconfirmed: 'is unconfirmed',
   conflict: 'has a conflicting file',
   blocked: 'is blocked',
 }
 
-/** Whether the row will have another output than the lock file lists. */
+/** Whether the row will get a different output from the one in the lock file. */
 const isChanging = ({ action }: PlanStep): boolean =>
   action.do === 'create' || (action.do === 'download' && action.why === 'unfinished')
 
@@ -211,7 +211,7 @@ function actionOn(outputs: readonly PlannedOutput[], action: RowAction): Pick<Pl
   return { action, file: outputs[at]?.file ?? '' }
 }
 
-/** Decides the step of a waiting row again, once the outputs that it uses exist. */
+/** Decides the action of a waiting row again, after the outputs that it uses exist. */
 export function decideAgain(
   step: PlanStep,
   { lockOf, identity }: { lockOf(name: string): LockEntry | undefined } & Pick<PlanOptions, 'identity'>,
@@ -242,7 +242,8 @@ function withChanges(
 }
 
 /**
- * Entries to keep although they are not in the manifest. A pending create is always kept: it may have been paid for.
+ * Returns entries to keep although they are not in the manifest. Always keeps a pending create: it may have been paid
+ * for.
  */
 function entriesToKeep(
   leftover: ReadonlyMap<string, LockEntry>,
@@ -258,7 +259,7 @@ function entriesToKeep(
   )
 }
 
-/** Pure. */
+/** Counts the rows by action. Pure. */
 export function countsOf(steps: readonly Pick<PlanStep, 'action'>[]): Counts {
   const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 }
   let requests = 0

@@ -1,5 +1,4 @@
-/** Pairs entries of the lock file with runs of the manifest, and finds the model of each run. Pure. */
-
+/** Assigns entries of the lock file to runs of the manifest, and finds the model of each run. Pure. */
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import type { Lock, LockEntry, Pending } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
@@ -10,13 +9,13 @@ export interface Paired {
   readonly entry: ManifestEntry
   readonly locked: LockEntry | undefined
   readonly model: string | undefined
-  /** Undefined if the model or the meaning is not known. */
+  /** Undefined if the model or meaning is unknown. */
   readonly hash: string | undefined
 }
 
 interface Unpaired {
   readonly entry: ManifestEntry
-  /** Undefined if it is not known yet. */
+  /** Undefined until the outputs that the row uses are known. */
   readonly meaning: ModelInput | undefined
 }
 
@@ -25,31 +24,31 @@ export type Pairing = ReturnType<typeof createPairing>
 interface PairOptions {
   readonly entries: readonly ManifestEntry[]
   readonly lock: Lock
-  /** Of the settings: used after the models of the manifest and before those of the lock file. */
+  /** Models in the settings. The models of the manifest come first, and those of the lock file last. */
   readonly models: Models
-  /** Equal for the same model and input. */
+  /** Returns the same text for the same model and input. */
   identity(model: string, input: unknown): string
-  /** Other runs keep their entries. */
+  /** Whether `--only` selects the run. Other runs keep their entries. */
   isSelected(entry: ManifestEntry): boolean
 }
 
 /**
- * By name. A run whose entry is of another input, or that has none, takes an entry of the same model and input that no run
- * has: it was renamed, or rows have swapped their names, and it is not paid for again. (A run without a name is named by its
- * output, so moving a file renames it.)
+ * Assigns entries by name. A run without an entry, or whose entry has a different input, takes an unassigned entry with
+ * its own model and input: the run was renamed, or rows have swapped names, and it is not paid again. (A run without a
+ * name is named after its output, so moving the file renames the run.)
  */
 export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions) {
   const names = new Set(entries.map(({ name }) => name))
-  /** Names of entries that a run may take, and of those that one has taken. */
+  /** `unclaimed`: names of entries that a run may take. `taken`: names of entries that a run has taken. */
   const unclaimed = new Set([...lock.entries.keys()].filter((name) => !names.has(name)))
   const taken = new Set<string>()
-  /** Those whose level has not been paired yet. */
+  /** Rows whose level is not paired yet. */
   const waiting = new Map(entries.map((entry) => [entry.name, entry]))
   const recorded = recordedModels(lock)
   const renamed: { from: string; to: string }[] = []
   const hashes = new Map<unknown, string>()
   const hashOf = (model: string, meaning: unknown): string => {
-    // The runs of one row share the object.
+    // All runs of a row share the `meaning` object.
     const known = hashes.get(meaning) ?? identity(model, meaning)
     hashes.set(meaning, known)
     return known
@@ -72,7 +71,7 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
     return locked === undefined || (isSelected(entry) && !hashesOf(locked).has(hash))
   }
 
-  /** A row that waits for others cannot be of this input if it differs in anything but its images. */
+  /** Whether a row that waits for other rows has a different input: anything but its images differs. */
   function isOfAnotherInput(name: string, entry: ManifestEntry): boolean {
     const row = waiting.get(name)
     return row !== undefined && isSelected(row) && !haveOneText(row, entry)
@@ -93,7 +92,9 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
     return entry
   }
 
-  /** Of an entry whose run has taken another one: its file is known until it is replaced. */
+  /**
+   * Returns a free name for an entry whose run has taken another entry. The entry is kept until its file is replaced.
+   */
   function unusedName(name: string): string {
     let unused = name
     while (names.has(unused) || (unused !== name && lock.entries.has(unused))) unused = `${unused} (former)`
@@ -101,22 +102,22 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
   }
 
   return {
-    /** Of the rows of one level, after those that they use. */
+    /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
     pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
       for (const { entry } of rows) waiting.delete(entry.name)
       const readRows = rows.map((row) => read(row))
-      const loose = new Set(readRows.filter(mayTake))
-      for (const { entry, locked } of loose) if (locked !== undefined) unclaimed.add(entry.name)
+      const unpaired = new Set(readRows.filter(mayTake))
+      for (const { entry, locked } of unpaired) if (locked !== undefined) unclaimed.add(entry.name)
       const found = readRows.map((row) => {
-        const from = loose.has(row) ? findUnclaimed(row) : undefined
+        const from = unpaired.has(row) ? findUnclaimed(row) : undefined
         if (from === undefined) return row
-        loose.delete(row)
+        unpaired.delete(row)
         renamed.push({ from, to: row.entry.name })
         return { ...row, locked: take(from) }
       })
-      return found.map((row) => (loose.has(row) ? { ...row, locked: take(row.entry.name) } : row))
+      return found.map((row) => (unpaired.has(row) ? { ...row, locked: take(row.entry.name) } : row))
     },
-    /** Entries that belong to no run of the manifest. */
+    /** Returns the entries that belong to no run of the manifest. */
     leftover: (): ReadonlyMap<string, LockEntry> =>
       new Map(
         [...unclaimed].flatMap((name) => {
@@ -131,7 +132,7 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
 const hashesOf = ({ made, pending }: LockEntry): ReadonlySet<string> =>
   new Set([made?.hash, pending?.hash].filter((hash) => hash !== undefined))
 
-/** Whether two rows are equal in everything but their images. */
+/** Whether two rows differ only in their images. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
   const textOf = ({ kind, input: { image_urls: _, ...others } }: ManifestEntry) =>
     JSON.stringify([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
@@ -150,7 +151,7 @@ function modelFor(kind: Kind | undefined, { models, own, recorded }: ModelSource
   return models[kind] ?? last?.model ?? recorded[kind]
 }
 
-/** The model of a kind, when the lock file has only one: new rows use it too. */
+/** Returns the model of each kind for which the lock file has only one model. New rows use it too. */
 function recordedModels({ entries }: Lock): Models {
   const found: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {
@@ -163,17 +164,17 @@ function recordedModels({ entries }: Lock): Models {
   return found
 }
 
-/** A run of the lock file that may be paid for, and that no row of the plan waits for: it is shown before it is left. */
+/** A run in the lock file that may be paid for, but that no row of the plan uses. The user is warned about it. */
 export interface LeftRun {
   /** Name of the row. */
   readonly name: string
-  /** Undefined if the outcome of its create is unknown. */
+  /** Id of the run. Undefined if the outcome of its create is unknown. */
   readonly run: string | undefined
-  /** Of the journal's row of a create with an unknown outcome. */
+  /** Key of the journal row, for a create with an unknown outcome. */
   readonly key: string | undefined
-  /** The address that it was sent to. */
+  /** Address of the service. */
   readonly service: string | undefined
-  /** `waiting`: the row has changed unless the rows that it uses get the same bytes again. */
+  /** `waiting`: the row has changed, unless the outputs that it uses are created again with the same bytes. */
   readonly why: 'changed' | 'waiting' | 'forced' | 'removed'
 }
 
@@ -182,7 +183,7 @@ interface DecidedRow extends Paired {
   readonly waitsFor: readonly string[]
 }
 
-/** `leftover`: entries that belong to no row of the manifest. */
+/** Finds these runs. `leftover`: entries that belong to no row of the manifest. */
 export function leftRunsOf(
   steps: readonly DecidedRow[],
   leftover: ReadonlyMap<string, LockEntry>,

@@ -1,12 +1,15 @@
-/** The order of rows that use other rows, and the time they take. Pure, without recursion: a chain may have thousands of rows. */
+/**
+ * Orders rows that use other rows, and estimates their duration. Pure. Not recursive: a chain may have thousands of
+ * rows.
+ */
 
 export interface RowNode {
   readonly name: string
-  /** Names of the rows that it uses; those that are not in the list do not count. */
+  /** Names of the rows that it uses. Names of rows outside the list are ignored. */
   readonly sources: readonly string[]
 }
 
-/** Every row is in a later level than those that it uses. Within a level, the order is kept. */
+/** Groups rows into levels. Each row is in a later level than the rows that it uses. Keeps the order within a level. */
 export function levelsOf<Row extends RowNode>(rows: readonly Row[]): readonly (readonly Row[])[] {
   const dependents = dependentsOf(rows)
   const names = new Set(rows.map(({ name }) => name))
@@ -29,7 +32,7 @@ export function levelsOf<Row extends RowNode>(rows: readonly Row[]): readonly (r
   return levels
 }
 
-/** The rows that use each row. */
+/** Returns the rows that use each row. */
 export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {
   const dependents = new Map<string, Row[]>()
   for (const row of rows)
@@ -41,7 +44,7 @@ export function dependentsOf<Row extends RowNode>(rows: readonly Row[]): Readonl
   return dependents
 }
 
-/** For each row the length of the longest chain of rows that waits for it; 0 if there is none. */
+/** Returns the length of the longest chain of rows that wait for each row. 0 if no row waits. */
 export function chainLengths(rows: readonly RowNode[]): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>()
   for (const level of [...levelsOf(rows)].reverse())
@@ -51,7 +54,7 @@ export function chainLengths(rows: readonly RowNode[]): ReadonlyMap<string, numb
   return lengths
 }
 
-/** The rows with these names and all rows that they need. */
+/** Returns the names of these rows and of all rows that they need. */
 export function withSources(rows: readonly RowNode[], names: Iterable<string>): ReadonlySet<string> {
   const byName = new Map(rows.map((row) => [row.name, row]))
   const found = new Set(names)
@@ -60,19 +63,19 @@ export function withSources(rows: readonly RowNode[], names: Iterable<string>): 
 }
 
 export interface Expectation {
-  /** Of the rate limit alone, as if every run took no time. */
+  /** Minimum duration under the rate limit, if every run took no time. */
   readonly leastMs: number
-  /** Undefined if a duration is not known, and if nothing is created. */
+  /** Undefined if a duration is unknown, or if there are no creates. */
   readonly expectedMs: number | undefined
 }
 
 interface Pace {
-  /** Requests per window. */
+  /** Number of requests per window. */
   readonly requests: number
   readonly windowMs: number
-  /** Maximum number of runs in flight; undefined: no cap. */
+  /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
-  /** How long a run of the model usually takes; undefined if that is not known. */
+  /** Returns the typical duration of a model's runs. Undefined if unknown. */
   usualMs(model: string): number | undefined
 }
 
@@ -84,9 +87,9 @@ interface CreateStep {
 }
 
 /**
- * `requests`: the least that the plan needs. The longest of three bounds: the longest chain of rows, the window of the last
- * create with the slowest run, and the rounds of a capped number of runs. It is printed as `about 40 s`, so the queue need
- * not be simulated.
+ * Estimates the duration of a plan. `requests`: minimum number of requests. Uses the longest of three bounds: the
+ * longest chain of rows; the window of the last create plus the slowest run; and, with `concurrency`, the number of
+ * rounds. Printed as `about 40 s`, so an exact simulation is not needed.
  */
 export function expectationOf(steps: readonly CreateStep[], requests: number, pace: Pace): Expectation {
   const windowOf = (request: number) => Math.floor(request / pace.requests) * pace.windowMs

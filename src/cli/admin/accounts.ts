@@ -1,4 +1,4 @@
-/** `rushes admin account` and `rushes admin credits`: accounts, their balances and ledger entries. */
+/** `rushes admin account` and `rushes admin credits`: manage accounts, their balances and their ledger entries. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { MAX_CREDITS } from '../../protocol/credentials.js'

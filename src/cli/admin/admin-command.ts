@@ -1,4 +1,7 @@
-/** What the commands of `rushes admin` have in common: an open data folder, and the cells and JSON values of their lists. */
+/**
+ * Shared by the commands of `rushes admin`: opening the data of a service, and the cells and JSON values of their
+ * lists.
+ */
 import { join } from 'node:path'
 import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
@@ -7,7 +10,7 @@ import type { Context } from '../context/context.js'
 import { databaseUrlOf } from '../serve/flags.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
-/** The flags of all commands; each has some of them. */
+/** The flags of all admin commands. Each command has a subset. */
 export interface AdminFlags {
   readonly data?: string
   readonly database?: string
@@ -24,25 +27,28 @@ export interface AdminFlags {
   readonly spendLimit?: string
 }
 
-/** An admin command in progress. */
+/** Arguments of an admin command that is running. */
 export interface AdminTask {
   readonly ctx: Context
   readonly admin: Administration
   readonly flags: AdminFlags
 }
 
-/** One command below `rushes admin`. */
+/** A subcommand of `rushes admin`. */
 export interface AdminCommand {
-  /** For commander: the name, then the arguments. */
+  /** Usage for commander: the name, then the arguments. */
   readonly usage: string
   readonly about: string
   readonly options?: () => readonly Option[]
-  /** Whether it may create the data folder. */
+  /** Whether the command may create the data folder. */
   readonly make?: boolean
   work(task: AdminTask, ...words: string[]): Promise<void>
 }
 
-/** The service's data. A flag wins over the variable, so that `--data` selects a folder wherever RUSHES_DATABASE_URL is set. */
+/**
+ * The data of the service. A flag overrides the variable, so `--data` selects a folder even if RUSHES_DATABASE_URL is
+ * set.
+ */
 function serviceOf(
   { env, stateFolder }: Context,
   { data, database }: AdminFlags,
@@ -73,7 +79,7 @@ export async function perform(
   }
 }
 
-/** An empty cell. */
+/** Text of an empty cell. */
 export const NONE = '-'
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
 export const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : isoTime(ms))

@@ -1,4 +1,4 @@
-/** `rushes admin backup`, `verify` and `migrate`: the database as a whole. */
+/** `rushes admin backup`, `verify` and `migrate`: commands for the whole database. */
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
@@ -52,16 +52,16 @@ async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
       `${runId} (${account}): the service could not record how it ended, and refunded nothing. ` +
         `To give back its price: \`rushes admin credits add ${account} ${price}\`.`,
     )
-  const what = [
+  const totals = [
     plural(accounts, 'account'),
     plural(entries, 'entry', 'entries'),
     plural(runs, 'run'),
     plural(credits, 'credit'),
   ].join(', ')
-  if (problems.length === 0) return out.note(`All balances are correct: ${what}.`)
+  if (problems.length === 0) return out.note(`All balances are correct: ${totals}.`)
   throw new RushesError(
     'service_error',
-    `${plural(problems.length, 'problem')} found in the database (${what}).`,
+    `${plural(problems.length, 'problem')} found in the database (${totals}).`,
     {
       hint:
         'Copy the data folder first: another program or a faulty disk may have changed it. ' +
@@ -72,7 +72,7 @@ async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
 
 const PROGRESS_EVERY = 1_000
 
-/** `rushes admin migrate`. */
+/** Flags of `rushes admin migrate`. */
 export interface MigrateFlags {
   readonly from?: string
   readonly to?: string

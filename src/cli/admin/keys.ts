@@ -1,5 +1,4 @@
-/** `rushes admin key`. A key is given by its number, or by its name when only one key has it. */
-
+/** `rushes admin key`. The user gives a key by its number, or by its name if only one key has that name. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { type KeyState, keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
@@ -22,20 +21,20 @@ import {
 } from './admin-command.js'
 
 const MAX_QUOTA = 1_000_000_000_000
-/** As the value of a flag: removes the limit. */
+/** Flag value that removes a limit. */
 const NO_LIMIT = 'none'
 
-const termOptions = (lifts: boolean): readonly Option[] => {
-  const orNone = lifts ? ', or none' : ''
+const termOptions = (canRemove: boolean): readonly Option[] => {
+  const noneHint = canRemove ? ', or none' : ''
   return [
     new Option('--name <text>', 'Name of the key'),
-    new Option('--spend-limit <n>', `Maximum credits over its lifetime${orNone}`),
-    new Option('--quota <n>', `Maximum runs over its lifetime${orNone}`),
-    new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${orNone} (repeatable)`).argParser(
+    new Option('--spend-limit <n>', `Maximum credits over its lifetime${noneHint}`),
+    new Option('--quota <n>', `Maximum runs over its lifetime${noneHint}`),
+    new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${noneHint} (repeatable)`).argParser(
       repeated,
     ),
-    new Option('--rate <rate>', `Requests in a time, for example 100/10s${orNone}`),
-    new Option('--expires <duration>', `Lifetime, for example 30d${orNone}`),
+    new Option('--rate <rate>', `Requests in a time, for example 100/10s${noneHint}`),
+    new Option('--expires <duration>', `Lifetime, for example 30d${noneHint}`),
   ]
 }
 
@@ -86,8 +85,8 @@ export const keyCommands: readonly AdminCommand[] = [
     usage: 'rotate <key>',
     about: 'Replace the secret of a key (the new one is shown only once)',
     options: () => [new Option('--now', 'End the old secret at once, for example when it leaked')],
-    async work({ ctx: { out, clock }, admin, flags: { now = false } }, wanted = '') {
-      const rotation = await admin.rotateKey(wanted, { endOld: now })
+    async work({ ctx: { out, clock }, admin, flags: { now = false } }, keyName = '') {
+      const rotation = await admin.rotateKey(keyName, { endOld: now })
       const { apiKey, key } = rotation
       if (out.mode.json) out.json({ ...keyJson(key, clock.now()), api_key: apiKey })
       else out.line(apiKey)
@@ -111,17 +110,17 @@ export const keyCommands: readonly AdminCommand[] = [
   },
 ]
 
-/** Whether the earlier secrets of a rotated key still work. */
+/** Sentences that say whether the earlier secrets of a rotated key still work. */
 function oldSecretNotes({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs: number): readonly string[] {
   const { expiresAtMs = Number.POSITIVE_INFINITY, rotatesUntilMs = 0 } = key
-  const works = `The old one works until ${isoTime(Math.min(rotatesUntilMs, expiresAtMs))}.`
-  const words: Partial<Record<KeyState, string>> = {
+  const worksUntilNote = `The old one works until ${isoTime(Math.min(rotatesUntilMs, expiresAtMs))}.`
+  const stateNotes: Partial<Record<KeyState, string>> = {
     disabled: `The key is disabled, so neither this secret nor the old one works before \`rushes admin key enable ${key.id}\`.`,
     expired: 'The key has expired, so neither this secret nor the old one works.',
   }
   const state = keyStateOf(key, nowMs)
   return [
-    isEnded ? 'The old one no longer works.' : (words[state] ?? works),
+    isEnded ? 'The old one no longer works.' : (stateNotes[state] ?? worksUntilNote),
     ...(endedUntilMs === undefined || state === 'expired'
       ? []
       : [`The secret before it, which was to work until ${isoTime(endedUntilMs)}, no longer works.`]),
@@ -130,16 +129,16 @@ function oldSecretNotes({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs
 
 async function change(
   { ctx: { out, clock }, admin }: AdminTask,
-  wanted: string,
+  keyName: string,
   terms: Partial<KeyTerms>,
   outcome: string,
 ): Promise<void> {
-  const key = await admin.changeKey(wanted, terms)
+  const key = await admin.changeKey(keyName, terms)
   if (out.mode.json) out.json(keyJson(key, clock.now()))
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${outcome}.`)
 }
 
-/** The terms of the flags that were given; `none` removes a limit by setting it to undefined. */
+/** The terms that the flags change. The value `none` sets a term to undefined, which removes the limit. */
 function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
   const { name, spendLimit, quota, allowIp, rate, expires } = flags
   return {
@@ -149,13 +148,13 @@ function termsOf({ clock }: Context, flags: AdminFlags): Partial<KeyTerms> {
     ...(allowIp !== undefined && { allowedIps: allowedIpsOf(allowIp) }),
     ...(rate !== undefined && { rate: rate === NO_LIMIT ? undefined : parseRate(rate) }),
     ...(expires !== undefined && {
-      expiresAtMs: expires === NO_LIMIT ? undefined : clock.now() + lifeOf(expires),
+      expiresAtMs: expires === NO_LIMIT ? undefined : clock.now() + parseLifetime(expires),
     }),
   }
 }
 
-const limitOf = (text: string, flag: string, most: number): number | undefined =>
-  text === NO_LIMIT ? undefined : wholeNumber(text, flag, 0, most)
+const limitOf = (text: string, flag: string, max: number): number | undefined =>
+  text === NO_LIMIT ? undefined : wholeNumber(text, flag, 0, max)
 
 function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
   if (!texts.includes(NO_LIMIT)) return texts
@@ -164,7 +163,7 @@ function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
   return undefined
 }
 
-function lifeOf(text: string): number {
+function parseLifetime(text: string): number {
   const ms = parseDuration(text, '--expires', 'Examples: 90d, 12h, 30m.')
   if (ms > 0) return ms
   throw usageError(
@@ -173,12 +172,15 @@ function lifeOf(text: string): number {
   )
 }
 
-/** A rate limiter keeps the time of each request in the window, so this bounds its memory per key. */
+/**
+ * Maximum number of requests of `--rate`. A rate limiter stores the time of each request in the window, so this bounds
+ * its memory per key.
+ */
 const MAX_REQUESTS = 10_000
 const MIN_WINDOW_MS = 100
 const MAX_WINDOW_MS = 3_600_000
 
-/** From `100/10s`. Throws `usage`. */
+/** Parses a rate such as `100/10s`. Throws `usage`. */
 function parseRate(text: string): RateLimit {
   const [, count = '', window = ''] = /^\s*(\d+)\s*\/\s*(.+)$/.exec(text) ?? []
   if (count === '') throw usageError(`--rate: "${text}" is not a valid rate.`, 'Examples: 100/10s, 600/1m.')
@@ -228,30 +230,30 @@ const KEY_HEADER = [
 /** Columns that a narrow terminal leaves out, least important first. */
 const KEY_EXPENDABLE = ['CREATED', 'RATE', 'PREFIX', 'ALLOWED IPS', 'LAST USED']
 
-const usedOf = (used: number, limit: number | undefined): string =>
+const usageText = (used: number, limit: number | undefined): string =>
   limit === undefined ? `${used}` : `${used}/${limit}`
 
-/** For a pipe. */
+/** Cells of a key for a pipe, with full times. */
 const keyCells = (key: KeyDetails, nowMs: number): readonly string[] => [
   String(key.id),
   printable(key.account),
   printable(key.name),
   keyStateOf(key, nowMs),
-  usedOf(key.spent, key.spendLimit),
-  usedOf(key.used, key.quota),
+  usageText(key.spent, key.spendLimit),
+  usageText(key.used, key.quota),
   key.allowedIps?.join(' ') ?? 'any',
   key.expiresAtMs === undefined ? 'never' : isoTime(key.expiresAtMs),
   isoTime(key.createdAtMs),
-  // New columns come last, since scripts read the others by position.
+  // New columns are added at the end, because scripts read columns by position.
   formatRate(key.rate ?? RUNS_LIMIT),
   key.prefix ?? NONE,
   isoOrNull(key.usedAtMs) ?? NONE,
 ]
 
-/** Times are shorter on a terminal, so that the columns fit. */
+/** Cells of a key for a terminal. Times are shortened so that the columns fit. */
 const keyTableCells = (key: KeyDetails, nowMs: number): readonly string[] => {
   const lastUsed = key.usedAtMs === undefined ? NONE : formatAgo(nowMs - key.usedAtMs)
-  return [...keyCells(key, nowMs).slice(0, -1).map(dayOf), lastUsed]
+  return [...keyCells(key, nowMs).slice(0, -1).map(dateOnly), lastUsed]
 }
 
-const dayOf = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')
+const dateOnly = (cell: string): string => cell.replace(/^(\d{4}-\d\d-\d\d)T\S+Z$/, '$1')

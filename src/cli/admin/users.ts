@@ -1,4 +1,4 @@
-/** `rushes admin user`: who may sign in to the console. */
+/** `rushes admin user`: manages the users who may sign in to the console. */
 import { Option } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
@@ -63,7 +63,7 @@ export const userCommands: readonly AdminCommand[] = [
   },
 ]
 
-/** Both problems at once. */
+/** One error for the missing account and an invalid email, so that the user can fix both at once. */
 async function missingAccount(email: string): Promise<RushesError> {
   const { problemOfEmail } = await import('../../service/user-administration.js')
   const emailProblem = problemOfEmail(email)
@@ -75,7 +75,7 @@ async function missingAccount(email: string): Promise<RushesError> {
 
 const baseOf = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: AdminTask): string => publicUrlOf(publicUrl)
 
-/** The token is in the fragment, which browsers send to no server. */
+/** The link has the token in its fragment, which a browser does not send to a server. */
 function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {
   const link = `${base}/#/link/${linkToken}`
   if (out.mode.json) out.json({ ...userJson(user), link })

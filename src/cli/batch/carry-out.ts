@@ -1,6 +1,6 @@
 /**
- * Carries out a plan: each active step is a row of the engine, and its lock entry is written before and after each
- * event. A row that uses other rows starts when their files are in place.
+ * Carries out a plan. Each active step becomes a row of the engine, and its lock entry is written before and after each
+ * event. A row that uses other rows starts when their files exist.
  */
 import { randomUUID } from 'node:crypto'
 import { relative } from 'node:path'
@@ -83,7 +83,7 @@ export async function carryOutPlan(options: CarryOutOptions): Promise<void> {
       for (const step of waiting.block(name)) options.onResult({ step, result: 'blocked', blockedBy: name })
   }
 
-  /** Decides the action of a waiting row again, now that the outputs it uses exist. */
+  /** Decides the action of a waiting row again, because the outputs that it uses now exist. */
   function resume(waited: ActiveStep): void {
     const step = decideAgain(waited, { lockOf, identity })
     if (isActive(step)) begin(step)
@@ -140,7 +140,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
     const answer = await service.submit(step, token, async () => {
       isNoted = true
       await lock.sending(token)
-      // The write finds changes that others made to the lock file, which may stop this batch.
+      // The write may find changes that others made to the lock file, which stop this batch.
       isStopped = !parts.mayCreate()
       if (isStopped) throw new Error('the batch was stopped')
       parts.onSending()
@@ -227,12 +227,12 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
     async end({ state, error }: FollowedRun) {
       if (error === undefined && state !== undefined) {
         await download(state)
-        // Without a chain, no row waits for this one: rows that are ready now belong to another row that is ending.
+        // If no row waits for this one, the rows that are ready now belong to another row that is ending.
         return chainLength === 0 ? [] : parts.takeReady()
       }
-      // Keeps the files of an earlier run.
+      // Keep the entry of an earlier run: only the pending create is removed.
       if (state?.phase === 'failed') await lock.failed()
-      // At the time limit, a 404 may be that of a replica that does not know the run yet.
+      // At the time limit, a 404 may come from a replica that does not know the run yet.
       end({ result: 'failed', error: error && !isTimedOut ? service.explain(step, error) : error })
       return []
     },
@@ -246,7 +246,7 @@ const failedWith =
     return { files: [], warnings: [], error: error.with({ runId: id }) }
   }
 
-/** Calls `work` for one item at a time. Items that `work` adds are queued, so that nesting does not grow the stack. */
+/** Calls `work` for one item at a time. Queues items that `work` adds, so that nested calls do not fill the stack. */
 function createQueue<Item>(work: (item: Item) => void): (item: Item) => void {
   const items: Item[] = []
   let isWorking = false

@@ -1,5 +1,7 @@
-/** The lock file of a batch and the claim on it: writes while the batch runs, and the outcomes that only the journal knows. */
-
+/**
+ * The lock file of a batch and its claim: writes to it while the batch runs, and adds outcomes that only the journal
+ * has.
+ */
 import { activeSteps } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { createLockKeeper, isWritten, type LockKeeper, lockFileAt } from '../../batch/lock/file.js'
@@ -15,7 +17,7 @@ import { type PreparedBatch, refuseImpossible } from './prepare.js'
 
 export interface BatchLock {
   readonly keeper: LockKeeper
-  /** Whether another program has changed the entry of a row of this batch, or of one that such a row uses. */
+  /** Whether another program changed the lock entry of an active row, or of a row that it uses. */
   isChanged(): boolean
   /** Repeats a failed write. Returns the errors that decide the exit code. */
   finish(warn: (message: string) => void): Promise<readonly RushesError[]>
@@ -54,13 +56,13 @@ export function openLock(
     },
   })
 
-  /** Writes nothing if nothing has changed. */
+  /** Writes the lock file. Does nothing if it is unchanged. */
   async function write(warn: (message: string) => void): Promise<RushesError | undefined> {
     const hasWorked = active.length > 0
     if (claim.lost.aborted || (!hasWorked && isWritten(lockPath, manifest.path, plan.lock))) return undefined
     const error = await keeper.write().then(() => undefined, asRushesError)
     if (error === undefined || hasWorked) return error
-    // Every selected file is up to date, and only the bookkeeping of renamed or removed rows is missing.
+    // All selected files are up to date. Only renamed or removed rows were not recorded, so a warning is enough.
     warn(error.message)
     return undefined
   }
@@ -82,15 +84,17 @@ const MAX_NAMES = 10
 
 function changedError(path: string, names: readonly string[]): RushesError {
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  const shown = names.slice(0, MAX_NAMES).map(printable).join(', ')
+  const firstNames = names.slice(0, MAX_NAMES).map(printable).join(', ')
   return new RushesError(
     'download_failed',
-    `${path} was changed while this batch was running (${shown}${more}). This batch stopped creating runs.`,
+    `${path} was changed while this batch was running (${firstNames}${more}). This batch stopped creating runs.`,
     { hint: 'Run the same command again: it goes by the lock file as it is now, and nothing is paid twice.' },
   )
 }
 
-/** Every create is preceded by a write of the lock file. */
+/**
+ * Error for a lock file that cannot be written. No create was sent, because the lock file is written before each one.
+ */
 export const neverWritable = (path: string, error: unknown): RushesError =>
   usageError(
     `Cannot write the lock file ${describeError(error, path)}. Nothing was sent.`,
@@ -110,7 +114,7 @@ const unreadable = ({ message, hint }: RushesError): RushesError =>
 
 type Creates = Pick<Recorder, 'createOf'>
 
-/** The lock with the outcomes from the journal; the same object if there are none. */
+/** Returns the lock with the outcomes from the journal. The same object if the journal adds none. */
 function adoptedLock(lock: Lock, creates: Creates): Lock {
   let adopted = lock
   for (const [name, entry] of lock.entries) {
@@ -120,13 +124,13 @@ function adoptedLock(lock: Lock, creates: Creates): Lock {
   return adopted
 }
 
-/** Undefined if nothing was sent and there is no file. */
+/** Undefined if nothing was sent and no file exists. */
 function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefined {
   const { made, pending } = locked
   if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
   const { key, token, ...create } = pending
   const known = creates.createOf(token)
-  // Such as a create of another machine.
+  // For example, a create sent by another machine.
   if (known === undefined) return locked
   if (known.state === 'unsent') return made === undefined ? undefined : { ...locked, pending: undefined }
   const { run } = known
@@ -137,13 +141,13 @@ function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefine
 }
 
 /**
- * The plan with the outcomes of creates that are unconfirmed in the lock file, because a batch was killed before it wrote them.
- * The journal is searched by the token of each create: an equal input proves nothing, since two rows may have it. Without an
- * address it cannot be searched, and the rows stay unconfirmed.
+ * Resolves creates that are unconfirmed in the lock file because a batch was killed before it wrote their outcomes.
+ * Searches the journal by the token of each create: an equal input proves nothing, since two rows may have it. Without
+ * an address the journal cannot be searched, and the rows stay unconfirmed.
  */
 export async function adoptedPlan(ctx: Context, { plan, planWith, options }: PreparedBatch): Promise<Plan> {
   const { lock } = plan
-  // The journal is opened only if an outcome is unknown.
+  // Opens the journal only if an outcome is unknown.
   if (tokensIn(lock).length === 0) return plan
   const recorder = await ctx.recorder().catch((error: unknown) => {
     if (asRushesError(error).code !== 'no_base_url') throw error
@@ -156,8 +160,8 @@ export async function adoptedPlan(ctx: Context, { plan, planWith, options }: Pre
 }
 
 /**
- * Takes the records of the creates that the plan counts as not sent, before the batch runs: another one that was suspended just
- * before it sent one of them can no longer send it. Throws `usage` if it was faster.
+ * Removes the journal records of unsent creates before the batch runs. A batch that was suspended just before it sent
+ * one of them can then no longer send it. Throws `usage` if that batch has sent it already.
  */
 export async function takeUnsent(ctx: Context, { lock }: PreparedBatch, plan: Plan): Promise<void> {
   const left = new Set(tokensIn(plan.lock))
@@ -185,7 +189,10 @@ const tokensIn = ({ entries }: Lock): readonly string[] =>
     pending?.state === 'unconfirmed' && pending.token !== undefined ? [pending.token] : [],
   )
 
-/** Claims the manifest. If the folder cannot be written, every check fails later: a batch without work needs none. */
+/**
+ * Claims the manifest. If the folder cannot be written, only the checks of the claim fail: a batch without work needs
+ * no claim.
+ */
 export async function claimFor(
   { clock, stateFolder, out, interrupts }: Context,
   lockPath: string,
@@ -203,7 +210,7 @@ export async function claimFor(
 
 const RETRY_MS = 1_000
 
-/** The same, waiting for another batch that works on the manifest. */
+/** Claims the manifest, after waiting until no other batch works on it. */
 export async function claimWhenFree(ctx: Context, lockPath: string): Promise<BatchClaim> {
   const { isHeldByAnother } = await import('../../batch/lock/claim.js')
   const noted = new Set<string>()

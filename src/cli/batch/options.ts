@@ -1,12 +1,11 @@
-/** The flags of `rushes batch`, checked, and as the command that continues it. */
-
+/** Checks the flags of `rushes batch`, and builds the command that continues a batch. */
 import { usageError } from '../../errors.js'
 import { quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { commandLine, type Globals } from '../flags/globals.js'
 
-/** As they were given. */
+/** Flags as given on the command line. */
 export interface BatchFlags {
   readonly check?: boolean
   readonly dryRun?: boolean
@@ -26,25 +25,25 @@ export interface BatchFlags {
 
 export interface BatchOptions {
   readonly mode: 'run' | 'check' | 'dry run'
-  /** Globs; none means every run. */
+  /** Globs. Empty selects every run. */
   readonly only: readonly string[]
   readonly force: boolean
   readonly overwrite: boolean
   readonly resubmitUnconfirmed: boolean
   readonly allowOutside: boolean
-  /** Undefined: no limit. */
+  /** Maximum number of runs. Undefined: no limit. */
   readonly maxRuns: number | undefined
-  /** Maximum number of runs in flight; undefined: no cap. */
+  /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
   readonly failFast: boolean
-  /** How long to wait for one run, counted from the answer to its create; undefined: no limit. */
+  /** Timeout of each run, from the response to its create. Undefined: no limit. */
   readonly patienceMs: number | undefined
   readonly watch: boolean
-  /** With `watch`: creates without asking. */
+  /** With `watch`: creates without a question. */
   readonly yes: boolean
 }
 
-/** Throws `usage`. */
+/** Checks the flags. Throws `usage`. */
 export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<BatchOptions> {
   if (flags.check === true && flags.dryRun === true)
     throw usageError(
@@ -81,14 +80,14 @@ function wholeNumber(flag: string, text: string | undefined, least: number): num
 }
 
 export interface BatchWords {
-  /** A path, or `-`. */
+  /** Path of the manifest, or `-` for standard input. */
   readonly word: string
   readonly flags: BatchFlags
 }
 
 /**
- * The command that continues a batch: every flag that the same rows need. `--force` and `--resubmit-unconfirmed` are left out,
- * since they would send again what this batch has already sent.
+ * Returns the command that continues a batch, with every flag that the same rows need. Leaves out `--force` and
+ * `--resubmit-unconfirmed`, which would repeat creates that this batch has already sent.
  */
 export function batchCommandLine(
   globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,

@@ -29,7 +29,7 @@ import { plural } from '../terminal/format.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
 
-/** The name of a manifest from standard input. Its paths are relative to the current folder. */
+/** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
 
 export interface LoadedManifest {
@@ -39,7 +39,7 @@ export interface LoadedManifest {
 
 type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
 
-/** Throws `usage`, with every problem of the manifest as `file:line:column: message`. */
+/** Reads the manifest. Throws `usage`, with every problem as `file:line:column: message`. */
 export async function loadManifest(
   ctx: Context,
   word: string,
@@ -134,21 +134,24 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
   )
 }
 
-/** A plan with its manifest and options. */
+/** A plan with its manifest, lock and options. */
 export interface PreparedBatch extends BatchWords {
   readonly manifest: Manifest
   readonly lockPath: string
-  /** The lock file as it was read. */
+  /** The lock file, as it was read. */
   readonly lock: Lock
   readonly plan: Plan
-  /** Makes the plan again with another lock. */
+  /** Makes the plan again, with another lock. */
   planWith(lock: Lock): Promise<Plan>
   readonly options: BatchOptions
   /** Missing models. `ctx.connect` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }
 
-/** Throws `usage` for a lock file that cannot be read, and for an `--only` that matches nothing. */
+/**
+ * Reads the lock file and makes the plan. Throws `usage` if the lock file cannot be read, or if `--only` matches
+ * nothing.
+ */
 export async function prepare(
   ctx: Context,
   { manifest, lockPath }: LoadedManifest,
@@ -169,7 +172,7 @@ export async function prepare(
   return { ...words, manifest, lockPath, lock, plan, planWith, options, missing: missingFor(plan.steps) }
 }
 
-/** Throws `usage` for conflicting files, and for more runs than `--max-runs` allows. */
+/** Throws `usage` for conflicting files, or for more runs than `--max-runs` allows. */
 export function refuseImpossible({
   plan: { steps, counts },
   options,
@@ -192,7 +195,7 @@ export function refuseImpossible({
     )
 }
 
-/** Like `refuseImpossible`, and throws also for missing models. */
+/** Like `refuseImpossible`, but also throws for missing models. */
 export function refusePlan(prepared: PreparedBatch): void {
   refuseImpossible(prepared)
   if (prepared.missing.length > 0) throw missingError(prepared.missing)
@@ -214,7 +217,10 @@ function missingFor(steps: readonly PlanStep[]): readonly Missing[] {
   )
 }
 
-/** A glob matches the run's name, its row's name (also before its placeholders are filled in), or its output. */
+/**
+ * Returns a function that selects runs. A glob matches the name of the run, the name of its row (also before its
+ * placeholders are filled in), or its output.
+ */
 async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],

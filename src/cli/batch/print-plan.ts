@@ -1,4 +1,4 @@
-/** Prints a plan: all of it as the answer, or the rows with work as notes. */
+/** Prints a plan: all of it on standard output, or the rows with work on standard error. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LeftRun, Plan, PlanStep } from '../../batch/plan/index.js'
@@ -22,7 +22,7 @@ import {
   treeRows,
 } from './show.js'
 
-/** For `--dry-run`: with an estimate of the time. */
+/** Prints the plan for `--dry-run`, with an estimate of its duration. */
 export const printDryRun = async (ctx: Context, prepared: PreparedBatch): Promise<void> =>
   printPlan(ctx, prepared, await expectedTime(ctx, prepared))
 
@@ -55,7 +55,7 @@ export function printPlan(
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
-/** The rows that need work, or are blocked. Prints nothing if there are none. */
+/** Prints the rows that need work or are blocked. Prints nothing if there are none. */
 export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<void> {
   const { out, stderr } = ctx
   const { plan } = prepared
@@ -79,11 +79,11 @@ function printSummary({ out }: Context, plan: Plan, expectation: Expectation | u
 function openSteps({ steps }: Plan): readonly PlanStep[] {
   const open = steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')
   const names = new Set(open.map(({ entry }) => entry.name))
-  // In the tree a row is below another one only if that one is shown.
+  // The tree indents a row only below a row that is printed.
   return open.map((step) => ({ ...step, sources: step.sources.filter((name) => names.has(name)) }))
 }
 
-/** Estimates how long a plan will take, from the durations in the journal. Sends nothing. */
+/** Estimates the duration of a plan from earlier durations in the journal. Sends nothing. */
 async function expectedTime(ctx: Context, { plan, options }: PreparedBatch): Promise<Expectation> {
   const durations = await durationsByModel(ctx)
   return expectationOf(plan.steps, plan.counts.requests, {
@@ -93,11 +93,11 @@ async function expectedTime(ctx: Context, { plan, options }: PreparedBatch): Pro
   })
 }
 
-/** Empty if the journal cannot be read. */
+/** Durations of earlier runs by model. Empty if the journal cannot be read. */
 async function durationsByModel(ctx: Context): Promise<ReadonlyMap<string, readonly number[]>> {
   const path = join(ctx.stateFolder, JOURNAL_FILE)
   if (!existsSync(path)) return new Map()
-  // Planning needs no address.
+  // A plan needs no address.
   const address = await ctx.address().catch(() => undefined)
   const { readDurations } = await import('../../journal/readonly-queries.js')
   try {
@@ -107,10 +107,10 @@ async function durationsByModel(ctx: Context): Promise<ReadonlyMap<string, reado
   }
 }
 
-/** A screen. `--json` names all. */
+/** Maximum number of rows printed: one screen. `--json` has all rows. */
 const MAX_SHOWN = 20
 
-/** Names the runs that no row waits for: they may be paid for. */
+/** Warns about runs that no row uses: they may be paid for. */
 export function warnOfLeftRuns({ out, globals }: Context, { left }: Pick<Plan, 'left'>): void {
   const commandFor = (run: string) => resumeCommand({ globals, delivery: ['-d'] }, 'wait', [run])
   for (const each of left.slice(0, MAX_SHOWN)) out.warn(warningOf(each, commandFor))

@@ -45,7 +45,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       })
   }
 
-  /** Names of blocked rows, by the row that blocks them. */
+  /** Names of the blocked rows, for each row that blocks others. */
   const blocked = new Map<string, string[]>()
   function block(source: string, { entry }: PlanStep): void {
     const names = blocked.get(source)
@@ -53,7 +53,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
     else names.push(entry.name)
   }
 
-  /** Prints rows with unusable references, and returns their errors. A row that another one blocks has no error. */
+  /** Prints rows with invalid references, and returns their errors. A row blocked by another row has no error. */
   function printBlocked({ steps }: Plan): readonly RushesError[] {
     return steps.flatMap((step) => {
       if (step.action.do !== 'blocked') return []
@@ -71,7 +71,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
     row(result) {
       const { step, made, error, blockedBy, warnings = [] } = result
       results.set(step.entry.name, result)
-      // Print nothing, as for rows that were up to date from the start.
+      // Not printed, like rows that were up to date from the start.
       if (result.result === 'up_to_date') return
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
@@ -142,7 +142,10 @@ const WORDS = [
   ['skipped', 'skipped'],
 ] as const
 
-/** `5 runs: 2 created, 3 up to date`. A local run is rendered only while a command waits for it. */
+/**
+ * `5 runs: 2 created, 3 up to date`. Under `--local`, unfinished runs are called queued: they are rendered only while a
+ * command waits.
+ */
 function summaryLine(counts: Tally, isLocal: boolean): string {
   const parts = WORDS.flatMap(([name, word]) =>
     counts[name] === 0 ? [] : [`${counts[name]} ${isLocal && name === 'still_running' ? 'queued' : word}`],

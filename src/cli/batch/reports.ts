@@ -1,5 +1,4 @@
-/** Reports of a batch beside its output: `--report`, and the annotations and the job summary of GitHub Actions. */
-
+/** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { extname, join, relative, resolve } from 'node:path'
 import { LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
@@ -20,7 +19,7 @@ interface BatchFiles {
   readonly lockPath: string
 }
 
-/** Empties the file of `--report`. Throws `usage` if it cannot be written, or is one that the batch needs. */
+/** Empties the `--report` file. Throws `usage` if it cannot be written, or if the batch needs the file. */
 export function beginReport(path: string | undefined, { manifest, lockPath }: BatchFiles): void {
   if (path === undefined) return
   const outputs = manifest.entries.map(({ output }) => resolve(manifest.folder, output))
@@ -35,14 +34,20 @@ export function beginReport(path: string | undefined, { manifest, lockPath }: Ba
   }
 }
 
-/** Empty, or lines of JSON: an image that the batch reads or has made would be lost. A device is written to as it is. */
+/**
+ * Whether the file may be overwritten: it is empty, contains lines of JSON, or is a device. Protects images that the
+ * batch reads or has created.
+ */
 function isReport(path: string): boolean {
   if (!statSync(path).isFile()) return true
   const first = readBeginning(path, 2).toString()
   return first === '' || first === '{"'
 }
 
-/** Prints a value under `--json`, and appends it to the report: an interrupted batch leaves the rows that have ended. */
+/**
+ * Returns a function that prints a value under `--json` and appends it to the report. Appends row by row, so that an
+ * interrupted batch leaves a report of the rows that have ended.
+ */
 export function createJsonOutput({ out }: Context, report: string | undefined): (value: unknown) => void {
   let canWrite = report !== undefined
   return (value) => {
@@ -51,28 +56,28 @@ export function createJsonOutput({ out }: Context, report: string | undefined): 
     try {
       appendFileSync(report, `${printableJson(value)}\n`)
     } catch (error) {
-      // Runs are paid for: the batch continues without its report.
+      // The batch continues without its report, because its runs are paid for.
       canWrite = false
       out.warn(`--report: cannot write ${describeError(error, report)}.`)
     }
   }
 }
 
-/** GitHub shows 10 errors of a step. The last one is the exit code. */
+/** GitHub shows 10 annotations per step. The last one is reserved for the exit code. */
 export const MAX_LINE_ANNOTATIONS = 9
 
 interface Annotation {
   readonly title: string
   readonly message: string
-  /** A position in the manifest, whose path may be relative to the current folder. */
+  /** Position in the manifest. The path may be relative to the current folder. */
   readonly at?: { readonly path: string; readonly line: number; readonly column?: number }
 }
 
-/** Under `--json` standard error has only JSON, so nothing is annotated. */
+/** Under `--json` standard error contains only JSON, so there are no annotations. */
 const isActions = ({ env, out }: Pick<Context, 'env' | 'out'>): boolean =>
   variable(env, 'GITHUB_ACTIONS') === 'true' && !out.mode.json
 
-/** A workflow command on standard error, which GitHub shows at the line of the manifest. */
+/** Prints a workflow command to standard error. GitHub shows it at the line of the manifest. */
 export function annotate(ctx: Context, { title, message, at }: Annotation): void {
   if (!isActions(ctx)) return
   const properties = [
@@ -84,7 +89,7 @@ export function annotate(ctx: Context, { title, message, at }: Annotation): void
   ctx.stderr.write(`::error ${properties.join(',')}::${data(message)}\n`)
 }
 
-/** Relative to the root of the repository, with `/`; undefined outside of it. */
+/** Path relative to the root of the repository, separated by `/`. Undefined for files outside of it. */
 function pathInRepository({ env }: Pick<Context, 'env'>, path: string): string | undefined {
   const root = variable(env, 'GITHUB_WORKSPACE')
   if (root === undefined) return undefined
@@ -95,13 +100,13 @@ function pathInRepository({ env }: Pick<Context, 'env'>, path: string): string |
 interface BatchEnd {
   readonly code: number
   readonly isCheck: boolean
-  /** An error that ended the command before any row. */
+  /** Error that ended the command before any row started. */
   readonly error?: RushesError
 }
 
 const MAX_HINT = 1_000
 
-/** The meaning of the exit code, as the last annotation of the step. Nothing for exit code 0. */
+/** Explains the exit code in the last annotation of the step. Prints nothing for exit code 0. */
 export async function annotateExit(ctx: Context, { code, isCheck, error }: BatchEnd): Promise<void> {
   if (code === EXIT.ok || !isActions(ctx)) return
   const meaning =
@@ -123,7 +128,7 @@ async function meaningOf(code: number): Promise<string> {
   return `${happened}. Next: ${next}`
 }
 
-/** Line ends would begin another workflow command. */
+/** Escapes line ends, which would start another workflow command. */
 const data = (text: string): string =>
   text
     .split(/\r?\n/)
@@ -133,13 +138,13 @@ const data = (text: string): string =>
 const property = (text: string): string => data(printable(text)).replaceAll(':', '%3A').replaceAll(',', '%2C')
 
 export interface SummaryRow {
-  /** Name, action, reason, file; then, after a batch, result, run and error. */
+  /** Name, action, reason and file. After a batch also result, run and error. */
   readonly cells: readonly string[]
-  /** Counted by it when the row is left out. */
+  /** State under which the row is counted if the table omits it. */
   readonly state: string
-  /** Failed rows are first, and rows that are up to date last. */
+  /** Failed rows are listed first, and rows that are up to date last. */
   readonly importance: 'failed' | 'active' | 'up to date'
-  /** Relative to the folder of the manifest, where the file exists now. */
+  /** Current path of the file, relative to the manifest's folder. */
   readonly file?: string | undefined
 }
 
@@ -151,19 +156,20 @@ export interface JobSummary {
   readonly rows: readonly SummaryRow[]
 }
 
-/** A longer table is hard to read; the gallery and `--report` have all rows. */
+/** Maximum number of rows: a longer table is hard to read. The gallery and `--report` have all rows. */
 const MAX_ROWS = 500
 const MAX_BYTES = 1_000_000
 const MAX_CELL = 300
-/** A viewer loads each image in its full size. */
+/** Maximum number of images: the browser loads each one in full size. */
 const MAX_THUMBNAILS = 30
 const THUMBNAIL_WIDTH = 96
 const IMAGES = ['.png', '.jpg', '.jpeg', '.webp', '.gif', '.avif']
 const ORDER = ['failed', 'active', 'up to date'] as const
 
 /**
- * The table of the plan, with the results if there are some. GitHub rejects a summary of more than 1 MiB as a whole, so the
- * table is cut, and the summary counts the rows that it leaves out. A batch does not fail if its summary cannot be written.
+ * Writes the plan and its results as a table to the job summary. GitHub rejects a summary of more than 1 MiB
+ * completely, so a longer table is shortened, and the omitted rows are counted. Errors are ignored: a batch does not
+ * fail because of its summary.
  */
 export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   const file = variable(ctx.env, 'GITHUB_STEP_SUMMARY')
@@ -179,7 +185,7 @@ export function writeJobSummary(ctx: Context, summary: JobSummary): void {
     const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     appendFileSync(file, summaryText(summary, { maxBytes: MAX_BYTES - used, urlOf }))
   } catch {
-    // See above.
+    // Errors are ignored.
   }
 }
 
@@ -193,11 +199,11 @@ function thumbnailsUrl({ env, out }: Context): string | undefined {
 
 interface SummaryLimits {
   readonly maxBytes: number
-  /** The URL of a file below the manifest's folder; undefined if it is not published. */
+  /** Returns the URL of a file below the manifest's folder. Undefined if the file is not published. */
   urlOf(path: string): string | undefined
 }
 
-/** Pure. Empty when not even the heading fits. */
+/** Returns the text of the summary. Empty if not even the heading fits. Pure. */
 export function summaryText(
   { manifest, line, hasResults, rows }: JobSummary,
   { maxBytes, urlOf }: SummaryLimits,
@@ -210,19 +216,19 @@ export function summaryText(
   const head = [`### ${escapeMarkdown(manifest.path)}`, '', `${escapeMarkdown(line)}.`, '']
   const table = [tableRow(columns), tableRow(columns.map(() => '---'))]
   const room = maxBytes - bytesOf([...head, ...table]) - MAX_CELL
-  const shown: string[] = []
+  const tableRows: string[] = []
   let used = 0
   for (const row of candidates) {
     const cells = row.cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))
     const text = tableRow(images.size > 0 ? [images.get(row) ?? '', ...cells] : cells)
     used += bytesOf([text])
     if (used > room) break
-    shown.push(text)
+    tableRows.push(text)
   }
-  const left = sorted.slice(shown.length)
+  const left = sorted.slice(tableRows.length)
   const text = [
     ...head,
-    ...(shown.length === 0 ? [] : [...table, ...shown, '']),
+    ...(tableRows.length === 0 ? [] : [...table, ...tableRows, '']),
     ...(left.length === 0 ? [] : [`${leftOut(left)}.`, '']),
     '',
   ].join('\n')
@@ -255,7 +261,7 @@ const tableRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |
 
 const bytesOf = (lines: readonly string[]): number => Buffer.byteLength(`${lines.join('\n')}\n`)
 
-/** Names, paths and messages are data: no Markdown and no HTML of them takes effect. */
+/** Escapes names, paths and messages, so that they contain no Markdown or HTML. */
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
 
 const attribute = (text: string): string =>
@@ -272,7 +278,7 @@ export function planRow(step: PlanStep): SummaryRow {
   }
 }
 
-/** `open`: the state of a row that the batch has begun and not finished, or not begun. */
+/** `open`: state of a row without a result, which has not started or not finished. */
 export function resultRow(step: PlanStep, row: RowResult | undefined, open: string): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
   const isActive = step.action.do === 'create' || step.action.do === 'download'

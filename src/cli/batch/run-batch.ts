@@ -1,4 +1,4 @@
-/** Carries a plan out and reports: a path or an object for each row as it ends, progress, the summary. */
+/** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
 import { moveFiles } from '../../batch/carry-out/move-files.js'
 import { activeSteps, needsService, type RowResult } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
@@ -24,14 +24,17 @@ import { createReport } from './report.js'
 import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
 
-/** A refusal of a row's own input says nothing about the next row; every other stopping error does. */
+/**
+ * Whether the error stops further creates. A refused input of one row says nothing about other rows, so it does not.
+ * All other stopping errors do.
+ */
 const stopsBatch = (error: RushesError): boolean => {
-  const concernsRowAlone =
+  const concernsOneRow =
     (error.httpStatus === 400 && error.code !== 'model_not_found') || error.httpStatus === 413
-  return stopsCreating(error) && !concernsRowAlone
+  return stopsCreating(error) && !concernsOneRow
 }
 
-/** The exit code of the command. */
+/** Runs the batch. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: BatchClaim): Promise<number> {
   const { lockPath } = prepared
   const adopted = await adoptedPlan(ctx, prepared)
@@ -47,7 +50,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const plan = { ...adopted, steps: await movedSteps(ctx, prepared, adopted, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
-  // With --watch the plan has shown this.
+  // With --watch, these runs were shown together with the plan.
   if (!prepared.options.watch) warnOfLeftRuns(ctx, plan)
   const progress = await createProgress(ctx, active.length)
   const expectedDuration = createExpectation(ctx, active.length)
@@ -79,7 +82,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   for (const error of failures) if (!isClosedStdout(ctx, error)) ctx.out.error(error)
   if (stopped?.code === 'interrupted') return stopped.exitCode
   const code = exitCodeOf([...errors, ...failures])
-  // 2 says that nothing was sent.
+  // Exit code 2 means that nothing was sent.
   return code === EXIT.usage && hasSent ? EXIT.runFailed : code
 }
 
@@ -92,7 +95,7 @@ async function movedSteps(
   try {
     return await moveFiles(steps, { disk, keeper, folder, signal: interrupts.first })
   } catch (thrown) {
-    // The files are where they belong, and only the lock file does not say so.
+    // All files are at their paths. Only the lock file could not be written.
     const isDone = counts.create + counts.download === 0
     if (!isDone || !(thrown instanceof RushesError)) throw thrown
     out.warn(thrown.message)
@@ -100,7 +103,7 @@ async function movedSteps(
   }
 }
 
-/** The embedded service ends with the command, and the rest of its runs stay queued. */
+/** Marks unfinished local runs as queued: the embedded service ends with the command. */
 async function recordQueued(ctx: Context, steps: readonly PlanStep[], keeper: LockKeeper): Promise<void> {
   const recorder = await ctx.recorder()
   for (const { entry } of steps) {
@@ -109,7 +112,7 @@ async function recordQueued(ctx: Context, steps: readonly PlanStep[], keeper: Lo
   }
 }
 
-/** The reader of standard output has closed it: the program ends without a message. */
+/** Whether the reader closed standard output: the program then ends without a message. */
 const isClosedStdout = ({ interrupts }: Context, { exitCode }: RushesError): boolean =>
   interrupts.first.aborted && exitCode === EXIT.stdoutClosed
 
@@ -124,7 +127,7 @@ interface BatchRun {
   onResult(result: RowResult): void
 }
 
-/** The error of a signal or of a lost claim that stopped it; else undefined. */
+/** Returns the error of a signal or of a lost claim. Undefined if the batch was not stopped. */
 async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<RushesError | undefined> {
   const { out, interrupts, clock } = ctx
   const { plan, connection, progress, claim, lock } = batch
@@ -137,7 +140,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       )
     isGraceNoted = true
   }
-  // Where no row needs the service, no journal is opened: the disk may be read-only.
+  // If no row needs the service, the journal is not opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
   if (recorder !== undefined) expectRuns(recorder, batch)
   let isUnrecorded = false
@@ -181,7 +184,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
   }
 }
 
-/** Shows in the progress how long runs of these models, and the whole batch, usually take. */
+/** Adds the typical duration of these runs, and of the whole batch, to the progress. */
 function expectRuns(recorder: Recorder, { plan, prepared, progress }: BatchRun): void {
   const steps = activeSteps(plan).filter(needsService)
   for (const model of new Set(steps.map((step) => step.model)))
@@ -194,10 +197,13 @@ function expectRuns(recorder: Recorder, { plan, prepared, progress }: BatchRun):
   if (expectedMs !== undefined) progress.expects(expectedMs)
 }
 
-/** An estimate needs this many finished rows. */
+/** Minimum number of finished rows for an estimate. */
 const MIN_DONE = 3
 
-/** Called as each row ends: how long the whole batch will take, from the time per row so far. */
+/**
+ * Returns a function to call as each row ends. It estimates the duration of the whole batch from the average time per
+ * row.
+ */
 function createExpectation({ clock }: Context, rows: number): () => number | undefined {
   const startedAtMs = clock.monotonic()
   let done = 0

@@ -1,4 +1,4 @@
-/** What the rows of a batch need of the service, the journal and the downloader. */
+/** Operations of a batch that need the service, the journal or the downloader. */
 import type { OutputFile, Place } from '../../batch/carry-out/places.js'
 import type { ActiveStep } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
@@ -18,63 +18,62 @@ import { type BatchWords, batchCommandLine } from './options.js'
 import { createSourceUrls } from './source-urls.js'
 
 export interface BatchService {
-  /** The address, as the lock file names it. */
+  /** Address of the service, as written to the lock file. */
   readonly address: string
-  /** For the engine. */
+  /** Parts that the engine needs. */
   readonly runs: Pick<RunsOptions, 'client' | 'recorder'>
   /**
-   * Creates the run of a row. `token`: of this create, for the journal. `beforeSend` is called before each
-   * sending, after the journal has
-   * the token; its rejection stops the create. Never rejects.
+   * Creates the run of a row. `token`: identifies this create in the journal. `beforeSend` is called each time before
+   * the create is sent, after the journal has recorded the token. If it rejects, the create is not sent. Never rejects.
    */
   submit(step: ActiveStep, token: string, beforeSend: () => Promise<void>): Promise<Submitted>
-  /** Puts the outputs of a succeeded run in place. Never rejects. */
+  /** Downloads the outputs of a succeeded run, and moves them into place. Never rejects. */
   download(
     step: ActiveStep,
     state: RunState,
     places: readonly Place[],
     beforeMove: (file: OutputFile, index: number) => Promise<void>,
   ): Promise<Downloaded>
-  /** Adds how to continue to the error of a run that the service does not know. */
+  /** If the service does not know the run, adds to the error how to continue. */
   explain(step: ActiveStep, error: RushesError): RushesError
 }
 
 export interface Created {
-  /** The service's own word, if the response to the create has one. */
+  /** Status in the response to the create, if any. */
   readonly status?: string | undefined
-  /** Monotonic instants, in milliseconds. */
+  /** Monotonic times in milliseconds. */
   readonly sentAtMs: number
   readonly answeredAtMs: number
 }
 
 export type Submitted =
   | ({ readonly is: 'created'; readonly id: string } & Created)
-  /** A run may exist. `key`: of the journal's row. */
+  /** A run may exist. `key`: key of its row in the journal. */
   | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
   | { readonly is: 'refused'; readonly error: RushesError }
-  /** The batch was stopped before anything was sent: the row has not started. */
+  /** The batch was stopped before the create was sent. The row has not started. */
   | { readonly is: 'unsent' }
 
 export interface Downloaded {
-  /** All outputs of the run in their order, if there is no error. */
+  /** All outputs of the run in their order, if there are no errors. */
   readonly files: readonly OutputFile[]
   readonly warnings: readonly string[]
   readonly error?: RushesError | undefined
 }
 
 export interface BatchServiceOptions {
-  /** The command, for errors that say how to continue. */
+  /** The command line, for hints about how to continue. */
   readonly words: BatchWords
-  /** Absolute: the manifest's. */
+  /** Absolute path of the manifest's folder. */
   readonly folder: string
-  /** The output of a row, by the lock file. */
+  /** Returns the outputs of a row, according to the lock file. */
   madeOf(name: string): Made | undefined
   readonly claim: BatchClaim
-  /** Stops the downloads. */
+  /** Aborts the downloads. */
   readonly signal: AbortSignal
-  /** The journal cannot be written: no create is sent without it. */
+  /** Called when the journal cannot be written: without it, no create is sent. */
   onJournalError(): void
-  /** A signal came while a create is unanswered. */
+  /** Called if a signal arrives while a create has no response. */
   onGrace(): void
 }
 
@@ -97,7 +96,10 @@ export async function createBatchService(
     signal: interrupts.first,
   })
 
-  /** `service`: where it was created. The run may be there for another key, so nothing is created in its place unasked. */
+  /**
+   * `service`: address where the run was created. The run may belong to another key, so it is not created again unless
+   * the user asks for it.
+   */
   function notFound(error: RushesError, service: string | undefined): RushesError {
     const flags = { ...words.flags, only: [], watch: false, yes: false }
     const command = batchCommandLine(ctx.globals, { ...words, flags })
@@ -144,10 +146,11 @@ export async function createBatchService(
       interrupts,
       note,
       async beforeSend() {
-        // Before the lock file: a batch that is killed between the two knows then that nothing was sent.
+        // Write the journal before the lock file: if the batch is killed between the two writes, the next one knows
+        // that nothing was sent.
         prepare(token)
         await beforeSend()
-        // After the lock file knows of the create: see claim.ts.
+        // Check after the lock file has recorded the create: see claim.ts.
         await claim.check()
       },
       onGrace,
@@ -194,7 +197,7 @@ export async function createBatchService(
   }
 }
 
-/** The address at which the run of a row was created. */
+/** Returns the address at which the run of a row was created. */
 function createdAt({ locked, action }: ActiveStep): string | undefined {
   const { made, pending } = locked ?? {}
   const isMade = action.do === 'download' && made?.run === action.run

@@ -1,4 +1,4 @@
-/** A plan as rows, lines and JSON. Pure. */
+/** Formats a plan as rows, lines and JSON. Pure. */
 import { type LockedOutput, outputsOf } from '../../batch/lock/lock.js'
 import {
   type CreateAction,
@@ -20,18 +20,18 @@ export const reasonOf = (action: RowAction): string | undefined => {
 
 const MAX_CHANGES = 4
 
-/** `prompt, row:hero changed`. Lock files of older versions do not say which of the inputs. */
+/** `prompt, row:hero changed`. `input changed` for lock files of older versions, which do not list the inputs. */
 function changeOf({ changed = [] }: CreateAction): string {
   const more = changed.length - MAX_CHANGES
   const names = changed.slice(0, MAX_CHANGES).join(', ') || 'input'
   return `${names}${more > 0 ? ` and ${more} more` : ''} changed`
 }
 
-/** Action, name, file, reason: the values of the JSON form. */
+/** Returns action, name, file and reason, with the values of the JSON form. */
 export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] =>
   [action.do, entry.name, file, reasonOf(action) ?? ''].map(printable)
 
-/** The same for people. */
+/** Returns action, name, file and reason as words for people. */
 export const stepWords = ({ entry, file, action }: PlanStep): readonly string[] =>
   [action.do.replaceAll('_', ' '), entry.name, file, reasonWords(action)].map(printable)
 
@@ -41,7 +41,7 @@ function reasonWords(action: RowAction): string {
   return reasonOf(action) ?? ''
 }
 
-/** Every key always there, unknown ones null. */
+/** All keys are always present. Unknown values are null. */
 export const stepJson = ({ entry, model, hash, file, action, sources, locked, outputs }: PlanStep) => ({
   name: entry.name,
   action: action.do,
@@ -56,7 +56,7 @@ export const stepJson = ({ entry, model, hash, file, action, sources, locked, ou
   line: entry.at.line,
 })
 
-/** An output that the lock file knows. */
+/** An output in the lock file. */
 function outputJson({ file, sha256, bytes }: LockedOutput, planned: PlannedOutput | undefined) {
   const fact = planned?.fact ?? { is: 'missing' }
   const there = isInPlace(fact, sha256) ? 'in_place' : 'different'
@@ -83,7 +83,7 @@ export function summaryLine({ counts }: Plan, expectation?: Expectation): string
   return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
 }
 
-/** Number of runs to create, by model. */
+/** Returns the number of runs to create, by model. */
 export function runsByModel({ steps }: Plan): ReadonlyMap<string, number> {
   const runs = new Map<string, number>()
   for (const { action, model } of steps)
@@ -91,7 +91,7 @@ export function runsByModel({ steps }: Plan): ReadonlyMap<string, number> {
   return runs
 }
 
-/** `2 with acme/still-1, 1 with acme/cinema-1`; nothing to say of a single model. */
+/** `2 with acme/still-1, 1 with acme/cinema-1`. Undefined if there is only one model. */
 export function modelsNote(plan: Plan): string | undefined {
   const runs = [...runsByModel(plan)]
   return runs.length < 2
@@ -99,7 +99,7 @@ export function modelsNote(plan: Plan): string | undefined {
     : `to create: ${runs.map(([model, count]) => `${count} with ${printable(model)}`).join(', ')}`
 }
 
-/** Empty when nothing is known and the limit takes no time. */
+/** Empty if no duration is known and the rate limit adds no delay. */
 function timeOf({ leastMs, expectedMs }: Expectation): string {
   if (expectedMs !== undefined) return `, about ${formatEstimate(expectedMs)}`
   return leastMs === 0 ? '' : `, at least ${formatDuration(leastMs)} because of the rate limit`
@@ -107,16 +107,16 @@ function timeOf({ leastMs, expectedMs }: Expectation): string {
 
 interface Branch {
   readonly step: PlanStep
-  /** Lines to the left of its children. */
+  /** Characters of the tree before the names of its children. */
   readonly indent: string
-  /** Lines to the left of the name. */
+  /** Characters of the tree before its own name. */
   readonly prefix: string
 }
 
-/** A chain may have thousands of rows: deeper ones are not indented further. */
+/** Maximum indentation: a chain may have thousands of rows. */
 const MAX_INDENT = 24
 
-/** Action, name, file, reason of each row, for people: a row that uses others is below the first of them. */
+/** Returns action, name, file and reason of each row, for people. A row that uses others is below the first of them. */
 export function treeRows(steps: readonly PlanStep[]): readonly (readonly string[])[] {
   const children = dependentsOf(
     steps.map((step) => ({ name: step.entry.name, sources: step.sources.slice(0, 1), step })),
@@ -151,7 +151,7 @@ function rowOf(step: PlanStep, prefix: string): readonly string[] {
   return [action, `${prefix}${name}`, file, [...(reason === '' ? [] : [reason]), ...uses].join('; ')]
 }
 
-/** Notes beside the rows of a plan. */
+/** Returns the notes to print beside the rows of a plan. */
 export function notesOf({ renamed, leftover }: Plan): readonly string[] {
   const notes = renamed.map(({ from, to }) => `"${from}" was renamed to "${to}" (same model and input)`)
   const withFile = leftover.filter(({ file }) => file !== undefined)
@@ -165,6 +165,6 @@ export function notesOf({ renamed, leftover }: Plan): readonly string[] {
 /** Whether every selected run is up to date. */
 export const isAllUpToDate = ({ counts }: Plan): boolean => counts.up_to_date + counts.skip === counts.total
 
-/** Every key always there, unknown ones null. */
+/** All keys are always present. Unknown values are null. */
 export const leftRunsJson = ({ left }: Pick<Plan, 'left'>) =>
   left.map(({ name, run, key, why }) => ({ name, run: run ?? null, key: key ?? null, why }))

@@ -1,6 +1,6 @@
 /**
- * The image URL of an output of another row: its URL while the service still has it, else a data: URL of its file. The URL
- * is tried just before it is sent, since it may expire while the batch runs.
+ * Finds an image URL for the output of another row: its URL while the service still has the file, else a data: URL of
+ * the local file. Checks the URL just before it is sent, since it may expire while the batch runs.
  */
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -20,20 +20,23 @@ import { dataUrl } from '../../protocol/media.js'
 import type { RunState } from '../../protocol/run-state.js'
 
 export interface SourceUrls {
-  /** The URLs of a run that this batch has followed. */
+  /** Remembers the URLs of a run that this batch has followed. */
   learn(state: Pick<RunState, 'id' | 'urls'>): void
-  /** Throws `usage` if neither the service nor the disk has the output, and the signal's reason. */
+  /**
+   * Returns the URL of an output. Rejects with `usage` if neither the service nor the disk has the output, or with the
+   * signal's reason.
+   */
   urlOf(reference: RowReference): Promise<string>
 }
 
 export interface SourceUrlsOptions {
   readonly client: Pick<ApiClient, 'get'>
-  /** Without the key. */
+  /** Fetch without the API key. */
   readonly fetch: Fetch
   readonly clock: Pick<Clock, 'now' | 'alarm'>
-  /** Of the service. */
+  /** Address of the service. */
   readonly address: string
-  /** Absolute: the manifest's. */
+  /** Absolute path of the manifest's folder. */
   readonly folder: string
   madeOf(name: string): Made | undefined
   readonly signal: AbortSignal
@@ -41,18 +44,18 @@ export interface SourceUrlsOptions {
 
 type Urls = readonly string[]
 
-/** A host that does not answer in this time does not serve the output. */
+/** Timeout for the check of a URL. A slower host is treated as not having the output. */
 const PROBE_MS = 10_000
 
 export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
   const { client, fetch, clock, address, folder, madeOf, signal } = options
   const known = new Map<string, Urls>()
-  const asked = new Map<string, Promise<Urls>>()
+  const urlsByRun = new Map<string, Promise<Urls>>()
 
-  /** The status of a run is requested once in a batch. */
-  function ask(run: string): Promise<Urls> {
-    const answer = asked.get(run) ?? client.get(run, signal).then(({ urls }) => urls, noUrls)
-    asked.set(run, answer)
+  /** Sends at most one status request for each run of a batch. */
+  function fetchUrls(run: string): Promise<Urls> {
+    const answer = urlsByRun.get(run) ?? client.get(run, signal).then(({ urls }) => urls, noUrls)
+    urlsByRun.set(run, answer)
     return answer
   }
 
@@ -64,8 +67,8 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
   async function isAvailable(text: string | undefined): Promise<boolean> {
     const url = text === undefined ? undefined : parseOutputUrl(text)
     if (url === undefined) return false
-    const late = new Error('the host took too long')
-    const limit = { timeoutMs: PROBE_MS, reason: () => late, clock, signal }
+    const timeoutError = new Error('the host took too long')
+    const limit = { timeoutMs: PROBE_MS, reason: () => timeoutError, clock, signal }
     const nowMs = clock.now()
     try {
       return await withTimeout(
@@ -73,7 +76,7 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
         limit,
       )
     } catch (error) {
-      if (error === late) return false
+      if (error === timeoutError) return false
       throw error
     }
   }
@@ -82,8 +85,8 @@ export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
     if (service !== address) return undefined
     const first = known.get(run)?.[at]
     if (await isAvailable(first)) return first
-    // Links that have expired are renewed by the status of the run.
-    const fresh = (await ask(run))[at]
+    // A status request renews URLs that have expired.
+    const fresh = (await fetchUrls(run))[at]
     return fresh !== first && (await isAvailable(fresh)) ? fresh : undefined
   }
 

@@ -3,7 +3,6 @@
  * Then it waits until the manifest or one of its local images changes. Each round closes everything it opened, so that
  * another batch can run in between.
  */
-
 import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
 import { outputsOf } from '../../batch/lock/lock.js'
@@ -25,7 +24,7 @@ import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
 
 interface WatchState {
   readonly words: BatchWords
-  /** Undefined if the user confirms nothing. */
+  /** Undefined if no question is needed before creates. */
   readonly questions: Questions | undefined
   readonly consent: ReturnType<typeof createConsent>
   /**
@@ -40,15 +39,15 @@ interface WatchState {
 }
 
 /**
- * A number is the exit code of the command. `again`: the plan differs from the one shown. `silent`: nothing new to
- * print.
+ * Result of a round. A number is the exit code of the command. `again`: the plan differs from the one shown. `silent`:
+ * there is nothing new to print.
  */
 type RoundEnd = number | 'done' | 'again' | 'silent'
 
 /** Exit codes that end the command. Other errors can be fixed in the manifest, or may be gone at the next change. */
 const FATAL_EXIT_CODES: readonly number[] = [EXIT.bug, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
 
-/** Returns an exit code if an error makes further rounds useless. Otherwise runs until a signal. */
+/** Runs rounds until a signal, or until an error makes further rounds useless. Returns the exit code. */
 export async function watchBatch(ctx: Context, words: BatchWords, options: BatchOptions): Promise<number> {
   if (words.word === '-')
     throw usageError('--watch needs a manifest file, not standard input.', 'Give the path of the manifest.')
@@ -81,7 +80,7 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
       ctx.out.note('Standard input has ended. Stopped watching.')
       return EXIT.ok
     }
-    // A running batch reports its interruption itself.
+    // A running batch prints its own interruption.
     if (!(thrown instanceof Interruption) || thrown.by === 'stdout closed') throw thrown
     throw interrupted(thrown, 'Interrupted. No run was being created.')
   } finally {
@@ -130,7 +129,7 @@ interface PlannedRound {
   readonly prepared: PreparedBatch
 }
 
-/** Makes the plan of a round. Returns an error that an edit of the manifest can fix. */
+/** Makes the plan of a round. Returns errors that an edit of the manifest can fix. */
 async function planRound(
   ctx: Context,
   watch: WatchState,
@@ -145,7 +144,7 @@ async function planRound(
   if (loaded instanceof RushesError) return loaded
   if (!watch.hasReport) beginReport(words.flags.report, loaded)
   watch.hasReport = true
-  // Throws for an invalid lock file and ends the command: no edit of the manifest can fix it.
+  // Throws for an invalid lock file, which ends the command: no edit of the manifest can fix it.
   readLock(loaded.lockPath, loaded.manifest.path)
   const prepared = await orUsage(watch, () => prepare(ctx, loaded, options, words))
   return prepared instanceof RushesError ? prepared : { loaded, prepared }
@@ -167,7 +166,7 @@ async function orUsage<Result>(
 const isUsage = (thrown: unknown): thrown is RushesError =>
   thrown instanceof RushesError && thrown.code === 'usage'
 
-/** Adds runs from the journal to the plan. Returns the error of an impossible plan, which an edit can fix. */
+/** Adds outcomes from the journal to the plan. Returns the error of an impossible plan, which an edit can fix. */
 async function readyPlan(ctx: Context, prepared: PreparedBatch): Promise<PreparedBatch | RushesError> {
   try {
     const ready = { ...prepared, plan: await adoptedPlan(ctx, prepared) }
@@ -179,7 +178,7 @@ async function readyPlan(ctx: Context, prepared: PreparedBatch): Promise<Prepare
   }
 }
 
-/** Prints an error once, even if the manifest is saved several times with it. */
+/** Prints an error only once, even if the manifest is saved several times with the same error. */
 function printProblem({ out }: Context, watch: WatchState, error: RushesError): RoundEnd {
   const text = JSON.stringify([error.message, error.hint])
   if (text === watch.lastMessage) {
@@ -281,8 +280,8 @@ function createConsent(questions: Questions | undefined) {
   let refused = nothing
   return {
     /**
-     * Prints the work, and asks before creates. `no again`: the user refused the same creates before, so there is no
-     * question. Rejects with the `Interruption` of a signal, or with `InputEnded`.
+     * Prints the work, and asks before creates. `no again`: the user refused the same creates before, so the question
+     * is not repeated. Rejects with the `Interruption` of a signal, or with `InputEnded`.
      */
     async ask(ctx: Context, prepared: PreparedBatch): Promise<'yes' | 'no' | 'no again'> {
       const creates = createsOf(prepared.plan)
@@ -300,7 +299,7 @@ function createConsent(questions: Questions | undefined) {
       return answer
     },
     allows: (plan: Plan): boolean => questions === undefined || isWithin(createsOf(plan), agreed),
-    /** Called after the creates were sent: the next ones need another answer. */
+    /** Called after the creates were sent: the next ones need a new answer. */
     use(): void {
       agreed = nothing
       refused = nothing

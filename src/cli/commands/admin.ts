@@ -1,6 +1,6 @@
 /**
- * `rushes admin`: accounts, keys, credits and backups of a local service, whether it runs or not. It opens the data folder
- * and does not use the port: write access to that folder is the permission.
+ * `rushes admin`: manages accounts, keys, credits and backups of a local service, whether it is running or not. It
+ * opens the data folder and does not use the port, so write access to that folder is the permission.
  */
 import { type Command, Option } from 'commander'
 import { accountCommands, creditsCommands } from '../admin/accounts.js'
@@ -31,8 +31,8 @@ export function register(command: Command, { run }: CommandEnvironment, work = p
     child
       .addOption(new Option('--data <folder>', 'Data folder of the service (default: in the state folder)'))
       .addOption(databaseOption())
-      .action((...given: unknown[]) => {
-        const words = given.filter((each) => typeof each === 'string')
+      .action((...args: unknown[]) => {
+        const words = args.filter((each) => typeof each === 'string')
         return run(child, (ctx) => work(row, { ctx, flags: child.opts<AdminFlags>() }, words), {
           ignoresLocal: true,
         })

@@ -13,10 +13,10 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
-  /** A path, or `-`. */
+  /** Path of the manifest, or `-` for standard input. */
   readonly manifest: string
   readonly flags: BatchFlags
-  /** Called with the absolute path of each local image before it is read; may throw. */
+  /** Called with the absolute path of each local image before the image is read. May throw. */
   readonly onImage?: (path: string) => void
 }
 
@@ -77,7 +77,8 @@ async function doBatch(ctx: Context, { manifest, flags, onImage }: BatchRequest)
     refusePlan(prepared)
     return EXIT.ok
   }
-  // Before the lock file is read: another batch may be about to write into it, and its runs must not be paid again.
+  // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid
+  // for again.
   const claim = await claimFor(ctx, loaded.lockPath)
   try {
     const prepared = await prepare(ctx, loaded, options, words)

@@ -1,5 +1,4 @@
 /** `rushes completion`: prints the completion script of a shell. */
-
 import type { Command } from 'commander'
 import bash from '../completion/scripts/rushes.bash?raw'
 import fish from '../completion/scripts/rushes.fish?raw'
@@ -7,7 +6,7 @@ import zsh from '../completion/scripts/rushes.zsh?raw'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceArgument, orList } from '../flags/values.js'
 
-/** Thin scripts: `rushes __complete` makes every suggestion. */
+/** The scripts only call `rushes __complete`, which makes every suggestion. */
 const SCRIPTS = { bash, zsh, fish } as const
 
 type Shell = keyof typeof SCRIPTS

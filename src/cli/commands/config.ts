@@ -14,8 +14,8 @@ export function register(command: Command, { run }: CommandEnvironment): void {
     needs?: CommandNeeds,
   ) => {
     const sub = command.command(usage).description(about)
-    sub.action((...given: unknown[]) =>
-      run(sub, (ctx) => work(ctx, ...given.filter((each) => typeof each === 'string')), {
+    sub.action((...args: unknown[]) =>
+      run(sub, (ctx) => work(ctx, ...args.filter((each) => typeof each === 'string')), {
         ...needs,
         ignoresLocal: true,
       }),

@@ -1,4 +1,4 @@
-/** `rushes doctor`: checks settings, models, network, key, disk and journal. Changes nothing and costs nothing. */
+/** `rushes doctor`: checks settings, models, network, key, disk and journal. It changes nothing and costs nothing. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { KINDS } from '../../protocol/models.js'
@@ -23,7 +23,7 @@ export function register(command: Command, { run }: CommandEnvironment, examine 
   command.action(() => run(command, examine, { reportsAddress: true }))
 }
 
-/** Prints each finding as soon as it is known. */
+/** Prints each finding as soon as its check is done. */
 export async function doctorCommand(ctx: Context): Promise<number> {
   const found: Finding[] = []
   const report = (...findings: readonly Finding[]) => {
@@ -57,14 +57,14 @@ async function examineService(
   const { finding, url } = await checkAddress(ctx)
   const proxy = checkProxy(url, ctx.env)
   report(finding, proxy.finding)
-  const why =
+  const skipReason =
     url === undefined
       ? 'no service URL'
       : proxy.finding.status === 'failed'
         ? 'the proxy setting is invalid'
         : undefined
-  if (url === undefined || why !== undefined) {
-    report(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, why ?? '')))
+  if (url === undefined || skipReason !== undefined) {
+    report(...['dns', 'connection', 'clock', 'key'].map((each) => skipped(each, skipReason ?? '')))
     return
   }
   report(await checkName(url, proxy.isUsed))

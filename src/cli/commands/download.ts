@@ -24,7 +24,7 @@ export function register(command: Command, { run }: CommandEnvironment, download
 export async function downloadCommand(ctx: Context, options: DownloadCommandOptions): Promise<number> {
   const ids = await runIdsOf(ctx, options)
   const { revisit } = await import('../runs/revisit.js')
-  // That of --last is a run of the current address.
+  // `--last` selects a run of the current address.
   const context = options.last === true ? ctx : await contextOfAll(ctx, ids)
   return revisit(context, ids, options.delivery, { isDownload: true, many: resumeManyOf(options) })
 }

@@ -1,4 +1,4 @@
-/** `rushes forget`: removes rows from the journal. Files of results stay. */
+/** `rushes forget`: removes rows from the journal. Downloaded files stay. */
 import { type Command, Option } from 'commander'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
@@ -35,7 +35,7 @@ export function register(command: Command, { run }: CommandEnvironment, forget =
     )
 }
 
-/** Rows that cannot be removed are reported; the others are removed. */
+/** Removes the selected rows. Reports each row that cannot be removed, and removes the others. */
 export async function forgetCommand(ctx: Context, options: ForgetOptions): Promise<number> {
   const { out } = ctx
   const journal = await ctx.journal()
@@ -50,14 +50,14 @@ export async function forgetCommand(ctx: Context, options: ForgetOptions): Promi
   const isAllowed = options.yes || (await isConfirmed(ctx, rows))
   if (!isAllowed) return EXIT.usage
   const { removed, changed } = journal.remove(rows)
-  const stayed = changed.map(({ before, now }) => changedError(before, now))
-  for (const error of stayed) out.error(error)
+  const changedErrors = changed.map(({ before, now }) => changedError(before, now))
+  for (const error of changedErrors) out.error(error)
   if (out.mode.json) for (const row of removed) out.json({ forgotten: nameOfRun(row) })
   const [only] = removed
   if (removed.length === 1 && only !== undefined) out.note(`Removed ${nameOfRun(only)} from the journal.`)
-  else if (removed.length > 0 || errors.length + stayed.length === 0)
+  else if (removed.length > 0 || errors.length + changedErrors.length === 0)
     out.note(`Removed ${plural(removed.length, 'run')} from the journal.`)
-  return exitCodeOf([...errors, ...stayed])
+  return exitCodeOf([...errors, ...changedErrors])
 }
 
 async function chosenRows(
@@ -83,10 +83,10 @@ async function chosenRows(
       'Missing run ids.',
       'Give ids or keys (`rushes list` shows them), or select runs with --finished, --older-than 30d or --local.',
     )
-  const isHere = globals.local || globals.baseUrl !== undefined
+  const isCurrentOnly = globals.local || globals.baseUrl !== undefined
   const beforeMs = olderThan === undefined ? undefined : clock.now() - ageOf(olderThan)
   return journal
-    .list({ address: isHere ? await ctx.address() : undefined, beforeMs })
+    .list({ address: isCurrentOnly ? await ctx.address() : undefined, beforeMs })
     .filter((run) => run.phase !== 'sending' && (!finished || isFinished(run)))
 }
 
@@ -108,7 +108,10 @@ const beingSentError = (run: JournalRun): RushesError =>
     'When that process ends, the row has an id or is unconfirmed.',
   )
 
-/** Error of a row that another process has changed: it added an id or a final status, or found the run. */
+/**
+ * Error for a row that another process has changed since it was read: the row now has an id or a final status, or its
+ * run was found.
+ */
 const changedError = (before: JournalRun, now: JournalRun): RushesError =>
   usageError(
     `${nameOfRun(before)} was not removed: it has changed meanwhile ` +
@@ -116,28 +119,28 @@ const changedError = (before: JournalRun, now: JournalRun): RushesError =>
     `To remove it anyway, use \`rushes forget ${nameOfRun(now)}\`.`,
   )
 
-/** Whether the row is the only record of a run that may still cost money, or of a result that was paid for. */
+/** Whether the row is the only record of a run that may still cost money, or of a paid result. */
 const needsConfirmation = (run: JournalRun): boolean =>
   run.address !== LOCAL_ADDRESS && !isFinished(run) && run.error?.code !== 'run_not_found'
 
-/** Throws `usage` without a terminal. */
+/** Whether the user confirms the removal. Throws `usage` without a terminal. */
 async function isConfirmed(ctx: Context, rows: readonly JournalRun[]): Promise<boolean> {
   const toConfirm = rows.filter(needsConfirmation)
   const [first] = toConfirm
   if (first === undefined) return true
-  const what =
+  const summary =
     toConfirm.length === 1
       ? `${nameOfRun(first)} is ${first.phase === 'unconfirmed' ? 'unconfirmed' : 'not finished'} (${first.address}).`
       : `${toConfirm.length} of these runs are unfinished or unconfirmed.`
   const answer = await confirm(
     ctx,
-    `${what} ${toConfirm.length === 1 ? 'It may cost money, and its id' : 'They may cost money, and their ids'} ` +
+    `${summary} ${toConfirm.length === 1 ? 'It may cost money, and its id' : 'They may cost money, and their ids'} ` +
       `will be lost. Remove ${rows.length === 1 ? 'it' : `all ${rows.length}`}?`,
   )
   if (answer === 'yes') return true
   if (answer === 'not asked')
     throw usageError(
-      `${what} Nothing was removed.`,
+      `${summary} Nothing was removed.`,
       'If you no longer need the id, add --yes. To remove only finished runs, use `rushes forget --finished`.',
     )
   ctx.out.note('Nothing was removed.')

@@ -1,4 +1,4 @@
-/** `rushes gallery`: writes one HTML page with the results on this machine. Sends no request. */
+/** `rushes gallery`: writes one HTML page with the results on this machine. It sends no requests. */
 import { dirname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'

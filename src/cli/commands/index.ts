@@ -1,11 +1,11 @@
-/** The commands, in the order of the help. Adding one is one file and one line here. */
+/** The commands, in the order of the help. To add a command, add a file and a row here. */
 import type { Command } from 'commander'
 import type { CommandEnvironment } from '../context/context.js'
 
 export interface CommandRow {
   readonly name: string
   readonly about: string
-  /** Loads the file of the command, which is a separate chunk. */
+  /** Loads the command's file, which the build puts in a separate chunk. */
   load(): Promise<{ register(command: Command, environment: CommandEnvironment): void }>
 }
 

@@ -1,4 +1,7 @@
-/** `rushes login`: gets the key from a hidden prompt, standard input or the service's console, checks it and stores it. */
+/**
+ * `rushes login`: reads the key from a hidden prompt or standard input, or gets it from the service's console. Checks
+ * the key and stores it.
+ */
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import { parseApiKey } from '../../client/service-access.js'
@@ -38,9 +41,9 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
   let added: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
     added = newModels(profile, models, origin)
-    const kept = withValue(profile, 'apiKey', { value: apiKey, origin })
-    const addressed = ctx.globals.baseUrl === undefined ? kept : withValue(kept, 'baseUrl', baseUrl)
-    return added.reduce((all, [key, model]) => withValue(all, key, model), addressed)
+    const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
+    const withAddress = ctx.globals.baseUrl === undefined ? withKey : withValue(withKey, 'baseUrl', baseUrl)
+    return added.reduce((all, [key, model]) => withValue(all, key, model), withAddress)
   })
   ctx.out.note(
     `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ` +
@@ -53,7 +56,10 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
 
 type ModelSetting = readonly [key: string, model: string]
 
-/** A model that the user has set stays, unless it belongs to the service that this login replaces. */
+/**
+ * Models to store in the profile. A model that the user has set stays, unless it belongs to the service that this login
+ * replaces.
+ */
 function newModels(profile: RawProfile, models: ServiceModels, origin: string): readonly ModelSetting[] {
   const before = storedKeyOf(profile)
   const isReplaced = before !== undefined && before.origin !== origin
@@ -76,8 +82,8 @@ const typedKey = async (ctx: Context, origin: string): Promise<WebLogin> => ({
   models: {},
 })
 
-async function readKey({ stdin: open, stderr, interrupts }: Context, origin: string): Promise<string> {
-  const stdin = open()
+async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin: string): Promise<string> {
+  const stdin = openStdin()
   if (stdin.isTTY !== true) {
     const { readFirstLine } = await import('../../host/first-line.js')
     const line = await readFirstLine(stdin, MAX_LINE_BYTES, interrupts.first)
@@ -92,12 +98,12 @@ async function readKey({ stdin: open, stderr, interrupts }: Context, origin: str
     )
   } catch (error) {
     interrupts.first.throwIfAborted()
-    // The prompt handles Ctrl-C and Ctrl-D itself.
+    // The prompt itself handles Ctrl-C and Ctrl-D, and then rejects.
     throw new RushesError('interrupted', 'No API key was entered; nothing was stored.', { cause: error })
   }
 }
 
-/** Asks for a run that cannot exist: a valid key gets 404 `run_not_found`, at no cost. */
+/** Requests a run that cannot exist. For a valid key the service returns 404 `run_not_found`, at no cost. */
 async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<void> {
   const client = await ctx.clientFor(baseUrl, apiKey)
   try {

@@ -1,4 +1,4 @@
-/** `rushes mcp`: a Model Context Protocol server on standard input and output. */
+/** `rushes mcp`: runs a Model Context Protocol server on standard input and output. */
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
@@ -7,7 +7,7 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
 
 export interface McpOptions {
-  /** As it was given. */
+  /** Value of the flag, not parsed yet. */
   readonly maxRuns: string
   readonly folder: string
   readonly allowOutside?: boolean
@@ -29,7 +29,7 @@ export async function mcpCommand(ctx: Context, options: McpOptions): Promise<num
   const maxRuns = wholeNumber(options.maxRuns, '--max-runs', 0, MAX_RUNS)
   const folder = resolve(options.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
-  // Loaded here, since the help does not need it.
+  // Loaded here because the help does not need it.
   const { serveMcp } = await import('../mcp/serve.js')
   return serveMcp(ctx, { folder, maxRuns, allowOutside: options.allowOutside === true })
 }

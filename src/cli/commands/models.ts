@@ -1,4 +1,4 @@
-/** `rushes models`: the parameters of the models, as a table or as JSON Schema. */
+/** `rushes models`: prints the parameters of the models, as a table or as JSON Schema. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
@@ -41,7 +41,7 @@ const schemaOf = (kind: Kind) => ({
 
 const HEADER = ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION']
 
-/** Model, flag, whether it is required, allowed values, meaning. */
+/** Cells: model, flag, whether the flag is required, allowed values, meaning. */
 const rowsOf = (kind: Kind): readonly (readonly string[])[] =>
   Object.entries(parametersOf(kind)).map(([name, schema]) => [
     kind,

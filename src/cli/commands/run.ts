@@ -1,4 +1,4 @@
-/** `rushes run video|image|model`: creates runs, waits for them, prints or downloads their outputs. */
+/** `rushes run video|image|model`: creates runs, waits for them, and prints or downloads their outputs. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
@@ -11,12 +11,12 @@ import type { RequestOptions, RunRequest } from '../runs/request.js'
 export interface RunOptions {
   readonly request: RequestOptions
   readonly delivery: DeliveryOptions
-  /** As it was given. */
+  /** Value of the flag, not parsed yet. */
   readonly count: string
   readonly wait: boolean
   readonly reuse: boolean
   readonly dryRun: boolean
-  /** Many runs are created without asking first. */
+  /** Whether many runs are created without a confirmation. */
   readonly yes: boolean
 }
 
@@ -33,7 +33,7 @@ interface RunFlags extends DeliveryOptions {
 }
 
 const MAX_RUNS = 10_000
-/** More than this are created on a terminal only after a question. */
+/** On a terminal, more runs than this need a confirmation. */
 const MAX_UNASKED_RUNS = 20
 
 const input = () => new Option('--input <json>', 'Whole input: JSON, @file or - (flags override its fields)')
@@ -100,14 +100,14 @@ function addRunOptions(command: Command): void {
   command.addOption(new Option('--open', 'Open the result').helpGroup('Result options:'))
 }
 
-interface Given {
+interface CommandInput {
   readonly kind: Kind | undefined
   readonly words: readonly string[]
   readonly model: string | undefined
   readonly raw: Readonly<Record<string, unknown>>
 }
 
-const optionsOf = (flags: RunFlags, { kind, words, model, raw }: Given): RunOptions => ({
+const optionsOf = (flags: RunFlags, { kind, words, model, raw }: CommandInput): RunOptions => ({
   request: {
     kind,
     model,
@@ -141,12 +141,12 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
       'Leave out --no-wait, or download later with `rushes wait <id> -d`.',
     )
   const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
-  // Loaded here, since the help does not need it.
+  // Loaded here because the help does not need it.
   const { buildRequest, encodeRequest } = await import('../runs/request.js')
   const request = await buildRequest(ctx, options.request)
   if (options.dryRun) return await dryRun(ctx, request, count)
   if (request.model === undefined) {
-    // Reports everything that is missing at once, the address and the key too.
+    // Reports all missing settings in one error, including the service URL and the key.
     await ctx.connect({ missing: request.missing })
     return 0
   }
@@ -171,7 +171,7 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
   })
 }
 
-/** On a terminal only: a script that asks for many runs means it. */
+/** Asks only on a terminal: a script that requests many runs does so on purpose. */
 async function isConfirmed(ctx: Context, count: number, model: string): Promise<boolean> {
   const { confirm } = await import('../terminal/confirm.js')
   const answer = await confirm(ctx, `Create ${count} runs of ${model}?`)
@@ -188,7 +188,7 @@ async function dryRun(
     throw usageError(`Not set: ${missing.map(({ text }) => text).join(', ')}.`, missing[0]?.hint)
   const { encodeRequest } = await import('../runs/request.js')
   encodeRequest(model, body)
-  for (let sent = 0; sent < count; sent++)
+  for (let index = 0; index < count; index++)
     out.json({ model, input: body }, out.stdoutIsTerminal ? 2 : undefined)
   return 0
 }

@@ -1,5 +1,4 @@
-/** `rushes serve`: the local service on a port, until a signal ends it. */
-
+/** `rushes serve`: runs the local service on a port, until a signal stops it. */
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
@@ -30,7 +29,7 @@ import {
 } from '../serve/flags.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
-/** From the least to the most verbose. */
+/** Log levels, from the least to the most verbose. */
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -202,7 +201,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     await untilAborted(interrupts.first)
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {
-    // Ctrl-C stops immediately. SIGTERM, which service managers send, drains first.
+    // Ctrl-C stops immediately. SIGTERM, which service managers send, first drains the running requests.
     await service.close({ drain: isStoppedBy(interrupts.first, 'SIGTERM') })
   }
   return EXIT.ok
@@ -211,16 +210,16 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
 const isStoppedBy = (signal: AbortSignal, name: SignalName): boolean =>
   signal.reason instanceof Interruption && signal.reason.by === name
 
-/** Imported here, so that a service without metrics starts without prom-client. */
+/** Imports the metrics only when they are enabled, so that other services start without prom-client. */
 async function createMetrics(clock: Clock): Promise<Metrics> {
   const metrics = await import('../../service/metrics/index.js')
   return metrics.createMetrics(clock)
 }
 
-/** Interval of retries on a full disk: the service starts when there is space, without a manual restart. */
+/** Interval of retries while the disk is full. The service then starts without a manual restart once there is space. */
 const RETRY_MS = 1_000
 
-/** Repeats `create` while the disk is full. Rejects on any other error, and on Ctrl-C. */
+/** Retries `create` while the disk is full. Rejects on any other error and on Ctrl-C. */
 export async function createWhenDiskHasSpace<Options extends { readonly dataFolder: string }, Service>(
   { out, clock, interrupts }: Pick<Context, 'out' | 'clock' | 'interrupts'>,
   create: (options: Options) => Promise<Service>,

@@ -1,4 +1,4 @@
-/** `rushes show`: a run of the journal. Sends no request. */
+/** `rushes show`: prints the details of a run from the journal. It sends no requests. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -9,7 +9,7 @@ import { listJson } from '../terminal/run-json.js'
 import { alignedRow, tabRow } from '../terminal/table.js'
 
 export interface ShowOptions {
-  /** Undefined: the newest run of the current service. */
+  /** Run id or row key. If undefined, the newest run of the current service. */
   readonly name: string | undefined
   readonly again: boolean
 }

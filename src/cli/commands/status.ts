@@ -38,16 +38,16 @@ interface RequestedRun {
   readonly service: StatusSource
 }
 
-interface ShownRun {
+interface StatusRow {
   readonly record: RunRecord
   readonly cells: readonly string[]
 }
 
-/** Local runs and runs of the current address may be mixed. */
+/** Shows the status of each run. The ids may be of local runs and of runs of the current address. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
   const { out } = ctx
   const ids = await runIdsOf(ctx, options)
-  // That of --last is a run of the current address.
+  // `--last` selects a run of the current address.
   const contexts = options.last === true ? ids.map(() => ctx) : await contextsOf(ctx, ids)
   const targets: RequestedRun[] = []
   const services = new Map<Context, StatusSource>()
@@ -58,17 +58,18 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   }
   const errors: RushesError[] = []
   const rows: (readonly string[])[] = []
-  const turns = inOrder<ShownRun | RushesError>((item) => {
+  const ordered = inOrder<StatusRow | RushesError>((item) => {
     if (item instanceof RushesError) {
       errors.push(item)
       out.error(item)
     } else if (out.mode.json) out.json(runJson(item.record))
-    // A table needs all rows before its columns are aligned.
+    // The columns of a table are aligned only after all rows are known.
     else if (out.stdoutIsTerminal) rows.push(item.cells)
     else out.line(tabRow(item.cells))
   })
   let failed = false
-  // No more are sent at once, and each that waits for its turn would have to be told of a signal.
+  // Limits the requests in flight to the rate limit. More would only wait for a slot, and each would need its own abort
+  // handling.
   const inFlight = createSlots(RUNS_LIMIT.requests)
   const show = ({ id, service }: RequestedRun, index: number) =>
     inFlight.use(async () => {
@@ -76,12 +77,12 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
         const state = await service.client.get(id, ctx.interrupts.first)
         service.recorder.recordStatus({ state })
         failed ||= state.phase === 'failed'
-        turns.settle(index, await shownOf(state, service))
+        ordered.settle(index, await statusRowOf(state, service))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
         const error = asRushesError(thrown).with({ runId: id })
         if (error.code === 'run_not_found') service.recorder.recordNotFound(error, id)
-        turns.settle(index, error)
+        ordered.settle(index, error)
       }
     })
   await Promise.all(targets.map(show))
@@ -95,14 +96,14 @@ const serviceOf = async (ctx: Context): Promise<StatusSource> => ({
   recorder: await ctx.recorder(),
 })
 
-/** The links of a local run end with the process: its files are shown where they are on disk. */
-async function shownOf(state: RunState, { recorder, localFiles }: StatusSource): Promise<ShownRun> {
+/** Shows the files on disk for a local run, because its URLs stop working when this process ends. */
+async function statusRowOf(state: RunState, { recorder, localFiles }: StatusSource): Promise<StatusRow> {
   const { id, service } = state
   const { kind, model, createdAt, elapsedMs } = knownRun(id, recorder.find(id))
   const downloaded = recorder.filesOf(id).filter(isOnDisk)
   const files =
     localFiles === undefined ? [] : downloaded.length > 0 ? downloaded : await localFiles(state.urls)
-  const places = localFiles === undefined ? state.urls : files.map(({ path }) => path)
-  const more = { files, error: undefined, createdAt, finishedAt: undefined, elapsedMs }
-  return { record: { id, kind, model, state, service, ...more }, cells: statusCells(state, places) }
+  const locations = localFiles === undefined ? state.urls : files.map(({ path }) => path)
+  const details = { files, error: undefined, createdAt, finishedAt: undefined, elapsedMs }
+  return { record: { id, kind, model, state, service, ...details }, cells: statusCells(state, locations) }
 }

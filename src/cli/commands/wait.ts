@@ -30,7 +30,7 @@ export async function waitCommand(ctx: Context, options: WaitCommandOptions): Pr
   const ids = await runIdsOf(ctx, options)
   if (ids.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  // Those of --last and --all are runs of the current address.
+  // `--last` and `--all` select runs of the current address.
   const context = options.ids.length > 0 ? await contextOfAll(ctx, ids) : ctx
   return revisit(context, ids, options.delivery, { many: resumeManyOf(options) })
 }

@@ -1,12 +1,12 @@
 /**
- * What can be typed at the cursor of a command line. Walks through the words before it by commander's own lists of commands
- * and flags, as its parser would. Pure.
+ * Finds out which kind of word the cursor of a command line expects. Reads the words before the cursor with commander's
+ * own lists of commands and flags, as commander's parser does. Pure.
  */
 import type { Argument, Command, Option } from 'commander'
 
 export interface Cursor {
   readonly command: Command
-  /** The names below `rushes`: `run image`. */
+  /** Names of the command and its subcommands, without `rushes`: `run`, `image`. */
   readonly path: readonly string[]
   readonly wants:
     | { readonly kind: 'flag' }
@@ -15,16 +15,18 @@ export interface Cursor {
     | { readonly kind: 'value'; readonly option: Option }
     | { readonly kind: 'argument'; readonly argument: Argument }
     | { readonly kind: 'nothing' }
-  /** The part of the word before the completed part: `--flag=`. */
+  /** Part of the word before the completed part, for example `--flag=`. */
   readonly lead: string
-  /** The typed beginning of the completed part. */
+  /** Typed beginning of the completed part. */
   readonly stem: string
   readonly given: ReadonlyMap<Option, string | true>
-  /** The arguments of the command before the cursor. */
+  /** Arguments of the command before the cursor. */
   readonly words: readonly string[]
 }
 
-/** `words` without the program's name; `stem` is the word at the cursor, up to the cursor. */
+/**
+ * `words`: the words before the cursor, without the program's name. `stem`: the word at the cursor, up to the cursor.
+ */
 export function cursorOf(program: Command, words: readonly string[], stem: string): Cursor {
   const walk = createWalk(program)
   for (const word of words) walk.step(word)
@@ -38,7 +40,7 @@ function createWalk(program: Command) {
   let words: string[] = []
   let awaiting: Option | undefined
   let isHelp = false
-  let noFlags = false
+  let afterDoubleDash = false
 
   const optionOf = (name: string): Option | undefined =>
     command
@@ -54,7 +56,10 @@ function createWalk(program: Command) {
     if (value === undefined && takesValue(option)) awaiting = option
   }
 
-  /** `-dn 4`: flags without a value, then at most one with a value, which may follow directly (`-n4`). */
+  /**
+   * Reads short flags such as `-dn 4`: flags without a value, then at most one flag with a value, which may follow
+   * directly (`-n4`).
+   */
   function takeShort(word: string): void {
     const letters = [...word.slice(1)]
     for (const [at, letter] of letters.entries()) {
@@ -80,34 +85,34 @@ function createWalk(program: Command) {
     if (awaiting !== undefined) {
       given.set(awaiting, word)
       awaiting = undefined
-    } else if (noFlags || isHelp || word === '-' || !word.startsWith('-')) takeWord(word)
-    else if (word === '--') noFlags = true
+    } else if (afterDoubleDash || isHelp || word === '-' || !word.startsWith('-')) takeWord(word)
+    else if (word === '--') afterDoubleDash = true
     else if (word.startsWith('--')) takeLong(word)
     else takeShort(word)
   }
 
-  /** What `help` can be asked about next. */
-  function helped(): 'topic' | 'command' | 'nothing' {
+  /** The kind of word that may follow `help`. */
+  function wantsAfterHelp(): 'topic' | 'command' | 'nothing' {
     if (words.length > 0 || command.commands.length === 0) return 'nothing'
     return command === program ? 'topic' : 'command'
   }
 
   function wants(stem: string): Pick<Cursor, 'wants' | 'lead' | 'stem'> {
-    const whole = { lead: '', stem }
-    if (awaiting !== undefined) return { ...whole, wants: { kind: 'value', option: awaiting } }
-    if (isHelp) return { ...whole, wants: { kind: helped() } }
-    if (!noFlags && stem.startsWith('-')) {
+    const plain = { lead: '', stem }
+    if (awaiting !== undefined) return { ...plain, wants: { kind: 'value', option: awaiting } }
+    if (isHelp) return { ...plain, wants: { kind: wantsAfterHelp() } }
+    if (!afterDoubleDash && stem.startsWith('-')) {
       const { name, value } = splitLong(stem)
-      if (value === undefined) return { ...whole, wants: { kind: 'flag' } }
+      if (value === undefined) return { ...plain, wants: { kind: 'flag' } }
       const option = optionOf(name)
       return option === undefined || !takesValue(option)
-        ? { ...whole, wants: { kind: 'nothing' } }
+        ? { ...plain, wants: { kind: 'nothing' } }
         : { lead: `${name}=`, stem: value, wants: { kind: 'value', option } }
     }
     if (command.commands.length > 0)
-      return { ...whole, wants: { kind: words.length === 0 ? 'command' : 'nothing' } }
+      return { ...plain, wants: { kind: words.length === 0 ? 'command' : 'nothing' } }
     const argument = argumentAt(command, words.length)
-    return { ...whole, wants: argument === undefined ? { kind: 'nothing' } : { kind: 'argument', argument } }
+    return { ...plain, wants: argument === undefined ? { kind: 'nothing' } : { kind: 'argument', argument } }
   }
 
   return { step, end: (stem: string): Cursor => ({ command, path, given, words, ...wants(stem) }) }

@@ -1,9 +1,9 @@
 /**
- * Answers the shell scripts: `rushes __complete <words before the cursor...> <word at the cursor>`. Prints one line for
- * each candidate, value and description separated by a tab, then a line with a colon that says whether the shell shall
- * complete paths, and after which prefix. Only the scripts in this folder read this format; it may change with them.
- *
- * Runs at every Tab: prints no errors, writes nothing, and needs neither key nor network.
+ * Completes command lines for the shell scripts: `rushes __complete <words before the cursor...> <word at the cursor>`.
+ * Prints one line for each candidate, with value and description separated by a tab. The last line starts with a colon
+ * and says whether the shell completes paths, and after which prefix. Only the scripts in this folder read this format,
+ * so it may change with them. It runs at every Tab: it prints no errors, writes nothing, and needs neither key nor
+ * network.
  */
 import type { Argument, Command, Option } from 'commander'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
@@ -17,7 +17,7 @@ import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { type Cursor, cursorOf } from './cursor.js'
 import { type Completion, createLocalNames, type LocalNames, type RunName } from './local-names.js'
 
-/** Always ends with the line that begins with a colon. */
+/** Returns the lines to print. The last line, which starts with a colon, is always present. */
 export async function completeLine(line: readonly string[], env: Env): Promise<string> {
   try {
     const words = line.slice(0, -1)
@@ -53,17 +53,17 @@ const commandsOf = (command: Command): readonly Completion[] =>
   command
     .createHelp()
     .visibleCommands(command)
-    // Groups have --help; their `help` subcommand would only repeat it.
+    // A group of commands has --help; its `help` subcommand only repeats it.
     .filter((child) => command.parent === null || child.name() !== 'help')
     .map((child) => ({ value: child.name(), about: child.description() }))
 
-/** Flags that are not on the line yet, and those that may be repeated. */
+/** Flags that are not on the line yet, and flags that may be repeated. */
 function flagsOf({ command, given, stem }: Cursor): readonly Completion[] {
-  const free = command
+  const unused = command
     .createHelp()
     .visibleOptions(command)
     .filter((option) => !given.has(option) || isRepeatable(option))
-  return free.flatMap(({ long, short, description }) =>
+  return unused.flatMap(({ long, short, description }) =>
     [long, stem === '-' || stem === short ? short : undefined].flatMap((value) =>
       value ? [{ value, about: description }] : [],
     ),
@@ -85,25 +85,25 @@ function textOf({ lead, stem }: Pick<Cursor, 'lead' | 'stem'>, { candidates, pat
 
 export interface Suggestions {
   readonly candidates: readonly Completion[]
-  /** Lets the shell complete a path after `lead`, which is not part of the path. */
+  /** Lets the shell complete a path after `lead`, a prefix that is not part of the path. */
   readonly paths?: { readonly of: 'files' | 'folders'; readonly lead: string }
 }
 
 type SuggestionSource = (cursor: Cursor, names: LocalNames) => Suggestions | Promise<Suggestions>
 
-const offer = (candidates: readonly Completion[]): Suggestions => ({ candidates })
-const NOTHING = offer([])
+const suggest = (candidates: readonly Completion[]): Suggestions => ({ candidates })
+const NOTHING = suggest([])
 const FILES: Suggestions = { candidates: [], paths: { of: 'files', lead: '' } }
 const FOLDERS: Suggestions = { candidates: [], paths: { of: 'folders', lead: '' } }
 
 const files: SuggestionSource = () => FILES
 const words = (values: readonly string[], about = ''): Suggestions =>
-  offer(values.map((value) => ({ value, about })))
+  suggest(values.map((value) => ({ value, about })))
 
-const named = (runs: readonly RunName[], lead = ''): Suggestions =>
-  offer(runs.map(({ name, about }) => ({ value: `${lead}${name}`, about })))
+const suggestRuns = (runs: readonly RunName[], lead = ''): Suggestions =>
+  suggest(runs.map(({ name, about }) => ({ value: `${lead}${name}`, about })))
 
-/** Runs that the command applies to; all runs when none of those match the typed word. */
+/** Suggests runs that the command applies to; all runs if none of these matches the typed word. */
 const runs =
   (applies: (run: RunName) => boolean): SuggestionSource =>
   async ({ stem, words: before }, names) => {
@@ -111,55 +111,58 @@ const runs =
       ({ name, isConfirmed }) => isConfirmed && name.startsWith(stem) && !before.includes(name),
     )
     const applicable = all.filter(applies)
-    return named(applicable.length > 0 ? applicable : all)
+    return suggestRuns(applicable.length > 0 ? applicable : all)
   }
 
-/** Files, and outputs of earlier runs once the word can be `run:`. */
+/** Suggests files, and the outputs of earlier runs when the typed word can be the start of `run:`. */
 const sources: SuggestionSource = async ({ stem }, names) => {
   if (stem === '' || !(stem.startsWith('run:') || 'run:'.startsWith(stem))) return FILES
-  const found = named(
+  const found = suggestRuns(
     (await names.runs()).filter(({ phase }) => phase === 'succeeded'),
     'run:',
   )
   return stem.startsWith('run:') ? found : { ...FILES, candidates: found.candidates }
 }
 
-/** A file after `@`. */
+/** Completes a file path after `@`. */
 const inputs: SuggestionSource = ({ stem }) =>
   stem.startsWith('@') ? { candidates: [], paths: { of: 'files', lead: '@' } } : NOTHING
 
 const models: SuggestionSource = async ({ path }, names) => {
   const kind = KINDS.find((each) => each === path.at(-1))
-  return offer(await names.models(kind))
+  return suggest(await names.models(kind))
 }
 
-const accounts: SuggestionSource = async (_, names) => offer((await names.service()).accounts)
-const keys: SuggestionSource = async (_, names) => offer((await names.service()).keys)
-const users: SuggestionSource = async (_, names) => offer(await names.users())
+const accounts: SuggestionSource = async (_, names) => suggest((await names.service()).accounts)
+const keys: SuggestionSource = async (_, names) => suggest((await names.service()).keys)
+const users: SuggestionSource = async (_, names) => suggest(await names.users())
 
-/** By the name of the flag's value in the help: `<path>`, `<account>`. A value without a row completes nothing. */
+/**
+ * Suggestions for the value of a flag, by the name of the value in the help: `<path>`, `<account>`. A value without a
+ * row gets no suggestions.
+ */
 const VALUES: Readonly<Record<string, SuggestionSource>> = {
   json: inputs,
   path: files,
   folder: () => FOLDERS,
   source: sources,
   'provider/name': models,
-  name: async (_, names) => offer(await names.profiles()),
+  name: async (_, names) => suggest(await names.profiles()),
   account: accounts,
   kind: () => words(KINDS),
   status: async (_, names) => words([...new Set((await names.everyRun()).map(({ status }) => status))]),
 }
 
-/** By the command and the name of the argument; without a row it completes nothing. */
+/** Suggestions for an argument, by command and name of the argument. An argument without a row gets no suggestions. */
 const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'run model provider/name': models,
   'status id': runs(() => true),
   'wait id': runs(({ phase }) => phase === 'running'),
   'download id': runs(({ phase }) => phase === 'succeeded'),
-  'show id': async (_, names) => named(await names.everyRun()),
-  'forget id or key': async (_, names) => named(await names.everyRun()),
+  'show id': async (_, names) => suggestRuns(await names.everyRun()),
+  'forget id or key': async (_, names) => suggestRuns(await names.everyRun()),
   'batch manifest': files,
-  'models name': () => offer(KINDS.map((kind) => ({ value: kind, about: MODEL_INPUTS[kind].description }))),
+  'models name': () => suggest(KINDS.map((kind) => ({ value: kind, about: MODEL_INPUTS[kind].description }))),
   'config get key': () => settings(),
   'config set key': () => settings(),
   'config unset key': () => settings(),
@@ -177,9 +180,9 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
 }
 
 const settings = (): Suggestions =>
-  offer(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
+  suggest(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
 
-/** The values that the schema of the command's model lists for a flag. */
+/** The values of a flag that the schema of the command's model allows. */
 function schemaValues([command, word]: readonly string[], { long }: Option): readonly string[] | undefined {
   const kind = KINDS.find((each) => each === word)
   if (command !== 'run' || kind === undefined) return undefined

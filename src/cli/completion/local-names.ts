@@ -1,6 +1,6 @@
 /**
- * Names on this machine that can be completed: runs, models, profiles, accounts. What cannot be read is left out. Uses no
- * key and no network, and creates no file.
+ * Names on this machine for completion: runs, models, profiles, accounts. Skips what cannot be read. Uses no key and no
+ * network, and creates no file.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,33 +29,36 @@ export interface Completion {
 }
 
 export interface RunName extends RecentRun {
-  /** One printable line. */
+  /** Description on one line, without control characters. */
   readonly about: string
 }
 
 export interface LocalNames {
-  /** The newest runs of the current address; of all addresses when none is set. */
+  /** The newest runs of the current address, or of all addresses if no address is set. */
   runs(): Promise<readonly RunName[]>
   everyRun(): Promise<readonly RunName[]>
   models(kind: Kind | undefined): Promise<readonly Completion[]>
   profiles(): Promise<readonly Completion[]>
-  /** Accounts and key numbers of the local service in the state folder. */
+  /** Accounts and key numbers of the local service whose data is in the state folder. */
   service(): Promise<{ readonly accounts: readonly Completion[]; readonly keys: readonly Completion[] }>
-  /** Emails of the console's users there. */
+  /** Emails of the console users of that local service. */
   users(): Promise<readonly Completion[]>
 }
 
 const MAX_RUNS = 1_000
 const ABOUT_LENGTH = 60
 
-/** Ids and statuses come from a server: only those without characters special to a shell are offered. */
+/**
+ * Whether a text is safe in a shell. Ids and statuses come from a server, so only those without special characters are
+ * suggested.
+ */
 const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
 
-const readOr = async <Value>(otherwise: Value, read: () => Promise<Value> | Value): Promise<Value> => {
+const readOr = async <Value>(fallback: Value, read: () => Promise<Value> | Value): Promise<Value> => {
   try {
     return await read()
   } catch {
-    return otherwise
+    return fallback
   }
 }
 
@@ -63,7 +66,7 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
   const serviceDatabase = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
 
-  /** Without `conf`, whose loading takes half of the start-up time. */
+  /** Reads the config file without `conf`, because loading `conf` takes half of the start-up time. */
   const configFile = (): Promise<unknown> =>
     readOr(undefined, () => JSON.parse(readFileSync(configPath(folders.config), 'utf8')))
 
@@ -84,25 +87,25 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const everyRun = (): Promise<readonly RunName[]> =>
     readOr<readonly RunName[]>([], async () => {
       const path = join(folders.state, JOURNAL_FILE)
-      // Loading the database takes as long as everything else here.
+      // Without a journal, the database code is not loaded: loading it takes as long as everything else here.
       if (!existsSync(path)) return []
       const { readRecentRuns } = await import('../../journal/readonly-queries.js')
       return readRecentRuns(path, MAX_RUNS)
         .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
-        .map((run) => ({ ...run, about: aboutOf(run) }))
+        .map((run) => ({ ...run, about: describeRun(run) }))
     })
 
   return {
     everyRun,
     async runs() {
-      const here = await address()
+      const currentAddress = await address()
       const all = await everyRun()
-      return here === undefined ? all : all.filter((run) => run.address === here)
+      return currentAddress === undefined ? all : all.filter((run) => run.address === currentAddress)
     },
     async models(kind) {
-      const isMeant = (each: string | undefined) => kind === undefined || each === kind
-      const set = await Promise.all(KINDS.filter(isMeant).map((each) => setting(MODEL_SETTINGS[each])))
-      const used = (await everyRun()).filter((run) => isMeant(run.kind)).map(({ model }) => model)
+      const matchesKind = (each: string | undefined) => kind === undefined || each === kind
+      const set = await Promise.all(KINDS.filter(matchesKind).map((each) => setting(MODEL_SETTINGS[each])))
+      const used = (await everyRun()).filter((run) => matchesKind(run.kind)).map(({ model }) => model)
       const names = [...set, ...used].filter((name) => name !== undefined && isPlainWord(name))
       return [...new Set(names)].map((value) => ({ value: value ?? '', about: '' }))
     },
@@ -138,7 +141,7 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
   }
 }
 
-const aboutOf = ({ status, kind, prompt }: RecentRun): string =>
+const describeRun = ({ status, kind, prompt }: RecentRun): string =>
   shortened(
     printable([status, kind, prompt].filter((each) => each !== undefined && each !== '').join(' ')),
     ABOUT_LENGTH,

@@ -1,4 +1,4 @@
-/** The settings of one command: each is looked up when it is needed, so that `--help` reads no file. */
+/** The settings of one command. Each setting is read when the command first needs it, so `--help` reads no file. */
 import type { Clock } from '../../host/clock.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
@@ -24,14 +24,19 @@ import type { Output } from '../terminal/output.js'
 export interface CommandSettings {
   profile(): Promise<RawProfile>
   setting(name: SettingName, flag?: string): Promise<string | undefined>
-  /** The service's address; undefined where none is set. Throws `usage` or `insecure_url`. */
+  /** Returns the service's URL, or undefined when it is not set. Throws `usage` or `insecure_url`. */
   findBaseUrl(): Promise<string | undefined>
-  /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
+  /** Returns the service's URL. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
-  /** Undefined where none is set. Throws `no_api_key` or the signal's reason. */
+  /**
+   * Returns the API key for the origin, or undefined when no source of a key is set. Throws `no_api_key` or the
+   * signal's reason.
+   */
   findApiKey(origin: string): Promise<string | undefined>
   isLocal(): Promise<boolean>
-  /** The key as a missing setting, for a command without an address; empty when any key is set. */
+  /**
+   * Returns the key as a missing setting, for a command without a service URL. Empty when any source of a key is set.
+   */
   missingKey(): Promise<readonly Missing[]>
 }
 
@@ -45,7 +50,10 @@ export interface CommandSettingsOptions {
   readonly profileName: string
   readonly createsProfile: boolean
   readonly reportsAddress: boolean
-  /** The keys that were found, by origin: a pipe can be read only once, and a command may ask the user. */
+  /**
+   * API keys that were found, by origin. A key is read only once: its source may be a pipe, or a command that asks the
+   * user.
+   */
   readonly keys: Map<string, string>
 }
 
@@ -80,10 +88,11 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     return found
   }
 
-  // A file that cannot be read is reported where a setting is needed; `doctor` continues without it.
-  const fileOrNone = () =>
+  // An unreadable config file is reported by the first command that needs a setting. `doctor` continues without the
+  // file.
+  const settingsOrEmpty = () =>
     profile().then(
-      (kept) => settingsOf(kept, CONFIG_KEYS),
+      (stored) => settingsOf(stored, CONFIG_KEYS),
       () => ({}),
     )
 
@@ -111,10 +120,10 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
   }
 
   async function missingKey(): Promise<readonly Missing[]> {
-    const given = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
+    const isVariableSet = KEY_VARIABLES.some((name) => variable(env, name) !== undefined)
     const raw = await profile()
-    const kept = storedKeyOf(raw) !== undefined || keyCommandOf(raw) !== undefined
-    return given || kept ? [] : [noKey()]
+    const stored = storedKeyOf(raw) !== undefined || keyCommandOf(raw) !== undefined
+    return isVariableSet || stored ? [] : [noKey()]
   }
 
   return {
@@ -123,12 +132,12 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     findBaseUrl,
     baseUrl,
     findApiKey,
-    isLocal: () => isLocal({ globals, env, file: fileOrNone }),
+    isLocal: () => isLocal({ globals, env, file: settingsOrEmpty }),
     missingKey,
   }
 }
 
-/** Calls `make` at the first use, and returns its result from then on. */
+/** Wraps `make` so that only the first call runs it; later calls return the same result. */
 export function once<Result>(make: () => Result): () => Result {
   let made: Result | undefined
   return () => {

@@ -1,6 +1,6 @@
 /**
- * The context of a command: streams and settings as values; everything that is slow or can fail as a function. Engines
- * are created and connected only in this folder.
+ * The context of a command. Streams and settings are values; everything that is slow or can fail is a function. Only
+ * this folder creates and connects the engines.
  */
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -23,7 +23,7 @@ import type { Output } from '../terminal/output.js'
 import { createCommandSettings, once } from './command-settings.js'
 import { createKeyLimits } from './key-limits.js'
 
-/** Lock timeout for a command that can work without the journal. */
+/** Lock timeout of the journal for a command that can work without it. */
 const FIRST_LOCK_TIMEOUT_MS = 2_000
 
 /** Parts that tests can replace. */
@@ -33,22 +33,24 @@ export interface ReplaceableParts {
   readonly fetch?: Fetch
   /** Renders the runs of the local service. */
   readonly engine?: Engine
-  /** Opens a file or an address with the platform's opener. */
+  /** Opens a file or a URL with the platform's opener. */
   openResult?(target: string): Promise<unknown>
 }
 
 export interface Connection {
   readonly client: ApiClient
-  /** Fetches output URLs, without API key and rate limit. */
+  /** Fetches output URLs, without the API key and the rate limit. */
   readonly fetch: Fetch
-  /** Under `--local`: the files behind the outputs of a run, in the data folder. */
+  /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
 }
 
 export interface ConnectOptions {
-  /** Missing settings of the command, reported together with those of the connection. */
+  /**
+   * Other missing settings of the command. One error reports them together with the missing settings of the connection.
+   */
   readonly missing?: readonly Missing[]
-  /** Under `--local`: whether this process renders the runs that it waits for. */
+  /** With `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
 }
 
@@ -63,61 +65,67 @@ export interface Context extends Io {
   random(): number
   profile(): Promise<RawProfile>
   setting(name: SettingName, flag?: string): Promise<string | undefined>
-  /** The service's address. Throws `usage`, `no_base_url` or `insecure_url`. */
+  /** Returns the service's URL. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
-  /** The name of the service in the journal: its address, or `local` under `--local`. */
+  /** Returns the service's name in the journal: its URL, or `local` with `--local`. */
   address(): Promise<string>
-  /** Throws `usage` when it cannot be opened. */
+  /** Opens the journal. Throws `usage` when the journal cannot be opened. */
   journal(): Promise<Journal>
-  /** The journal for commands that can work without it. Throws `usage` only for a newer format. */
+  /**
+   * Records runs for commands that can work without the journal. Throws `usage` only for a journal of a newer format.
+   */
   recorder(): Promise<Recorder>
   connect(options?: ConnectOptions): Promise<Connection>
-  /** Whether `--local`, RUSHES_LOCAL or the setting `local` asks for the local service. */
+  /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */
   isLocal(): Promise<boolean>
-  /** This context with `--local`. Its streams, files and closing are shared. */
+  /** Returns this context with `--local`. Both share streams, files and closing. */
   withLocal(): Context
-  /** A new context for one part of a long command, which closes it. Shares streams, settings and API keys. */
+  /**
+   * Creates a context for one part of a long command. The caller closes it. Both share streams, settings and API keys.
+   */
   separate(): Context
-  /** Fetch without an API key. */
+  /** Creates a fetch function that sends no API key. */
   fetch(): Promise<Fetch>
-  /** A client for another address and key than those of the settings. */
+  /** Creates a client for a URL and a key that are not in the settings. */
   clientFor(baseUrl: string, apiKey: string): Promise<ApiClient>
   downloader(fetch: Fetch): Promise<Downloader>
-  /** How long requests are held back after a 429; 0 when they are not. */
+  /** Remaining time in ms that requests are held back after a 429. Returns 0 when they are not held back. */
   rateLimitedForMs(): number
   engine(): Promise<Engine>
   openResult(target: string): Promise<unknown>
   close(): Promise<void>
 }
 
-/** What a command needs from its context. */
+/** Options of a command for its context. */
 export interface CommandNeeds {
-  /** Whether the command may create the profile of `--profile`; for other commands it must exist. */
+  /** Whether the command may create the profile of `--profile`. For other commands the profile must exist. */
   readonly createsProfile?: boolean
-  /** Whether the command itself reports a service address that includes the path of the API. */
+  /**
+   * Whether the command itself reports a service URL that includes the path of the API, so that no warning is printed.
+   */
   readonly reportsAddress?: boolean
-  /** Whether the command does not use RUSHES_LOCAL and the setting `local`. */
+  /** Whether the command ignores RUSHES_LOCAL and the setting `local`. */
   readonly ignoresLocal?: boolean
 }
 
-/** Arguments of a command's `register`, besides its commander object. */
+/** Passed to a command's `register`, together with its commander object. */
 export interface CommandEnvironment {
-  /** Receives help and the version. */
+  /** Prints the help and the version. */
   print(text: string): void
-  /** Width of the terminal that shows the help; undefined when it is not a terminal. */
+  /** Width of the terminal that shows the help. Undefined when standard output is not a terminal. */
   columns?(): number | undefined
-  /** Runs `work` with a context, and keeps its exit code. */
+  /** Runs `work` with a context and stores the exit code. */
   run(command: Command, work: (ctx: Context) => Promise<number>, needs?: CommandNeeds): Promise<void>
 }
 
-/** State that the contexts of one command share. */
+/** State that all contexts of one command share. */
 interface Shared {
   readonly keys: Map<string, string>
   readonly closers: (() => Promise<void>)[]
   readonly openJournal: () => Promise<OpenJournal>
 }
 
-/** Opens the journal, or returns the open one. After a failure the next call tries again. */
+/** Opens the journal, or returns the journal that is already open. After a failure the next call tries again. */
 type OpenJournal = (lockTimeoutMs?: number) => Journal
 
 export interface ContextOptions extends Io, CommandNeeds {
@@ -198,7 +206,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       failure = error
     }
     const created = createRecorder({ ...common, failure })
-    // Closers run in reverse order, so the recorder ends before the journal is closed.
+    // Closers run in reverse order, so the recorder ends before the journal closes.
     closers.push(async () => created.end())
     return created
   })
@@ -289,7 +297,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       await openFile(target, { clock, signal: ctx.interrupts.first })
     },
     async close() {
-      // Close in reverse order: a service before its network.
+      // Closes in reverse order, for example a service before its network.
       for (const close of closers.reverse()) await close()
     },
   }

@@ -1,4 +1,7 @@
-/** The rate limits of the API keys that a command uses: shared by the processes of a machine, or by machines through Redis. */
+/**
+ * The rate limits of the API keys that a command uses. All processes of a machine share a limit; Redis can share it
+ * between machines.
+ */
 import type { RateLimiter } from '../../client/index.js'
 import { usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
@@ -7,27 +10,30 @@ import type { RedisLedger } from '../../limiter/redis/redis-ledger.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 
 export interface KeyLimitsOptions {
-  /** The state folder. */
+  /** Path of the state folder. */
   readonly folder: string
   readonly clock: Clock
   readonly isLocal: boolean
   readonly closers: (() => Promise<void>)[]
-  /** The Redis server that shares the limit between machines. */
+  /** Returns the URL of the Redis server that shares the limit between machines. */
   limitsUrl(): Promise<string | undefined>
   warn(message: string): void
 }
 
 export interface KeyLimits {
-  /** Shared with every other process that has the key; the key of `--local` belongs to this process alone. */
+  /**
+   * Returns the rate limiter of a key, which all processes with this key share. With `--local` only this process uses
+   * the key, so its limiter is not shared.
+   */
   limiterFor(address: string, apiKey: string): Promise<RateLimiter>
-  /** How long requests are held back after a 429; 0 when they are not. */
+  /** Remaining time in ms that requests are held back after a 429. Returns 0 when they are not held back. */
   rateLimitedForMs(): number
 }
 
 export function createKeyLimits({ limitsUrl, isLocal, closers, ...state }: KeyLimitsOptions): KeyLimits {
   const { clock } = state
   let heldBackUntilMs = 0
-  const notingHoldBack = (limiter: RateLimiter): RateLimiter => ({
+  const recordHoldBack = (limiter: RateLimiter): RateLimiter => ({
     ...limiter,
     holdBack(ms) {
       heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
@@ -40,12 +46,12 @@ export function createKeyLimits({ limitsUrl, isLocal, closers, ...state }: KeyLi
       if (isLocal) return createLimiter(RUNS_LIMIT, clock)
       const { openStateLedger } = await import('./state.js')
       const url = await limitsUrl()
-      const keyed = { ...state, origin: new URL(address).origin, apiKey }
-      const machine = openStateLedger(keyed)
+      const keyOptions = { ...state, origin: new URL(address).origin, apiKey }
+      const machine = openStateLedger(keyOptions)
       closers.push(async () => machine.close())
       const ledger =
-        url === undefined ? machine : await openMachinesLimit({ ...keyed, url, machine, closers })
-      return notingHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
+        url === undefined ? machine : await openMachinesLimit({ ...keyOptions, url, machine, closers })
+      return recordHoldBack(createLimiter(RUNS_LIMIT, clock, { ledger }))
     },
     rateLimitedForMs: () => Math.max(0, heldBackUntilMs - clock.monotonic()),
   }
@@ -55,11 +61,11 @@ interface MachinesLimitOptions extends Pick<KeyLimitsOptions, 'clock' | 'closers
   readonly url: string
   readonly origin: string
   readonly apiKey: string
-  /** The limit of this machine. */
+  /** Ledger that the processes of this machine share. */
   readonly machine: Ledger
 }
 
-/** The limit that machines share: RUSHES_LIMITS_URL. */
+/** Opens the ledger that several machines share through RUSHES_LIMITS_URL. */
 async function openMachinesLimit(options: MachinesLimitOptions): Promise<RedisLedger> {
   const { url, origin, apiKey, machine, clock, closers, warn } = options
   const [{ maskLimitsUrl, parseLimitsUrl }, { openRedisLedger }, { keyHashOf }] = await Promise.all([

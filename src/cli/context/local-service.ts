@@ -1,5 +1,4 @@
-/** The local service inside this process: HTTP on a loopback port, data in the state folder. */
-
+/** The local service inside this process: HTTP on a loopback port, with data in the state folder. */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { DownloadedFile } from '../../download/index.js'
@@ -17,7 +16,7 @@ import type { Env } from '../process/io.js'
 export interface LocalService {
   readonly url: string
   readonly apiKey: string
-  /** The files behind output URLs, in the data folder. */
+  /** Finds the files of output URLs in the data folder. */
   filesOf(urls: readonly string[]): Promise<readonly DownloadedFile[]>
   close(): Promise<void>
 }
@@ -26,38 +25,41 @@ export interface LocalOptions {
   readonly dataFolder: string
   readonly engine: Engine
   readonly clock: Clock
-  /** Whether the runs that the command waits for are rendered. Others stay queued. */
+  /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
   readonly render: boolean
   readonly env: Env
   warn(message: string): void
 }
 
-/** A log entry of the service as one line. */
+/** Formats a log entry of the service as one line. */
 export const textOfLogLine = (line: object | string): string =>
   line instanceof Error ? describeError(line) : typeof line === 'string' ? line : JSON.stringify(line)
 
-/** One render per core, at most four: each holds a 4K frame in memory. */
+/** Number of renders at the same time: one per core, at most four, because each render holds a 4K frame in memory. */
 export const defaultConcurrency = (): number => Math.min(4, availableParallelism())
 
-/** The renderer and the maker of thumbnails are separate bundles in the folder of this one. */
+/** Starts the renderer. The renderer and the thumbnailer are separate bundles in the same folder as this bundle. */
 export const createPreviewProcess = (): Engine =>
   createProcessEngine({ script: new URL('./renderer.cjs', import.meta.url) })
 
 export const createThumbnailProcess = (): Engine =>
   createProcessEngine({ script: new URL('./thumbnailer.cjs', import.meta.url) })
 
-/** The build leaves it beside this bundle; undefined where it does not, as in the sources. */
+/**
+ * Reads the console page, which the build writes beside this bundle. Undefined when the page is missing, as in a source
+ * checkout.
+ */
 export const readConsolePage = (): Promise<Page | undefined> =>
   readPage(fileURLToPath(new URL('./console/', import.meta.url)))
 
 export interface CommandEngines {
-  /** Shell command of each kind; kinds without one use the preview renderer. */
+  /** Shell command of each kind. Kinds without a command use the preview renderer. */
   readonly commands: Partial<Readonly<Record<Kind, string>>>
-  /** Of one run; Infinity for no limit. */
+  /** Time limit of one run of a command. Infinity means no limit. */
   readonly limitMs: number
 }
 
-/** Commands for the kinds that have one, the preview renderer for the others. */
+/** Creates an engine that runs the command of a kind, or the preview renderer for a kind without a command. */
 export function withCommands(
   preview: Engine,
   { commands, limitMs }: CommandEngines,
@@ -66,10 +68,10 @@ export function withCommands(
   const engines = Object.entries(commands).map(
     ([kind, command]) => [kind as Kind, createCommandEngine({ command, ...options })] as const,
   )
-  const own = new Map(engines)
+  const byKind = new Map(engines)
   return {
-    render: (job) => (own.get(job.kind) ?? preview).render(job),
-    limitMs: (kind) => (own.has(kind) ? limitMs : preview.limitMs?.(kind)),
+    render: (job) => (byKind.get(job.kind) ?? preview).render(job),
+    limitMs: (kind) => (byKind.has(kind) ? limitMs : preview.limitMs?.(kind)),
     close: async () => preview.close?.(),
   }
 }
@@ -92,7 +94,7 @@ export async function openLocalService({
     log: (line) => warn(textOfLogLine(line)),
   })
   try {
-    // What a killed command was rendering is shown as queued.
+    // Returns the runs that a killed command was rendering to the queue.
     await service.returnAbandonedRuns()
     const { url } = await service.listen({ host: '127.0.0.1', port: 0 })
     if (render) service.startRendering('requested')

@@ -1,22 +1,28 @@
-/** Opens a file or an address with the platform's opener. */
+/** Opens a file or a URL with the platform's opener. */
 import { once } from 'node:events'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { errorCode } from '../../host/system-error.js'
 
-/** An opener that fails ends within this time; one that is the browser itself runs until that is closed. */
+/**
+ * Maximum wait for the opener. A failing opener exits sooner. An opener that is the browser itself runs until the user
+ * closes it.
+ */
 const MAX_WAIT_MS = 2_000
 
-/** Documented by xdg-open: "A required tool could not be found." */
+/** Exit code that xdg-open documents as "A required tool could not be found." */
 const NO_PROGRAM = 3
 
 export interface OpenOptions {
   readonly clock: Clock
-  /** Ends the waiting, not the opener. */
+  /** Aborting stops the wait. The opener continues. */
   readonly signal: AbortSignal
 }
 
-/** Throws with a sentence when the opener cannot be started or fails, as it does on a machine without a browser. */
+/**
+ * Opens the target. Throws an error with a readable message when the opener cannot start or fails, for example on a
+ * machine without a browser.
+ */
 export async function openFile(target: string, { clock, signal }: OpenOptions): Promise<void> {
   const { default: open } = await import('open')
   const opener = await open(target)
@@ -24,7 +30,7 @@ export async function openFile(target: string, { clock, signal }: OpenOptions): 
   const sleeping = clock.sleep(MAX_WAIT_MS, ended.signal).catch(() => undefined)
   const stopWaiting = onAbort(signal, () => ended.abort())
   try {
-    // Rejects on 'error', which without a listener would end the process.
+    // `once` rejects on 'error'. Without a listener, that event would end the process.
     const [code] = (await Promise.race([once(opener, 'exit'), sleeping])) ?? []
     if (typeof code === 'number' && code !== 0) throw new Error(failureOf(opener.spawnfile, code))
   } catch (error) {

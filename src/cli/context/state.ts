@@ -1,4 +1,4 @@
-/** Opens the files of the state folder: the journal, and the ledger of the rate limit. */
+/** Opens the files in the state folder: the journal, and the ledger of the rate limit. */
 import { join } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
@@ -17,7 +17,7 @@ export const LEDGER_FILE = 'limits.db'
 export interface StateOptions {
   readonly folder: string
   readonly clock: Clock
-  /** How long opening the journal waits for the lock of another process. */
+  /** Maximum wait in ms for another process's lock when the journal is opened. */
   readonly lockTimeoutMs?: number | undefined
   warn(message: string): void
 }
@@ -31,11 +31,13 @@ const newerState = (folder: string, cause: NewerFormat) =>
     { hint: 'Use that version, or set RUSHES_STATE_DIR to another folder.', cause },
   )
 
-/** The only problem of the state folder that ends every command. */
+/**
+ * Whether a newer version wrote the state folder. This is the only problem of the state folder that ends every command.
+ */
 export const isNewerState = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof NewerFormat
 
-/** `from` is the journal, or a write-ahead log beside it. */
+/** Warning for a quarantined file. `from`: the journal, or a write-ahead log beside it. */
 const quarantineWarning = (path: string, to: string, from: string): string =>
   from === path
     ? `The journal ${path} is damaged. It was renamed to ${to}. A new journal was created; earlier runs are not in it.`
@@ -43,7 +45,10 @@ const quarantineWarning = (path: string, to: string, from: string): string =>
 
 const hasRows = ({ runs, prepared }: SavedRows): boolean => runs.length > 0 || prepared.length > 0
 
-/** Throws `usage` for a newer format, else the system's error. A corrupt file is quarantined, with a warning. */
+/**
+ * Opens the journal. Throws `usage` for a newer format, and the system's error otherwise. A corrupt file is
+ * quarantined, with a warning.
+ */
 function open({ folder, clock, warn, lockTimeoutMs }: StateOptions): Journal {
   const path = join(folder, JOURNAL_FILE)
   try {
@@ -58,7 +63,7 @@ function open({ folder, clock, warn, lockTimeoutMs }: StateOptions): Journal {
   }
 }
 
-function orUsage<Result>(path: string, work: () => Result): Result {
+function withUsageError<Result>(path: string, work: () => Result): Result {
   try {
     return work()
   } catch (error) {
@@ -71,19 +76,20 @@ function orUsage<Result>(path: string, work: () => Result): Result {
 }
 
 /**
- * Throws `usage`, and so does every call. A corrupt page may be found long after the file was opened: then too the file is
- * quarantined, and the call is repeated on a new one, as it is when the file was removed or another process has replaced it.
- * The rows of this command are written to the new one.
+ * Opens the journal. This function and every method of the journal throw `usage`. A method may find a corrupt page long
+ * after the file was opened; it then quarantines the file and repeats its call on a new file. It also repeats the call
+ * on the new file when the journal was removed or another process has replaced it. The rows of this command are written
+ * to the new file.
  */
 export function openStateJournal(options: StateOptions): Journal {
   const path = join(options.folder, JOURNAL_FILE)
-  let journal = orUsage(path, () => open(options))
+  let journal = withUsageError(path, () => open(options))
   let isCorrupt = false
 
-  /** When it fails, the next call tries again. */
+  /** Opens the new file and writes the rows of this command to it. After a failure the next call tries again. */
   function replace(): void {
     journal.close()
-    // The process that quarantined it has warned.
+    // Warns only for a removed file: the process that quarantines a file prints its own warning.
     const removed = journal.wasRemoved()
     const next = open({ ...options, lockTimeoutMs: undefined })
     try {
@@ -121,7 +127,10 @@ export function openStateJournal(options: StateOptions): Journal {
     }
   }
 
-  /** What this command wrote is written again if the file was removed after its last call. */
+  /**
+   * Closes the journal. If the file was removed after the last call, first writes the rows of this command to a new
+   * file.
+   */
   function close(): void {
     try {
       if (!journal.isCurrent() && hasRows(journal.ownRows())) replace()
@@ -133,15 +142,18 @@ export function openStateJournal(options: StateOptions): Journal {
 
   const methods = (Object.keys(journal) as (keyof Journal)[]).map((name) => [
     name,
-    (...args: readonly unknown[]) => orUsage(path, () => call(name, args)),
+    (...args: readonly unknown[]) => withUsageError(path, () => call(name, args)),
   ])
   return { ...Object.fromEntries(methods), close }
 }
 
-/** A signal takes effect within this time. */
+/** Length of one wait for the lock, which blocks the process. A signal takes effect within this time. */
 const LOCK_SLICE_MS = 500
 
-/** Waits for the lock of another process in slices, since each blocks this one. Rejects with the signal's reason too. */
+/**
+ * Opens the journal and waits for the lock of another process. Each attempt blocks this process, so it waits in slices.
+ * Also rejects with the signal's reason.
+ */
 export async function whenUnlocked(
   open: (lockTimeoutMs: number) => Journal,
   signal: AbortSignal,
@@ -166,8 +178,8 @@ export interface StateLedgerOptions extends StateOptions {
 }
 
 /**
- * The limit that all processes share. While its file cannot be used, that of this process, with a warning. Throws `usage` for a
- * newer format.
+ * Opens the ledger that all processes share. While its file cannot be used, the limit applies to this process only,
+ * with a warning. Throws `usage` for a newer format.
  */
 export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLedgerOptions): Ledger & {
   close(): void

@@ -1,4 +1,4 @@
-/** Checks of this machine: settings, state folder, disk and journal. They send and change nothing. */
+/** Checks of this machine: settings, state folder, disk and journal. They send no requests and change nothing. */
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT } from '../../errors.js'
@@ -20,8 +20,8 @@ import { addressHint, SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
 
-const LITTLE_BYTES = 1024 ** 3
-const TOO_LITTLE_BYTES = 100 * 1024 ** 2
+const LOW_SPACE_BYTES = 1024 ** 3
+const MIN_SPACE_BYTES = 100 * 1024 ** 2
 
 export function checkStateFolder(folder: string): Finding {
   const reason = reasonUnwritable(folder)
@@ -40,14 +40,14 @@ export function checkStateFolder(folder: string): Finding {
   return ok('state', folder)
 }
 
-/** The path, or the nearest parent that exists. */
-const existing = (path: string): string =>
-  existsSync(path) || dirname(path) === path ? path : existing(dirname(path))
+/** Returns the path, or its nearest existing parent. */
+const nearestExisting = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
-/** `name`: `disk` for downloads, `state disk` for the journal. */
+/** Checks the free space. `name`: `disk` for downloads, `state disk` for the journal. */
 export function checkDisk(name: string, path: string): Finding {
   try {
-    const { bavail, bsize } = statfsSync(existing(resolve(path)))
+    const { bavail, bsize } = statfsSync(nearestExisting(resolve(path)))
     return diskFinding(name, bavail * bsize, path)
   } catch (error) {
     return warning(name, `cannot read the free space: ${reasonOf(error)}`)
@@ -57,11 +57,11 @@ export function checkDisk(name: string, path: string): Finding {
 export function diskFinding(name: string, freeBytes: number, path: string): Finding {
   const free = `${formatBytes(freeBytes)} free in ${path}`
   const advice = 'Free some space, or download to another disk with -o.'
-  if (freeBytes < TOO_LITTLE_BYTES) return failed(name, free, { advice, exitCode: EXIT.downloadFailed })
-  return freeBytes < LITTLE_BYTES ? warning(name, free, advice) : ok(name, free)
+  if (freeBytes < MIN_SPACE_BYTES) return failed(name, free, { advice, exitCode: EXIT.downloadFailed })
+  return freeBytes < LOW_SPACE_BYTES ? warning(name, free, advice) : ok(name, free)
 }
 
-/** For a database other than the journal. */
+/** Checks the integrity of a database other than the journal. */
 export function checkDatabase(name: string, path: string): Finding {
   if (!existsSync(path)) return ok(name, 'no runs yet')
   const { integrity } = inspectDatabase(path)
@@ -94,10 +94,10 @@ export async function checkJournal(ctx: Context): Promise<readonly Finding[]> {
           'Copy the file if you want to recover its rows. The next command renames it and creates a new journal.',
       }),
     ]
-  return [...findings, ...(await open(ctx, path))]
+  return [...findings, ...(await checkOpenedJournal(ctx, path))]
 }
 
-async function open(ctx: Context, path: string): Promise<readonly Finding[]> {
+async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly Finding[]> {
   try {
     const journal = await ctx.journal()
     const unfinished = journal.unfinished()
@@ -161,7 +161,7 @@ export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
   }
 }
 
-/** Includes the URL when the address is valid. */
+/** Checks the service URL. The result includes the parsed URL when it is valid. */
 export async function checkAddress(ctx: Context): Promise<{ readonly finding: Finding; readonly url?: URL }> {
   try {
     const url = new URL(await ctx.baseUrl())
@@ -176,25 +176,25 @@ export async function checkAddress(ctx: Context): Promise<{ readonly finding: Fi
   }
 }
 
-/** The proxy for requests to this address, shown without its password. */
+/** Checks the proxy for requests to this URL. The finding shows the proxy without its password. */
 export function checkProxy(
   url: URL | undefined,
   env: Env,
 ): { readonly finding: Finding; readonly isUsed: boolean } {
-  const unused = (finding: Finding) => ({ finding, isUsed: false })
-  if (url === undefined) return unused(skipped('proxy', 'no service URL'))
-  if (isLoopback(url.hostname)) return unused(ok('proxy', 'none: loopback addresses never use one'))
+  const notUsed = (finding: Finding) => ({ finding, isUsed: false })
+  if (url === undefined) return notUsed(skipped('proxy', 'no service URL'))
+  if (isLoopback(url.hostname)) return notUsed(ok('proxy', 'none: loopback addresses never use one'))
   try {
     const proxy = findProxy(env, url.protocol)
-    if (proxy === undefined) return unused(ok('proxy', 'none'))
+    if (proxy === undefined) return notUsed(ok('proxy', 'none'))
     const except = noProxy(env) === '' ? '' : `, except for ${noProxy(env)}`
     return { finding: ok('proxy', `${proxy.host}${except}`), isUsed: true }
   } catch (error) {
-    return unused(failedBy('proxy', error))
+    return notUsed(failedBy('proxy', error))
   }
 }
 
-/** The form of the model's name; whether the service has it is known only after a create. */
+/** Checks the form of the model's name. Only a create shows whether the service has the model. */
 export async function checkModel(ctx: Context, kind: Kind): Promise<Finding> {
   const check = `${kind} model`
   try {

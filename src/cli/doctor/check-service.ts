@@ -1,5 +1,6 @@
-/** Checks of the service: name, connection, clock, key and shared rate limit, with two requests at most. */
-
+/**
+ * Checks of the service: name, connection, clock, key and shared rate limit. Sends at most two requests to the service.
+ */
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -11,7 +12,7 @@ import type { Context } from '../context/context.js'
 import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
 
 const SKEW_WARNING_MS = 30_000
-/** Beyond this, signed links and new certificates fail. */
+/** With a larger difference between the clocks, signed URLs and new certificates fail. */
 const MAX_SKEW_MS = 300_000
 
 export async function checkName(url: URL, isProxied: boolean): Promise<Finding> {
@@ -36,20 +37,20 @@ export interface Reached {
   readonly isReached: boolean
 }
 
-/** Sends one request without the key: any answer proves the connection. */
+/** Sends one request without the key. Any response proves the connection. */
 export async function checkConnection(ctx: Context, url: URL): Promise<Reached> {
   const { clock, interrupts } = ctx
   const startedAtMs = clock.monotonic()
   try {
     const fetch = await ctx.fetch()
     const response = await fetch({ method: 'GET', url, headers: { accept: '*/*' }, signal: interrupts.first })
-    const took = Math.round(clock.monotonic() - startedAtMs)
+    const elapsedMs = Math.round(clock.monotonic() - startedAtMs)
     const date = Date.parse(response.header('date') ?? '')
     response.discard()
-    const how = url.protocol === 'https:' ? 'connected, valid certificate' : 'connected'
+    const result = url.protocol === 'https:' ? 'connected, valid certificate' : 'connected'
     return {
       isReached: true,
-      findings: [ok('connection', `${how} (${took} ms)`), clockFinding(date - clock.now())],
+      findings: [ok('connection', `${result} (${elapsedMs} ms)`), clockFinding(date - clock.now())],
     }
   } catch (error) {
     return { isReached: false, findings: [connectionFailed(error, url), skipped('clock', 'no response')] }
@@ -76,20 +77,20 @@ const adviceFor = (code: string): string => {
   return 'Check the firewall. If this network needs a proxy, set HTTPS_PROXY.'
 }
 
-/** `skewMs`: the service's clock minus ours; NaN when unknown. */
+/** `skewMs`: the service's clock minus this machine's clock; NaN when unknown. */
 export function clockFinding(skewMs: number): Finding {
   if (Number.isNaN(skewMs)) return skipped('clock', 'the response has no date')
-  // The header has whole seconds, and the response took time to arrive.
-  const apart = Math.round(Math.abs(skewMs) / 1_000)
-  const difference = `this machine's clock is ${apart} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`
+  // The difference is only approximate: the header has whole seconds, and the response took time to arrive.
+  const skewSeconds = Math.round(Math.abs(skewMs) / 1_000)
+  const difference = `this machine's clock is ${skewSeconds} s ${skewMs < 0 ? 'ahead of' : 'behind'} the service's`
   const advice = 'Synchronize the clock (NTP). With a wrong clock, signed URLs fail.'
   if (Math.abs(skewMs) >= MAX_SKEW_MS)
     return failed('clock', difference, { advice, exitCode: EXIT.serviceBroken })
   if (Math.abs(skewMs) >= SKEW_WARNING_MS) return warning('clock', difference, advice)
-  return ok('clock', apart <= 2 ? "matches the service's clock" : difference)
+  return ok('clock', skewSeconds <= 2 ? "matches the service's clock" : difference)
 }
 
-/** Asks for a run that cannot exist: a valid key gets `run_not_found`, at no cost. */
+/** Requests a run that cannot exist. For a valid key the service returns `run_not_found`, at no cost. */
 export async function checkKey(ctx: Context): Promise<Finding> {
   try {
     const { client } = await ctx.connect()
@@ -109,7 +110,10 @@ export async function checkKey(ctx: Context): Promise<Finding> {
 
 const LIMITS_CHECK = 'rate limit'
 
-/** Runs the script of the rate limit on the Redis server of RUSHES_LIMITS_URL; takes no slot. Empty without the setting. */
+/**
+ * Runs the rate limit script on the Redis server of RUSHES_LIMITS_URL, without taking a slot. Returns an empty list
+ * when the setting is missing.
+ */
 export async function checkLimits(ctx: Context): Promise<readonly Finding[]> {
   let url: string | undefined
   try {
@@ -125,8 +129,8 @@ export async function checkLimits(ctx: Context): Promise<readonly Finding[]> {
   const startedAtMs = ctx.clock.monotonic()
   try {
     await pingRedis(address, RUNS_LIMIT, ctx.interrupts.first)
-    const took = Math.round(ctx.clock.monotonic() - startedAtMs)
-    return [ok(LIMITS_CHECK, `shared between machines, ${maskLimitsUrl(url)} (${took} ms)`)]
+    const elapsedMs = Math.round(ctx.clock.monotonic() - startedAtMs)
+    return [ok(LIMITS_CHECK, `shared between machines, ${maskLimitsUrl(url)} (${elapsedMs} ms)`)]
   } catch (error) {
     ctx.interrupts.first.throwIfAborted()
     return [

@@ -8,9 +8,9 @@ export interface Finding {
   readonly check: string
   readonly status: CheckStatus
   readonly message: string
-  /** What to do. */
+  /** What the user can do to fix the problem. */
   readonly advice?: string | undefined
-  /** The exit code of the command if this were the only failed check. */
+  /** Exit code of the command when this is the only failed check. */
   readonly exitCode?: number
 }
 
@@ -29,14 +29,14 @@ export const failed = (
   { advice, exitCode = EXIT.usage }: { readonly advice?: string | undefined; readonly exitCode?: number },
 ): Finding => ({ check, status: 'failed', message, advice, exitCode })
 
-/** A check that threw: the error is the finding. */
+/** Finding for a check that threw an error. */
 export function failedBy(check: string, thrown: unknown): Finding {
   const { message, hint, exitCode } = asRushesError(thrown)
   return failed(check, message, { advice: hint, exitCode })
 }
 
-export const skipped = (check: string, why: string): Finding => ({
+export const skipped = (check: string, reason: string): Finding => ({
   check,
   status: 'skipped',
-  message: `not checked: ${why}`,
+  message: `not checked: ${reason}`,
 })

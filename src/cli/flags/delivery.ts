@@ -1,4 +1,4 @@
-/** The flags for waiting and for outputs, shared by `run`, `wait` and `download`. */
+/** Flags for the wait and for the outputs, shared by `run`, `wait` and `download`. */
 import { type Command, Option } from 'commander'
 import type { Target } from '../../download/target.js'
 import { usageError } from '../../errors.js'
@@ -31,27 +31,29 @@ export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
     command.addOption(new Option(flags, about).helpGroup('Result options:'))
 }
 
-/** The checked flags. */
+/** The flags after validation. */
 export interface Delivery {
-  /** Undefined when output URLs are printed and nothing is downloaded. */
+  /** Where to download the outputs. If undefined, only their URLs are printed. */
   readonly target: Target | undefined
   readonly overwrite: boolean
   readonly sidecar: boolean
-  /** Undefined: no limit; `once`: one status request, which must show a finished run. */
+  /** Maximum wait in ms; undefined for no limit. `once` sends one status request, and the run must be finished. */
   readonly patience: number | 'once' | undefined
   readonly open: boolean
-  /** Flags for a later command that does the same for one run. */
+  /** Flags for a later command that delivers the outputs of one run in the same way. */
   readonly again: readonly string[]
 }
 
 export interface DeliveryNeeds {
-  /** Number of runs. */
+  /** Number of runs of the command. */
   readonly runs: number
-  /** For `download`: one status request unless --timeout is given. */
+  /** Whether the command is `download`, which sends one status request unless --timeout is given. */
   readonly isDownload?: boolean
 }
 
-/** Throws `usage`. `--local` implies a download, since its URLs end with the process. */
+/**
+ * Checks the flags. Throws `usage`. `--local` implies a download, because its URLs stop working when the process ends.
+ */
 export async function deliveryOf(
   ctx: Context,
   options: DeliveryOptions,
@@ -86,15 +88,18 @@ async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number
   return parseDuration(text, flag === undefined ? 'timeout' : '--timeout') || undefined
 }
 
-/** A path with {index} has another meaning for a single run. */
+/**
+ * Flags for a later command for one run. After several runs, a path is repeated only if it is a folder or contains
+ * {id}: a path with {index} would mean another file for a single run.
+ */
 function flagsAgain(
   { download, output, overwrite, sidecar }: DeliveryOptions,
   runs: number,
 ): readonly string[] {
-  const isPlain = output !== undefined && (runs === 1 || /[/\\]$/.test(output) || output.includes('{id}'))
-  const place = isPlain ? ['-o', output] : download === true || output !== undefined ? ['-d'] : []
+  const isReusable = output !== undefined && (runs === 1 || /[/\\]$/.test(output) || output.includes('{id}'))
+  const target = isReusable ? ['-o', output] : download === true || output !== undefined ? ['-d'] : []
   return [
-    ...place,
+    ...target,
     ...(overwrite === true ? ['--overwrite'] : []),
     ...(sidecar === true ? ['--sidecar'] : []),
   ]

@@ -1,4 +1,4 @@
-/** The flags of every command; they may come before or after the subcommand. */
+/** Flags that every command has. They may come before or after the subcommand. */
 import { Option } from 'commander'
 import { quoteWord } from '../../protocol/text.js'
 
@@ -30,12 +30,12 @@ const GLOBAL_FLAGS: readonly GlobalFlag[] = [
 export const globalOptions = (): readonly Option[] =>
   GLOBAL_FLAGS.map(({ flags, about }) => new Option(flags, about).helpGroup('Global options:'))
 
-/** Global flags with a value. */
+/** Global flags that take a value. */
 const TAKES_VALUE: readonly string[] = GLOBAL_FLAGS.filter(({ flags }) => flags.includes('<')).map(
   ({ flags }) => flags.split(' ')[0] ?? '',
 )
 
-/** The words that are neither a flag nor the value of a global flag. */
+/** The words of the line, without flags and without the values of global flags. */
 export function plainWords(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf('--')
   const before = end === -1 ? argv : argv.slice(0, end)
@@ -46,19 +46,19 @@ export function plainWords(argv: readonly string[]): readonly string[] {
 }
 
 /**
- * The name of the command: the first word, or the second after `help`. Read before commander parses the line, so that only
- * the file of this command is loaded.
+ * The name of the command: the first word, or the second word after `help`. It is read before commander parses the
+ * line, so that only this command's file is loaded.
  */
 export const commandWord = (argv: readonly string[]): string | undefined =>
   plainWords(argv).find((word) => word !== 'help')
 
-/** Known before parsing, so that parse errors are JSON too. */
+/** Whether the line has `--json`. It is read before commander parses the line, so that parse errors are JSON too. */
 export const wantsJson = (argv: readonly string[]): boolean => {
   const end = argv.indexOf('--')
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
 }
 
-/** From the merged options of a command and its parents. */
+/** Reads the global flags from the merged options of a command and its parents. */
 export function globalsOf(options: Readonly<Record<string, unknown>>): Globals {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const profile = text(options.profile)
@@ -74,7 +74,7 @@ export function globalsOf(options: Readonly<Record<string, unknown>>): Globals {
   }
 }
 
-/** A command to type next, with the global flags that select the service and the key. */
+/** A command for the user to type next, with the global flags that select the same service and key. */
 export const commandLine = (
   command: string,
   { local, profile, baseUrl }: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,

@@ -1,4 +1,4 @@
-/** Model flags, projected from a model's schema: each parameter is a flag. */
+/** The flags of a model, generated from its schema: one flag for each parameter. */
 import { Option } from 'commander'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
 import {
@@ -40,17 +40,17 @@ export const modelOptions = (kind: Kind): readonly Option[] =>
     ])
     .map((option) => option.helpGroup('Model options:'))
 
-/** The parameters given by flags, by their names in the schema and with values of its types. */
+/** The parameters that flags set, by their names in the schema and with values of the schema's types. */
 export function parametersGiven(
   kind: Kind,
   options: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, ParameterValue>> {
-  const given = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
+  const values = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
     const value = options[optionOf(name, schema).attributeName()] as
       | Exclude<ParameterValue, number>
       | undefined
     if (value === undefined) return []
     return [[name, typeof value === 'string' ? valueOfText(schema, value) : value] as const]
   })
-  return Object.fromEntries(given)
+  return Object.fromEntries(values)
 }

@@ -1,4 +1,4 @@
-/** Selects runs: by ids, `--last` and `--all`, or by the filters of `list` and `gallery`. */
+/** Flags that select runs: ids, `--last` and `--all`, or the filters of `list` and `gallery`. */
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { ListFilter } from '../../journal/index.js'
@@ -12,10 +12,10 @@ import { allUnfinished, lastRun } from '../runs/journal-rows.js'
 import { choiceOption, orList } from './values.js'
 
 export interface RunChoice {
-  /** As typed; `-` means the ids on standard input. */
+  /** Ids as typed. `-` means that the ids are read from standard input. */
   readonly ids: readonly string[]
   readonly last?: boolean | undefined
-  /** Undefined: a command without `--all`. */
+  /** Undefined for a command that does not have `--all`. */
   readonly all?: boolean | undefined
 }
 
@@ -24,7 +24,7 @@ const option = (flags: string, about: string): Option =>
 
 export const lastOption = (): Option => option('--last', 'Newest run of the current service')
 
-/** Adds the argument, and the flags that may replace it. */
+/** Adds the argument for run ids, and the flags that can be used instead. */
 export function addRunIds(command: Command, { hasAll = false } = {}): Command {
   command
     .argument('[id...]', 'Run ids; - reads them from standard input, one per line')
@@ -32,7 +32,7 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
   return hasAll ? command.addOption(option('--all', 'Every unfinished run of the current service')) : command
 }
 
-/** Throws `usage` unless the runs are named in exactly one way. */
+/** Throws `usage` unless exactly one of ids, `--last` and `--all` is used. */
 export function checkOneWay({ ids, last = false, all }: RunChoice): void {
   const ways = [ids.length > 0, last, all === true].filter(Boolean).length
   if (ways === 1) return
@@ -45,7 +45,7 @@ export function checkOneWay({ ids, last = false, all }: RunChoice): void {
   )
 }
 
-/** Throws `usage`, and `submission_unknown` for a last run without an id. */
+/** Returns the ids of the selected runs. Throws `usage`, and `submission_unknown` when the last run has no id. */
 export async function runIdsOf(ctx: Context, choice: RunChoice): Promise<readonly string[]> {
   checkOneWay(choice)
   if (choice.last === true) return [await lastRun(ctx)]
@@ -59,7 +59,7 @@ export interface FilterOptions {
   readonly status?: string
   readonly kind?: string
   readonly model?: string
-  /** Durations: not older than, and older than. */
+  /** Durations. `since` selects runs that are not older than it, `before` selects older runs. */
   readonly since?: string
   readonly before?: string
 }
@@ -81,42 +81,47 @@ function limitOf(text: string): number | undefined {
   return Number(text) || undefined
 }
 
-/** Throws `usage`. */
+/** Parses the filter flags. Throws `usage`. */
 export async function filterOf(ctx: Context, options: FilterOptions): Promise<ListFilter> {
   const { clock, globals } = ctx
-  const ago = (text: string | undefined, flag: string): number | undefined =>
+  const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
   if (options.status !== undefined) await checkStatus(ctx, options.status)
-  const isHere = options.here || globals.local || globals.baseUrl !== undefined
+  const isCurrentOnly = options.here || globals.local || globals.baseUrl !== undefined
   return {
     limit: limitOf(options.limit),
-    address: isHere ? await ctx.address() : undefined,
+    address: isCurrentOnly ? await ctx.address() : undefined,
     status: options.status,
     kind: options.kind,
     model: options.model,
-    sinceMs: ago(options.since, '--since'),
-    beforeMs: ago(options.before, '--before'),
+    sinceMs: timeBefore(options.since, '--since'),
+    beforeMs: timeBefore(options.before, '--before'),
   }
 }
 
-/** Those of the journal and of the local service. */
+/** Statuses that the journal and the local service use. */
 const OWN_STATUSES = ['sending', 'accepted', 'unconfirmed', ...LOCAL_STATUSES] as const
 
-/** Words of other services for a run that is not finished: a filter on one is valid while no run has it. */
+/** Statuses of other services for an unfinished run. A filter by one of them is valid even while no run has it. */
 const RUNNING_STATUSES = ['pending', 'starting', 'running', 'in_progress', 'in_queue'] as const
 
-/** Statuses are the service's own words, so each one that a run of the journal has is valid too. Throws `usage`. */
+/**
+ * Throws `usage` for an unknown status. Each service has its own statuses, so every status that a run of the journal
+ * has is valid too.
+ */
 async function checkStatus(ctx: Context, status: string): Promise<void> {
-  const added = (await ctx.setting('failureStatuses'))?.split(',') ?? []
-  const named: readonly string[] = [...OWN_STATUSES, ...FAILURE_STATUSES, ...added]
-  if ([...named, ...RUNNING_STATUSES].some((each) => each.trim().toLowerCase() === status.toLowerCase()))
+  const configured = (await ctx.setting('failureStatuses'))?.split(',') ?? []
+  const knownStatuses: readonly string[] = [...OWN_STATUSES, ...FAILURE_STATUSES, ...configured]
+  if (
+    [...knownStatuses, ...RUNNING_STATUSES].some((each) => each.trim().toLowerCase() === status.toLowerCase())
+  )
     return
   const journal = await ctx.journal()
   if (journal.list({ status, limit: 1 }).length > 0) return
-  const met = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
-  const listed = [...LOCAL_STATUSES, ...met].map((each) => shortened(printable(each), 40))
+  const journalStatuses = new Set(journal.list({ limit: 1_000 }).map((run) => run.status))
+  const shownStatuses = [...LOCAL_STATUSES, ...journalStatuses].map((each) => shortened(printable(each), 40))
   throw usageError(
-    `Unknown status "${shortened(status, 40)}".${didYouMean(status, [...listed, ...named])}`,
-    `Use ${orList([...new Set([...listed, 'unconfirmed'])])}.`,
+    `Unknown status "${shortened(status, 40)}".${didYouMean(status, [...shownStatuses, ...knownStatuses])}`,
+    `Use ${orList([...new Set([...shownStatuses, 'unconfirmed'])])}.`,
   )
 }

@@ -3,7 +3,7 @@ import { Argument, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { didYouMean } from '../../protocol/text.js'
 
-/** `bash, zsh or fish`. */
+/** Joins values for a sentence: `bash, zsh or fish`. */
 export const orList = (values: readonly string[]): string =>
   values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`
 
@@ -14,7 +14,7 @@ const oneOf =
     throw usageError(`Unknown ${what} "${value}".${didYouMean(value, values)} Use ${orList(values)}.`)
   }
 
-/** An option with a closed list of values, which help and completion show. */
+/** Creates an option with a closed list of values, which the help and the completion show. */
 export const choiceOption = (flags: string, about: string, values: readonly string[]): Option => {
   const [, name = ''] = /--([\w-]+)/.exec(flags) ?? []
   return new Option(flags, about).choices(values).argParser(oneOf(name.replaceAll('-', ' '), values))
@@ -23,13 +23,16 @@ export const choiceOption = (flags: string, about: string, values: readonly stri
 export const choiceArgument = (name: string, about: string, values: readonly string[]): Argument =>
   new Argument(name, about).choices(values).argParser(oneOf(name.replace(/[<>[\]]/g, ''), values))
 
-/** For commander's `argParser`: collects the values of a repeatable flag. */
+/** Collects the values of a repeatable flag. Passed to commander's `argParser`. */
 export const repeated = (value: string, before: readonly string[] = []): readonly string[] => [
   ...before,
   value,
 ]
 
-/** Throws `usage` that names the flag or argument (`what`) unless the text is a whole number within the bounds. */
+/**
+ * Parses a whole number within the bounds. Otherwise throws `usage`; `what` is the name of the flag or argument in the
+ * message.
+ */
 export function wholeNumber(text: string, what: string, min: number, max: number): number {
   const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
   if (number >= min && number <= max) return number

@@ -1,5 +1,4 @@
-/** From the journal and the disk to the values of the page. */
-
+/** Collects the values of the gallery page from the journal and the disk. */
 import { statSync } from 'node:fs'
 import { posix, resolve, sep, win32 } from 'node:path'
 import { disableTypes, imageSize } from 'image-size'
@@ -24,18 +23,18 @@ import { addressOr, flagsFor } from '../runs/where.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
 export interface Collected {
-  /** Those with a file on the disk, newest first. */
+  /** Runs with at least one file on the disk, newest first. */
   readonly runs: readonly GalleryRun[]
   readonly files: number
   readonly leftOut: {
-    /** Runs whose files were all moved, changed or deleted. */
+    /** Number of runs whose files were all moved, changed or deleted. */
     readonly missing: number
-    /** Runs that succeeded and were never downloaded. */
+    /** Number of runs that succeeded and were never downloaded. */
     readonly notDownloaded: number
   }
 }
 
-/** `folder` has the page, `dataFolder` is that of `--local`. */
+/** `folder` is the folder of the page, `dataFolder` the data folder of `--local`. */
 export async function collectGallery({
   ctx,
   journal,
@@ -53,16 +52,16 @@ export async function collectGallery({
   const everyFile = journal.everyFile()
   const findFiles = createFileFinder(everyFile, dataFolder)
   const earlier = earlierOutputs(journal, everyFile)
-  const flagsOf = rememberedFlags(ctx)
+  const flagsOf = createFlagsFinder(ctx)
   const runs: GalleryRun[] = []
   const leftOut = { missing: 0, notDownloaded: 0 }
-  // The limit counts shown runs: most runs of a journal may have no file.
+  // The limit counts only shown runs, because most runs of a journal may have no file.
   for (const run of journal.list(others)) {
     if (runs.length === limit) break
     const { files, missing } = await findFiles(run)
     if (files.length > 0) {
-      const { command, missing: lost } = commandAgain(earlier, run, await flagsOf(run))
-      const again = lost.length > 0 ? undefined : command
+      const { command, missing: missingReferences } = commandAgain(earlier, run, await flagsOf(run))
+      const again = missingReferences.length > 0 ? undefined : command
       runs.push({ ...describeRun(run), again, files: files.map((file) => describeFile(run, file, folder)) })
     } else if (missing > 0) leftOut.missing++
     else if (run.phase === 'succeeded') leftOut.notDownloaded++
@@ -88,9 +87,11 @@ function describeFile({ input }: JournalRun, file: FoundFile, folder: string): G
   const { path, bytes, contentType } = file
   const media = mediaOf(path, contentType)
   const pixels = media === 'image' ? pictureSizeOf(path) : undefined
-  const asked = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
+  const requestedRatio = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
   const ratio =
-    pixels === undefined ? (asked ?? (media === 'video' ? USUAL_RATIO : 1)) : pixels.width / pixels.height
+    pixels === undefined
+      ? (requestedRatio ?? (media === 'video' ? USUAL_RATIO : 1))
+      : pixels.width / pixels.height
   return {
     ...linkTo(folder, resolve(path), sep === '\\' ? win32 : posix),
     ...pixels,
@@ -102,8 +103,8 @@ function describeFile({ input }: JournalRun, file: FoundFile, folder: string): G
 }
 
 /**
- * Earlier outputs by link and by content. The journal's own functions walk all runs for each question. Built when the first
- * run with a reference image asks.
+ * Finds earlier outputs by link and by content. The tables are built once, when the first run with a reference image
+ * needs them: the functions of the journal read all runs for each lookup.
  */
 function earlierOutputs(journal: Journal, everyFile: ReturnType<Journal['everyFile']>): EarlierOutputs {
   let tables: { byLink: Map<string, JournalRun>; byContent: Map<string, string[]> } | undefined
@@ -131,9 +132,12 @@ function earlierOutputs(journal: Journal, everyFile: ReturnType<Journal['everyFi
   }
 }
 
-/** The flags with which a later command reaches a run; independent of the flags of this one. */
-function rememberedFlags(ctx: Context): (run: JournalRun) => Promise<readonly string[]> {
-  const known = new Map<string, Promise<readonly string[]>>()
+/**
+ * Returns the flags that a later command needs to access a run. The result does not depend on the flags of the current
+ * command.
+ */
+function createFlagsFinder(ctx: Context): (run: JournalRun) => Promise<readonly string[]> {
+  const flagsByTarget = new Map<string, Promise<readonly string[]>>()
   const { profile, baseUrl } = ctx.globals
   async function find(run: JournalRun): Promise<readonly string[]> {
     const isNamed = profile !== undefined && run.profile === ctx.profileName
@@ -146,27 +150,33 @@ function rememberedFlags(ctx: Context): (run: JournalRun) => Promise<readonly st
   }
   return (run) => {
     if (run.address === LOCAL_ADDRESS) return Promise.resolve(['--local'])
-    const home = `${run.profile}\n${run.address}`
-    const found = known.get(home) ?? find(run)
-    known.set(home, found)
+    const cacheKey = `${run.profile}\n${run.address}`
+    const found = flagsByTarget.get(cacheKey) ?? find(run)
+    flagsByTarget.set(cacheKey, found)
     return found
   }
 }
 
-/** A file of a run that is still on the disk. */
+/** A file of a run that still exists on the disk. */
 interface FoundFile {
   readonly path: string
   readonly bytes: number
   readonly contentType: string | undefined
 }
 
-/** Finds the files of runs where they were written or in the data folder of `--local`; `missing` counts the others. */
+/**
+ * Finds the files of a run at their download paths or in the data folder of `--local`. `missing` is the number of files
+ * that were not found.
+ */
 function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolder: string) {
   const rewritten = rewrittenPaths(everyFile)
   const hashes = new Map<string, Promise<string | undefined>>()
 
-  /** By its size. Only where several downloads wrote the same path, the content decides, which means reading the file. */
-  async function isThere(file: JournalFile): Promise<boolean> {
+  /**
+   * Checks the size of the file. Checks the content, which requires reading the file, only if several downloads wrote
+   * to the same path.
+   */
+  async function isUnchanged(file: JournalFile): Promise<boolean> {
     if (!isOnDisk(file)) return false
     if (!rewritten.has(file.path)) return true
     const hash = hashes.get(file.path) ?? sha256OfFile(file.path).catch(() => undefined)
@@ -174,18 +184,22 @@ function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolde
     return (await hash) === file.sha256
   }
 
-  async function lastThere(copies: readonly JournalFile[]): Promise<JournalFile | undefined> {
-    for (const file of [...copies].reverse()) if (await isThere(file)) return file
+  async function latestOnDisk(copies: readonly JournalFile[]): Promise<JournalFile | undefined> {
+    for (const file of [...copies].reverse()) if (await isUnchanged(file)) return file
     return undefined
   }
 
-  /** The copy in the data folder, which stays when a download is moved. */
-  function inDataFolder(url: string, known: JournalFile | undefined): FoundFile | undefined {
+  /** Finds the copy in the data folder, which still exists when a download was moved. */
+  function inDataFolder(url: string, recordedFile: JournalFile | undefined): FoundFile | undefined {
     const path = outputPathOf(dataFolder, url)
     const bytes = path === undefined ? undefined : sizeOf(path)
-    if (path === undefined || bytes === undefined || (known !== undefined && known.bytes !== bytes))
+    if (
+      path === undefined ||
+      bytes === undefined ||
+      (recordedFile !== undefined && recordedFile.bytes !== bytes)
+    )
       return undefined
-    return { path, bytes, contentType: known?.content_type }
+    return { path, bytes, contentType: recordedFile?.content_type }
   }
 
   return async (
@@ -196,18 +210,18 @@ function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolde
     const files: FoundFile[] = []
     let missing = 0
     for (const copies of copiesOf(recorded)) {
-      const there = await lastThere(copies)
+      const onDisk = await latestOnDisk(copies)
       const [first] = copies
       const found: FoundFile | undefined =
-        there !== undefined
-          ? { path: there.path, bytes: there.bytes, contentType: there.content_type }
+        onDisk !== undefined
+          ? { path: onDisk.path, bytes: onDisk.bytes, contentType: onDisk.content_type }
           : isLocal && first !== undefined
             ? inDataFolder(first.url, first)
             : undefined
       if (found === undefined) missing++
       else files.push(found)
     }
-    // Never downloaded.
+    // The run was never downloaded.
     if (isLocal && recorded.length === 0)
       for (const url of run.urls) {
         const found = inDataFolder(url, undefined)
@@ -217,7 +231,10 @@ function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolde
   }
 }
 
-/** Downloads of the same output, the latest last. Its link may have changed in between, so they are found by content. */
+/**
+ * Groups the downloads of the same output, the latest last. Groups by content, because the link may change between
+ * downloads.
+ */
 function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile[])[] {
   const byContent = new Map<string, JournalFile[]>()
   for (const file of files) {
@@ -228,7 +245,7 @@ function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile
   return [...byContent.values()]
 }
 
-/** Paths under which files with different content were written. */
+/** Returns the paths to which files with different content were written. */
 function rewrittenPaths(everyFile: ReturnType<Journal['everyFile']>): ReadonlySet<string> {
   const contents = new Map<string, string>()
   const rewritten = new Set<string>()
@@ -248,15 +265,18 @@ function sizeOf(path: string): number | undefined {
   }
 }
 
-/** A JPEG has its size after its previews and profiles. */
+/** Maximum number of bytes to read. In a JPEG, the size comes after embedded previews and profiles. */
 const MAX_HEAD_BYTES = 256 * 1024
 const FIRST_BYTES = 4 * 1024
 
-// Formats that browsers do not show, and SVG, whose reader searches the text with expressions.
+// Formats that browsers do not show, and SVG, whose parser runs regular expressions on the text.
 const UNUSED = 'cur dds icns ico j2c jp2 jxl jxl-stream ktx pnm psd svg tga tiff'
 disableTypes(UNUSED.split(' ') as Parameters<typeof disableTypes>[0])
 
-/** Width and height as shown: a photograph on its side is turned. Undefined when the file cannot be read. */
+/**
+ * Returns width and height as shown, with the orientation of a photograph applied. Undefined when the file cannot be
+ * read.
+ */
 export function pictureSizeOf(path: string): ReturnType<typeof sizeInHead> {
   try {
     return sizeInHead(readBeginning(path, FIRST_BYTES)) ?? sizeInHead(readBeginning(path, MAX_HEAD_BYTES))

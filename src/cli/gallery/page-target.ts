@@ -1,4 +1,7 @@
-/** Where the page is written. A page of an earlier command is replaced, and any other file only with `--overwrite`. */
+/**
+ * Chooses the path of the page and writes it. Replaces a page of an earlier command; replaces any other file only with
+ * `--overwrite`.
+ */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { withWriteErrors } from '../../download/failures.js'
@@ -12,7 +15,7 @@ import { printable } from '../../protocol/text.js'
 
 export const PAGE_NAME = 'gallery.html'
 
-/** The path of the page as it is printed. Throws `usage` before anything is read or written. */
+/** Returns the path of the page, as printed. Throws `usage` for an invalid path, before anything is written. */
 export function checkPagePath(output: string, { overwrite }: { readonly overwrite: boolean }): string {
   if (output === '') throw usageError('The output path is empty.', `Give a file or a folder: -o ${PAGE_NAME}`)
   if (output.includes('\0')) throw usageError('The output path contains a NUL character.')
@@ -30,7 +33,7 @@ export function checkPagePath(output: string, { overwrite }: { readonly overwrit
   )
 }
 
-/** Throws `download_failed`. */
+/** Throws `download_failed` when the page cannot be written. */
 export async function writePage(path: string, html: string): Promise<void> {
   await withWriteErrors(path, async () => {
     makeFolders(dirname(resolve(path)))
@@ -40,7 +43,7 @@ export async function writePage(path: string, html: string): Promise<void> {
 
 function isEarlierPage(path: string): boolean {
   try {
-    // Opening a pipe would wait for its writer.
+    // Check that it is a file first: opening a named pipe would wait for its writer.
     return statSync(path).isFile() && isGallery(readBeginning(path, BEGINNING_BYTES).toString())
   } catch {
     return false

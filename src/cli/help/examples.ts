@@ -1,6 +1,9 @@
-/** The examples at the end of each help page, by the command's name. A test checks that each command has two that parse. */
+/**
+ * The examples at the end of each help page, by the full name of the command. A test checks that each command has at
+ * least two examples, and that commander can parse them.
+ */
 
-/** A command line, and what it does where the line alone does not say it. */
+/** A command line, and an explanation when the line needs one. */
 export type Example = readonly [line: string, about?: string]
 
 const RUN_IMAGE: readonly Example[] = [

@@ -1,4 +1,4 @@
-/** Finds a command by its words, and turns a line that does not parse into a usage error. */
+/** Finds a command by its words, and turns a parse error of commander into a usage error. */
 import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { KINDS } from '../../protocol/models.js'
@@ -6,11 +6,11 @@ import { didYouMean, nearest } from '../../protocol/text.js'
 import { modelOptions } from '../flags/model-flags.js'
 import { orList } from '../flags/values.js'
 
-/** `rushes run image`. */
+/** The command with its parents, for example `rushes run image`. */
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`
 
-/** `<key> <value>`. */
+/** The arguments as the help shows them, for example `<key>` and `<value>`. */
 export const argumentWords = ({ registeredArguments }: Command): readonly string[] =>
   registeredArguments.map((each) => {
     const name = each.variadic ? `${each.name()}...` : each.name()
@@ -20,8 +20,8 @@ export const argumentWords = ({ registeredArguments }: Command): readonly string
 export const seeHelp = (command: Command): string => `See \`${fullName(command)} --help\`.`
 
 /**
- * The command that the words lead to. Words after a command without subcommands are its arguments. Throws `usage` for an
- * unknown command; `others` are further words that are valid in the first place, for the suggestion.
+ * Finds the command that the words name. Words after a command without subcommands are its arguments. Throws `usage`
+ * for an unknown command. `others`: further words that are valid as the first word, used for the suggestion.
  */
 export function findCommand(
   program: Command,
@@ -31,7 +31,7 @@ export function findCommand(
   let command = program
   for (const word of words) {
     if (command.commands.length === 0) break
-    // `rushes config help set`, which commander answers.
+    // In `rushes config help set`, commander itself handles `help`.
     if (word === 'help' && command !== program) continue
     const child = command.commands.find((each) => each.name() === word)
     if (child === undefined) throw unknownCommand(command, word, others)
@@ -53,7 +53,10 @@ function unknownCommand(command: Command, word: string, others: readonly string[
   )
 }
 
-/** From an error of commander: the problem, and the help to read. `command` is the command of the line that was parsed. */
+/**
+ * Turns an error of commander into a usage error with the problem and the help to read. `command`: the command of the
+ * parsed line.
+ */
 export function usageOf({ code, message }: CommanderError, command: Command): RushesError {
   const [first = ''] = message.replace(/^error: /, '').split('\n')
   // commander quotes the typed word with single quotes.
@@ -85,11 +88,11 @@ const usageLine = (command: Command): string =>
 
 function unknownFlag(typed: string, command: Command): RushesError {
   const [flag = ''] = typed.split('=')
-  const has = command
+  const isKnown = command
     .createHelp()
     .visibleOptions(command)
     .some(({ long }) => long === flag)
-  if (has) return usageError(`${flag} takes no value.`, seeHelp(command))
+  if (isKnown) return usageError(`${flag} takes no value.`, seeHelp(command))
   const unknown = `Unknown flag ${flag}.`
   const kind = KINDS.find((each) =>
     modelOptions(each).some(({ long, short }) => flag === long || flag === short),
@@ -104,8 +107,8 @@ function unknownFlag(typed: string, command: Command): RushesError {
       `${unknown} The API key cannot be given as a flag: it would show in \`ps\` and in the shell history.`,
       'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
     )
-  const meant = flagMeant(flag, command)
-  if (meant !== undefined) return usageError(`${unknown} Did you mean ${meant}?`, seeHelp(command))
+  const suggestion = suggestedFlag(flag, command)
+  if (suggestion !== undefined) return usageError(`${unknown} Did you mean ${suggestion}?`, seeHelp(command))
   const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
   return usageError(
     unknown,
@@ -115,15 +118,18 @@ function unknownFlag(typed: string, command: Command): RushesError {
   )
 }
 
-/** -V for -v; a flag that has the word as one of its parts, as --aspect-ratio has ratio; else the nearest one. */
-function flagMeant(flag: string, command: Command): string | undefined {
+/**
+ * The flag that the user probably meant: -V for -v, a flag with the word as one of its parts (--aspect-ratio for
+ * --ratio), else the flag with the most similar name.
+ */
+function suggestedFlag(flag: string, command: Command): string | undefined {
   const options = command.createHelp().visibleOptions(command)
   const inOtherCase = options.find(({ short }) => short?.toLowerCase() === flag.toLowerCase())
   if (inOtherCase !== undefined) return inOtherCase.short
   const flags = options.flatMap(({ long }) => (long ? [long] : []))
   const parts = (text: string) => text.replace(/^--/, '').split('-')
   const [word = '', ...more] = parts(flag)
-  const whole =
+  const withPart =
     more.length === 0 ? flags.find((each) => parts(each).includes(word.replace(/s$/, ''))) : undefined
-  return whole ?? nearest(flag, flags)
+  return withPart ?? nearest(flag, flags)
 }

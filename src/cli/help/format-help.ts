@@ -1,4 +1,7 @@
-/** The help of a command, whose pages all have the same sections in the same order; and the topics beside the commands. */
+/**
+ * Formats the help pages, which all have the same sections in the same order. Also lists the help topics that are not
+ * commands.
+ */
 import type { Command, Help, Option } from 'commander'
 import { EXAMPLES } from './examples.js'
 import { argumentWords, fullName } from './find-command.js'
@@ -34,13 +37,13 @@ export const TOPICS: readonly Topic[] = [
 
 export const GLOBAL_OPTIONS = 'Global options:'
 
-/** The groups of a command's own options, in their order. */
+/** Groups of a command's own options, in the order of the page. */
 const GROUPS = ['Selection options:', 'Model options:', 'Run options:', 'Result options:', 'Options:']
 
-/** For commander's `configureHelp`. */
+/** Passed to commander's `configureHelp`. */
 export const HELP: Partial<Help> = {
   formatHelp,
-  // Only the command of the line is loaded; the others have no arguments to show.
+  // Only the command on the line is loaded, so the other commands have no arguments to show.
   subcommandTerm: (command) =>
     [command.name(), ...(command.parent?.parent == null ? [] : argumentWords(command))].join(' '),
   optionDescription: ({ description, defaultValue }) =>
@@ -77,7 +80,7 @@ function formatHelp(command: Command, help: Help): string {
       rows(
         help
           .visibleCommands(command)
-          // A group has --help; `rushes config help` works too and would only repeat it.
+          // A group of commands has --help. `rushes config help` works too, but would only repeat it.
           .filter((each) => command.parent === null || each.name() !== 'help')
           .map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]),
       ),

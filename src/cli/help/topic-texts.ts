@@ -1,4 +1,4 @@
-/** The texts of `rushes help <topic>`. The docs show the same rows and texts. */
+/** The texts of `rushes help <topic>`. The docs contain the same rows and texts. */
 import { EXIT, OWN_CODES } from '../../errors.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
 import {
@@ -84,7 +84,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, ExitMeaning>> = {
 export const exitRows = (): readonly (readonly [number, ExitMeaning])[] =>
   (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => [EXIT[name], EXIT_MEANINGS[name]])
 
-/** docs/exit-codes.md has these rows. */
+/** The text of `rushes help exit-codes`. docs/exit-codes.md has the same rows. */
 export const exitCodes = (): string => `Exit codes, and what to do:
 
 ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}
@@ -107,7 +107,7 @@ ${listing(Object.entries(OWN_CODES).map(([code, { exit, about }]) => [code, `exi
 
 const COLUMNS = 80
 
-/** Terms and descriptions in two columns, 80 characters wide. */
+/** Formats terms and descriptions in two columns, 80 characters wide. */
 function listing(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([term]) => term.length)) + 2
   return rows
@@ -135,21 +135,21 @@ function wrapped(text: string, columns: number): readonly string[] {
 
 const settings: readonly SettingRow[] = Object.values(SETTINGS)
 
-const variableRows = settings.flatMap(({ environment, about, default: usual }) =>
+const variableRows = settings.flatMap(({ environment, about, default: defaultValue }) =>
   environment === undefined
     ? []
-    : [[environment, usual === undefined ? about : `${about} (default ${usual})`] as const],
+    : [[environment, defaultValue === undefined ? about : `${about} (default ${defaultValue})`] as const],
 )
 
 const keyRows = settings.flatMap(({ key, about }) => (key === undefined ? [] : [[key, about] as const]))
 
-/** Without links and references to other parts of docs/environment.md. */
+/** Rows without the links and the references that make sense only in docs/environment.md. */
 const rowsOf = (variables: Readonly<Record<string, string>>) =>
   Object.entries(variables).map(
     ([name, about]) => [name, about.replace(/\[(.*?)\]\(.*?\)/g, '$1').replace(' below', '')] as const,
   )
 
-/** docs/environment.md has these rows. */
+/** The text of `rushes help environment`. docs/environment.md has the same rows. */
 export const environment =
   (): string => `A flag overrides an environment variable, which overrides the config file, which
 overrides the default. An empty variable counts as unset.
@@ -196,7 +196,7 @@ const jsonKeys = (): string => {
   return wrapped(`${keys.join(', ')}. ${plain}`, 105).join('\n  ')
 }
 
-/** The contract in short, as Markdown: docs/agents.md. */
+/** The text of `rushes help agents`: a short reference in Markdown. docs/agents.md is the same text. */
 export const agents = (): string => `# rushes, for a language model
 
 \`rushes\` creates asynchronous video and image runs at a service, waits for them and downloads the results. Creating a run
@@ -264,7 +264,7 @@ If the file name is known before the create, the exit code is 2 and nothing is
 More: \`rushes help exit-codes\`, \`rushes help environment\`, \`rushes help scripting\`, \`rushes <command> --help\`.
 `
 
-/** The beginning of docs/scripting.md. */
+/** The text of `rushes help scripting`. docs/scripting.md begins with it. */
 export const SCRIPTING = `Standard output has the answer and nothing else; messages go to standard error.
 A terminal changes only how things look.
 

@@ -1,9 +1,8 @@
 /**
- * `rushes login --web`: the user signs in on the service's console, which then redirects the browser to a port of this process
- * with a code. The code is exchanged for a key together with a secret that only this process knows (PKCE, RFC 7636), so neither
- * a link nor a browser's history contains the key.
+ * `rushes login --web`: the user signs in on the service's console. The console then redirects the browser to a port of
+ * this process, with a code. The code is exchanged for a key together with a secret that only this process knows (PKCE,
+ * RFC 7636), so neither a link nor a browser's history contains the key.
  */
-
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +25,7 @@ import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 
-/** How long the user has, to sign in and to find the page. */
+/** Time for the user to open the page and to sign in. */
 const MAX_WAIT_MS = 10 * 60_000
 
 const NO_WEB_HINT =
@@ -36,13 +35,16 @@ const randomText = (bytes: number): string => randomBytes(bytes).toString('base6
 
 export interface WebLogin {
   readonly apiKey: string
-  /** The service's models, as its document of the interface names them. */
+  /** Models of the service, from its OpenAPI document. */
   readonly models: ServiceModels
 }
 
 export type ServiceModels = Readonly<Partial<Record<Kind, string>>>
 
-/** Throws `usage` when the service has no console, `no_api_key` when the user declines or does not come. */
+/**
+ * Gets a key from the console. Throws `usage` when the service has no console, and `no_api_key` when the user declines
+ * or does not confirm in time.
+ */
 export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<WebLogin> {
   const { origin } = new URL(baseUrl)
   const models = await checkConsole(ctx, baseUrl)
@@ -57,14 +59,17 @@ export async function logInOnWeb(ctx: Context, baseUrl: string): Promise<WebLogi
       name: `rushes on ${printable(hostname())}`.slice(0, 100),
     })
     await showPage(ctx, origin, `${baseUrl.replace(/\/+$/, '')}/#/login?${query}`)
-    const callback = await untilCalled(ctx, server.received)
+    const callback = await waitForCallback(ctx, server.received)
     return { apiKey: await exchangeCode(ctx, baseUrl, { callback, verifier }), models }
   } finally {
     server.close()
   }
 }
 
-/** Only the document of the interface says whether a service has a console. Returns the models that it names. */
+/**
+ * Checks in the OpenAPI document whether the service has a console; nothing else shows it. Returns the models that the
+ * document names.
+ */
 async function checkConsole(ctx: Context, baseUrl: string): Promise<ServiceModels> {
   const { status, text } = await send(ctx, baseUrl, { method: 'GET', path: OPENAPI_PATH })
   const document = parseJson(text)
@@ -94,7 +99,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The URL is shown in every mode: an opener may start and open nothing. */
+/** Opens the page and shows its URL in every mode, because an opener can start without opening a page. */
 async function showPage({ out, openResult }: Context, origin: string, page: string): Promise<void> {
   const onlyWarnings = out.mode.quiet || out.mode.json
   if (onlyWarnings) out.warn(`Confirm the login in a browser on this machine: ${page}`)
@@ -108,7 +113,7 @@ async function showPage({ out, openResult }: Context, origin: string, page: stri
   }
 }
 
-const untilCalled = ({ clock, interrupts }: Context, received: Promise<Callback>): Promise<Callback> =>
+const waitForCallback = ({ clock, interrupts }: Context, received: Promise<Callback>): Promise<Callback> =>
   withTimeout((signal) => raceAbort(received, signal), {
     timeoutMs: MAX_WAIT_MS,
     reason: () =>
@@ -134,7 +139,7 @@ async function exchangeCode(
       throw new RushesError('no_api_key', 'The login was declined in the browser; nothing was stored.')
     const body: LoginCode = { code, verifier }
     const answer = await sendWithinLimit(ctx, baseUrl, { method: 'POST', path: AUTH_PATHS.login, body })
-    if (answer.status !== 200) throw refusalOf(answer)
+    if (answer.status !== 200) throw refusedError(answer)
     const apiKey = keyOf(answer.text)
     await callback.reply(200, 'rushes is logged in', 'The command has the key. You can close this window.')
     return apiKey
@@ -144,7 +149,10 @@ async function exchangeCode(
   }
 }
 
-/** A service allows few sign-ins a minute from one address, and others may have used them. The code is valid for longer. */
+/**
+ * A service allows few sign-ins per minute from one address, and other users may have used them. The code is valid for
+ * longer than these retries.
+ */
 const LIMIT_WAIT_MS = 5_000
 const MAX_LIMIT_TRIES = 14
 
@@ -167,7 +175,7 @@ async function sendWithinLimit(
   })
 }
 
-function refusalOf(answer: ServiceAnswer): RushesError {
+function refusedError(answer: ServiceAnswer): RushesError {
   const error = errorOfAnswer(answer).with({ consequence: 'No API key was stored.' })
   return isRateLimited(answer)
     ? error.with({
@@ -201,7 +209,7 @@ async function send(
       url,
       headers: {
         accept: 'application/json',
-        // As the page itself would send it: requests of other origins are refused.
+        // The same `origin` header that the page sends: the service refuses requests from other origins.
         ...(body !== undefined && { 'content-type': 'application/json', origin: url.origin }),
       },
       ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
@@ -216,19 +224,22 @@ async function send(
   }
 }
 
-/** One request of the user's browser to this process: a page hands its result to a program on the same machine. */
+/**
+ * A request from the user's browser to this process: the console's page passes its result to a program on the same
+ * machine.
+ */
 export interface Callback {
   readonly params: URLSearchParams
-  /** Sends a page with these words, and resolves when the browser has it or has gone. */
+  /** Sends a page with this title and text. Resolves when the browser has received it or has disconnected. */
   reply(status: number, title: string, text: string): Promise<void>
 }
 
 interface CallbackServer {
-  /** On 127.0.0.1. */
+  /** Port on 127.0.0.1. */
   readonly port: number
-  /** The first request that `isExpected` accepts; others get 404. */
+  /** Resolves with the first request that `isExpected` accepts. Other requests get 404. */
   readonly received: Promise<Callback>
-  /** Ends open connections too. */
+  /** Stops the server and closes its open connections. */
   close(): void
 }
 
@@ -255,7 +266,7 @@ const HEADERS = {
   connection: 'close',
 }
 
-/** Listens on a free port of 127.0.0.1. Rejects when it cannot. */
+/** Listens on a free port of 127.0.0.1. Rejects when that fails. */
 export async function listenForCallback(
   isExpected: (params: URLSearchParams) => boolean,
 ): Promise<CallbackServer> {
@@ -273,8 +284,8 @@ export async function listenForCallback(
     const url = URL.canParse(request.url ?? '', 'http://127.0.0.1')
       ? new URL(request.url ?? '', 'http://127.0.0.1')
       : undefined
-    const isWanted = request.method === 'GET' && url?.pathname === '/' && isExpected(url.searchParams)
-    if (!isWanted || isReceived)
+    const isCallback = request.method === 'GET' && url?.pathname === '/' && isExpected(url.searchParams)
+    if (!isCallback || isReceived)
       return void send(404, 'Not found', 'This address is used once, by a command that waits.')
     isReceived = true
     resolve({ params: url.searchParams, reply: send })

@@ -1,5 +1,4 @@
-/** The answers of the tools: a run as a result, errors, and hints that name tools instead of commands. Pure. */
-
+/** Answers of the tools: runs as results, errors, and hints that name tools instead of commands. Pure. */
 import { RushesError } from '../../errors.js'
 import {
   flag,
@@ -19,14 +18,13 @@ import type { Job, JobOutcome } from './job.js'
 import { type Answer, MAX_WAIT_MS, type ObjectSchema, type ResultFile, shownPath } from './tool.js'
 
 /**
- * Schemas of `structuredContent`: part of the list of tools, so they are short. Unknown values are null; a call
- * that fails before a run exists
- * has only `error`.
+ * Schemas of `structuredContent`. Short, because they are part of the tool list. Unknown values are null. A call that
+ * fails before a run exists has only `error`.
  */
 const shape = (properties: Properties): ObjectSchema => ({ type: 'object', properties })
 const ANY_OBJECT: JsonSchema = { type: 'object' }
 
-/** `error` has the shape of an error under `--json`. */
+/** `error` has the same form as under `--json`. */
 const COMMON = { error: ANY_OBJECT, warnings: list(textSchema()) } as const
 
 const RUN = shape({
@@ -98,7 +96,7 @@ export interface RunResult {
 
 type ErrorResult = ReturnType<typeof errorJson>['error']
 
-/** The shape of `--json`, with a hint in the words of the tools. */
+/** Returns the error in its `--json` form, with a hint that names tools. */
 export const errorResult = (error: RushesError): ErrorResult =>
   errorJson(
     error.with({
@@ -107,10 +105,10 @@ export const errorResult = (error: RushesError): ErrorResult =>
     }),
   ).error
 
-/** Errors of a call that has ended while its run continues. */
+/** Codes of errors after which the run continues. */
 const CONTINUES: readonly string[] = ['wait_timeout', 'interrupted']
 
-/** For a job that ends soon, and continues without the call. */
+/** Error for a job without a result yet, which continues without the call. */
 export const notReady = (what: string, tool: string): RushesError =>
   new RushesError('wait_timeout', `${what} is not ready after ${MAX_WAIT_MS / 1_000} s. Nothing was sent.`, {
     hint: `Call ${tool} again with the same arguments to continue waiting.`,
@@ -118,11 +116,11 @@ export const notReady = (what: string, tool: string): RushesError =>
 
 export interface About {
   readonly requestId?: string | undefined
-  /** Whether a run that is not finished is an error. */
+  /** Whether an unfinished run is an error. */
   readonly mustBeFinished?: boolean
 }
 
-/** The result of a job that is done (`outcome`), or that continues without the call. */
+/** Returns the result of a finished job (`outcome`), or of a job that continues without the call. */
 export function runResult(
   job: Pick<Job, 'id' | 'states'>,
   outcome: JobOutcome | undefined,
@@ -162,7 +160,7 @@ const filesIn = (value: unknown): RunResult['files'] =>
 interface AnswerOptions {
   readonly warnings?: readonly string[]
   readonly inline?: boolean
-  /** Name of the tool that repeats a create which has no id yet. */
+  /** Name of the tool that repeats a create without an id. */
   readonly creator?: string
 }
 
@@ -208,7 +206,7 @@ function waitHint(runs: readonly RunResult[]): readonly string[] {
   ]
 }
 
-/** The answer for an error that was thrown before a run existed. */
+/** Returns the answer for an error thrown before a run existed. */
 export function errorAnswer(error: RushesError, warnings: readonly string[] = []): Answer {
   const result = errorResult(error)
   return {
@@ -233,10 +231,10 @@ const COMMANDS: Readonly<Record<string, string>> = {
 
 const MODEL_FLAGS = PARAMETER_NAMES.map((name) => [flagOf(name), name] as const)
 
-/** Commands in backticks that no tool carries out are left as they are: they are for the user. */
+/** Matches commands in backticks. A command that no tool can carry out is kept: it is for the user. */
 const COMMAND = /(`rushes [^`]*`)/
 
-/** Phrases of hints that have a command in them. */
+/** Phrases of hints that contain a command, with their replacements. */
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/ ?See `rushes [^`]*--help`\./g, ''],
   [/Example: `rushes run [^`]*`/g, 'Example: {"prompt": "a red fox in fresh snow"}'],
@@ -250,7 +248,7 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/Set the model with --model <provider\/name>, /g, 'Give model, or ask the user to set '],
 ]
 
-/** Flags of commands that are parameters of tools. */
+/** Command flags that are also tool parameters. */
 const PARAMETERS = [
   'concurrency',
   'fail-fast',
@@ -277,7 +275,7 @@ const FLAGS: readonly (readonly [RegExp, string])[] = [
 const replaceAll = (text: string, phrases: typeof FLAGS): string =>
   phrases.reduce((replaced, [phrase, word]) => replaced.replace(phrase, word), text)
 
-/** A message or hint for an agent: names of commands and flags become those of tools and parameters. */
+/** Replaces commands and flags in a message or hint by tools and parameters, for an agent. */
 export const inToolWords = (message: string): string =>
   replaceAll(message, SENTENCES)
     .split(COMMAND)

@@ -1,4 +1,4 @@
-/** `plan_batch` and `run_batch`: the command `rushes batch`, with its rows as the answer. */
+/** `plan_batch` and `run_batch`: run the command `rushes batch`, and return its rows. */
 import { dirname, join } from 'node:path'
 import { usageError } from '../../errors.js'
 import { sha256OfFile } from '../../host/files.js'
@@ -11,7 +11,7 @@ import type { CollectedOutput, JobOutcome } from './job.js'
 import type { JobKey, McpSession, SessionTask } from './session.js'
 import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
-/** More rows would fill an agent's context. */
+/** Maximum number of rows in an answer: more would fill an agent's context. */
 const MAX_ROWS = 100
 const MAX_ERRORS = 5
 const MAX_LINKS = 20
@@ -29,7 +29,10 @@ function manifestOf({ paths, allowOutside }: McpSession, { args }: Call): Manife
   }
 }
 
-/** A manifest must not read or send images that the agent itself could not name. */
+/**
+ * Refuses images outside the folder of the server: a manifest must not send a file that the agent could not name
+ * itself.
+ */
 const onImageIn =
   ({ paths }: McpSession) =>
   (path: string): void =>
@@ -55,14 +58,14 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
   const create = Number(summary?.create ?? 0)
   const { left } = session.budget
   const open = rows.filter(({ action }) => action !== 'up_to_date' && action !== 'skip')
-  const shown = shownOf(open)
+  const listed = limitedRows(open)
   return {
     text: [
       `${create} of ${Number(summary?.total ?? 0)} runs would be created; this session may create ${left} more.`,
-      ...shown.rows.map(({ action, name, file, reason }) =>
+      ...listed.rows.map(({ action, name, file, reason }) =>
         [action, name, shownFile(file), reason ?? ''].join(' | '),
       ),
-      ...(shown.rows_left_out > 0 ? [`and ${shown.rows_left_out} more rows`] : []),
+      ...(listed.rows_left_out > 0 ? [`and ${listed.rows_left_out} more rows`] : []),
       ...(error === undefined ? [] : [JSON.stringify({ error: errorResult(error) })]),
       ...warnings.map((warning) => `warning: ${warning}`),
     ].join('\n'),
@@ -70,7 +73,7 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
       create,
       left_in_session: left,
       summary: summary ?? {},
-      ...shown,
+      ...listed,
       warnings,
       ...(error === undefined ? {} : { error: errorResult(error) }),
     },
@@ -84,10 +87,13 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
   }
 }
 
-/** A plan holds for one content of the manifest. The plan itself reports a file that cannot be read. */
+/**
+ * Returns the hash of the manifest, because a plan is valid only for its content. Empty if the file cannot be read,
+ * which the plan reports.
+ */
 const contentOf = (manifest: string): Promise<string> => sha256OfFile(manifest).catch(() => '')
 
-/** Results that no call has received yet: starting again would pay again for rows that failed. */
+/** Results that no call has received yet. They are kept because another batch would pay again for rows that failed. */
 export type Finished = Map<string, { readonly arguments: string; readonly task: SessionTask }>
 
 export async function runBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
@@ -143,7 +149,10 @@ interface Repeated {
   readonly sinceMs: number
 }
 
-/** A batch that was cancelled ends its last creates, and has the claim on the manifest until then. */
+/**
+ * Waits until a cancelled batch has ended: it finishes its last creates, and holds the claim on the manifest until
+ * then.
+ */
 async function untilStopped(session: McpSession, finished: Finished, { key, call, sinceMs }: Repeated) {
   const task = finished.get(key.name)?.task
   if (task === undefined || !task.job.isStopped) return
@@ -157,12 +166,12 @@ async function untilStopped(session: McpSession, finished: Finished, { key, call
   forget(finished, key, task)
 }
 
-/** Keeps the entry if another call has started the next batch. */
+/** Removes the entry, unless another call has already started the next batch. */
 function forget(finished: Finished, { name }: JobKey, task: SessionTask): void {
   if (finished.get(name)?.task === task) finished.delete(name)
 }
 
-/** The batch of an earlier call. Throws `usage` for one with other arguments that is still running. */
+/** Returns the batch of an earlier call. Throws `usage` if a batch with other arguments is still running. */
 function continued(finished: Finished, key: JobKey): SessionTask | undefined {
   const earlier = finished.get(key.name)
   if (earlier === undefined || earlier.arguments === key.arguments) return earlier?.task
@@ -187,16 +196,16 @@ function partsOf(objects: readonly unknown[]): BatchLines {
   }
 }
 
-const shownOf = (rows: BatchLines['rows']) => ({
+const limitedRows = (rows: BatchLines['rows']) => ({
   rows: rows.slice(0, MAX_ROWS),
   rows_left_out: Math.max(0, rows.length - MAX_ROWS),
 })
 
 interface BatchAnswerOptions {
   readonly collected: CollectedOutput
-  /** The folder of the manifest. */
+  /** Absolute path of the manifest's folder. */
   readonly folder: string
-  /** The batch had ended before this call. */
+  /** Whether the batch had ended before this call. */
   readonly isOld: boolean
 }
 
@@ -209,7 +218,7 @@ function batchAnswer(
   const [error] = errors
   if (error !== undefined && summary === undefined && rows.length === 0) return errorAnswer(error, warnings)
   const isRunning = outcome === undefined
-  const shown = shownOf(rows.map((row) => inFolder(row, folder)))
+  const listed = limitedRows(rows.map((row) => inFolder(row, folder)))
   return {
     text: [
       ...(isOld
@@ -219,7 +228,7 @@ function batchAnswer(
         ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the ` +
           `same arguments to continue waiting. Nothing is paid twice.`
         : countsOf(summary),
-      ...shown.rows.map(({ result, name, file, run }) =>
+      ...listed.rows.map(({ result, name, file, run }) =>
         [result, name, shownFile(file), run ?? ''].join(' | '),
       ),
       ...errors.slice(0, MAX_ERRORS).map((each) => JSON.stringify({ error: errorResult(each) })),
@@ -229,11 +238,11 @@ function batchAnswer(
     structured: {
       is_running: isRunning,
       summary: summary ?? null,
-      ...shown,
+      ...listed,
       warnings,
       ...(error === undefined ? {} : { error: errorResult(error) }),
     },
-    files: filesOf(shown.rows),
+    files: filesOf(listed.rows),
     isError: error !== undefined,
   }
 }
@@ -246,7 +255,7 @@ const countsOf = (summary: BatchLines['summary']): string =>
     .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value}`)
     .join(', ')
 
-/** A row with the absolute path of its file. */
+/** Returns the row with the absolute path of its file. */
 const inFolder = (row: BatchLines['rows'][number], folder: string): BatchLines['rows'][number] =>
   typeof row.file === 'string' ? { ...row, file: join(folder, row.file) } : row
 

@@ -24,17 +24,17 @@ interface CreateArguments {
   readonly delivery: SavedDelivery
 }
 
-/** `kind` is undefined for `create_model_run`, whose input is sent unchanged. */
+/** Creates a run. `kind`: undefined for `create_model_run`, whose input is sent unchanged. */
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
-  const given = argumentsOf(session, kind, call.args)
-  const { requestId, delivery, wait } = given
+  const parsed = argumentsOf(session, kind, call.args)
+  const { requestId, delivery, wait } = parsed
   const key = {
     name: `create ${requestId}`,
-    // As the journal compares them: the order of the parameters, or whether the model is named, does not matter.
-    arguments: `${kind} ${identityOf((await modelOf(session.base, kind, given.model)) ?? '', given.input)}`,
+    // Compared like in the journal: the order of parameters, and whether the model is named, do not matter.
+    arguments: `${kind} ${identityOf((await modelOf(session.base, kind, parsed.model)) ?? '', parsed.input)}`,
   }
-  const task = joined(session, key, requestId) ?? startCreate(session, kind, given, key)
+  const task = joined(session, key, requestId) ?? startCreate(session, kind, parsed, key)
   const { job } = task
   if (task.delivery === undefined) throw new Error('a create has a delivery')
   await session.wait(wait ? job.done : job.known, {
@@ -50,7 +50,7 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   if (job.id === undefined && first !== undefined) return errorAnswer(first, warnings)
   return runsAnswer([runResult(job, outcome, { requestId })], {
     warnings,
-    inline: given.inline,
+    inline: parsed.inline,
     creator: kind === undefined ? 'create_model_run' : `create_${kind}`,
   })
 
@@ -86,7 +86,7 @@ function argumentsOf(session: McpSession, kind: Kind | undefined, args: Argument
 const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | undefined) =>
   model ?? (kind && (await modelFor(ctx, kind)))
 
-/** A local image by its absolute path; everything else unchanged. */
+/** Returns the absolute path of a local image, and any other reference unchanged. */
 const imageIn =
   ({ paths }: McpSession) =>
   (source: string): string => {
@@ -98,7 +98,7 @@ const imageIn =
     return /^(https?|data|run):/i.test(source) ? source : paths.file(source, 'image_urls')
   }
 
-/** The work of an earlier call for the same create. */
+/** Returns the task of an earlier call for the same create. */
 function joined(
   session: McpSession,
   key: NonNullable<SessionTask['key']>,
@@ -119,7 +119,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   const { session, kind, model, input, requestId, delivery } = job
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
   const earlier = hasModel ? await earlierCreate(ctx, requestId) : undefined
-  // Before images are read.
+  // Check the budget before reading images.
   if (hasModel && earlier === undefined) session.budget.check()
   const { image_urls: _, ...others } = input
   const request = await buildRequest(ctx, requestOptions(kind, model, hasModel ? input : others))
@@ -150,16 +150,16 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
 }
 
 /**
- * Of this session too, if the journal was locked when its answer came. A create that the journal cannot hold could be
- * paid twice.
+ * Finds an earlier create with this request id, including those of this session that are not yet written to a locked
+ * journal. Throws if the journal cannot be read: the create could then be paid twice.
  */
 async function earlierCreate(ctx: Context, requestId: string): Promise<NamedRequest | undefined> {
-  // Without an address no recorder is made, and one is found once it is set.
+  // The recorder needs an address. Throws while none is set.
   await ctx.address()
   return (await ctx.recorder()).findByRequest(requestId)
 }
 
-/** The prompt is part of `--input`, where "-" is text. */
+/** The prompt is passed in `--input`, where "-" is plain text and not standard input. */
 function requestOptions(kind: Kind | undefined, model: string | undefined, input: Arguments): RequestOptions {
   const { image_urls: images, ...others } = input
   const isList = kind !== undefined && Array.isArray(images)
@@ -172,7 +172,7 @@ function requestOptions(kind: Kind | undefined, model: string | undefined, input
   }
 }
 
-/** Throws where the run of an earlier create has no id, or not yet. */
+/** Returns the id of an earlier create's run. Throws if it has no id, or none yet. */
 function idOf({ run }: NamedRequest, requestId: string): string {
   if (run.id !== undefined) return run.id
   const key = run.key ?? ''

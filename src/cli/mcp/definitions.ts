@@ -1,5 +1,4 @@
-/** The tools as an agent sees them: names, descriptions that say what costs money, and schemas. Pure. */
-
+/** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
 import { flag, integer, type JsonSchema, type Properties, text } from '../../protocol/json-schema.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
 import { isRequired, parametersOf } from '../../protocol/parameters.js'
@@ -22,9 +21,9 @@ export type ToolName =
   | 'run_batch'
 
 export interface SessionFacts {
-  /** The number of runs that this session may create. */
+  /** Maximum number of runs that this session may create. */
   readonly maxRuns: number
-  /** Whether runs are rendered in this process, at no cost. */
+  /** Whether this process renders the runs, at no cost. */
   readonly isLocal: boolean
 }
 
@@ -69,7 +68,7 @@ const CREATE = {
 
 const MODEL = text('Model identifier <provider>/<name>. Default: the configured model of this kind')
 
-/** How `image_urls` can name an image, beside a URL. */
+/** Ways to name an image in `image_urls`. */
 const IMAGES =
   'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, ' +
   'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
@@ -91,7 +90,7 @@ const READS = {
   idempotentHint: true,
   openWorldHint: false,
 } as const
-/** `overwrite` can replace a file. */
+/** Hints for tools with `overwrite`, which can replace a file. */
 const WRITES = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -258,7 +257,7 @@ const BATCH = {
   force: flag('Create runs again even if they are up to date: they are paid again. Default false'),
 } as const
 
-/** For the client's system prompt. */
+/** Returns instructions for the client's system prompt. */
 export const instructionsFor = (facts: SessionFacts): string =>
   [
     'rushes creates images and videos with asynchronous runs, and saves the results as files.',

@@ -2,7 +2,6 @@
  * One job of the MCP server: a run that is created and followed, or a batch. A call waits for it for at most 45 s. The
  * job then continues without the call, so that no response and no output is lost.
  */
-
 import { type RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
@@ -37,11 +36,11 @@ export interface JobOutcome extends CollectedOutput {
 }
 
 export interface Job {
-  /** The run of the job, as soon as its id is known. */
+  /** Id of the job's run. Undefined until it is known. */
   readonly id: string | undefined
   /** The last status of each run. */
   readonly states: ReadonlyMap<string, RunState>
-  /** The runs that it has created. */
+  /** Ids of the runs that it has created. */
   readonly created: readonly string[]
   readonly collected: CollectedOutput
   readonly isDone: boolean
@@ -199,7 +198,7 @@ export type Waited = 'done' | 'late' | 'cancelled'
 
 interface WaitLimits {
   readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
-  /** Monotonic time of the call. */
+  /** Monotonic time of the call, in milliseconds. */
   readonly sinceMs: number
   readonly limitMs: number
   /** Aborted when the client cancels the call. */
@@ -208,7 +207,7 @@ interface WaitLimits {
   readonly tick?: { readonly everyMs: number; call(): void }
 }
 
-/** Waits until the work has ended, the limit has passed, or the call is cancelled. The work itself is not stopped. */
+/** Waits until the work has ended, the limit has passed, or the call is cancelled. Does not stop the work. */
 export function waitAtMost(
   work: Promise<unknown>,
   { clock, sinceMs, limitMs, signal, tick }: WaitLimits,
@@ -270,14 +269,14 @@ function createCollector(base: Output): { readonly out: Output; readonly collect
   }
 }
 
-/** The number of runs that a session may create: an agent in a loop must not empty an account. */
+/** Number of runs that a session may create: an agent in a loop must not use up an account's credits. */
 export interface RunAllowance {
   readonly left: number
-  /** Counts one create. Throws `usage` when none is left. */
+  /** Counts one create. Throws `usage` if none is left. */
   take(): void
-  /** The service definitely did not accept the create. */
+  /** Uncounts a create that the service definitely did not accept. */
   giveBack(): void
-  /** Throws `usage` when none is left. */
+  /** Throws `usage` if no create is left. */
   check(): void
 }
 

@@ -1,4 +1,4 @@
-/** The tools for runs that exist: wait, status, download, and what the journal knows. */
+/** Tools for existing runs: wait, status, download, and queries of the journal. */
 import { RushesError, usageError } from '../../errors.js'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -17,13 +17,13 @@ import type { McpSession, SavedDelivery, SessionTask } from './session.js'
 import { type Answer, type Call, MAX_WAIT_MS, shownPath } from './tool.js'
 
 const DEFAULT_LIST = 20
-/** Of a prompt in a list. */
+/** Maximum length of a prompt in a list, in characters. */
 const MAX_PROMPT = 120
 
 const idsOf = ({ args }: Call): readonly string[] => [...new Set(checkIds(args.ids as readonly string[]))]
 
 interface CallDelivery extends SavedDelivery {
-  /** Whether the call names an output. */
+  /** Whether the call sets an output. */
   readonly isNamed: boolean
 }
 
@@ -38,7 +38,7 @@ function deliveryIn({ paths }: McpSession, { args }: Call, runs: number): CallDe
   return { output: place, overwrite: args.overwrite === true, isNamed: output !== undefined }
 }
 
-/** `wait_run`, and `download_run`, which does not wait for a run to finish. */
+/** Runs `wait_run`, or `download_run`, which does not wait for unfinished runs. */
 export async function followRuns(
   session: McpSession,
   call: Call,
@@ -64,7 +64,10 @@ export async function followRuns(
   return runsAnswer(results, { warnings, inline: call.args.inline === true })
 }
 
-/** The work that follows the run already, unless its outputs are wanted elsewhere: then it comes first. */
+/**
+ * Returns the task that already follows the run, or starts one. If the call sets another output, waits for the existing
+ * task first.
+ */
 function taskFor(session: McpSession, id: string, requested: CallDelivery, isDownload: boolean): SessionTask {
   const active = session.tasks().find(({ job, delivery }) => job.id === id && delivery !== undefined)
   const saved = requested.isNamed ? requested : (session.deliveryOf(id) ?? requested)
@@ -81,7 +84,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   })
 }
 
-/** One status request for each run. */
+/** Sends one status request for each run. */
 export async function getRuns(session: McpSession, call: Call): Promise<Answer> {
   const ids = idsOf(call)
   const tasks = ids.map((id) =>
@@ -109,7 +112,7 @@ function withoutAnswer({ id, collected }: Job): JobOutcome {
   return { ...collected, errors: [error] }
 }
 
-/** Runs a command that sends nothing. */
+/** Runs a command that sends no request. */
 async function local(
   session: McpSession,
   call: Call,
@@ -133,9 +136,11 @@ export async function listRuns(session: McpSession, call: Call): Promise<Answer>
   const { limit = DEFAULT_LIST, status, kind, model, since, here = false } = call.args
   const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
-  const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined))
+  const definedFilters = Object.fromEntries(
+    Object.entries(filters).filter(([, value]) => value !== undefined),
+  )
   const { objects, errors, warnings } = await local(session, call, (ctx) =>
-    listCommand(ctx, { limit: String(limit), here: here === true, ...given }),
+    listCommand(ctx, { limit: String(limit), here: here === true, ...definedFilters }),
   )
   const [error] = errors
   if (error !== undefined) return errorAnswer(error, warnings)

@@ -1,5 +1,4 @@
-/** Serves one client until it disconnects or a signal comes. */
-
+/** Serves one MCP client until it disconnects or a signal arrives. */
 import { readFile } from 'node:fs/promises'
 import { EXIT } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
@@ -15,7 +14,7 @@ import { connectStdio, createMcpServer } from './server.js'
 import { type McpSession, type McpSessionOptions, openSession } from './session.js'
 import type { Answer, Call, Tools } from './tool.js'
 
-/** The exit code: 0 when the client has disconnected. */
+/** Returns the exit code: 0 when the client has disconnected. */
 export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
   const { out, interrupts, clock } = ctx
   const session = openSession(ctx, options)
@@ -41,7 +40,7 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
   return reason?.exitCode ?? EXIT.ok
 }
 
-/** The tools of a session: each definition with the function that carries it out. */
+/** Returns the tools of a session: each definition with its function. */
 
 export function toolsOf(session: McpSession): Tools {
   const finished: Finished = new Map()

@@ -1,7 +1,6 @@
 /**
- * The protocol side of `rushes mcp`: lists the tools it is given, checks arguments, sends progress
- * notifications, cancels calls, returns errors
- * as results. Only this file imports the SDK.
+ * MCP protocol of `rushes mcp`: lists the tools, checks arguments, sends progress notifications, cancels calls, and
+ * returns errors as results. Only this file imports the SDK.
  */
 import { pipeline, type Readable, Transform, type Writable } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
@@ -35,14 +34,14 @@ export interface McpServerOptions {
   readonly tools: Tools
   readonly clock: { monotonic(): number }
   readonly read: ReadBytes
-  /** The answer for what a tool or the check of its arguments has thrown. */
+  /** Returns the answer for an error of a tool, or for invalid arguments. */
   answerOfError(thrown: unknown): Answer
   log(text: string): void
 }
 
 export interface McpServer {
   connect(transport: Transport): Promise<void>
-  /** Resolves when the transport is closed. */
+  /** Resolves when the transport has closed. */
   readonly closed: Promise<void>
   close(): Promise<void>
 }
@@ -88,7 +87,10 @@ function unknownTool(name: string, tools: Tools): McpError {
   )
 }
 
-/** Each notification must have a larger value than the one before: the seconds since the call. */
+/**
+ * Sends progress notifications. Each value must be larger than the one before, so it is the number of seconds since the
+ * call.
+ */
 function createProgress(
   progressToken: string | number | undefined,
   send: (notification: ServerNotification) => Promise<void>,
@@ -108,7 +110,7 @@ function createProgress(
 const ajv = new Ajv({ allErrors: true, verbose: true })
 const compiled = new WeakMap<object, ValidateFunction>()
 
-/** Throws `usage` with every problem. */
+/** Checks the arguments of a call. Throws `usage` with all problems. */
 export function checkArguments({ name, inputSchema }: ToolDefinition, args: Arguments): void {
   const deep = Object.keys(args).find((each) => !isWithinLevels(args[each], MAX_LEVELS))
   if (deep !== undefined)
@@ -137,7 +139,7 @@ export function checkArguments({ name, inputSchema }: ToolDefinition, args: Argu
   throw usageError(lines.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
 }
 
-/** Deeper values would exhaust the stack of the functions that read them. */
+/** Maximum nesting of arguments. Deeper values would overflow the stack of recursive functions. */
 const MAX_LEVELS = 500
 
 function isWithinLevels(value: unknown, levels: number): boolean {
@@ -145,7 +147,7 @@ function isWithinLevels(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((each) => isWithinLevels(each, levels - 1))
 }
 
-/** What the checks of model inputs do not have, by Ajv's keyword. */
+/** Messages that the checks of model inputs do not have, by Ajv keyword. */
 const OWN_SENTENCES: Readonly<
   Record<string, (error: ErrorObject, known: readonly string[]) => string | undefined>
 > = {
@@ -158,7 +160,7 @@ const OWN_SENTENCES: Readonly<
     `${nameOf(instancePath.slice(1))} has more than ${params.limit} characters.`,
 }
 
-/** `image_urls/3` is the fourth entry of a list. */
+/** Returns the name of a parameter: `image_urls/3` is the fourth entry of a list. */
 function nameOf(parameter: string): string {
   const [field = '', entry] = parameter.split('/')
   return `${field}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`}`
@@ -174,7 +176,10 @@ const TOO_LONG =
   `The message is larger than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB and was not read. Nothing ` +
   `was sent. Pass images as paths, not as data: URLs.`
 
-/** Serves standard input and output. Resolves when the server reads; `disconnected` resolves when the client has disconnected. */
+/**
+ * Serves standard input and output. Resolves when the server reads its input. `disconnected` resolves when the client
+ * has disconnected.
+ */
 export async function connectStdio(
   server: McpServer,
   { stdin, stdout, log }: { readonly stdin: Readable; readonly stdout: Writable; log(text: string): void },
@@ -189,27 +194,26 @@ export async function connectStdio(
   await server.connect(
     new StdioServerTransport(messages, stdout, { maxBufferSize: Number.POSITIVE_INFINITY }),
   )
-  // The transport itself does not notice the end of its input.
+  // The transport does not detect the end of its input.
   const ended = new Promise<void>((resolve) => void pipeline(stdin, messages, () => resolve()))
   return { disconnected: Promise.race([ended, server.closed]) }
 }
 
 interface MessageLimitOptions {
   readonly maxBytes?: number
-  /** Called for each omitted line. The id is undefined if none was found. */
+  /** Called for each omitted line. `id`: undefined if none was found. */
   onTooLong(id: RequestId | undefined): void
 }
 
 export type RequestId = string | number
 
-/** Kept of the beginning and of the end of an omitted line, to find its id. */
+/** Number of bytes kept from the beginning and the end of an omitted line, to find its id. */
 const KEPT_BYTES = 1_024
 const LINE_END = 0x0a
 
 /**
- * Passes whole lines. The SDK closes the session when a line is longer than its buffer, which would stop paid
- * work: here the line is omitted, and
- * reported with the id of its request.
+ * Passes whole lines up to a maximum length. The SDK closes the session if a line is longer than its buffer, which
+ * would stop paid work. Instead, the line is omitted and reported with the id of its request.
  */
 export function createMessageLimit({
   maxBytes = MAX_MESSAGE_BYTES,
@@ -217,7 +221,7 @@ export function createMessageLimit({
 }: MessageLimitOptions): Transform {
   let parts: Buffer[] = []
   let length = 0
-  /** The beginning of a line that is too long. */
+  /** Beginning of a line that is too long. */
   let head: Buffer | undefined
 
   function add(part: Buffer): void {
@@ -226,7 +230,7 @@ export function createMessageLimit({
     if (length <= maxBytes) return
     const whole = Buffer.concat(parts)
     head ??= Buffer.from(whole.subarray(0, KEPT_BYTES))
-    // A copy: a slice would keep all of it in memory.
+    // Copy the bytes: a slice would keep the whole line in memory.
     const tail = Buffer.from(whole.subarray(-KEPT_BYTES))
     parts = [tail]
     length = maxBytes - KEPT_BYTES
@@ -259,12 +263,15 @@ export function createMessageLimit({
 }
 
 const ID = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]{0,200}")`
-/** The first member, or behind others whose values are plain strings. */
+/** Matches an id in the first member, or after members whose values are plain strings. */
 const FIRST = new RegExp(String.raw`^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*${ID}`)
-/** The last member: what ends with it and a brace is the message itself, not an object or a text in it. */
+/**
+ * Matches an id in the last member, before the closing brace of the message itself. An id inside a nested object or
+ * string does not match.
+ */
 const LAST = new RegExp(String.raw`[{,]\s*${ID}\s*\}\s*$`)
 
-/** The id of a request, of which only the beginning and the end are known. */
+/** Returns the id of a request, given only its beginning and its end. */
 export function idIn(beginning: string, end: string): RequestId | undefined {
   const [, id] = FIRST.exec(beginning) ?? LAST.exec(end) ?? []
   return id === undefined ? undefined : JSON.parse(id)

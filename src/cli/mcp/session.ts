@@ -2,7 +2,6 @@
  * The state of one MCP server: its connection, the runs that it has created, and the jobs that continue between calls.
  * On shutdown it reports the runs that continue.
  */
-
 import { statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { Readable, Writable } from 'node:stream'
@@ -27,7 +26,7 @@ import {
 import { type Call, MAX_WAIT_MS } from './tool.js'
 
 export interface McpSessionOptions {
-  /** Absolute. */
+  /** Absolute path of the server's folder. */
   readonly folder: string
   readonly maxRuns: number
   readonly allowOutside: boolean
@@ -99,15 +98,15 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
   const running = new Set<SessionTask>()
   const connections = new Map<Context, Promise<Connection>>()
   const deliveries = new Map<string, SavedDelivery>()
-  /** Runs created here that have not ended. */
+  /** Runs that this session created and that have not ended. */
   const open = new Map<string, Context>()
 
   function connect(from: Context, connectOptions: ConnectOptions = {}): Promise<Connection> {
-    // Fails, and reports everything that is missing.
+    // Throws an error with all missing settings.
     if ((connectOptions.missing ?? []).length > 0) return from.connect(connectOptions)
     const known = connections.get(from) ?? from.connect({ render: true })
     connections.set(from, known)
-    // A failure is not kept: the next call may find a key that was stored in the meantime.
+    // Do not cache a failure: the next call may find a key that was stored in the meantime.
     known.catch(() => connections.delete(from))
     return known
   }
@@ -118,11 +117,11 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
     if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
   }
 
-  function start(given: NewTask, work: JobFunction): SessionTask {
-    const { key, delivery, ...about } = given
+  function start(newTask: NewTask, work: JobFunction): SessionTask {
+    const { key, delivery, ...jobOptions } = newTask
     const job = startJob(
       {
-        ...about,
+        ...jobOptions,
         base,
         budget,
         connect,
@@ -181,7 +180,8 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
   async function close(by: SignalName): Promise<void> {
     const left = [...running].map(({ job }) => job)
     for (const job of left) job.interrupt(by)
-    // Not the first signal: clients usually send SIGTERM after they have closed standard input.
+    // Interrupts again at the second signal. The first one is normal: most clients send SIGTERM after closing standard
+    // input.
     const forget = onAbort(interrupts.second, () => {
       for (const job of left) job.interrupt(by)
     })

@@ -1,21 +1,20 @@
 /**
- * A tool of the server: its definition as data, the call of an agent, and its answer as the result of that
- * call. Pure but for reading the files
- * of an answer whose content was requested.
+ * A tool of the server: its definition as data, a call by an agent, and the result of the call. Pure, except that it
+ * reads files whose content is part of the answer.
  */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { JsonSchema, Properties } from '../../protocol/json-schema.js'
 import { printable, printableJson, withoutControls } from '../../protocol/text.js'
 
-/** Clients give up after 60 s, so a call answers before that. */
+/** Maximum duration of a call. Clients time out after 60 s. */
 export const MAX_WAIT_MS = 45_000
 const MAX_INLINE_BYTES = 1_048_576
 
 export interface ToolDefinition {
   readonly name: string
   readonly title: string
-  /** For the agent: what it does, what it costs, and what to do next. */
+  /** Text for the agent: what the tool does, what it costs, and what to do next. */
   readonly description: string
   readonly inputSchema: ObjectSchema
   readonly outputSchema: ObjectSchema
@@ -36,28 +35,28 @@ export interface ObjectSchema extends JsonSchema {
 export type Arguments = Readonly<Record<string, unknown>>
 
 export interface Call {
-  /** Checked against the input schema. */
+  /** Arguments, checked against the input schema. */
   readonly args: Arguments
-  /** Aborted when the client cancels the call, and when it disconnects. */
+  /** Aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal
-  /** Says how far the call is; ignored unless the client asked for it. */
+  /** Sends a progress notification. Ignored unless the client has asked for progress. */
   progress(message: string): void
 }
 
 /** A file that a call has written or found. */
 export interface ResultFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly bytes: number
   readonly content_type: string
 }
 
 export interface Answer {
-  /** A few lines for the agent. */
+  /** A few lines of text for the agent. */
   readonly text: string
   readonly structured: Readonly<Record<string, unknown>>
   readonly files?: readonly ResultFile[]
-  /** Whether the content of small files is part of the result. */
+  /** Whether the answer contains the content of small files. */
   readonly inline?: boolean
   readonly isError?: boolean
 }
@@ -102,7 +101,7 @@ export async function resultOf(answer: Answer, read: ReadBytes): Promise<CallRes
   }
 }
 
-/** A path with invisible characters as JSON: without them it would be the path of another file. */
+/** Returns a path for display. As JSON if it contains invisible characters: without them it would name another file. */
 export const shownPath = (path: string): string => (printable(path) === path ? path : printableJson(path))
 
 const uriOf = (path: string): string => pathToFileURL(path).href
@@ -142,12 +141,12 @@ async function inlined(
   return { blocks, note }
 }
 
-/** The names under which answers have paths. */
+/** Names of fields that contain paths. */
 const PATHS: readonly string[] = ['path', 'file', 'files']
 
 /**
- * Text from a service could otherwise control the terminal that shows it. Line ends and tabs stay, and paths are those of
- * the files that exist.
+ * Removes control characters, since text from a service could otherwise control the user's terminal. Keeps line ends
+ * and tabs. Paths are unchanged, so that they name existing files.
  */
 function printableValue(value: unknown, name = ''): unknown {
   if (typeof value === 'string') return PATHS.includes(name) ? value : withoutControls(value)

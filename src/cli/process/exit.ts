@@ -1,9 +1,9 @@
-/** The exit code of a command, by its errors. */
+/** Computes the exit code of a command from its errors. */
 import { EXIT, type RushesError } from '../../errors.js'
 
 /**
- * Of several errors, the first code in this list is the exit code. A usage error says that nothing was sent, so it is
- * the last.
+ * Precedence of exit codes when there are several errors: the first in this list is the exit code. `usage` is last,
+ * because a usage error means that nothing was sent.
  */
 const PRECEDENCE: readonly number[] = [
   EXIT.outcomeUnknown,
@@ -21,7 +21,7 @@ const PRECEDENCE: readonly number[] = [
   EXIT.usage,
 ]
 
-/** 0 without errors. A code outside the list (a signal, closed standard output) comes first. */
+/** Returns 0 without errors. A code outside the list (a signal, closed standard output) has the highest precedence. */
 export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): number {
   const codes = errors.map(({ exitCode }) => exitCode)
   const other = codes.find((code) => !PRECEDENCE.includes(code))
@@ -30,7 +30,10 @@ export function exitCodeOf(errors: readonly Pick<RushesError, 'exitCode'>[]): nu
 
 const ITEMS_PER_TURN = 250
 
-/** The items in order, with pauses in which signals arrive, since thousands of journal reads block. Rejects with the reason. */
+/**
+ * Yields the items in order, with pauses in which signals are handled: thousands of journal reads block the process.
+ * Rejects with the signal's reason.
+ */
 export async function* inTurns<Item>(items: readonly Item[], signal: AbortSignal): AsyncGenerator<Item> {
   for (const [index, item] of items.entries()) {
     if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) {

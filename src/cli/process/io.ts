@@ -1,4 +1,6 @@
-/** The streams and the environment of the process, as `main` gets them; and reading standard input, once per command. */
+/**
+ * The streams and the environment of the process, as `main` receives them. Also reads standard input, once per command.
+ */
 import { createReadStream } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { type RushesError, usageError } from '../../errors.js'
@@ -11,7 +13,7 @@ export type Env = Readonly<Record<string, string | undefined>>
 
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean
-  /** Of a terminal. */
+  /** Width of a terminal; undefined for other streams. */
   readonly columns?: number
 }
 
@@ -19,11 +21,14 @@ export interface InputStream extends Readable {
   readonly isTTY?: boolean
 }
 
-/** Opens standard input. Only a command that reads it does so: an open terminal or pipe would keep the process alive. */
+/**
+ * Opens standard input. Only a command that reads it calls this, because an open terminal or pipe keeps the process
+ * alive.
+ */
 export type Stdin = () => InputStream
 
 export interface Io {
-  /** The words after `rushes`. */
+  /** Command-line arguments after `rushes`. */
   readonly argv: readonly string[]
   readonly env: Env
   readonly stdin: Stdin
@@ -32,8 +37,8 @@ export interface Io {
 }
 
 /**
- * Reads at most as much as a request can have. Throws `usage` for an endless stream (`yes |`) before it fills the memory;
- * `name` is what the message calls it.
+ * Reads at most the maximum size of a request body. Throws `usage` for an endless stream (`yes |`) before it fills the
+ * memory; `name` is the stream's name in the message.
  */
 async function readAll(stream: Readable, name: string): Promise<Buffer> {
   const chunks: Buffer[] = []
@@ -50,7 +55,7 @@ async function readAll(stream: Readable, name: string): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Throws `usage` when two arguments of a command read standard input. */
+/** Throws `usage` when several arguments of a command read standard input. */
 export function checkStdinUsers(users: readonly (string | undefined)[]): void {
   const readers = users.filter((user) => user !== undefined)
   if (readers.length > 1)
@@ -60,9 +65,9 @@ export function checkStdinUsers(users: readonly (string | undefined)[]): void {
     )
 }
 
-/** All of standard input. Throws `usage` when it is empty; `what` names its purpose. */
+/** Reads all of standard input. Throws `usage` when it is empty; `what` is the expected content in the message. */
 export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal): Promise<Buffer> {
-  // Reading cannot be stopped; waiting for it can.
+  // A read cannot be cancelled, but the wait for it can.
   const bytes = await raceAbort(readAll(stdin(), 'Standard input'), signal)
   if (bytes.toString('latin1').trim() === '') throw emptyStdin(what)
   return bytes
@@ -74,13 +79,16 @@ export const emptyStdin = (what: string): RushesError =>
     'Did the command on the left side of the pipe fail?',
   )
 
-/** All of a file, which can be a pipe (`<(…)`) or a device. Throws `usage` when it is too large, and the system's errors. */
+/** Reads all of a file, pipe (`<(…)`) or device. Throws `usage` when it is too large, and the system's errors. */
 export async function readPath(path: string, signal: AbortSignal): Promise<Buffer> {
   const stream = (await openReadable(path)) ?? createReadStream(path)
   return raceAbort(readAll(stream, path), signal)
 }
 
-/** Without a byte order mark. Undefined for bytes that are not UTF-8, which would be sent as other characters. */
+/**
+ * Decodes UTF-8 and removes a byte order mark. Returns undefined for other bytes, which would be sent as wrong
+ * characters.
+ */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -95,7 +103,7 @@ export const linesOf = (text: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
-/** Ids as arguments, where `-` means those on standard input, one per line. Throws `usage`. */
+/** Reads ids from arguments. For `-`, reads them from standard input, one per line. Throws `usage`. */
 export async function readIds(
   words: readonly string[],
   stdin: Stdin,
@@ -107,5 +115,5 @@ export async function readIds(
   return [...new Set(words.flatMap((word) => (word === '-' ? read : [word])))]
 }
 
-/** Throws `usage` for an invalid id, before any request. */
+/** Checks the ids before any request. Throws `usage` for an invalid id. */
 export const checkIds = (ids: readonly string[]): readonly string[] => ids.map(checkRunId)

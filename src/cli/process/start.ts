@@ -1,8 +1,7 @@
 /**
- * The program's entry: signals, standard streams, the exit code. The only file that reads the arguments of the process
- * and ends it.
+ * The program's entry point: signals, standard streams and the exit code. Only this file reads the arguments of the
+ * process and ends it.
  */
-
 import { writeSync } from 'node:fs'
 import { EXIT } from '../../errors.js'
 import {
@@ -16,10 +15,10 @@ import { VERSION } from './version.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
 
-/** After a signal, the longest time for unfinished work and for a reader of standard output that has stopped reading. */
+/** Maximum time after a signal for unfinished work, and for a reader of standard output that has stopped reading. */
 const GRACE_PERIOD_MS = 2_000
 
-/** Runs the command line of this process. Never resolves: it ends the process. */
+/** Runs the command line of this process and ends the process. Resolves only for `--version`. */
 export async function start(): Promise<void> {
   const argv = process.argv.slice(2)
   if (printedVersion(argv)) return
@@ -27,7 +26,7 @@ export async function start(): Promise<void> {
   const handlers = SIGNALS.map((name) => [name, () => interruptBy(name, interrupts)] as const)
   for (const [name, handler] of handlers) process.on(name, handler)
   const { stdout, stderr } = process
-  // Node ignores SIGPIPE, so a closed pipe is an error of the stream.
+  // Node ignores SIGPIPE, so a closed pipe appears as an error of the stream.
   let stdoutError: NodeJS.ErrnoException | undefined
   stdout.on('error', (error) => {
     stdoutError ??= error
@@ -35,7 +34,7 @@ export async function start(): Promise<void> {
   })
   stderr.on('error', () => {})
 
-  // Loaded after the handlers are in place, and not for `--version`.
+  // Loads the program after the handlers are set, and not for `--version`.
   const { main } = await import('../main.js')
   const exitCode = await main({
     argv,
@@ -47,20 +46,20 @@ export async function start(): Promise<void> {
   })
 
   const { reason } = interrupts
-  // From here on a signal ends the process at once.
+  // After this point a signal ends the process immediately.
   for (const [name, handler] of handlers) process.off(name, handler)
-  // `process.exit` drops unwritten output of a pipe.
+  // Waits until the output is written, because `process.exit` drops unwritten output of a pipe.
   const written = flush(stdout).then(() => flush(stderr))
   await (reason === undefined ? written : Promise.race([written, gracePeriod()]))
   if (stdoutError !== undefined) await endAfter(stdoutError)
   const signal = reason?.exitCode === exitCode ? reason.by : undefined
-  // A shell stops its script only if the signal itself ended the process.
+  // A shell stops its script only if the signal itself ended the process, so the process sends the signal to itself.
   if (signal !== undefined && signal !== 'stdout closed' && process.platform !== 'win32')
     process.kill(process.pid, signal)
   process.exit(exitCode)
 }
 
-/** Answers `--version` before anything else is loaded. Where that fails, `main` reports why. */
+/** Prints the version before anything else is loaded. If that fails, returns false, and `main` reports the error. */
 function printedVersion([word, ...more]: readonly string[]): boolean {
   if (more.length > 0 || (word !== '--version' && word !== '-V')) return false
   try {
@@ -73,7 +72,7 @@ function printedVersion([word, ...more]: readonly string[]): boolean {
 
 const gracePeriod = () => new Promise((resolve) => setTimeout(resolve, GRACE_PERIOD_MS))
 
-/** A second signal ends the process, even if a command does not react to it. */
+/** Interrupts the command. A second signal ends the process, even if the command does not react. */
 function interruptBy(name: SignalName, interrupts: InterruptSource): void {
   interrupts.interrupt(name)
   if (interrupts.second.aborted) setTimeout(() => process.exit(SIGNAL_EXITS[name]), GRACE_PERIOD_MS).unref()
@@ -82,12 +81,15 @@ function interruptBy(name: SignalName, interrupts: InterruptSource): void {
 function flush(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed || stream.writableEnded) setImmediate(resolve)
-    // The 'error' event of a write comes after its callback.
+    // The 'error' event of a write is emitted after the callback of the write.
     else stream.write('', () => setImmediate(resolve))
   })
 }
 
-/** A closed pipe ends the program silently; any other error means that the answer is lost. */
+/**
+ * Ends the process after an error of standard output: silently for a closed pipe, else with a message, because the
+ * output is lost.
+ */
 async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
   if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
   process.stderr.write(`error: standard output cannot be written: ${describeReason(error)}\n`)

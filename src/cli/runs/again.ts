@@ -1,4 +1,4 @@
-/** The command that creates a run again, from what the journal holds of it. */
+/** Builds the command that creates a run again, from its row in the journal. */
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
 import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
@@ -11,21 +11,21 @@ import { isOnDisk } from './journal-rows.js'
 import { flagsFor } from './where.js'
 
 export interface Again {
-  /** For a POSIX shell, on one line. */
+  /** One line for a POSIX shell. */
   readonly command: string
-  /** Sentences about inputs of the run that the command does not repeat. */
+  /** Sentences about inputs that the command cannot repeat. */
   readonly missing: readonly string[]
 }
 
 type Input = Readonly<Record<string, unknown>>
 
-/** The outputs of earlier runs, as reference images are looked up among them. */
+/** Finds outputs of earlier runs that were used as reference images. */
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
 export const againOf = async (ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> =>
   commandAgain(journal, run, await flagsFor(ctx, run))
 
-/** `flags`: with which a command reaches the run. */
+/** `flags`: flags that the command needs to reach the service of the run. */
 export function commandAgain(journal: EarlierOutputs, run: JournalRun, flags: readonly string[]): Again {
   const kind = KINDS.find((each) => each === run.kind)
   const input: Input = isObject(run.input) ? run.input : {}
@@ -60,7 +60,10 @@ interface Source {
   readonly missing?: string
 }
 
-/** The value of `-i` for an image of the run. Undefined if it is neither a URL nor an image that was sent. */
+/**
+ * Returns the value of `-i` for an image of the run. Undefined if the image is neither a URL nor an image that was
+ * sent.
+ */
 function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unknown): Source | undefined {
   if (isSentImage(image)) {
     const path = journal
@@ -71,13 +74,13 @@ function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unkno
   if (typeof image !== 'string' || !isHttpUrl(image)) return undefined
   const earlier = outputOf(journal, address, image)
   if (earlier !== undefined) return { word: earlier }
-  // The port of the local service ended with its process.
+  // A URL of the local service is no longer valid: its port closed with its process.
   return address === LOCAL_ADDRESS && new URL(image).hostname === '127.0.0.1'
     ? { missing: `Its reference image ${image} is no longer available.` }
     : { word: image }
 }
 
-/** `run:<id>` where the link is that of an earlier run: it may have expired since. */
+/** Returns `run:<id>` if the URL is an output of an earlier run: the URL may have expired. */
 function outputOf(journal: EarlierOutputs, address: string, image: string): string | undefined {
   const { pathname } = new URL(image)
   if (pathname.length < 2) return undefined
@@ -90,7 +93,7 @@ function outputOf(journal: EarlierOutputs, address: string, image: string): stri
 const lostImage = ({ content_type, bytes, sha256 }: SentImage): string =>
   `The journal does not contain its reference image (${content_type}, ${bytes} bytes, sha256 ${sha256}).`
 
-/** Every stored data: URL within a value. */
+/** Returns each stored data: URL within a value. */
 function dataIn(value: unknown): readonly SentImage[] {
   if (isSentImage(value)) return [value]
   if (Array.isArray(value)) return value.flatMap(dataIn)

@@ -23,7 +23,7 @@ import { inOrder, openResults, printRun, recordOf } from './print-run.js'
 import { createUnfinishedRuns, type ResumeMany, resumeCommand, withResumeHint } from './resume.js'
 import { writeSidecars } from './sidecar.js'
 
-/** An existing run, or one to create first. If `create` rejects, its error is the error of the run. */
+/** An existing run, or one to create first. If `create` rejects, the run fails with its error. */
 export type RunToCarryOut =
   | { readonly run: KnownRun }
   | { readonly model: string; create(): Promise<KnownRun> }
@@ -108,7 +108,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
       else turns.settle(index, { record: recordOf(known), error: undefined })
       return isFollowed ? known : undefined
     } catch (thrown) {
-      // Undefined: a signal arrived before anything was sent.
+      // Undefined if a signal arrived before anything was sent.
       const error = thrown instanceof Interruption ? undefined : asRushesError(thrown)
       if (error === undefined) unsent++
       else isStopped ||= stopsCreating(error) || error.code === 'interrupted'
@@ -169,7 +169,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
       signal: interrupts.first,
       onProgress: (transfer) => progress.transfer(id, transfer),
       async beforeMove(file) {
-        // Record the file before it is renamed: if this command is killed, the next one recognises it by its bytes.
+        // Record the file before it is renamed: if this command is killed, the next one recognizes it by its bytes.
         if (target.kind !== 'stdout') await record(file)
       },
     })
@@ -222,7 +222,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
         if (stop.is === 'not finished') return unfinished.notFinished(stop.state)
         queued.push(id)
         if (stop.is === 'signal') return unfinished.interrupted(id, stop.by)
-        // If the service answered about other runs, a missing answer about this one is not a network error.
+        // If the service has returned the status of other runs, a missing response for this one is not a network error.
         return unfinished.limitPassed(
           id,
           timeoutMs ?? 0,

@@ -1,4 +1,4 @@
-/** Finds existing files and folders that cannot be written before anything is paid for. */
+/** Finds existing files and unwritable folders before anything is paid for. */
 import { dirname, resolve } from 'node:path'
 import { knownPaths } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
@@ -14,14 +14,14 @@ export interface CheckTargetOptions {
   own?(): readonly string[]
 }
 
-/** Throws `usage`. */
+/** Checks the target. Throws `usage`. */
 export function checkTarget(
   { target, overwrite, sidecar }: Delivery,
   { runs, kind, own = () => [] }: CheckTargetOptions,
 ): void {
   if (target === undefined || target.kind === 'stdout') return
   const folder = target.kind === 'folder' ? target.folder : dirname(target.template)
-  // Of a folder whose name depends on the run, the part before the first placeholder is checked.
+  // If the name of the folder depends on the run, only the part before the first placeholder is checked.
   const reason = reasonUnwritable(folder.replace(/[^/\\]*\{.*$/s, '') || '.')
   if (reason !== undefined)
     throw usageError(

@@ -2,7 +2,6 @@
  * Creates the runs of one `run` command, or reuses succeeded runs with the same input (`--reuse`), and carries them
  * out.
  */
-
 import type { ApiClient } from '../../client/index.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { withoutData } from '../../journal/identity.js'
@@ -27,7 +26,7 @@ export interface CreateRunsOptions {
   readonly reuse: boolean
 }
 
-/** Returns the exit code. Throws errors that occur before the first create. */
+/** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
   const { out, clock, interrupts } = ctx
   const { connection, delivery, count, kind, model, wait } = options
@@ -46,13 +45,13 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
       )
     isGraceNoted = true
   }
-  const asked = { kind, model, input: withoutData(input) }
+  const requestedRun = { kind, model, input: withoutData(input) }
   const ids: string[] = []
   const create = async () => {
     const note = recorder.note({ kind, model, input, meaning: options.input })
     const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
     ids.push(id)
-    return { ...asked, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
+    return { ...requestedRun, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
   }
 
   const runs: RunToCarryOut[] = reused.map((run) => ({ run }))
@@ -85,16 +84,16 @@ function noteQueued({ out, globals }: Context, ids: readonly string[]): void {
 
 interface ReuseRequest {
   readonly model: string
-  /** The input as given on the command line. */
+  /** The input, as given on the command line. */
   readonly meaning: unknown
   readonly count: number
 }
 
 /**
- * Finds succeeded runs of the same request in the journal: at most `count`, newest first. One status request each
- * checks that the service still has the run. Skips a run that the service does not know, or that belongs to another
- * account. Throws `usage` if the journal cannot be read, and the errors of the status requests: nothing has been paid
- * by then.
+ * Finds succeeded runs of the same request in the journal: at most `count`, newest first. Sends one status request per
+ * run to check that the service still has it. Skips runs that the service does not know, or that belong to another
+ * account. Rejects with `usage` if the journal cannot be read, and with errors of the status requests: nothing has been
+ * paid at that point.
  */
 export async function findReusable(
   ctx: Context,
@@ -116,5 +115,5 @@ export async function findReusable(
   return found
 }
 
-/** Limits the number of status requests. */
+/** Maximum number of runs checked, with one status request each. */
 const MAX_CANDIDATES = 20

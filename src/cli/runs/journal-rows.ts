@@ -1,5 +1,4 @@
-/** Finds runs of the journal: by an id or a key, the last one (`--last`), all unfinished ones (`--all`). */
-
+/** Finds runs in the journal: by id or key, the last one (`--last`), or all unfinished ones (`--all`). */
 import { statSync } from 'node:fs'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
@@ -7,15 +6,12 @@ import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { addressOr, livesElsewhere } from './where.js'
 
-/** The id, or the key of a row that has none. */
+/** The id of the run, or the key of a row without one. */
 export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
 
 export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeeded' || phase === 'failed'
 
-/**
- * The run of this name: at the current address if there is one, else wherever it is. `~3f2a` may be written without its
- * sign. Throws `usage`.
- */
+/** Returns the run with this name, preferably at the current address. Accepts a key without its `~`. Throws `usage`. */
 export async function rowOf(ctx: Context, journal: Journal, name: string): Promise<JournalRun> {
   const byKey = journal.findByKey(/^[0-9a-f]{4,}$/.test(name) ? `~${name}` : name)
   if (byKey !== undefined) return byKey
@@ -34,7 +30,7 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
   )
 }
 
-/** Whether a downloaded file is still there, by its size: hashing a film would take too long. */
+/** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
 export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): boolean => {
   try {
     return statSync(path).size === bytes
@@ -43,7 +39,7 @@ export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): 
   }
 }
 
-/** The run created last at the current address, with or without an id. Throws `usage` when there is none. */
+/** Returns the run created last at the current address, with or without an id. Throws `usage` if there is none. */
 export async function lastRow(ctx: Context): Promise<JournalRun> {
   const address = await ctx.address()
   const run = (await ctx.journal()).last(address)
@@ -54,7 +50,7 @@ export async function lastRow(ctx: Context): Promise<JournalRun> {
   )
 }
 
-/** The id of that run. Throws `submission_unknown` when it has none. */
+/** Returns the id of the last run. Throws `submission_unknown` if it has none. */
 export async function lastRun(ctx: Context): Promise<string> {
   const run = await lastRow(ctx)
   if (run.id !== undefined) return run.id
@@ -64,7 +60,10 @@ export async function lastRun(ctx: Context): Promise<string> {
   })
 }
 
-/** The ids of every unfinished run of the current address, oldest first. Warns about unconfirmed ones, which have no id. */
+/**
+ * Returns the ids of all unfinished runs at the current address, oldest first. Warns about unconfirmed runs, which have
+ * no id.
+ */
 export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
   const address = await ctx.address()
   const journal = await ctx.journal()

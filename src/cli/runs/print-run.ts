@@ -1,4 +1,4 @@
-/** Prints runs, each as soon as those before it are printed. */
+/** Prints runs in order: each one as soon as all earlier ones are printed. */
 import { resolve } from 'node:path'
 import type { Target } from '../../download/target.js'
 import { describeReason } from '../../host/system-error.js'
@@ -10,7 +10,7 @@ import { type RunRecord, runJson } from '../terminal/run-json.js'
 
 export interface PrintOptions {
   readonly target: Target | undefined
-  /** Whether the run was waited for. */
+  /** Whether the command waited for the run. */
   readonly isFollowed: boolean
 }
 
@@ -22,7 +22,7 @@ export function printRun({ out }: Context, record: RunRecord, { target, isFollow
   else if (record.state?.phase === 'succeeded') for (const url of record.state.urls) out.line(printable(url))
 }
 
-/** The record of a run that is not waited for. */
+/** Returns the record of a run that the command does not wait for. */
 export const recordOf = ({ id, kind, model, state, service, createdAt, elapsedMs }: KnownRun): RunRecord => ({
   id,
   kind,
@@ -41,7 +41,7 @@ export async function openResults(ctx: Context, { files, state }: RunRecord): Pr
   await Promise.all(results.map((result) => openOrWarn(ctx, result)))
 }
 
-/** The file is there, so a missing opener or browser is only a warning. */
+/** Opens the file or page. A missing opener or browser is only a warning, because the result itself exists. */
 export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, target: string): Promise<void> {
   try {
     await ctx.openResult(target)
@@ -52,7 +52,7 @@ export async function openOrWarn(ctx: Pick<Context, 'out' | 'openResult'>, targe
 }
 
 interface InOrder<Item> {
-  /** `index` from 0; each index once. */
+  /** `index`: counted from 0, called once for each. */
   settle(index: number, item: Item | undefined): void
 }
 

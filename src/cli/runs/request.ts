@@ -2,7 +2,6 @@
  * Builds the request of a run: merges prompt, reference images, flags and `--input`, checks them against the schema,
  * and encodes them once. A prompt stays text: it is never read as JSON or as a path.
  */
-
 import { statSync } from 'node:fs'
 import { encodeCreate, tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
@@ -21,7 +20,7 @@ import { type Missing, missingModel, modelFor } from '../settings/required-setti
 import { isRunOutput } from './run-outputs.js'
 
 export interface RequestOptions {
-  /** Undefined for `rushes run model`. */
+  /** Kind of the model. Undefined for `rushes run model`. */
   readonly kind: Kind | undefined
   readonly model?: string | undefined
   readonly input?: string | undefined
@@ -32,13 +31,13 @@ export interface RequestOptions {
 
 export interface RunRequest {
   readonly kind: Kind | undefined
-  /** Undefined if no model is set: see `missing`. */
+  /** Undefined if no model is set, which `missing` contains. */
   readonly model: string | undefined
   readonly missing: readonly Missing[]
   readonly input: ModelInput
 }
 
-/** Throws `usage` with all problems. Reads standard input and files; sends nothing. */
+/** Builds the request. Reads standard input and files, and sends nothing. Rejects with `usage` and all problems. */
 export async function buildRequest(ctx: Context, options: RequestOptions): Promise<RunRequest> {
   const { stdin, interrupts } = ctx
   const { image_urls: sources, prompt: _, ...flags } = options.parameters
@@ -57,18 +56,18 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     checkInput(ctx, kind, { ...input, ...(images.length > 0 && { image_urls: images }) })
   const references =
     images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
-  const whole = { ...input, ...references }
+  const completeInput = { ...input, ...references }
   // Check again, because one `-` can stand for several images.
-  if (kind !== undefined && images.includes('-')) checkInput(ctx, kind, whole)
+  if (kind !== undefined && images.includes('-')) checkInput(ctx, kind, completeInput)
   return {
     kind,
     model,
     missing: model === undefined && kind !== undefined ? [missingModelOf(kind)] : [],
-    input: whole,
+    input: completeInput,
   }
 }
 
-/** The bytes of the create. Throws `usage` when they exceed the limit. */
+/** Encodes the body of the create. Throws `usage` if it exceeds the limit. */
 export const encodeRequest = (model: string, input: ModelInput): Uint8Array => encodeCreate({ model, input })
 
 async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
@@ -81,7 +80,7 @@ async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise
   return modelFor(ctx, kind)
 }
 
-/** `run model` with one of the two published models gets the checks of its schema. */
+/** Returns the kind of the model, if any. With a published model, `run model` checks its schema too. */
 async function kindOfModel(ctx: Context, model: string | undefined): Promise<Kind | undefined> {
   for (const kind of KINDS) if (model === (await modelFor(ctx, kind))) return kind
   return undefined
@@ -95,10 +94,13 @@ const missingModelOf = (kind: Kind): Missing =>
       `<provider/name>\`. A local service (\`rushes serve\`) has ${LOCAL_MODELS[kind]}.`,
   )
 
-/** Deeper values would overflow the stack of the recursive functions that read them. */
+/** Maximum nesting of the input. Deeper values would overflow the stack of recursive functions. */
 const MAX_INPUT_DEPTH = 500
 
-/** Throws `usage` for JSON that cannot be sent exactly as written. Lists each problem with its position. */
+/**
+ * Parses `--input`. Rejects with `usage` for JSON that cannot be sent exactly as written, and lists each problem with
+ * its position.
+ */
 async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
   if (text === undefined) return {}
   const json = await inputText(text, ctx)
@@ -204,13 +206,15 @@ function sourceOf(options: PromptOptions): Source | undefined {
   return sources[0]
 }
 
-/** Name of the prompt for `checkStdinUsers`, if it is read from standard input. */
+/** Name of the prompt for `checkStdinUsers`. Undefined if it is not read from standard input. */
 export const promptReadsStdin = (options: PromptOptions): string | undefined =>
   sourceOf(options)?.value === '-' ? 'The prompt' : undefined
 
 const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
 
-/** Undefined if no source is given. Throws `usage` if the prompt is blank or cannot be read. */
+/**
+ * Returns the prompt. Undefined if no source is given. Rejects with `usage` if the prompt is blank or cannot be read.
+ */
 export async function readPrompt(
   options: PromptOptions,
   stdin: Stdin,
@@ -245,7 +249,7 @@ async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
 export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
   sources.filter((source) => source === '-').map(() => '-i')
 
-/** Returns an entry of `image_urls` for each source; `-` may give several. Throws `usage`. */
+/** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */
 export async function resolveReferences(
   sources: readonly string[],
   stdin: Stdin,
@@ -259,7 +263,7 @@ export async function resolveReferences(
   return resolved
 }
 
-/** Reads standard input: one image, or one source per line. */
+/** Reads standard input, which contains one image, or one source per line. */
 async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
   const bytes = await readStdin(stdin, 'the reference images', signal)
   const type = imageTypeOf(bytes)

@@ -1,4 +1,4 @@
-/** Errors of runs that a command no longer waits for, with the command line to resume them. */
+/** Errors for runs that a command no longer waits for, with the command that resumes them. */
 import { RushesError } from '../../errors.js'
 import { type Interruption, interrupted } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -15,15 +15,15 @@ export interface ResumeContext {
 }
 
 /**
- * `wait` continues to wait; `download` downloads the outputs of finished runs. `all`: every unfinished run of the
- * address.
+ * Returns the command to resume: `wait` waits again, `download` downloads the outputs of finished runs. `all`: every
+ * unfinished run at the address.
  */
 export function resumeCommand(
   { globals, delivery }: ResumeContext,
   verb: 'wait' | 'download',
   ids: readonly string[] | 'all',
 ): string {
-  // Both download to the current folder by default.
+  // Both commands download to the current folder by default.
   const isImplied = globals.local || verb === 'download'
   const flags = delivery
     .filter((flag) => !(isImplied && flag === '-d'))
@@ -43,7 +43,7 @@ interface Unfinished {
   readonly isLocal: boolean
   /** `download` if the command does not wait. */
   readonly verb: 'wait' | 'download'
-  /** Returns the command to resume. `all`: every unfinished run of the address. */
+  /** Returns the command to resume. `all`: every unfinished run at the address. */
   resume(verb: 'wait' | 'download', ids: readonly string[] | 'all'): string
   /** How to resume with more than `MAX_NAMED` runs. */
   readonly many: ResumeMany
@@ -51,21 +51,24 @@ interface Unfinished {
   isRemembered(id: string): boolean
 }
 
-/** With explicit ids, repeat the command: `wait --all` misses finished runs, and runs that are not in the journal. */
+/**
+ * How to resume many runs. With explicit ids, the same command: `wait --all` misses finished runs, and runs that are
+ * not in the journal.
+ */
 export type ResumeMany = 'wait --all' | 'same command' | 'same ids'
 
 export const resumeManyOf = ({ ids, all = false }: RunChoice): ResumeMany =>
   all ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
 
 interface UnfinishedRuns {
-  /** Returns the error of one run. `report` merges the errors of all runs. */
+  /** Returns the error for one run. `report` combines the errors of all runs. */
   interrupted(id: string, reason: Interruption): RushesError
   /** `errorAtLimit`: see `Follower` of the client. */
   limitPassed(id: string, timeoutMs: number, errorAtLimit: (limit: RushesError) => RushesError): RushesError
   notFinished(state: RunState): RushesError
   /** Whether one of these functions returned the error. */
   has(error: RushesError): boolean
-  /** One error per kind, for all of its runs. */
+  /** Returns one error per kind, for all of its runs. */
   report(): readonly RushesError[]
 }
 
@@ -111,7 +114,7 @@ export function createUnfinishedRuns(unfinished: Unfinished): UnfinishedRuns {
   }
 }
 
-/** Adds the hint to resume, unless the run has ended or the error already has it. */
+/** Adds the hint how to resume, unless the run has ended or the error already has this hint. */
 export function withResumeHint(
   error: RushesError,
   { known: { id }, state }: FollowedRun,
@@ -144,7 +147,7 @@ function limitPassed(timeoutMs: number, runs: readonly string[], unfinished: Unf
   return new RushesError('wait_timeout', message, { hint: resumeHint(runs, unfinished), runId })
 }
 
-/** For `download` without a timeout. */
+/** Returns the error of `download` without a timeout. */
 function notFinished(runs: readonly string[], unfinished: Unfinished, status?: string): RushesError {
   const { subject, is, was, runId } = subjectOf(runs)
   const state = status === undefined ? '' : ` (${status})`

@@ -1,5 +1,4 @@
-/** What `wait` and `download` have in common: runs that exist are followed, and their outputs downloaded. */
-
+/** Common part of `wait` and `download`: follows existing runs and downloads their outputs. */
 import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryNeeds, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
@@ -10,7 +9,7 @@ import type { ResumeMany } from './resume.js'
 import { sidecarOf } from './sidecar.js'
 
 export interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
-  /** How to resume with many of the runs. */
+  /** How to resume when there are many runs. */
   readonly many: ResumeMany
 }
 

@@ -13,9 +13,9 @@ const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 export const isRunOutput = (source: string): boolean => RUN_OUTPUT.test(source)
 
 /**
- * The input with `run:` references replaced by URLs. The service is polled for each URL, since the one in the journal may
- * have expired. Throws `usage` for a run that this machine did not create at this address,
- * that has not succeeded, or that has no such output.
+ * Returns the input with `run:` references replaced by URLs. Sends a status request for each reference, since the URL
+ * in the journal may have expired. Throws `usage` if the run was not created on this machine and at this address, has
+ * not succeeded, or has no output with this number.
  */
 export async function withRunOutputs(
   ctx: Context,

@@ -1,5 +1,4 @@
-/** `--sidecar`: beside each file `<file>.json`, so that an asset can be traced and made again. */
-
+/** `--sidecar`: writes `<file>.json` beside each file, so that an asset can be traced and created again. */
 import { readFile } from 'node:fs/promises'
 import { obstacleAt } from '../../download/final-files.js'
 import type { DownloadedFile } from '../../download/index.js'
@@ -26,7 +25,10 @@ export interface SidecarOptions {
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 
-/** The record of one file. Fields that this machine does not know are taken from the service's run, else they are null. */
+/**
+ * Returns the record of one file. A field missing from the journal is taken from the service's response, else it is
+ * null.
+ */
 export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
   model: known.model ?? fieldOf(state.service, 'model') ?? null,
   input: known.input ?? fieldOf(state.service, 'input') ?? null,
@@ -41,7 +43,7 @@ export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
 })
 
-/** Whether it is the sidecar of the same file, from an earlier command. */
+/** Whether the existing file is the sidecar of the same output, from an earlier command. */
 async function isOurs(path: string, { state, file }: SidecarOptions): Promise<boolean> {
   const parsed = parseJson(await readFile(path, 'utf8').catch(() => ''))
   return (
@@ -51,7 +53,7 @@ async function isOurs(path: string, { state, file }: SidecarOptions): Promise<bo
   )
 }
 
-/** One beside each file. Returns the errors; the files themselves are complete. */
+/** Writes one sidecar beside each file. Returns the errors: the files themselves are complete. */
 export async function writeSidecars(
   files: readonly DownloadedFile[],
   options: Omit<SidecarOptions, 'file'>,

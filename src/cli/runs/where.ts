@@ -1,4 +1,7 @@
-/** Where a run lives, by the journal: here, in the local service, or at another address or under another profile. */
+/**
+ * Finds the service of a run in the journal: the current one, the local one, or one at another address or under another
+ * profile.
+ */
 import { type RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
@@ -7,12 +10,12 @@ import { inTurns } from '../process/exit.js'
 import { settingsOf } from '../settings/config-file.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
-/** The address of this command; undefined when none is set, or when it is invalid. */
+/** Address of this command. Undefined if none is set, or if it is invalid. */
 export const addressOr = (ctx: Context): Promise<string | undefined> => ctx.address().catch(() => undefined)
 
 type Home = Pick<JournalRun, 'address' | 'profile'>
 
-/** The flags with which a command of this context reaches the run; empty when it does so already. */
+/** Returns the flags with which a command reaches the run. Empty if this context already reaches it. */
 export async function flagsFor(ctx: Context, { address, profile }: Home): Promise<readonly string[]> {
   if (address === LOCAL_ADDRESS) return ctx.globals.local ? [] : ['--local']
   const isOtherProfile = profile !== ctx.profileName && (await isProfile(ctx, profile))
@@ -24,18 +27,19 @@ export async function flagsFor(ctx: Context, { address, profile }: Home): Promis
   ]
 }
 
-/** One that was removed meanwhile cannot be asked for. */
+/** False for a profile that has been removed: its settings cannot be read. */
 const isProfile = async ({ config }: Context, profile: string): Promise<boolean> =>
   profile === 'default' || (await config.profiles()).includes(profile)
 
 /**
- * The context for each id: that of the local service for its runs, else this one, also for an id that the journal does
- * not know, or with an address on the command line. Throws `usage` for a run at another address or under another profile.
+ * Returns a context for each id: the local service's for its runs, else this one. Also this one for ids that are not in
+ * the journal, or if the command line has an address. Throws `usage` for a run at another address or under another
+ * profile.
  */
 export async function contextsOf(ctx: Context, ids: readonly string[]): Promise<readonly Context[]> {
-  // An address on the command line is meant, also for a service that has moved.
+  // An address on the command line is used for all ids: the service may have moved.
   if (ctx.globals.baseUrl !== undefined) return ids.map(() => ctx)
-  // Without a usable journal nothing is known; who needs it says so.
+  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
   const journal = await ctx.journal().catch(() => undefined)
   if (journal === undefined) return ids.map(() => ctx)
   const here = await addressOr(ctx)
@@ -45,7 +49,7 @@ export async function contextsOf(ctx: Context, ids: readonly string[]): Promise<
   return contexts
 }
 
-/** The one context of all ids. Throws `usage` when some of them are local and others are not. */
+/** Returns the context of all ids. Throws `usage` if some are local and others are not. */
 export async function contextOfAll(ctx: Context, ids: readonly string[]): Promise<Context> {
   const contexts = await contextsOf(ctx, ids)
   const [first = ctx] = contexts
@@ -73,13 +77,16 @@ async function contextOf(
   throw await livesElsewhere(ctx, id, run)
 }
 
-/** The error for a run of the journal that this command does not reach: it names where the run is, and the flag to use. */
+/**
+ * Returns the error for a run that this command cannot reach. It names the run's address or profile, and the flag to
+ * use.
+ */
 export async function livesElsewhere(ctx: Context, id: string, run: Home): Promise<RushesError> {
-  const home = homeOf(run, await addressOr(ctx))
-  return usageError(`${id} was created ${home}. Nothing was sent.`, wayTo(ctx, await flagsFor(ctx, run)))
+  const home = describeHome(run, await addressOr(ctx))
+  return usageError(`${id} was created ${home}. Nothing was sent.`, flagsHint(ctx, await flagsFor(ctx, run)))
 }
 
-const homeOf = ({ address, profile }: Home, here: string | undefined): string => {
+const describeHome = ({ address, profile }: Home, here: string | undefined): string => {
   if (address === here) return `with the profile ${profile}`
   const there = address === LOCAL_ADDRESS ? 'by the local service' : `at ${address}`
   return here === undefined
@@ -87,6 +94,6 @@ const homeOf = ({ address, profile }: Home, here: string | undefined): string =>
     : `${there}, not ${here === LOCAL_ADDRESS ? 'by the local service' : `at ${here}`}`
 }
 
-const wayTo = ({ globals }: Context, flags: readonly string[]): string => {
+const flagsHint = ({ globals }: Context, flags: readonly string[]): string => {
   return `Use ${flags.join(' ')}${globals.local ? ' instead of --local' : ''}.`
 }

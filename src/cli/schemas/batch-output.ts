@@ -1,5 +1,4 @@
-/** The JSON output of `rushes batch`, and its lock file. */
-
+/** Schemas of the JSON output of `rushes batch`, and of its lock file. */
 import {
   bytes,
   integer,
@@ -147,7 +146,10 @@ export const BATCH_SUMMARY_SCHEMA = record(
   'The last line.',
 )
 
-/** Properties are optional: an entry grows with its run, and may have fields of a later version. */
+/**
+ * Schema of an object in the lock file. Most properties are optional, because fields are added while a run progresses;
+ * a later version may add other fields.
+ */
 const fields = (
   description: string,
   required: readonly string[],

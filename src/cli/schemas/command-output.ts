@@ -1,5 +1,4 @@
-/** The JSON output of `doctor`, `serve`, `models`, `config`, `gallery`, `forget` and `admin`. */
-
+/** Schemas of the JSON output of `doctor`, `serve`, `models`, `config`, `gallery`, `forget` and `admin`. */
 import {
   bytes,
   flag,

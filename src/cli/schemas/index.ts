@@ -1,8 +1,7 @@
 /**
- * JSON Schemas of everything that `rushes` prints or writes as JSON. docs/schemas is generated from this list, and the
- * tests check real output against it. No command loads it.
+ * JSON Schemas of everything that `rushes` prints or writes as JSON. docs/schemas is generated from this list, and
+ * tests check real output against it. No command loads this file.
  */
-
 import { MANIFEST_SCHEMA } from '../../batch/manifest/manifest-schema.js'
 import { EXIT } from '../../errors.js'
 import { bytes, integer, type JsonSchema, orNull, record, sha256, text } from '../../protocol/json-schema.js'
@@ -118,7 +117,7 @@ const DEBUG_SCHEMA = record(
 export interface Published {
   /** Name of the file in docs/schemas, without its extension. */
   readonly name: string
-  /** The command or file that has this shape. */
+  /** Command or file whose output has this schema. */
   readonly of: string
   readonly schema: JsonSchema
 }
@@ -164,7 +163,7 @@ export const PUBLISHED = [
 
 export type PublishedName = (typeof PUBLISHED)[number]['name']
 
-/** The text of a file in docs/schemas. */
+/** Formats a schema as the text of a file in docs/schemas. */
 export function schemaText({ schema, of }: Published): string {
   const titled = {
     $schema: 'http://json-schema.org/draft-07/schema#',

@@ -1,4 +1,4 @@
-/** The lines that `rushes serve` prints when it listens. */
+/** The lines that `rushes serve` prints when it starts to listen. */
 import { quoteWord } from '../../protocol/text.js'
 import type { NodeRole } from '../../service/names.js'
 import type { ConsoleStart } from '../../service/service.js'
@@ -6,7 +6,10 @@ import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
 import { DEFAULT_PUBLIC_URL, type Engines } from './flags.js'
 
-/** Under `--json` standard error has JSON lines, so the note is one of them. */
+/**
+ * Prints an injected fault. With `--json`, standard error contains only JSON lines, so the fault is printed as a
+ * warning.
+ */
 export function printFault({ out }: Context, words: string): void {
   if (out.mode.json) out.warn(`fault: ${words}`)
   else out.note(`fault: ${words}`)
@@ -14,15 +17,15 @@ export function printFault({ out }: Context, words: string): void {
 
 export interface Announcement {
   readonly url: string
-  /** By `publicUrlOf`. */
+  /** Result of `publicUrlOf`. */
   readonly publicUrl: string | undefined
   readonly role: NodeRole
   readonly data: string
   readonly databaseUrl: string | undefined
-  /** On the first start of a data folder. */
+  /** Set only on the first start of a data folder. */
   readonly apiKey: string | undefined
   readonly models: Engines['models']
-  /** As it was given. */
+  /** Value of `--data` as typed. */
   readonly dataFlag: string | undefined
   readonly metricsUrl: string | undefined
   readonly console: ConsoleStart | undefined
@@ -30,7 +33,10 @@ export interface Announcement {
 
 type ConsoleAnnouncement = Pick<Announcement, 'url' | 'publicUrl' | 'console'>
 
-/** Standard output has the lines that make `rushes run` in another terminal use this service. */
+/**
+ * Prints the URL, notes and settings of the service. Standard output has the lines that make `rushes run` in another
+ * terminal use this service.
+ */
 export function announce({ out }: Context, announcement: Announcement): void {
   const { url, role, data, databaseUrl, apiKey, models, dataFlag, metricsUrl } = announcement
   const link = linkOf(announcement)
@@ -48,8 +54,8 @@ export function announce({ out }: Context, announcement: Announcement): void {
     })
     return
   }
-  const does = role === 'worker' ? `Rendering runs, health checks on ${url}` : `Listening on ${url}`
-  out.note(`${does}. Press Ctrl-C to stop.`)
+  const headline = role === 'worker' ? `Rendering runs, health checks on ${url}` : `Listening on ${url}`
+  out.note(`${headline}. Press Ctrl-C to stop.`)
   out.note(`Data in ${data}; it is kept when the service stops.`)
   if (databaseUrl !== undefined) out.note(`Database: ${nameOf(databaseUrl)}`)
   if (metricsUrl !== undefined) out.note(`Metrics on ${metricsUrl}`)
@@ -76,13 +82,13 @@ export function announce({ out }: Context, announcement: Announcement): void {
 
 const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url
 
-/** The token is in the fragment, which browsers send to no server. */
+/** The link has the token in its fragment, which a browser does not send to a server. */
 function linkOf(announcement: ConsoleAnnouncement): string | undefined {
   const { linkToken } = announcement.console ?? {}
   return linkToken === undefined ? undefined : `${consoleBase(announcement)}/#/link/${linkToken}`
 }
 
-/** `where`: the flags by which `rushes admin` finds this service. */
+/** The lines about the console. `where`: the flags of `rushes admin` that select this service. */
 export function consoleLines(announcement: ConsoleAnnouncement, where: string): readonly string[] {
   const { console: start } = announcement
   if (start === undefined) return []

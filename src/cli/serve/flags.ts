@@ -1,4 +1,4 @@
-/** The flags of `rushes serve`, some of which `rushes admin` has too. Functions that check a value throw `usage`. */
+/** The flags of `rushes serve`; `rushes admin` has some of them too. Functions that check a value throw `usage`. */
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
@@ -21,7 +21,10 @@ export const databaseOption = (): Option =>
     `PostgreSQL database of the service, postgres://… (default: ${DATABASE_VARIABLE}, else SQLite in the data folder)`,
   )
 
-/** The variable keeps a password out of the list of processes. The store checks the URL. */
+/**
+ * The URL from the flag, or else from the variable, which keeps a password out of the list of processes. The store
+ * checks the URL.
+ */
 export const databaseUrlOf = (flag: string | undefined, env: Env): string | undefined =>
   flag ?? variable(env, DATABASE_VARIABLE)
 
@@ -93,7 +96,10 @@ export interface StorageFlags {
   readonly storageProxy?: boolean
 }
 
-/** Undefined without the flag. Loads the AWS SDK. Throws `usage` also when the storage refuses an operation of the service. */
+/**
+ * Opens the storage of the flag, or returns undefined without the flag. Loads the AWS SDK. Also throws `usage` when the
+ * storage refuses an operation that the service needs.
+ */
 export async function openStorage(
   { env, clock, out }: Pick<Context, 'env' | 'clock' | 'out'>,
   { storage: url, storageProxy = false }: StorageFlags,
@@ -130,10 +136,10 @@ export function sizeOf(text: string): number {
 
 export const portOf = (text: string, flag: string): number => wholeNumber(text, flag, 0, 65_535)
 
-/** The URL of `rushes serve` without flags. */
+/** URL of `rushes serve` when it has no flags. */
 export const DEFAULT_PUBLIC_URL = 'http://127.0.0.1:7878'
 
-/** As it was given, without slashes at the end. Paths are appended to it. */
+/** Checks the URL and removes slashes at its end, because paths are appended to it. */
 export function publicUrlOf(text: string): string {
   const problem = publicUrlProblem(text)
   if (problem === undefined) return text.replace(/\/+$/, '')
@@ -144,11 +150,11 @@ export function publicUrlOf(text: string): string {
 }
 
 function publicUrlProblem(text: string): string | undefined {
-  // A URL parser ignores line ends and tabs.
+  // Checks for white space first, because a URL parser ignores line ends and tabs.
   if (!/^https?:\/\/[^\s\p{C}]+$/iu.test(text) || !URL.canParse(text))
     return `"${shortened(text)}" is not an http or https URL`
   const { username, password } = new URL(text)
-  // Not shown: it is a secret.
+  // The message does not repeat the URL, which contains a password.
   if (username !== '' || password !== '') return 'the URL must not contain a user name or a password'
   if (/[?#]/.test(text)) return `"${shortened(text)}" must not contain a query or a fragment`
   return undefined

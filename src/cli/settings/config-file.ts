@@ -1,8 +1,7 @@
 /**
- * The config file, read and written by `conf`: mode 0600 in a folder of mode 0700. `conf` is loaded only when there is
- * something to read or write, since that takes half of the start-up time.
+ * The config file, read and written by `conf`, with mode 0600 in a folder of mode 0700. `conf` is loaded only when
+ * there is something to read or write, because loading it takes half of the start-up time.
  */
-
 import { existsSync } from 'node:fs'
 import { usageError } from '../../errors.js'
 import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
@@ -11,16 +10,16 @@ import { configPath } from './folders.js'
 
 export interface ConfigFile {
   readonly path: string
-  /** An empty profile when it does not exist. Throws `usage` when the file cannot be read. */
+  /** Reads a profile. Returns an empty profile when it does not exist. Throws `usage` when the file cannot be read. */
   read(profile: string): Promise<RawProfile>
-  /** The names of the profiles. Throws `usage` when the file cannot be read. */
+  /** Returns the names of the profiles. Throws `usage` when the file cannot be read. */
   profiles(): Promise<readonly string[]>
   /**
-   * The paths of API keys that were written into the file by hand, and are not used. Throws `usage` when the file cannot
-   * be read.
+   * Returns the paths of API keys that the user wrote into the file by hand and that rushes does not use. Throws
+   * `usage` when the file cannot be read.
    */
   unreadKeys(profile: string): Promise<readonly string[]>
-  /** Changes of several processes wait for each other. Throws `usage`. */
+  /** Changes a profile. Changes of several processes run one after another. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
 }
 
@@ -39,7 +38,7 @@ export function createConfigFile(folder: string): ConfigFile {
     },
     async update(profile, change) {
       try {
-        // `conf` would create the folder with the default mode, readable by others.
+        // Creates the folder first: `conf` would use the default mode, which lets other users read it.
         const { makeFolders } = await import('../../host/directories.js')
         makeFolders(folder, 0o700)
         const conf = await open(folder, path)
@@ -58,7 +57,10 @@ export function createConfigFile(folder: string): ConfigFile {
   }
 }
 
-/** Without a lock where there is none: no SQLite package for this system, or a file system without locks. */
+/**
+ * Runs `work` with an exclusive lock. Runs it without a lock when locks are not available: no SQLite package for this
+ * system, or a file system without locks.
+ */
 async function whileLocked(path: string, work: () => void): Promise<void> {
   const { BUSY_TIMEOUT_MS, exclusively } = await import('../../host/database-file.js')
   let isLocked = false
@@ -93,21 +95,21 @@ async function open(folder: string, path: string) {
   }
 }
 
-/** Editors on Windows put a byte order mark at the beginning. */
+/** Parses the file without the byte order mark that some Windows editors add. */
 function parseConfig(text: string): Record<string, unknown> {
   const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
   if (!isObject(value)) throw new Error('it must be a JSON object ({…})')
   const { profiles = {} } = value
-  // Profiles of another shape would be lost with the next change.
+  // Rejects profiles of another type, which the next change would delete.
   if (!isObject(profiles)) throw new Error('"profiles" must be a JSON object ({…})')
-  const wrong = Object.keys(profiles).find((name) => !isObject(profiles[name]))
-  if (wrong !== undefined) throw new Error(`"profiles.${wrong}" must be a JSON object ({…})`)
+  const invalidName = Object.keys(profiles).find((name) => !isObject(profiles[name]))
+  if (invalidName !== undefined) throw new Error(`"profiles.${invalidName}" must be a JSON object ({…})`)
   return { ...value }
 }
 
 /**
- * A profile as the file has it: `{ baseUrl, models: { video, image }, …, apiKey: { value, origin } }`. The file may be edited
- * by hand: values of other shapes are ignored, and unknown keys are kept.
+ * A profile as stored in the file: `{ baseUrl, models: { video, image }, …, apiKey: { value, origin } }`. Users may
+ * edit the file: values of other types are ignored, and unknown keys are kept.
  */
 export type RawProfile = Readonly<Record<string, unknown>>
 
@@ -117,7 +119,7 @@ export interface StoredKey {
   readonly origin: string
 }
 
-/** The profiles of a config file by name. */
+/** Returns the profiles of a config file by name. */
 export const profilesIn = (file: unknown): Readonly<Record<string, unknown>> =>
   isObject(file) && isObject(file.profiles) ? file.profiles : {}
 
@@ -130,13 +132,13 @@ export function profileIn(file: unknown, name: string): RawProfile {
 const valueAt = (profile: RawProfile, key: string): unknown =>
   key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
 
-/** A setting as text; a list is joined by commas. */
+/** Converts a setting to text. The values of a list are joined with commas. */
 const asText = (value: unknown): string | undefined => {
   if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }
 
-/** The values of the given keys that are set in the profile. */
+/** Returns the values of the keys that are set in the profile. */
 export const settingsOf = (profile: RawProfile, keys: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     keys.flatMap((key) => {
@@ -151,7 +153,7 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
     : undefined
 }
 
-/** The paths of the API keys in a config file other than the one that `rushes login` stores. */
+/** Returns the paths of all API keys in a config file, except the key that `rushes login` stores. */
 function unreadKeysIn(file: unknown, profile: string): readonly string[] {
   const raw = profileIn(file, profile)
   const keysOf = (holder: unknown) =>
@@ -161,7 +163,7 @@ function unreadKeysIn(file: unknown, profile: string): readonly string[] {
   return [...keysOf(file), ...unread.map((key) => `profiles.${profile}.${key}`)]
 }
 
-/** The profile with a value set, or removed when undefined. A group that becomes empty is removed too. */
+/** Returns the profile with the value set, or removed when undefined. A group that becomes empty is removed too. */
 export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
   const [first = '', ...rest] = key.split('.')
   const { [first]: old, ...others } = profile

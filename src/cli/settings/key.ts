@@ -1,4 +1,4 @@
-/** Finds the API key. There is no flag for it, which would show in `ps` and in the shell history. */
+/** Finds the API key. No flag sets it: the key would show in `ps` and in the shell history. */
 import type { ChildProcess, StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
@@ -16,29 +16,32 @@ import { variable } from './table.js'
 
 export interface KeySources {
   readonly env: Env
-  /** The config file's `apiKeyCommand`. */
+  /** Value of `apiKeyCommand` in the config file. */
   readonly fileCommand: string | undefined
   readonly stored: StoredKey | undefined
-  /** The origin that the key is for. */
+  /** Origin that the key will be sent to. */
   readonly origin: string
   readonly signal: AbortSignal
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
-  /** Whether a command for the key may write to standard error. */
+  /** Whether the command that prints the key may write to standard error. */
   readonly showsStderr: boolean
   warn(message: string): void
 }
 
-/** Undefined when no source is set. Throws `no_api_key` when a source is set and gives no valid key. */
+/**
+ * Returns the key, or undefined when no source is set. Throws `no_api_key` when a source is set and returns no valid
+ * key.
+ */
 export async function findKey(sources: KeySources): Promise<string | undefined> {
   const { env, stored, origin } = sources
-  const given = variable(env, 'RUSHES_API_KEY')
-  if (given !== undefined) return parseApiKey(given, 'RUSHES_API_KEY')
+  const fromEnvironment = variable(env, 'RUSHES_API_KEY')
+  if (fromEnvironment !== undefined) return parseApiKey(fromEnvironment, 'RUSHES_API_KEY')
   const file = variable(env, 'RUSHES_API_KEY_FILE')
   if (file !== undefined) return parseApiKey(await readKeyFile(file, sources), `the file ${file}`)
   const command = variable(env, 'RUSHES_API_KEY_COMMAND') ?? sources.fileCommand
   if (command !== undefined) {
     const what = `The command for the API key (${command})`
-    const line = await inTime(sources, `${what} did not end`, (signal) =>
+    const line = await withKeyTimeout(sources, `${what} did not end`, (signal) =>
       runKeyCommand(command, { ...sources, what, signal, maxBytes: MAX_LINE_BYTES }),
     )
     return parseApiKey(line, `the command "${command}"`)
@@ -54,10 +57,10 @@ export async function findKey(sources: KeySources): Promise<string | undefined> 
   )
 }
 
-/** Enough to unlock a password manager by hand. */
+/** Long enough to unlock a password manager by hand. */
 const MAX_MINUTES = 2
 
-const inTime = (
+const withKeyTimeout = (
   { clock, signal }: KeySources,
   what: string,
   work: (signal: AbortSignal) => Promise<string>,
@@ -72,19 +75,21 @@ const inTime = (
     signal,
   })
 
-/** With room for spaces around a key, and for one that is too long. */
+/** Maximum length of the line with the key, with room for spaces around the key and for a key that is too long. */
 export const MAX_LINE_BYTES = 2 * MAX_KEY_LENGTH
 
 async function readKeyFile(path: string, sources: KeySources): Promise<string> {
-  const failed = (how: string) => new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${how}.`)
-  const late = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
+  const failed = (outcome: string) => new RushesError('no_api_key', `RUSHES_API_KEY_FILE: ${outcome}.`)
+  const timeoutMessage = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
   try {
     const stats = statSync(path)
     if (process.platform !== 'win32' && stats.isFile() && (stats.mode & 0o077) !== 0)
       sources.warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
     const stream = await openReadable(path)
     if (stream !== undefined)
-      return await inTime(sources, late, (signal) => readFirstLine(stream, MAX_LINE_BYTES, signal))
+      return await withKeyTimeout(sources, timeoutMessage, (signal) =>
+        readFirstLine(stream, MAX_LINE_BYTES, signal),
+      )
   } catch (error) {
     sources.signal.throwIfAborted()
     if (error instanceof RushesError) throw error
@@ -94,68 +99,70 @@ async function readKeyFile(path: string, sources: KeySources): Promise<string> {
 }
 
 interface KeyCommandOptions {
-  /** Names the command in errors. */
+  /** Name of the command in error messages. */
   readonly what: string
   readonly env: Env
   readonly signal: AbortSignal
   readonly clock: Pick<Clock, 'sleep'>
-  /** Whether the command writes to standard error itself. If not, the first line of it is in the message of a failure. */
+  /**
+   * Whether the command may write to standard error. If not, an error message includes the first line of its standard
+   * error.
+   */
   readonly showsStderr: boolean
-  /** Of the line that is returned. */
+  /** Maximum size of the returned line. */
   readonly maxBytes: number
 }
 
 const MAX_REASON_BYTES = 300
 
-/** From SIGTERM to SIGKILL. */
+/** Time between SIGTERM and SIGKILL. */
 const KILL_AFTER_MS = 1_000
 const POLL_MS = 20
 
 /**
- * The first line that a command prints, such as a password manager.
- * On a terminal the command can ask the user. Elsewhere its standard input is
- * empty, because that of rushes may be ids or a prompt, and everything that it started ends with it. Throws
- * `no_api_key`, or the signal's reason.
+ * Runs a command, such as a password manager, and returns the first line that it prints. On a terminal the command can
+ * ask the user. Without a terminal its standard input is empty, because the standard input of rushes may contain ids or
+ * a prompt, and all its child processes end with it. Throws `no_api_key`, or the signal's reason.
  */
 export async function runKeyCommand(
   command: string,
   { what, env, signal, clock, showsStderr, maxBytes }: KeyCommandOptions,
 ): Promise<string> {
-  const failed = (how: string) => new RushesError('no_api_key', `${what} ${how}`)
+  const failed = (outcome: string) => new RushesError('no_api_key', `${what} ${outcome}`)
   signal.throwIfAborted()
   const isWindows = process.platform === 'win32'
   const isInteractive = isatty(0)
-  // In another process group it would lose the terminal.
+  // In a separate process group, an interactive command would lose access to the terminal.
   const isGroup = !isInteractive && !isWindows
   const stdio: StdioOptions = [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe']
   const [shell, flag] = isWindows ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
-  // Loaded only here: most keys come from the environment.
+  // Loaded only here, because most keys come from the environment.
   const { spawn } = await import('node:child_process')
   const child = spawn(shell, [flag, command], { env: { ...env }, detached: isGroup, stdio })
   const [line, reason] = [createFirstLine(maxBytes), createFirstLine(MAX_REASON_BYTES)]
-  // Read to the end: a command that cannot write its second line fails.
+  // Reads both streams to the end, because a command fails when it cannot write its second line.
   child.stdout?.on('data', line.add)
   child.stderr?.on('data', reason.add)
   const closed = once(child, 'close')
   closed.catch(() => {})
   const end = () => endProcess(child, isGroup, clock)
   let ending: Promise<void> | undefined
-  const forget = onAbort(signal, () => {
+  const stopListening = onAbort(signal, () => {
     ending = end()
   })
   try {
     const [code, killedBy] = await raceAbort(once(child, 'exit'), signal)
     if (isGroup) await end()
-    // What it printed may still be in the pipe.
+    // The output of the command may still be in the pipe.
     if (!line.isWhole) await raceAbort(closed, signal)
     if (code === 0) return line.text
-    const how = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`
-    throw failed(reason.text.trim() === '' ? `${how}.` : `${how}: ${reason.text.trim()}`)
+    const outcome = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`
+    throw failed(reason.text.trim() === '' ? `${outcome}.` : `${outcome}: ${reason.text.trim()}`)
   } catch (error) {
     signal.throwIfAborted()
     throw error instanceof RushesError ? error : failed(`could not be started: ${describeReason(error)}.`)
   } finally {
-    forget()
+    stopListening()
     await ending
     child.stdout?.destroy()
     child.stderr?.destroy()
@@ -163,7 +170,7 @@ export async function runKeyCommand(
   }
 }
 
-/** Ends the command, and its process group where it has one: SIGTERM, then SIGKILL after a second. */
+/** Ends the command, or its process group if it has one: SIGTERM, then SIGKILL after a second. */
 async function endProcess(child: ChildProcess, isGroup: boolean, clock: Pick<Clock, 'sleep'>): Promise<void> {
   const { pid } = child
   if (pid === undefined) return
@@ -172,7 +179,7 @@ async function endProcess(child: ChildProcess, isGroup: boolean, clock: Pick<Clo
     try {
       if (isRunning()) process.kill(isGroup ? -pid : pid, name)
     } catch {
-      // It ended in the same moment.
+      // The command ended just before the signal was sent.
     }
   }
   send('SIGTERM')

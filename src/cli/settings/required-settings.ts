@@ -1,4 +1,6 @@
-/** Settings that a command cannot do without: the models, and one error for all that are missing. */
+/**
+ * Settings that a command requires: the service URL, the key and the models. One error reports all that are missing.
+ */
 import { OWN_CODES, RushesError, usageError } from '../../errors.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { didYouMean } from '../../protocol/text.js'
@@ -26,7 +28,7 @@ export const noKey = (baseUrl?: string): Missing => ({
   hint: 'Set the key with `rushes login`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.',
 })
 
-/** One error for all missing settings, so that they can be fixed together. */
+/** Creates one error for all missing settings, so that the user can fix them together. */
 export function missingError(missing: readonly Missing[]): RushesError {
   const [first = NO_BASE_URL, ...others] = missing
   const usage = missing.some(({ code }) => OWN_CODES[code].exit === OWN_CODES.usage.exit)
@@ -41,7 +43,7 @@ export function missingError(missing: readonly Missing[]): RushesError {
   })
 }
 
-/** Throws `usage` for a profile that the config file does not have. */
+/** Throws `usage` for a profile that is not in the config file. */
 export function checkProfile(name: string, known: readonly string[]): void {
   if (known.includes(name)) return
   const profiles = known.length === 0 ? 'It has no profiles yet.' : `Profiles: ${known.join(', ')}.`
@@ -51,23 +53,25 @@ export function checkProfile(name: string, known: readonly string[]): void {
   )
 }
 
-/** The setting of a kind's model, for command lines that name none. */
+/** Setting with the model of each kind, for command lines without a model. */
 export const MODEL_SETTINGS = {
   video: 'videoModel',
   image: 'imageModel',
 } as const satisfies Record<Kind, SettingName>
 
-/** The parts of a command's context that are needed to find a model. */
+/** Parts of the command's context that are used to find a model. */
 interface ModelSource {
   readonly globals: { readonly local: boolean }
   setting(name: SettingName): Promise<string | undefined>
 }
 
-/** With `--local` the model of the local service. Undefined when no setting names one. */
+/**
+ * Returns the model of a kind: with `--local`, the model of the local service. Undefined when no setting has a model.
+ */
 export const modelFor = async ({ globals, setting }: ModelSource, kind: Kind): Promise<string | undefined> =>
   globals.local ? LOCAL_MODELS[kind] : setting(MODEL_SETTINGS[kind])
 
-/** The models of the kinds for which one is set. */
+/** Returns the models of the kinds that have one. */
 export async function modelsByKind(source: ModelSource): Promise<Readonly<Partial<Record<Kind, string>>>> {
   const models: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {
@@ -77,7 +81,7 @@ export async function modelsByKind(source: ModelSource): Promise<Readonly<Partia
   return models
 }
 
-/** `hintOf` is given the environment variable and the config key of the setting. */
+/** Creates the entry for a missing model. `hintOf` receives the setting's environment variable and config key. */
 export function missingModel(kind: Kind, hintOf: (environment: string, key: string) => string): Missing {
   const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
   return { code: 'usage', text: `${kind} model`, hint: hintOf(environment, key) }

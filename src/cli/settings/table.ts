@@ -1,8 +1,8 @@
 /**
- * Every setting, one row each. A flag overrides the environment, which overrides the config file and the default; an
- * empty environment variable counts as unset. Help, `rushes config` and the docs are projections of this table.
+ * All settings, one row each. A flag overrides the environment, the environment overrides the config file, and the
+ * config file overrides the default. An empty environment variable counts as unset. Help, `rushes config` and the docs
+ * are generated from this table.
  */
-
 import { usageError } from '../../errors.js'
 import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
@@ -11,18 +11,21 @@ import { parseDuration } from '../../protocol/units.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 
-/** Variables for the API key, by precedence. The key is not a setting: there is no flag and no config key for it. */
+/**
+ * Environment variables for the API key, in order of precedence. The key is not a setting: no flag or config key sets
+ * it.
+ */
 export const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND'] as const
 
 export interface SettingRow {
   readonly about: string
   readonly environment?: string
-  /** Its key in a profile of the config file; undefined when it cannot be set there. */
+  /** Key in a profile of the config file. Undefined when the config file cannot contain the setting. */
   readonly key?: string
   readonly default?: string
   /** Throws `usage` for an invalid value. */
   check?(value: string, what: string): void
-  /** The value without a secret that may be in it, for listings. */
+  /** Removes a secret from the value, for listings. */
   mask?(value: string): string
 }
 
@@ -34,13 +37,13 @@ const modelName = (value: string, what: string): void => {
     )
 }
 
-/** A first check; the client checks addresses in full. */
+/** A first check of a service URL. The client checks the URL in full. */
 const address = (value: string, what: string): void => {
   if (!/^https?:\/\/./i.test(value) || !URL.canParse(value))
     throw usageError(`${what}: "${value}" is not a valid service URL.`, 'Example: https://api.example.com')
 }
 
-/** The value is not repeated: it may contain a password. */
+/** Checks a Redis URL. The message does not repeat the value, which may contain a password. */
 const limitsUrl = (value: string, what: string): void => {
   if (parseLimitsUrl(value) === undefined)
     throw usageError(
@@ -52,7 +55,7 @@ const limitsUrl = (value: string, what: string): void => {
 const ON = ['on', 'true', 'yes', '1']
 const OFF = ['off', 'false', 'no', '0']
 
-/** Throws `usage` for anything but on and off, true and false, yes and no, 1 and 0. */
+/** Parses a switch: on and off, true and false, yes and no, 1 and 0. Throws `usage` for any other value. */
 export function isOn(value: string, what = 'local'): boolean {
   if (ON.includes(value.toLowerCase())) return true
   if (OFF.includes(value.toLowerCase())) return false
@@ -117,7 +120,7 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 
-/** Variables that are not settings: folders, the profile, and the key itself. */
+/** Environment variables of rushes that are not settings: folders, the profile and the API key. */
 export const FURTHER_ENVIRONMENT = {
   RUSHES_API_KEY: 'The API key',
   RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
@@ -132,7 +135,7 @@ export const FURTHER_ENVIRONMENT = {
   RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines; the API key is then sent unencrypted',
 } as const
 
-/** Common variables that other programs use too. */
+/** Environment variables that other programs use too. */
 export const SHARED_ENVIRONMENT = {
   NO_COLOR: 'If set, no colour; overrides `FORCE_COLOR`',
   FORCE_COLOR: 'If set, colour even without a terminal; `0` or `false` turns colour off',
@@ -147,15 +150,15 @@ export const SHARED_ENVIRONMENT = {
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the parents of the folders below',
 } as const
 
-/** The journal's address for `--local`, whose port changes with every process. */
+/** Address of the local service in the journal. Its real URL has another port in every process. */
 export const LOCAL_ADDRESS = 'local'
 
 const rows = Object.entries(SETTINGS) as [SettingName, SettingRow][]
 
-/** The keys of `rushes config`, in the order of the table. */
+/** Keys of `rushes config`, in the order of the table. */
 export const CONFIG_KEYS: readonly string[] = rows.flatMap(([, { key }]) => (key === undefined ? [] : [key]))
 
-/** The row of a config key. Throws `usage` with the nearest key. */
+/** Returns the row of a config key. For an unknown key, throws `usage` and suggests the most similar key. */
 export function settingOfKey(key: string): SettingRow {
   if (/^api_?key$/i.test(key))
     throw usageError(
@@ -170,31 +173,31 @@ export function settingOfKey(key: string): SettingRow {
   )
 }
 
-/** The settings of a profile as they are printed: without secrets. */
+/** The settings of a profile for printing, without secrets. */
 export const maskSettings = (settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(settings).map(([key, value]) => [key, settingOfKey(key).mask?.(value) ?? value]),
   )
 
-/** An environment variable, where empty counts as unset. */
+/** Value of an environment variable. An empty variable counts as unset. */
 export const variable = (env: Env, name: string): string | undefined => env[name] || undefined
 
 export interface SettingSources {
   readonly flag?: string | undefined
   readonly env: Env
-  /** The values of the profile by config key. */
+  /** Values of the profile by config key. */
   readonly file: Readonly<Record<string, string>>
 }
 
 export interface SettingValue {
   readonly value: string
-  /** For messages: `--base-url`, `RUSHES_BASE_URL`, `the config file`. */
+  /** Source of the value, for messages. */
   readonly from: string
 }
 
-const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const kebabCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** The value of a setting and its source; undefined when it is not set and has no default. */
+/** Finds the value of a setting and its source. Undefined when the setting is not set and has no default. */
 export function findSetting(
   name: SettingName,
   { flag, env, file }: SettingSources,
@@ -211,16 +214,16 @@ export function findSetting(
   ]
   for (const [value, from] of candidates) {
     if (value === undefined) continue
-    setting.check?.(value, from === 'the command line' ? `--${kebab(name)}` : from)
+    setting.check?.(value, from === 'the command line' ? `--${kebabCase(name)}` : from)
     return { value, from }
   }
   return undefined
 }
 
-/** `rushes` adds `/api/v1` to the service address; people often copy an address that includes it. */
+/** `rushes` adds `/api/v1` to the service URL, but people often copy a URL that already includes it. */
 const API_PATH = /\/api(\/v1(\/runs)?)?$/
 
-/** A sentence about an address that ends in the path of the API; undefined for others. */
+/** A hint for a service URL that ends in the path of the API; undefined for other URLs. */
 export function addressHint(baseUrl: string): string | undefined {
   const [ending] = API_PATH.exec(baseUrl) ?? []
   if (ending === undefined) return undefined
@@ -230,16 +233,16 @@ export function addressHint(baseUrl: string): string | undefined {
 interface LocalSources {
   readonly globals: Pick<Globals, 'local' | 'baseUrl'>
   readonly env: Env
-  /** The values of the profile by config key; read only where flags and environment do not decide. */
+  /** Reads the values of the profile by config key. Called only when flags and environment do not decide. */
   file(): Promise<Readonly<Record<string, string>>>
 }
 
-/** Whether a command works with the local service: by `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
+/** Whether a command uses the local service: through `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
 export async function isLocal({ globals, env, file }: LocalSources): Promise<boolean> {
   if (globals.local || globals.baseUrl !== undefined) return globals.local
   const fromEnvironment = variable(env, 'RUSHES_LOCAL')
   if (fromEnvironment !== undefined) return isOn(fromEnvironment, 'RUSHES_LOCAL')
-  // The environment overrides the config file.
+  // A service URL in the environment overrides `local` in the config file.
   if (variable(env, 'RUSHES_BASE_URL') !== undefined) return false
   const found = findSetting('local', { env, file: await file() })
   return found !== undefined && isOn(found.value)

@@ -1,4 +1,4 @@
-/** Questions on the terminal, each answered by a line of standard input. */
+/** Asks questions on the terminal. The user answers each with a line of standard input. */
 import { createInterface } from 'node:readline'
 import { raceAbort } from '../../host/abort.js'
 import { printable } from '../../protocol/text.js'
@@ -7,8 +7,9 @@ import type { Context } from '../context/context.js'
 export type Confirmation = 'yes' | 'no' | 'not asked'
 
 /**
- * Anything but `y` or `yes` is no, the end of the input too. Asks nothing without a terminal on both sides, nor under
- * `--json`, where standard error holds nothing but JSON. Rejects with the `Interruption` of a signal.
+ * Asks one question. Only `y` and `yes` mean yes; the end of the input means no. Does not ask without a terminal on
+ * both sides, or with `--json`, because standard error then contains only JSON. Rejects with the `Interruption` of a
+ * signal.
  */
 export async function confirm(ctx: Context, question: string): Promise<Confirmation> {
   const questions = openQuestions(ctx)
@@ -20,47 +21,47 @@ export async function confirm(ctx: Context, question: string): Promise<Confirmat
   }
 }
 
-/** For a command that asks again and again. Lines typed while no question is open are dropped. */
+/** For a command that asks several questions. Lines that the user types while no question is open are dropped. */
 export interface Questions {
   ask(question: string): Promise<'yes' | 'no'>
-  /** Aborted with `InputEnded` at the end of the input: every further answer is no. */
+  /** Aborted with `InputEnded` at the end of the input. Every later answer is then no. */
   readonly ended: AbortSignal
   close(): void
 }
 
-/** The end of standard input. */
+/** Abort reason at the end of standard input. */
 export class InputEnded extends Error {
   override readonly name = 'InputEnded'
 }
 
-/** Undefined without a terminal. */
+/** Opens standard input for questions. Returns undefined without a terminal or with `--json`. */
 export function openQuestions(ctx: Context): Questions | undefined {
   const { out, stderr, interrupts } = ctx
   if (stderr.isTTY !== true || out.mode.json) return undefined
   const stdin = ctx.stdin()
   if (stdin.isTTY !== true) return undefined
-  // Without `terminal: true` the line is edited by the terminal itself, and Ctrl-C is a signal as everywhere else.
+  // With `terminal: false` the terminal itself edits the line, and Ctrl-C is a signal as everywhere else.
   const lines = createInterface({ input: stdin, terminal: false })
   const ended = new AbortController()
-  let answer = (_: string | undefined): void => {}
-  lines.on('line', (line) => answer(line))
+  let resolveAnswer = (_: string | undefined): void => {}
+  lines.on('line', (line) => resolveAnswer(line))
   lines.once('close', () => {
     ended.abort(new InputEnded())
-    answer(undefined)
+    resolveAnswer(undefined)
   })
   return {
     async ask(question) {
       stderr.write(`${printable(question)} [y/N] `)
       const answered = new Promise<string | undefined>((resolve) => {
-        answer = resolve
+        resolveAnswer = resolve
         if (ended.signal.aborted) resolve(undefined)
       })
       let line: string | undefined
       try {
         line = await raceAbort(answered, interrupts.first)
       } finally {
-        answer = () => {}
-        // After Ctrl-D and Ctrl-C the cursor is still in the line of the question.
+        resolveAnswer = () => {}
+        // After Ctrl-D and Ctrl-C the cursor is still on the line of the question.
         if (line === undefined) stderr.write('\n')
       }
       return /^y(es)?$/i.test(line?.trim() ?? '') ? 'yes' : 'no'

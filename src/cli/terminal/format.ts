@@ -1,10 +1,10 @@
-/** Counts and durations as people read them. */
+/** Formats counts and durations for people. */
 
-/** `1 run`, `2 runs`. */
+/** For example `1 run`, `2 runs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
 
-/** `4 s`, `2 min 05 s`, `1 h 03 min`. */
+/** For example `4 s`, `2 min 05 s`, `1 h 03 min`. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000))
   const two = (value: number) => String(value).padStart(2, '0')
@@ -13,11 +13,11 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 3_600)} h ${two(Math.floor((seconds % 3_600) / 60))} min`
 }
 
-/** `1.4 s`, `12 s`, `2 min 05 s`. */
+/** For example `1.4 s`, `12 s`, `2 min 05 s`. */
 export const formatSeconds = (ms: number): string =>
   ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms)
 
-/** An estimate is rounded up: it is never `0 s`. */
+/** Formats an estimated duration, rounded up so that it is never `0 s`. */
 export const formatEstimate = (ms: number): string =>
   formatDuration(Math.max(1, Math.ceil(ms / 1_000)) * 1_000)
 
@@ -28,7 +28,7 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1_000, 's'],
 ]
 
-/** `3 min ago`. */
+/** For example `3 min ago`. */
 export function formatAgo(ms: number): string {
   const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1_000, 's']
   return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`

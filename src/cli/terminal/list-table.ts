@@ -1,4 +1,6 @@
-/** The runs of the journal as a table for a terminal. Widths are in columns, since some characters take two. */
+/**
+ * Formats the runs of the journal as a table for a terminal. Widths are in columns, because some characters take two.
+ */
 import type { JournalRun } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
 import { formatAgo } from './format.js'
@@ -14,30 +16,36 @@ export interface TableOptions {
 
 const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'WHERE', 'PROMPT']
 const GAP = '  '
-/** Columns are left out until the prompt has this much room. */
+/** Width of the prompt, in columns, for which other columns are left out. */
 const COMFORTABLE_PROMPT_COLUMNS = 30
-/** With less room, the prompt is left out. */
+/** Minimum width of the prompt, in columns. With less room, the prompt is left out. */
 const MIN_PROMPT_COLUMNS = 10
 
 const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - columnsOf(text)))
 
-/** Columns that a narrow terminal leaves out, least important first. Id and status always stay. */
+/** Indexes of the columns that a narrow terminal leaves out. Id and status always stay. */
 const [KIND, MODEL, CREATED, WHERE] = [2, 3, 4, 5]
 
-/** The columns that leave room for the prompt. */
-function shownOf(widths: readonly number[], columns: number, isOnePlace: boolean): readonly number[] {
-  const expendable = isOnePlace ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, CREATED, WHERE]
-  const room = (shown: readonly number[]) =>
-    columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
-  let shown = widths.map((_, at) => at)
+/**
+ * Returns the indexes of the shown columns. Leaves out the least important columns until the prompt has enough room.
+ */
+function selectColumns(
+  widths: readonly number[],
+  columns: number,
+  hasOneAddress: boolean,
+): readonly number[] {
+  const expendable = hasOneAddress ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, CREATED, WHERE]
+  const room = (visible: readonly number[]) =>
+    columns - visible.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
+  let visible = widths.map((_, at) => at)
   for (const at of expendable)
-    if (room(shown) < COMFORTABLE_PROMPT_COLUMNS) shown = shown.filter((each) => each !== at)
-  return shown
+    if (room(visible) < COMFORTABLE_PROMPT_COLUMNS) visible = visible.filter((each) => each !== at)
+  return visible
 }
 
-/** `local`, or the address without its scheme. */
-const placeOf = ({ address }: JournalRun): string => printable(address.replace(/^https?:\/\//, ''))
+/** Text of the column WHERE: `local`, or the address without its scheme. */
+const addressText = ({ address }: JournalRun): string => printable(address.replace(/^https?:\/\//, ''))
 
 export function listTable(
   runs: readonly JournalRun[],
@@ -45,21 +53,21 @@ export function listTable(
 ): readonly string[] {
   const rows = runs.map((run) => {
     const [id = '', status = '', kind = '', model = '', , prompt = ''] = listCells(run)
-    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), placeOf(run), prompt]
+    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), addressText(run), prompt]
   })
   const widths = HEADER.slice(0, -1).map((title, at) =>
     Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
   )
-  const isOnePlace = new Set(runs.map(placeOf)).size === 1
-  const shown = shownOf(widths, columns, isOnePlace)
-  const left = columns - shown.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
+  const hasOneAddress = new Set(runs.map(addressText)).size === 1
+  const visible = selectColumns(widths, columns, hasOneAddress)
+  const promptColumns = columns - visible.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
   const line = (cells: readonly string[], colour: (status: string) => string): string =>
     [
-      ...shown.map((at) => {
+      ...visible.map((at) => {
         const cell = padded(cells[at] ?? '', widths[at] ?? 0)
         return at === 1 ? colour(cell) : cell
       }),
-      ...(left < MIN_PROMPT_COLUMNS ? [] : [cutToColumns(cells.at(-1) ?? '', left)]),
+      ...(promptColumns < MIN_PROMPT_COLUMNS ? [] : [cutToColumns(cells.at(-1) ?? '', promptColumns)]),
     ]
       .join(GAP)
       .trimEnd()

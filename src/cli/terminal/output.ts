@@ -1,6 +1,6 @@
 /**
- * Writes to both streams. Standard output carries the answer only; standard error carries notes, warnings and errors, as
- * JSON lines under `--json`.
+ * Writes to both standard streams. Standard output contains only the results; standard error contains notes, warnings
+ * and errors, as JSON lines with `--json`.
  */
 import type { RushesError } from '../../errors.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
@@ -16,19 +16,19 @@ export interface OutputMode {
 export interface Output {
   readonly mode: OutputMode
   readonly stdoutIsTerminal: boolean
-  /** Width of standard output when it is a terminal. */
+  /** Width of standard output; undefined when it is not a terminal. */
   readonly columns: number | undefined
   readonly style: { readonly out: Style; readonly err: Style }
-  /** One line of the answer. Text from a server must have gone through `printable`. */
+  /** Writes one line of the results. Pass text from a server through `printable` first. */
   line(text: string): void
   json(value: unknown, indent?: number): void
-  /** A line on standard error. Not under `--quiet` or `--json`. */
+  /** Writes a line to standard error, except with `--quiet` or `--json`. */
   note(text: string): void
-  /** Printed even under `--quiet`. */
+  /** Writes a warning to standard error, also with `--quiet`. */
   warn(text: string): void
   debug(text: string): void
   error(error: RushesError): void
-  /** Registers a function that clears the drawing on the terminal before a line is written. */
+  /** Registers a function that clears the spinner before a line is written. */
   setAside(hide: () => void): void
 }
 
@@ -37,21 +37,21 @@ export interface OutputOptions {
   readonly stderr: OutputStream
   readonly mode: OutputMode
   readonly style: Output['style']
-  /** The output is the log of a job of GitHub Actions. */
+  /** Whether the output is the log of a GitHub Actions job. */
   readonly isJobLog?: boolean
 }
 
 export function createOutput(options: OutputOptions): Output {
   const { stdout, stderr, mode, style, isJobLog = false } = options
-  const safe = (text: string) => (isJobLog ? withoutCommands(text) : text)
-  const safeJson = (value: unknown, indent?: number) =>
+  const escapeCommands = (text: string) => (isJobLog ? withoutCommands(text) : text)
+  const escapedJson = (value: unknown, indent?: number) =>
     isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
   let clearDrawing = () => {}
   const write = (text: string) => {
     clearDrawing()
-    stderr.write(`${safe(text)}\n`)
+    stderr.write(`${escapeCommands(text)}\n`)
   }
-  const writeJson = (value: unknown) => write(safeJson(value))
+  const writeJson = (value: unknown) => write(escapedJson(value))
   return {
     mode,
     style,
@@ -59,11 +59,11 @@ export function createOutput(options: OutputOptions): Output {
     columns: stdout.columns,
     line(text) {
       clearDrawing()
-      stdout.write(`${safe(text)}\n`)
+      stdout.write(`${escapeCommands(text)}\n`)
     },
     json(value, indent) {
       clearDrawing()
-      stdout.write(`${safeJson(value, indent)}\n`)
+      stdout.write(`${escapedJson(value, indent)}\n`)
     },
     note(text) {
       if (!mode.quiet && !mode.json) write(printable(text))
@@ -87,7 +87,7 @@ export function createOutput(options: OutputOptions): Output {
   }
 }
 
-/** What happened, then what to do. The run id is added unless the message contains it. */
+/** Formats an error: what happened, then what to do. Adds the run id unless the message contains it. */
 function errorLines(error: RushesError, style: Style): readonly string[] {
   const { runId } = error
   const id = runId === undefined ? undefined : printable(runId)
@@ -109,11 +109,11 @@ export const errorJson = (error: RushesError) => ({
 })
 
 /**
- * The runner of GitHub Actions takes lines of a job's output for commands (`::stop-commands::x`, `##[error]x`), also those with
- * names, paths and messages. Breaks `::name` at the beginning of a line, and `##[name]` anywhere.
+ * Breaks workflow commands: `::name` at the start of a line, and `##[name]` anywhere. The GitHub Actions runner treats
+ * such output (`::stop-commands::x`, `##[error]x`) as commands, even inside names, paths and messages.
  */
 const withoutCommands = (lines: string): string =>
   lines.replace(/^([\s\u0085]*):(?=:)/gm, '$1: ').replaceAll('##[', '## [')
 
-/** The same value: `##[` can be in texts of the JSON only. */
+/** Breaks workflow commands in JSON without changing its value: `##[` can occur only inside JSON strings. */
 const jsonWithoutCommands = (json: string): string => json.replaceAll('##[', '\\u0023#[')

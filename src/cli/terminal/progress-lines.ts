@@ -1,50 +1,50 @@
-/** The texts of progress: durations, counts, bytes. Pure. */
+/** Texts for the progress of a command: durations, counts, bytes. Pure. */
 import { printable, shortened } from '../../protocol/text.js'
 import { formatDuration, formatEstimate, plural } from './format.js'
 
 export interface Board {
-  /** Status of each run by its id, in the order of their first status. */
+  /** Status of each run by its id, in the order in which the first statuses arrived. */
   readonly statuses: ReadonlyMap<string, string>
-  /** Number of runs of the command. */
+  /** Number of runs that the command waits for. */
   readonly runs: number
   readonly ended: number
-  /** Runs that exist, with or without a known status. */
+  /** Number of runs that exist, with or without a known status. */
   readonly created: number
-  /** Work that no status shows: `creating`. */
+  /** Current activity that no status shows, for example `creating`. */
   readonly activity: string | undefined
-  /** The sum of all downloads; undefined before the first byte. */
+  /** Sum of all downloads; undefined before the first byte. */
   readonly amount: TransferProgress | undefined
-  /** How long runs of this model took before; undefined with too few of them, or with several models. */
+  /** Typical duration of the model's earlier runs. Undefined with too few runs, or with several models. */
   readonly typical: UsualRange | undefined
   /** Expected duration of the whole command; undefined when unknown. */
   readonly expectedMs?: number | undefined
 }
 
-/** `12 s`, or `12 s of about 1 min 40 s` until the expected time has passed. */
+/** For example `12 s of about 1 min 40 s`, or `12 s` when the expected time is unknown or has passed. */
 export const formatElapsed = (elapsedMs: number, expectedMs: number | undefined): string =>
   expectedMs === undefined || elapsedMs >= expectedMs
     ? formatDuration(elapsedMs)
     : `${formatDuration(elapsedMs)} of about ${formatEstimate(expectedMs)}`
 
 export interface UsualRange {
-  /** The middle half of the runs took between these. */
+  /** The middle half of the runs took between `fromMs` and `toMs`. */
   readonly fromMs: number
   readonly toMs: number
 }
 
-/** `usually 40 s`, `usually 2–4 s`, or `usually 35 s to 1 min 10 s`. */
+/** For example `usually 40 s`, `usually 2–4 s`, `usually 35 s to 1 min 10 s`. */
 export function formatTypicalDuration({ fromMs, toMs }: UsualRange): string {
   const [from, to] = [formatEstimate(fromMs), formatEstimate(toMs)]
   return from === to ? `usually ${from}` : `usually ${rangeOf(from, to)}`
 }
 
-/** Two times of the same unit share it. */
+/** Formats a range. Two times in seconds share the unit. */
 function rangeOf(from: string, to: string): string {
   const [number, unit] = from.split(' ')
   return unit === 's' && /^\d+ s$/.test(to) ? `${number}–${to}` : `${from} to ${to}`
 }
 
-/** `2 succeeded, 1 queued`. */
+/** For example `2 succeeded, 1 queued`. */
 export const countByStatus = (statuses: Iterable<string>): string => {
   const counts = new Map<string, number>()
   for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
@@ -67,7 +67,7 @@ export interface TransferProgress {
   readonly totalBytes: number | undefined
 }
 
-/** The total is undefined when one of the lengths is unknown. */
+/** Sums the downloads. The total is undefined when the length of a download is unknown. */
 export function sumOf(amounts: Iterable<TransferProgress>): TransferProgress {
   let receivedBytes = 0
   let totalBytes: number | undefined = 0

@@ -1,6 +1,6 @@
 /**
- * Progress on standard error. A terminal gets a spinner (the only use of ora). Other streams get a line when the status
- * of a run changes, and one line a minute while waiting. Nothing is written under `--quiet` and `--json`.
+ * Shows progress on standard error. A terminal gets a spinner; only this file uses ora. Other streams get a line when
+ * the status of a run changes, and one line per minute during the wait. Writes nothing with `--quiet` or `--json`.
  */
 import type { Clock, Disarm } from '../../host/clock.js'
 import type { Context } from '../context/context.js'
@@ -20,16 +20,16 @@ export interface Progress {
   /** Sets the current activity, such as creating the run; undefined clears it. Only the spinner shows it. */
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
-  /** Called when a run exists. `typical`: the typical duration of its model, if known. */
+  /** Records that a run exists. `typical`: the typical duration of its model, if known. */
   runBegan(model: string | undefined, typical: UsualRange | undefined): void
-  /** Sets the expected duration of the whole command, from its start. */
+  /** Sets the expected duration of the whole command, counted from its start. */
   expects(ms: number | undefined): void
-  /** Called when a run has ended. `id`: as passed to `status`. */
+  /** Records that a run has ended. `id`: the id that was passed to `status`. */
   runEnded(id?: string): void
   end(): void
 }
 
-/** Shown after a 429: another program uses the same key. */
+/** Text after a 429, which means that another program uses the same key. */
 const rateLimited = (ms: number): string | undefined =>
   ms > 0 ? `rate limited, retrying in ${Math.ceil(ms / 1_000)} s` : undefined
 
@@ -91,7 +91,7 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
 async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
   const { out, stderr, env } = ctx
   if (out.mode.quiet || out.mode.json) return { changed() {}, end() {} }
-  // With a width of 0, as in some containers, ora would clear lines endlessly.
+  // With a width of 0, which some containers report, ora would clear lines in an endless loop.
   const hasWidth = stderr.columns === undefined || stderr.columns > 0
   const terminal = stderr.isTTY && hasWidth && env.TERM !== 'dumb' && variable(env, 'CI') === undefined
   return terminal ? drawSpinner(ctx, board, live) : drawLines(ctx, board)
@@ -122,7 +122,7 @@ function everyMinute(clock: Clock, work: () => void): Disarm {
   return () => disarm()
 }
 
-/** Terminal streams have rows; the type of the stream here does not. */
+/** Terminal streams have rows, but the stream type used here does not declare them. */
 const rowsOf = (stream: object): number | undefined => {
   const { rows } = stream as { rows?: unknown }
   return typeof rows === 'number' ? rows : undefined
@@ -139,26 +139,29 @@ async function drawSpinner(
   ])
   const terminal = stderr as NodeJS.WriteStream
   const startedAtMs = clock.monotonic()
-  const shown = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
+  const currentText = () => spinnerText(board(), clock.monotonic() - startedAtMs, stderr.columns)
   let drawn = ''
   const signs = signsFor(env)
   const spinner = ora({
     stream: terminal,
-    // ora would otherwise read standard input, which may contain a prompt.
+    // Otherwise ora would read standard input, which may contain a prompt.
     discardStdin: false,
     color: out.style.err.level === 0 ? false : 'cyan',
     ...(supportsUtf8(env) ? {} : { spinner: 'line' }),
-    // ora calls this first for each frame, so the text is set here to fit the current width.
+    // ora calls this first for each frame, so it also sets the text to fit the current width.
     prefixText() {
-      const { text, times } = shown()
+      const { text, times } = currentText()
       spinner.text = signs(text)
       const rows = signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
       drawn = `${rows} - ${spinner.text} ${times}`
       return rows
     },
-    suffixText: () => out.style.err.dim(signs(shown().times)),
+    suffixText: () => out.style.err.dim(signs(currentText().times)),
   })
-  /** Clears wrapped lines: in a window that has become narrower, drawn lines wrap, and ora clears too few rows. */
+  /**
+   * Clears the spinner and its wrapped lines. When the window becomes narrower, drawn lines wrap, and ora clears too
+   * few rows.
+   */
   const clearWrapped = () => {
     const rows = addedRows(drawn, stderr.columns)
     spinner.clear()

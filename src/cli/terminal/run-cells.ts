@@ -1,5 +1,4 @@
-/** Runs as cells of a table, for `list`, `show` and `status`. */
-
+/** Formats runs as table cells for `list`, `show` and `status`. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
 import { isObject } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -9,13 +8,13 @@ import { isOnDisk } from '../runs/journal-rows.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { formatAgo, formatSeconds } from './format.js'
 
-/** The prompt on one line, or else the whole input. */
+/** Returns the prompt on one line, or the whole input when it has no prompt. */
 export function promptOf({ input }: JournalRun): string {
   const prompt = isObject(input) ? input.prompt : undefined
   return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
 }
 
-/** Id or row key, status, kind, model, created_at, prompt, and where: the address, or `local`. */
+/** Cells: id or row key, status, kind, model, created_at, prompt, and the address of the service or `local`. */
 export const listCells = (run: JournalRun): readonly string[] =>
   [
     run.id ?? run.key ?? '',
@@ -29,11 +28,11 @@ export const listCells = (run: JournalRun): readonly string[] =>
 
 interface DetailsOptions {
   readonly nowMs: number
-  /** A terminal gets relative times too. */
+  /** Whether relative times are added, as on a terminal. */
   readonly isTerminal: boolean
 }
 
-/** A label and a value. */
+/** Label and value of a row. */
 type Detail = readonly [label: string, value: string]
 
 export function showRows(
@@ -56,7 +55,7 @@ export function showRows(
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
     ...files.map((file) => ['file', fileText(file)] as const),
-    // The links of a local run end with the process that printed them.
+    // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
     ['response', run.answer && [run.answer.status, run.answer.text].filter(Boolean).join(' ')],
@@ -83,7 +82,7 @@ function valueText(value: unknown): string {
 const fileText = (file: JournalFile): string =>
   `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
 
-/** Id, status, and its URLs or files separated by spaces. */
+/** Cells: id, status, and the URLs or files separated by spaces. */
 
-export const statusCells = ({ id, status }: RunState, places: readonly string[]): readonly string[] =>
-  [id, status, places.join(' ')].map(printable)
+export const statusCells = ({ id, status }: RunState, locations: readonly string[]): readonly string[] =>
+  [id, status, locations.join(' ')].map(printable)

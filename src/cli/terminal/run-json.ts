@@ -1,6 +1,6 @@
 /**
- * A run as JSON, one row for each key. The lines of `--json` and of `list --json`, docs/schemas and `rushes help agents` are
- * projections of these rows: every key is present, and an unknown value is null.
+ * Formats a run as JSON, one row for each key. The lines of `--json` and `list --json`, docs/schemas and `rushes help
+ * agents` are generated from these rows. Every key is present, and an unknown value is null.
  */
 import type { DownloadedFile } from '../../download/index.js'
 import type { RushesError } from '../../errors.js'
@@ -21,21 +21,21 @@ import { KINDS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 
-/** A run at the end of a command. */
+/** Data of a run at the end of a command. */
 export interface RunRecord {
   readonly id: string
   readonly kind: string | undefined
   readonly model: string | undefined
-  /** The last status; undefined when none was received. */
+  /** Last status; undefined when no status was received. */
   readonly state: RunState | undefined
-  /** The last body from the service: the run, or the body of the 201. */
+  /** Last response body from the service: the run, or the body of the 201 response to the create. */
   readonly service: unknown
   readonly files: readonly DownloadedFile[]
   readonly error: RushesError | undefined
-  /** ISO 8601 in UTC, by this machine's clock; used when the service gives no times. */
+  /** ISO 8601 in UTC, by this machine's clock. Used when the service sends no times. */
   readonly createdAt: string | undefined
   readonly finishedAt: string | undefined
-  /** From sending the create to the first final status. */
+  /** Time in ms from sending the create to the first final status. */
   readonly elapsedMs: number | undefined
 }
 
@@ -47,13 +47,13 @@ interface JournalEntry {
 
 interface JournalKey {
   readonly schema: JsonSchema
-  /** Undefined is printed as null. */
+  /** Returns the value of the key; undefined is printed as null. */
   ofEntry(entry: JournalEntry): unknown
 }
 
 interface RunKey extends JournalKey {
   ofRecord(record: RunRecord): unknown
-  /** In the short reference for agents, if not the key itself. */
+  /** Name of the key in the short reference for agents, if different. */
   readonly path?: string
 }
 
@@ -76,7 +76,7 @@ export const SHORT_ERROR = record(
   'Reason',
 )
 
-/** The keys that every command prints for a run. */
+/** Keys that every command prints for a run. */
 export const RUN_KEYS = {
   id: {
     schema: text('Id that the service assigned'),
@@ -156,7 +156,7 @@ export const RUN_KEYS = {
   },
 } as const satisfies Readonly<Record<string, RunKey>>
 
-/** The keys that only runs of the journal have. */
+/** Keys that only runs of the journal have. */
 export const JOURNAL_KEYS = {
   key: {
     schema: orNull(text('Key of a row without an id, for example ~3f2a')),
@@ -192,7 +192,7 @@ export const runJson = (run: RunRecord): object =>
 export const listJson = (run: JournalRun, files: readonly JournalFile[]): object =>
   Object.fromEntries(journalKeys.map(([key, { ofEntry }]) => [key, ofEntry({ run, files }) ?? null]))
 
-/** For the short reference for agents: `id`, `output.urls`, `files[].path`. */
+/** Names of the keys for the short reference for agents: `id`, `output.urls`, `files[].path`. */
 export const runKeyPaths = (): readonly string[] => runKeys.map(([key, { path }]) => path ?? key)
 
 const textField = (value: unknown, name: string): string | undefined => {

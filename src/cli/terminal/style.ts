@@ -1,4 +1,7 @@
-/** Colours and signs of a terminal; the only use of chalk. Each stream has a style: one may be a terminal, the other a pipe. */
+/**
+ * Colours and signs of a terminal. Only this file uses chalk. Each stream has its style, because one may be a terminal
+ * and the other a pipe.
+ */
 import type { Env, OutputStream } from '../process/io.js'
 import { variable } from '../settings/table.js'
 
@@ -8,7 +11,7 @@ const PAINTS = ['bold', 'dim', 'green', 'red', 'yellow'] as const
 
 export type Style = { readonly level: number } & Readonly<Record<(typeof PAINTS)[number], Paint>>
 
-/** Without colour, chalk is not loaded. */
+/** Style without colour, for which chalk is not loaded. */
 const PLAIN: Style = {
   level: 0,
   ...(Object.fromEntries(PAINTS.map((name) => [name, (text: string) => text])) as Record<
@@ -17,7 +20,7 @@ const PLAIN: Style = {
   >),
 }
 
-/** `NO_COLOR` overrides `FORCE_COLOR`; without both, terminals get colour. */
+/** Creates the style of a stream. `NO_COLOR` overrides `FORCE_COLOR`. Without both, terminals get colour. */
 export async function createStyle(
   stream: OutputStream,
   env: Env,
@@ -39,12 +42,15 @@ function levelOf(stream: OutputStream, env: Env, color: boolean): 0 | 1 {
 const SIGNS: Readonly<Record<string, string>> = { '·': '-', '…': '~', '–': '-' }
 const SIGN = new RegExp(`[${Object.keys(SIGNS).join('')}]`, 'g')
 
-/** The first variable that is set decides, as in POSIX. True without one, as in most containers. */
+/**
+ * Whether the locale uses UTF-8. As in POSIX, the first variable that is set decides. True when none is set, as in most
+ * containers.
+ */
 export function supportsUtf8(env: Env): boolean {
   const locale = variable(env, 'LC_ALL') ?? variable(env, 'LC_CTYPE') ?? variable(env, 'LANG')
   return locale === undefined || /utf-?8/i.test(locale)
 }
 
-/** Replaces drawn signs by ASCII for a locale of another character set (`C`, `POSIX`, `de_DE.ISO-8859-1`). */
+/** Replaces special signs with ASCII for a locale without UTF-8 (`C`, `POSIX`, `de_DE.ISO-8859-1`). */
 export const signsFor = (env: Env): ((text: string) => string) =>
   supportsUtf8(env) ? (text) => text : (text) => text.replace(SIGN, (sign) => SIGNS[sign] ?? sign)

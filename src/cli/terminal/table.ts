@@ -1,7 +1,7 @@
-/** Rows of cells: tab-separated for a pipe, aligned in columns for a terminal. */
+/** Formats rows of cells: separated by tabs for a pipe, aligned in columns for a terminal. */
 import type { Output } from './output.js'
 
-/** How the rows of a `list` command are written. */
+/** Format of the rows of a `list` command. */
 export interface ListFormat<Row> {
   readonly header: readonly string[]
   /** Titles of columns that a narrow terminal leaves out, least important first. */
@@ -10,7 +10,7 @@ export interface ListFormat<Row> {
   json(row: Row): object
 }
 
-/** With `--json` an object a line, else a table. */
+/** Prints one JSON object per line with `--json`, else a table. */
 export function printList<Row>(
   out: Output,
   rows: readonly Row[],
@@ -20,7 +20,7 @@ export function printList<Row>(
   else printTable(out, header, rows.map(cells), expendable)
 }
 
-/** A table with a header for a terminal, tab-separated rows without one for a pipe. */
+/** Prints a table with a header for a terminal, or rows separated by tabs without a header for a pipe. */
 export function printTable(
   out: Output,
   header: readonly string[],
@@ -50,8 +50,8 @@ export function printTable(
 export const tabRow = (cells: readonly string[]): string => cells.join('\t')
 
 /**
- * The width of each column except the last, which is not padded. Empty when a row would be wider than the terminal: padded
- * and wrapped, it would be harder to read.
+ * Returns the width of each column except the last, which is not padded. Returns an empty list when a row would be
+ * wider than the terminal, because padded rows that wrap are harder to read.
  */
 export function widthsOf(
   rows: readonly (readonly string[])[],
@@ -64,10 +64,13 @@ export function widthsOf(
   return rows.every((row) => alignedRow(row, widths).length <= maxColumns) ? widths : []
 }
 
-/** A last column narrower than this is not worth wrapping. */
+/** Minimum width of the last column for wrapping its words. */
 const MIN_LAST_COLUMNS = 16
 
-/** Wraps the words of the last column, so that the rows fit the terminal. Unchanged where the others leave too little room. */
+/**
+ * Wraps the words of the last column so that the rows fit the terminal. Returns the rows unchanged when the other
+ * columns leave too little room.
+ */
 function wrapLastColumn(
   rows: readonly (readonly string[])[],
   maxColumns: number,

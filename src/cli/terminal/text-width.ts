@@ -1,9 +1,9 @@
-/** The width of a text on a terminal: some characters take two columns, some none. */
+/** Width of a text on a terminal, in columns. Some characters take two columns, some none. */
 import stringWidth from 'string-width'
 
 export const columnsOf = (text: string): number => stringWidth(text)
 
-/** Cut to `maxColumns`; a cut text ends with an ellipsis. */
+/** Shortens a text to `maxColumns`. A shortened text ends with an ellipsis. */
 export function cutToColumns(text: string, maxColumns: number): string {
   if (columnsOf(text) <= maxColumns) return text
   let kept = ''

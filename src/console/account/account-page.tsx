@@ -71,7 +71,7 @@ function ThemeChoice() {
 
 type ListedSession = SessionList['sessions'][number]
 
-/** The limit of the service. */
+/** Maximum number of sessions in a response of the service. */
 const MAX_LISTED = 100
 
 const sessionsStore = createStore<SessionList | undefined>(undefined)
@@ -83,7 +83,7 @@ function end(session: ListedSession): void {
     async act() {
       await request('DELETE', CONSOLE_PATHS.session, { params: { id: session.id } }).catch(
         (thrown: unknown) => {
-          // Already ended.
+          // `not_found` means that the session has already ended.
           if (!(thrown instanceof ApiError && thrown.code === 'not_found')) throw thrown
         },
       )
@@ -193,7 +193,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** The browser and system of a user agent, as `Chrome on macOS`; an unknown one unchanged. */
+/** Shortens a user agent to browser and system, such as `Chrome on macOS`. Returns an unknown user agent unchanged. */
 export function describeAgent(line: string | null | undefined): string {
   if (line === null || line === undefined || line.trim() === '') return 'Unknown browser'
   const find = (table: typeof BROWSERS) => table.find(([pattern]) => pattern.test(line))?.[1]

@@ -17,11 +17,11 @@ import { setPassword, useSession } from '../session.js'
 export interface PasswordFormProps {
   readonly submit: string
   readonly onDone: () => void
-  /** Beside the button. */
+  /** Shown beside the submit button. */
   readonly children?: ComponentChildren
 }
 
-/** Asks for the current password where the service needs it. */
+/** Form for a new password. Asks for the current password only if the service requires it. */
 export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
   const { email, can_set_password: canSet, has_password: hasPassword } = useSession()
   const needsCurrent = hasPassword && !canSet
@@ -55,7 +55,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
         else focusFirstError(event.currentTarget)
       }}
     >
-      {/* Password managers store the new password for this name. */}
+      {/* Password managers store the new password under this user name. */}
       <input
         class="visually-hidden"
         type="text"

@@ -2,7 +2,7 @@ import type { ComponentChildren, Ref } from 'preact'
 import { Icon, type IconName } from './icon.js'
 
 export interface ButtonLook {
-  /** One primary button per view. `ghost` has no border. */
+  /** Use at most one `primary` button per view. `ghost` has no border. */
   readonly kind?: 'primary' | 'secondary' | 'danger' | 'ghost'
   readonly size?: 'small' | 'normal'
   readonly icon?: IconName
@@ -10,9 +10,9 @@ export interface ButtonLook {
 
 export interface ButtonProps extends ButtonLook {
   readonly children?: ComponentChildren
-  /** Needed when there is only an icon. */
+  /** Accessible name. Required if the button shows only an icon. */
   readonly label?: string
-  /** Shows a spinner; a press does nothing. */
+  /** Shows a spinner and ignores clicks. */
   readonly isBusy?: boolean
   readonly disabled?: boolean
   readonly type?: 'button' | 'submit'
@@ -44,7 +44,7 @@ export function Button(props: ButtonProps) {
       aria-pressed={props.isPressed}
       disabled={disabled}
       onClick={(event) => {
-        // Not disabled: the button would lose the focus, and the user the position in the page.
+        // A disabled button would lose the focus, and with it the user's position in the page.
         if (isBusy) event.preventDefault()
         else onClick?.(event)
       }}
@@ -60,12 +60,12 @@ export interface LinkButtonProps extends ButtonLook {
   readonly children?: ComponentChildren
   readonly label?: string
   readonly class?: string
-  /** Saves the target as a file with this name. */
+  /** File name. If set, the browser saves the target instead of opening it. */
   readonly download?: string
   readonly newTab?: boolean
 }
 
-/** A link that looks like a button. */
+/** Link that looks like a button. */
 export function LinkButton(props: LinkButtonProps) {
   const { href, children, label, download, newTab = false } = props
   return (

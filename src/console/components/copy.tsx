@@ -4,7 +4,7 @@ import { showToast } from './toast.js'
 
 export interface CopyButtonProps extends ButtonLook {
   readonly text: string
-  /** The text of the button; without it there is only an icon. */
+  /** Button text. Without it, the button shows only an icon. */
   readonly children?: string
   readonly label?: string
 }
@@ -40,7 +40,7 @@ export function CopyButton({
   )
 }
 
-/** `navigator.clipboard` exists only over https and on loopback. */
+/** Copies the text, even over plain http, where `navigator.clipboard` exists only on a loopback address. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -54,7 +54,7 @@ function copySelected(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
   field.className = 'visually-hidden'
-  // A modal dialog makes everything outside it inert.
+  // While a modal dialog is open, an element outside it cannot get the focus.
   const parent = document.querySelector('dialog[open]') ?? document.body
   const focused = document.activeElement
   parent.append(field)
@@ -67,15 +67,15 @@ function copySelected(text: string): boolean {
 
 export interface CodeBlockProps {
   readonly code: string
-  /** For screen readers: "Command". */
+  /** Description for screen readers, such as "Command". */
   readonly label: string
 }
 
-/** Text to copy into a terminal or a file. */
+/** Code with a copy button. */
 export function CodeBlock({ code, label }: CodeBlockProps) {
   return (
     <div class="code-block">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable element must be reachable by keyboard */}
       <section class="code-scroll" tabIndex={0} aria-label={label}>
         <pre>
           <code>{code}</code>

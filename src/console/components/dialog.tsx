@@ -8,18 +8,18 @@ import { Notice } from './notice.js'
 export interface DialogProps {
   readonly title: string
   readonly children: ComponentChildren
-  /** Called by Escape, the close button, and a press outside. */
+  /** Called on Escape, on the close button, and on a click outside the dialog. */
   readonly onClose: () => void
   readonly size?: 'normal' | 'wide'
-  /** Closes by its buttons alone: for content that is shown once, which an accidental Escape must not remove. */
+  /** Ignores Escape and clicks outside. For content that is shown only once and must not be closed by accident. */
   readonly isSticky?: boolean
 }
 
-/** A field, else the button that changes nothing. The browser would focus the close button. */
+/** Element that gets the focus first: a field or a button that changes nothing. Browsers would use the close button. */
 const FIRST_FOCUS =
   'form input, form textarea, form select, .dialog-actions .button-secondary, .code-block .button'
 
-/** A modal dialog, open while it is drawn. The focus stays inside, and returns to the opener afterwards. */
+/** Modal dialog, open as long as it is drawn. Keeps the focus inside, and returns it to the opener when it closes. */
 export function Dialog({ title, children, onClose, size = 'normal', isSticky = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
@@ -30,12 +30,12 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
     dialog?.querySelector<HTMLElement>(FIRST_FOCUS)?.focus()
     return () => {
       dialog?.close()
-      // The element is removed before the browser can return the focus.
+      // Return the focus here: the browser cannot, since the dialog is removed from the document first.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
     }
   }, [])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the key for the same is Escape
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape does the same
     <dialog
       ref={ref}
       class={`dialog dialog-${size}`}
@@ -45,7 +45,7 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
         if (!isSticky) onClose()
       }}
       onClose={({ currentTarget: dialog }) => {
-        // Some browsers close it at the second Escape despite `preventDefault`.
+        // Some browsers close the dialog on the second Escape, despite `preventDefault`.
         if (!dialog.isConnected) return
         if (isSticky) dialog.showModal()
         else onClose()
@@ -65,7 +65,7 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
   )
 }
 
-/** The buttons at the end of a dialog. */
+/** Row of buttons at the bottom of a dialog. */
 export function DialogActions({ children }: { readonly children: ComponentChildren }) {
   return <footer class="dialog-actions">{children}</footer>
 }
@@ -73,12 +73,12 @@ export function DialogActions({ children }: { readonly children: ComponentChildr
 export interface ConfirmDialogProps {
   readonly title: string
   readonly children: ComponentChildren
-  /** The label of the button, as "Rotate key". */
+  /** Label of the button, such as "Rotate key". */
   readonly action: string
   readonly kind?: 'primary' | 'danger'
-  /** The name of an action that must not start twice. */
+  /** Action name. Prevents that the same action runs twice at the same time. */
   readonly name?: string
-  /** Closes the dialog when it succeeds; an error is shown in it. */
+  /** Runs the action. The dialog closes if it succeeds and shows the error if it fails. */
   readonly onConfirm: () => Promise<unknown>
   readonly onClose: () => void
 }

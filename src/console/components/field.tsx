@@ -1,4 +1,4 @@
-/** Form fields: label above, hint and error below, joined for screen readers. */
+/** Form fields. Label above, hint and error below; both are linked to the field for screen readers. */
 import type { ComponentChildren, Ref, SelectHTMLAttributes } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { Button } from './button.js'
@@ -7,14 +7,14 @@ import { Icon } from './icon.js'
 export interface FieldText {
   readonly label: string
   readonly hint?: ComponentChildren
-  /** The error of the value, with the correction. */
+  /** Error message for the value, with the correction. */
   readonly error?: string | undefined
   readonly isOptional?: boolean | undefined
-  /** For screen readers only: filters above a list. */
+  /** True to show the label only to screen readers, as for filters above a list. */
   readonly isLabelHidden?: boolean | undefined
 }
 
-/** For the element that takes the value. */
+/** Attributes for the input element. */
 export interface ControlProps {
   readonly id: string
   readonly 'aria-describedby': string | undefined
@@ -83,7 +83,7 @@ export function TextField(props: TextFieldProps) {
           {...control}
           ref={inputRef ?? null}
           class="input"
-          // Preact has a type for each value, but none for their union.
+          // The cast is needed: Preact's types accept each `type` value, but not their union.
           type={type as 'text'}
           value={value}
           onInput={(event) => onInput(event.currentTarget.value)}
@@ -180,7 +180,7 @@ export interface PasswordFieldProps extends FieldText {
   readonly autocomplete: 'current-password' | 'new-password'
 }
 
-/** With a button that reveals the password. */
+/** Password field with a button that shows the password. */
 export function PasswordField(props: PasswordFieldProps) {
   const { value, onInput, autocomplete, ...text } = props
   const [isShown, setShown] = useState(false)
@@ -224,7 +224,7 @@ function splitText<More>({
   return { text: { label, hint, error, isOptional, isLabelHidden }, attributes }
 }
 
-/** Focuses the first field with an error, once it is drawn. */
+/** Focuses the first field with an error, after the errors have been drawn. */
 export function focusFirstError(form: HTMLFormElement): void {
   setTimeout(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus())
 }
@@ -242,7 +242,7 @@ interface RadioGroupProps<Value extends string> {
   readonly onChange: (value: Value) => void
 }
 
-/** A choice of few values, drawn as buttons. */
+/** Radio buttons for a few choices, drawn like buttons. */
 export function RadioGroup<Value extends string>(props: RadioGroupProps<Value>) {
   const { label, error, value, choices, onChange } = props
   const id = useId()

@@ -1,4 +1,4 @@
-/** Line icons on a grid of 24, in the colour of the text. Decoration only: text beside them has the same meaning. */
+/** Line icons on a 24 × 24 grid, in the text colour. Decorative: always use them with a text or a label. */
 const PATHS = {
   runs: 'M3 4h18v16H3zM7.5 4v16M16.5 4v16M3 12h18M3 8h4.5M3 16h4.5M16.5 8H21M16.5 16H21',
   plus: 'M12 5v14M5 12h14',

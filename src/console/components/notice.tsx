@@ -21,7 +21,7 @@ export interface NoticeProps {
   readonly action?: ComponentChildren
 }
 
-/** Screen readers announce an error at once. */
+/** Notice box. Screen readers announce an error immediately. */
 export function Notice({ tone = 'neutral', title, children, action }: NoticeProps) {
   return (
     <div class={`notice notice-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
@@ -35,7 +35,7 @@ export function Notice({ tone = 'neutral', title, children, action }: NoticeProp
   )
 }
 
-/** An error of a read. */
+/** Notice for data that could not be loaded. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   return (
     <Notice tone="bad" action={onRetry && <RetryButton onClick={onRetry} />}>
@@ -60,7 +60,7 @@ export function RetryButton({ label = 'Try again', onClick }: RetryButtonProps) 
 export interface EmptyStateProps {
   readonly icon: IconName
   readonly title: string
-  /** What to do next. */
+  /** What the user can do next. */
   readonly children?: ComponentChildren
   readonly action?: ComponentChildren
 }
@@ -79,7 +79,7 @@ export function EmptyState({ icon, title, children, action }: EmptyStateProps) {
 }
 
 export interface SkeletonProps {
-  /** As in CSS: `8rem`, `60%`. */
+  /** CSS width, such as `8rem` or `60%`. */
   readonly width?: string
   readonly height?: string
 }
@@ -88,7 +88,7 @@ export function Skeleton({ width = '100%', height = '0.9em' }: SkeletonProps) {
   return <span class="skeleton" style={{ width, height }} aria-hidden="true" />
 }
 
-/** Lines of text that are being loaded, announced as "Loading". */
+/** Placeholder lines for text that is loading. Screen readers announce "Loading". */
 export function SkeletonLines({ count = 3 }: { readonly count?: number }) {
   return (
     <div class="skeleton-lines">

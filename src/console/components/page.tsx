@@ -6,18 +6,18 @@ export interface PageProps {
   readonly children: ComponentChildren
   /** One sentence below the title. */
   readonly about?: ComponentChildren
-  /** Buttons beside the title. */
+  /** Buttons next to the title. */
   readonly actions?: ComponentChildren
-  /** Above the title: a link back. */
+  /** Shown above the title, for example a back link. */
   readonly above?: ComponentChildren
   readonly width?: 'narrow' | 'normal' | 'wide'
 }
 
-/** A page of the console. Its title gets the focus, so that screen readers announce it. */
+/** A page of the console. Its title gets the focus when the page opens, so that screen readers announce it. */
 export function Page({ title, children, about, actions, above, width = 'normal' }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    // Unless a field of the page has taken the focus.
+    // Do not take the focus from a field of the page.
     if (document.activeElement === null || document.activeElement === document.body)
       heading.current?.focus({ preventScroll: true })
   }, [])
@@ -46,7 +46,7 @@ export interface CardProps {
   readonly about?: ComponentChildren
   readonly actions?: ComponentChildren
   readonly children?: ComponentChildren
-  /** No padding: for tables. */
+  /** Removes the padding. Used for tables. */
   readonly isFlush?: boolean
 }
 

@@ -5,27 +5,27 @@ import { Button } from './button.js'
 export interface Column<Row> {
   readonly name: string
   readonly render: (row: Row) => ComponentChildren
-  /** Numbers are right-aligned. */
+  /** Use `right` for numbers. */
   readonly align?: 'left' | 'right'
-  /** For screen readers only: a column of buttons. */
+  /** True to show the title only to screen readers, as for a column of buttons. */
   readonly isTitleHidden?: boolean
   readonly class?: string
 }
 
 export interface TableProps<Row> {
-  /** For screen readers. */
+  /** Describes the table for screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
   readonly class?: string
-  /** Dims the rows while other rows are loaded. */
+  /** Dims the rows while new rows are loading. */
   readonly isLoading?: boolean
 }
 
 /**
- * A table whose first column names the row. On a narrow screen each row becomes a card with the column names before the
- * values.
+ * Table whose first column is the heading of its row. On a narrow screen, each row becomes a card that shows the column
+ * titles before the values.
  */
 export function Table<Row>({
   caption,
@@ -79,7 +79,7 @@ export interface LoadMoreProps {
   readonly disabled: boolean
 }
 
-/** Below a table with a next page. */
+/** Button below a table that loads the next page. */
 export function LoadMore({ action, disabled }: LoadMoreProps) {
   return (
     <div class="card-more">

@@ -2,13 +2,13 @@ import { useEffect } from 'preact/hooks'
 import { formatRelative, formatTime } from '../format.js'
 import { createStore, useStore } from '../store.js'
 
-/** The base of relative times. */
+/** Current time, the base of relative times. */
 const nowStore = createStore(Date.now())
 const TICK_MS = 15_000
 let users = 0
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** Ticks while a component uses it. */
+/** Returns the current time. The shared timer runs only while a component uses it. */
 export function useNow(): number {
   useEffect(() => {
     users++
@@ -26,11 +26,11 @@ export function useNow(): number {
 
 export interface TimeProps {
   readonly at: string | null | undefined
-  /** The text for null: `never`. */
+  /** Text for null, such as `never`. */
   readonly none?: string
 }
 
-/** How long ago, with the full time in its title. */
+/** Relative time, with the full time in its title. */
 export function Time({ at, none = '–' }: TimeProps) {
   const now = useNow()
   if (at === null || at === undefined) return <span class="muted">{none}</span>

@@ -1,6 +1,6 @@
 /**
- * Short messages, also for screen readers. They disappear after some seconds, and at once on another page, where they could
- * cover a button.
+ * Short messages, also announced by screen readers. They disappear after 4 or 8 seconds, and immediately when another
+ * page opens, where they could cover a button.
  */
 import { useEffect } from 'preact/hooks'
 import { createStore, useStore } from '../store.js'
@@ -9,7 +9,7 @@ import { Icon } from './icon.js'
 
 export interface ToastLink {
   readonly text: string
-  /** The fragment of a page. */
+  /** URL fragment of a page. */
   readonly href: string
 }
 
@@ -18,7 +18,7 @@ interface Toast {
   readonly text: string
   readonly tone: 'good' | 'bad'
   readonly link: ToastLink | undefined
-  /** Fragment of the page that showed it. */
+  /** URL fragment of the page on which the toast was first shown. */
   readonly page: string
 }
 
@@ -37,7 +37,7 @@ export function showToast(text: string, tone: Toast['tone'] = 'good', link?: Toa
 function keep(isKept: (toast: Toast) => boolean): void {
   const hasFocus = document.activeElement?.closest('.toasts') != null
   toastStore.set((toasts) => toasts.filter(isKept))
-  // A button that is removed would take the focus with it.
+  // If the removed toast had the focus, move the focus to the page's title. Otherwise it would be lost.
   if (hasFocus)
     setTimeout(() => {
       if (document.activeElement === document.body)

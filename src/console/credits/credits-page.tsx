@@ -1,4 +1,4 @@
-/** Balance, spend per day, and every entry that changed the balance. */
+/** Credits page: balance, spend per day, and all balance entries. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type Spend } from '../../protocol/console.js'
 import { request } from '../api.js'
@@ -67,8 +67,6 @@ function SpendCard() {
     </Card>
   )
 }
-
-/** Spend per day as bars, with the same figures as a table. */
 
 type Day = Spend['days'][number]
 
@@ -177,7 +175,7 @@ function totalOf(days: readonly Day[]): string {
 const dayName = (day: string) => formatDay(`${day}T00:00:00Z`, 'UTC')
 const shortDay = (day: string) => dayName(day).replace(/, \d+$/, '')
 
-/** The width of an element, measured again when it changes. */
+/** Measures the width of an element. Updates when the width changes. */
 function useWidth() {
   const ref = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)
@@ -193,10 +191,10 @@ function useWidth() {
   return [ref, width] as const
 }
 
-/** Their halves are integers from 4 on. */
+/** Round values for the top of the axis. From 4, half of each value is an integer, for the label in the middle. */
 const AXIS_STEPS = [1, 2, 4, 10] as const
 
-/** The top of the axis: the next of 4, 10, 20, 40, 100 …. */
+/** Top of the axis: the smallest of 4, 10, 20, 40, 100, … that is not below the highest value. */
 export function topOf(values: readonly number[]): number {
   const highest = Math.max(4, ...values)
   const power = 10 ** Math.floor(Math.log10(highest))
@@ -217,7 +215,7 @@ interface Area {
   readonly height: number
 }
 
-/** One bar per value; a value above zero is at least 2 high, to be visible. */
+/** Returns one bar per value. A bar for a value above zero is at least 2 px high, so that it is visible. */
 export function barsOf(values: readonly number[], top: number, area: Area): readonly Bar[] {
   const slot = values.length === 0 ? 0 : area.width / values.length
   const width = Math.max(1, Math.min(28, slot * 0.7))
@@ -232,7 +230,7 @@ export function barsOf(values: readonly number[], top: number, area: Area): read
   })
 }
 
-/** The days with a label: the last one, and earlier ones at least `minGap` apart. */
+/** Indexes of the days with a label: the last day, and earlier days at least `minGap` pixels apart. */
 export function labelledDays(count: number, width: number, minGap: number): readonly number[] {
   if (count === 0 || width <= 0) return []
   const step = Math.max(1, Math.ceil((minGap * count) / width))

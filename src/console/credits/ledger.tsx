@@ -68,20 +68,20 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
     [sentText],
   )
   const { error, isLoading, reload, set } = resource
-  // Entries of the previous filter stay while others are loaded, unless that fails.
+  // Show the entries of the previous filter until the new ones are loaded, but not if loading fails.
   const data = isLoading || resource.data?.sentText === sentText ? resource.data : undefined
   const more = useAction(async () => {
     const before = data?.next
     if (before == null) return
     const page = await readEntries({ query: { ...sent, before } })
-    // Only into the list that it continues: the filter may have changed.
+    // Append the page only to the list that it belongs to: the filter may have changed during the request.
     set((now) =>
       now.next === before && now.sentText === sentText
         ? { ...page, sentText, entries: [...now.entries, ...page.entries] }
         : now,
     )
   })
-  // Not a link, which could not send the session header.
+  // Not a plain download link, because a link cannot send the session header.
   const save = (text: string) => saveFile(text, 'credits.csv')
   const csv = useAction(() => request<string>('GET', CONSOLE_PATHS.csv, { query: sent, isText: true }), {
     onDone: save,
@@ -140,7 +140,7 @@ async function readEntries(options: ApiRequest): Promise<EntriesPage> {
 function saveFile(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
   Object.assign(document.createElement('a'), { href, download: name }).click()
-  // Some browsers begin to read the URL only after this task.
+  // Revoke the URL later, because some browsers start to read it after this task.
   setTimeout(() => URL.revokeObjectURL(href), 60_000)
 }
 
@@ -217,7 +217,7 @@ const ENTRY_KINDS: Readonly<Record<BalanceEntry['kind'], string>> = {
   added: 'Added',
 }
 
-/** The filter in the fragment and in the query of the request. An empty field matches all. */
+/** Filter, stored in the URL fragment and sent as the request's query. An empty field matches all entries. */
 interface LedgerFilter {
   readonly kind: string
   readonly key: string
@@ -227,7 +227,7 @@ interface LedgerFilter {
 
 const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
 
-/** Leaves out invalid fields. */
+/** Reads the filter from the URL fragment. Ignores invalid fields. */
 export function readFilter(query: Readonly<Record<string, string>>): LedgerFilter {
   const { kind = '', key = '', from = '', to = '' } = query
   return {
@@ -238,6 +238,6 @@ export function readFilter(query: Readonly<Record<string, string>>): LedgerFilte
   }
 }
 
-/** The parts of the filter that are set. */
+/** Query with the filter fields that are set. */
 export const entriesQuery = (filter: LedgerFilter): Omit<EntriesQuery, 'kind'> & { readonly kind?: string } =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))

@@ -1,4 +1,4 @@
-/** The dialog that creates or changes an API key, and the notices of new and lost secrets on every page. */
+/** The dialog that creates or edits an API key, and the notices about new and lost secrets, shown on every page. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { printable, quoteWord } from '../../protocol/text.js'
@@ -23,9 +23,9 @@ import {
 import { checkFields, expiryHint, fieldsOf, type KeyFields, NO_TERMS, termsOf } from './key-terms.js'
 
 export interface KeyDialogProps {
-  /** The key to change; without it a key is created. */
+  /** Key to edit. If undefined, the dialog creates a key. */
   readonly of?: ConsoleKey
-  /** Continues when the dialog is closed. */
+  /** Sends the change. Continues even if the dialog is closed. */
   readonly onSubmit: (body: KeyTermsBody) => Promise<unknown>
   readonly onSaved?: () => void
   readonly onClose: () => void
@@ -129,19 +129,19 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
   )
 }
 
-/** Shows each new secret, once. */
+/** Shows new secrets one after another. Each secret can be shown only once. */
 export function NewSecrets() {
   const [secret] = useStore(secretsStore)
   const isAwaited = useStore(awaitedSecretsStore) > 0
   const isNeeded = secret !== undefined || isAwaited
   useEffect(() => {
     if (!isNeeded) return
-    // The browser asks before a reload, which would lose the secret.
-    const stay = (event: BeforeUnloadEvent) => {
+    // Makes the browser ask before a reload, which would lose the secret.
+    const askToStay = (event: BeforeUnloadEvent) => {
       if (!isStartingOver()) event.preventDefault()
     }
-    window.addEventListener('beforeunload', stay)
-    return () => window.removeEventListener('beforeunload', stay)
+    window.addEventListener('beforeunload', askToStay)
+    return () => window.removeEventListener('beforeunload', askToStay)
   }, [isNeeded])
   if (secret === undefined) return null
   const close = () => secretsStore.set((secrets) => secrets.filter((each) => each !== secret))
@@ -229,7 +229,7 @@ function LostSecret({ of: { name: full, isRotated }, onDismiss }: LostSecretProp
   )
 }
 
-/** The lines that let `rushes` use the key in a terminal. */
+/** Shell commands that set the environment variables, so that `rushes` uses the key in a terminal. */
 export const exportLines = (variables: Readonly<Record<string, string>>): string =>
   Object.entries(variables)
     .map(([name, value]) => `export ${name}=${quoteWord(value)}`)

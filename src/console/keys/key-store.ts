@@ -1,6 +1,6 @@
 /**
- * The API keys of the user, their changes and the requests. A secret is shown once, so a new one is kept here until the user has
- * copied it, on any page.
+ * The user's API keys, and the requests that change them. A secret can be shown only once. A new secret is therefore
+ * kept here until the user closes its notice, which is shown on every page.
  */
 import {
   CONSOLE_PATHS,
@@ -14,7 +14,7 @@ import { type ApiRequest, request, sessionStore } from '../api.js'
 import { isOutcomeUnknown } from '../runs/create-failure.js'
 import { createStore } from '../store.js'
 
-/** Undefined until the first read. */
+/** Undefined until the first response. */
 export const keysStore = createStore<KeyList | undefined>(undefined)
 
 /** A request that creates a secret. */
@@ -27,19 +27,19 @@ export interface NewSecret extends SecretRequest {
   readonly apiKey: string
 }
 
-/** Secrets that the user has not closed, the oldest first. */
+/** New secrets whose notice the user has not closed, oldest first. */
 export const secretsStore = createStore<readonly NewSecret[]>([])
 
-/** Number of secrets in progress, which leaving the console would lose. */
+/** Number of secrets that are being created. They would be lost if the user left the console now. */
 export const awaitedSecretsStore = createStore(0)
 
-/** Requests without a response: the service may have carried them out. */
+/** Requests for a secret that got no valid response. The service may have carried them out. */
 export const lostSecretsStore = createStore<readonly SecretRequest[]>([])
 
-/** Number of changes without a response: only the list shows their outcome. */
+/** Number of changes that got no valid response. The key list must be reloaded to see whether they were made. */
 export const lostChangesStore = createStore(0)
 
-/** A change without a response: the service may have carried it out. */
+/** A change got no valid response. The service may have carried it out. */
 export class ChangeUnknown extends Error {
   override readonly name = 'ChangeUnknown'
   constructor(key: ConsoleKey) {
@@ -47,53 +47,56 @@ export class ChangeUnknown extends Error {
   }
 }
 
-/** The list with a key from the service. A new one comes first, as in the service's list. */
+/** Adds or replaces a key. A new key comes first, as in the service's list. */
 export function withKey(list: KeyList | undefined, key: ConsoleKey): KeyList {
   const { keys, next } = list ?? { keys: [], next: null }
   const isKnown = keys.some(({ id }) => id === key.id)
   return { keys: isKnown ? keys.map((each) => (each.id === key.id ? key : each)) : [key, ...keys], next }
 }
 
-/** The list with the page after `before`. A list that was read again meanwhile is unchanged. */
+/** Appends the page after the cursor `before`. If the list was reloaded during the request, returns it unchanged. */
 export function withPage(list: KeyList, before: string, page: KeyList): KeyList {
   if (list.next !== before) return list
   const known = new Set(list.keys.map(({ id }) => id))
   return { keys: [...list.keys, ...page.keys.filter(({ id }) => !known.has(id))], next: page.next }
 }
 
-/** The requests to the service. */
+/** Sends the requests to the service. */
 export interface KeyRequests {
   create(body: KeyTermsBody): Promise<NewKeyAnswer>
   change(id: number, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(id: number): Promise<NewKeyAnswer>
 }
 
-/** `lost` without a response: the request is in `lostSecretsStore`. */
+/** `lost`: there was no valid response, and the request was added to `lostSecretsStore`. */
 export type SecretOutcome = 'shown' | 'lost'
 
 export interface KeyActions {
-  /** Rejects after a refusal. */
+  /** Rejects if the service refused the request. */
   create(body: KeyTermsBody): Promise<SecretOutcome>
-  /** Rejects after a refusal, and with `ChangeUnknown`. */
+  /** Rejects if the service refused the change. Rejects with `ChangeUnknown` if there was no valid response. */
   change(key: ConsoleKey, body: KeyTermsBody): Promise<void>
-  /** Rejects after a refusal. */
+  /** Rejects if the service refused the request. */
   rotate(key: ConsoleKey): Promise<SecretOutcome>
 }
 
 export function createKeyActions(requests: KeyRequests): KeyActions {
-  const inTurn = createTurns()
+  const enqueue = createKeyQueue()
 
-  async function takeSecret(asked: SecretRequest, ask: () => Promise<NewKeyAnswer>): Promise<SecretOutcome> {
+  async function takeSecret(
+    secret: SecretRequest,
+    sendRequest: () => Promise<NewKeyAnswer>,
+  ): Promise<SecretOutcome> {
     awaitedSecretsStore.set((count) => count + 1)
     try {
-      const { key, api_key: apiKey } = await ask()
+      const { key, api_key: apiKey } = await sendRequest()
       if (key === undefined || apiKey === undefined) throw new Error('The answer has no key.')
       keysStore.set((list) => withKey(list, key))
-      secretsStore.set((secrets) => [...secrets, { ...asked, apiKey }])
+      secretsStore.set((secrets) => [...secrets, { ...secret, apiKey }])
       return 'shown'
     } catch (error) {
-      if (!mayBeAccepted(error)) throw error
-      lostSecretsStore.set((lost) => [...lost, asked])
+      if (!mayHaveBeenAccepted(error)) throw error
+      lostSecretsStore.set((lost) => [...lost, secret])
       return 'lost'
     } finally {
       awaitedSecretsStore.set((count) => count - 1)
@@ -103,27 +106,30 @@ export function createKeyActions(requests: KeyRequests): KeyActions {
   return {
     create: (body) => takeSecret({ name: body.name ?? '', isRotated: false }, () => requests.create(body)),
     change: (key, body) =>
-      inTurn(key, async () => {
+      enqueue(key, async () => {
         const changed = await requests.change(key.id, body).catch((error: unknown) => {
-          if (!mayBeAccepted(error)) throw error
+          if (!mayHaveBeenAccepted(error)) throw error
           lostChangesStore.set((count) => count + 1)
           throw new ChangeUnknown(key)
         })
         keysStore.set((list) => withKey(list, changed))
       }),
     rotate: (key) =>
-      inTurn(key, () => takeSecret({ name: key.name, isRotated: true }, () => requests.rotate(key.id))),
+      enqueue(key, () => takeSecret({ name: key.name, isRotated: true }, () => requests.rotate(key.id))),
   }
 }
 
-/** Whether the service may have carried it out. */
-function mayBeAccepted(error: unknown): boolean {
+/** Returns true if the service may have carried out the request despite the error. */
+function mayHaveBeenAccepted(error: unknown): boolean {
   const { status } = error as { readonly status?: number }
   return status === undefined || isOutcomeUnknown({ status })
 }
 
-/** Runs the changes of one key in sequence: their answers are whole keys, and could arrive in another order. */
-function createTurns() {
+/**
+ * Runs the changes of a key one after another. Each response contains the whole key, so a late response would overwrite
+ * a newer change.
+ */
+function createKeyQueue() {
   const last = new Map<number, Promise<unknown>>()
   return async <Answer>({ id }: ConsoleKey, act: () => Promise<Answer>): Promise<Answer> => {
     const before = last.get(id) ?? Promise.resolve()
@@ -145,17 +151,17 @@ export const keyActions = createKeyActions({
   rotate: (id) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.rotate, { params: { id } }),
 })
 
-/** `before`: the cursor of a page; without it the first one. */
+/** Reads the page after the cursor `before`, or the first page. */
 export const readKeys = (options: Pick<ApiRequest, 'signal'>, before?: string): Promise<KeyList> =>
   request<KeyList>('GET', CONSOLE_PATHS.keys, {
     ...options,
     ...(before !== undefined && { query: { before } }),
   })
 
-/** A usable length of a list of choices; an account may have more keys, most of them disabled. */
+/** Maximum length of a usable list of choices. An account can have more keys, but most of those are disabled. */
 const MAX_CHOICES = 500
 
-/** The newest keys, for the filters by key. */
+/** Reads the newest keys, as choices for the key filters. */
 export async function readKeyChoices(signal: AbortSignal): Promise<readonly ConsoleKey[]> {
   const keys: ConsoleKey[] = []
   let next: string | null = null

@@ -1,17 +1,17 @@
-/** The limits of a key, as the fields of a form and as the body of a request. Pure. */
+/** Converts a key's limits to form fields, and form fields to a request body. */
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_TIME_MS } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
 import { formatNumber, formatTime } from '../format.js'
 
-/** As typed. */
+/** Form fields, as the user typed them. */
 export interface KeyFields {
   readonly name: string
   readonly spendLimit: string
   readonly quota: string
-  /** One address or network per line. */
+  /** One IP address or CIDR range per line. */
   readonly addresses: string
-  /** A day, as 2026-01-31; the key works until its end, in the time zone of the browser. */
+  /** Last day on which the key works, such as 2026-01-31, in the browser's time zone. */
   readonly expires: string
 }
 
@@ -29,12 +29,12 @@ export function fieldsOf(key: ConsoleKey): KeyFields {
   }
 }
 
-/** The day of a time in the time zone of the browser. */
+/** Calendar day of a time, in the browser's time zone. */
 function dayOf(iso: string): string {
   const time = new Date(iso)
   if (Number.isNaN(time.getTime())) return ''
-  const two = (part: number) => String(part).padStart(2, '0')
-  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
+  const twoDigits = (part: number) => String(part).padStart(2, '0')
+  return `${time.getFullYear()}-${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())}`
 }
 
 export function checkFields(fields: KeyFields, before: KeyFields, now: number): FieldErrors {
@@ -58,7 +58,7 @@ const NOT_A_LIMIT = `Enter a whole number from 0 to ${formatNumber(MAX_CREDITS)}
 const isLimit = (text: string) =>
   text.trim() === '' || (/^\d+$/.test(text.trim()) && Number(text.trim()) <= MAX_CREDITS)
 
-/** Shows the time for a key that a program created, which may end within a day. */
+/** Hint below the expiry field. Shows the time if the key does not expire at the end of a day. */
 export function expiryHint(expires: string, key: ConsoleKey | undefined, timeZone?: string): string {
   const at = key?.expires_at ?? ''
   const isEndOfDay = Math.floor(Date.parse(at) / 1000) === endOfDay(expires) / 1000
@@ -69,7 +69,7 @@ export function expiryHint(expires: string, key: ConsoleKey | undefined, timeZon
 
 const endOfDay = (day: string): number => Date.parse(`${day}T23:59:59`)
 
-/** The fields that differ from `before`, as the service takes them. */
+/** Request body with the fields that differ from `before`. */
 export function termsOf(fields: KeyFields, before: KeyFields): KeyTermsBody {
   const isChanged = (name: keyof KeyFields) => fields[name].trim() !== before[name].trim()
   return {

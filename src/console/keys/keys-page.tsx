@@ -1,4 +1,4 @@
-/** API keys: their limits and use, and all changes of a key. */
+/** Page with the API keys: shows limits and usage; creates, edits, rotates and disables keys. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleKey } from '../../protocol/console.js'
@@ -34,7 +34,7 @@ export function KeysPage() {
   const { data, error, isLoading, reload } = useResource((signal) => readKeys({ signal }), [], keysStore)
   const [lostSecrets, lostChanges] = [useStore(lostSecretsStore).length, useStore(lostChangesStore)]
   useEffect(() => {
-    // Only the list shows their outcome.
+    // Reload the list, which shows whether the service carried out the requests.
     if (lostSecrets + lostChanges > 0) reload()
   }, [lostSecrets, lostChanges])
   const more = useAction(readMore, { name: 'more keys' })
@@ -121,7 +121,7 @@ function RotateDialog({ of: key, onClose }: RotateDialogProps) {
     <ConfirmDialog
       title={`Rotate "${printable(key.name)}"?`}
       action="Rotate key"
-      // A second rotation would end the secret that programs still use.
+      // The shared name prevents a second rotation, which would invalidate the secret that programs still use.
       name={`rotate ${key.id}`}
       onClose={onClose}
       onConfirm={() => keyActions.rotate(key)}
@@ -142,11 +142,11 @@ function RotateDialog({ of: key, onClose }: RotateDialogProps) {
 
 interface MeterProps {
   readonly value: number
-  /** Null: no limit. */
+  /** Limit; null if there is no limit. */
   readonly max: number | null
 }
 
-/** `20 / 100` with a thin bar below; without a limit only the number. */
+/** Shows `20 / 100` with a thin bar below. Without a limit, shows only the number. */
 function Meter({ value, max }: MeterProps) {
   if (max === null || max === undefined) return <span class="number">{formatNumber(value)}</span>
   const share = max <= 0 ? 1 : Math.min(1, Math.max(0, value / max))
@@ -222,10 +222,10 @@ function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
   return <Table class="keys" caption="API keys" columns={columns} rows={keys} keyOf={({ id }) => id} />
 }
 
-/** The name of the action. */
+/** Name of the action that enables or disables a key. */
 const toggleName = ({ id }: ConsoleKey): string => `toggle key ${id}`
 
-/** Known to the minute: never before the creation. */
+/** Time of the last use. It is accurate to the minute, so use the creation time if that is later. */
 const lastUseOf = ({ last_used_at: used, created_at: created }: ConsoleKey): string | null =>
   used != null && used < created ? created : used
 

@@ -1,7 +1,7 @@
-/** The message for a create that failed, or whose outcome is unknown. Pure. */
+/** Messages for a create request that failed or has an unknown outcome. */
 
 export interface FailedCreate {
-  /** 0 without a response. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
   readonly code: string
   readonly message: string
@@ -10,18 +10,18 @@ export interface FailedCreate {
 
 export interface CreateFailure {
   readonly title: string
-  /** The next step. */
+  /** What the user can do next. */
   readonly text: string
-  /** The service's messages, by the parameter that they name. */
+  /** Messages from the service, by parameter name. */
   readonly fields: Readonly<Record<string, string>>
-  /** Whether the request may have been accepted. */
+  /** True if the run may exist despite the failure. */
   readonly mayExist: boolean
 }
 
 export interface FailureContext {
-  /** The name of the account. */
+  /** Account name. */
   readonly account: string
-  /** Whether sending the form again cannot pay twice. */
+  /** True if the form can be sent again without the risk of paying twice. */
   readonly canResend: boolean
 }
 
@@ -38,7 +38,7 @@ export function failureOf(error: FailedCreate, { account, canResend }: FailureCo
   return { ...textOf(error, account, Object.keys(fields).length > 0), fields, mayExist: false }
 }
 
-/** For a request without a response, also from before a reload of the page. */
+/** Failure shown when a request got no valid response, or was sent before the page was reloaded. */
 export const unknownOutcome = (
   canResend: boolean,
   reason = 'This form was sent, and the answer is not known.',
@@ -54,7 +54,7 @@ const RESEND =
 const LOOK_FIRST =
   'The form has changed since, so it creates another run, which costs credits too. Look for the first run in the list.'
 
-/** Whether the request may have been accepted. */
+/** Returns true if the service may have accepted the request. */
 export const isOutcomeUnknown = ({ status }: Pick<FailedCreate, 'status'>): boolean =>
   status === 0 || (status >= 200 && status < 300) || status >= 500
 
@@ -97,8 +97,8 @@ function waitText(seconds: number | undefined): string {
 }
 
 /**
- * The parts of a message of `invalid_input`, by parameter; an entry of a list belongs to its list. Example:
- * `… input.quality must be one of basic, high, not "x"; input.prompt is missing.`
+ * Splits an `invalid_input` message into one message per parameter. The message for a list entry is added to the list's
+ * parameter. Example: `… input.quality must be one of basic, high, not "x"; input.prompt is missing.`
  */
 export function fieldMessages(message: string): Readonly<Record<string, string>> {
   const parts = message.matchAll(/input\.(\w+)(?:\/(\d+))? (.*?)(?=; input\.\w|\.?$)/gs)

@@ -1,8 +1,8 @@
 /**
- * The drafts of new runs, by the name of their form. They outlive the form, so that a create or a file that is being read
- * changes the draft it belongs to. The tab stores them, without images from files, until the run is created or the user signs
- * out. While its content is unchanged, a request keeps its id: the service answers a second one with the same run, so that
- * nothing is paid twice.
+ * Drafts of new runs, by the name of their form. A draft outlives its form: a create or a file that is still being read
+ * updates the correct draft. The tab stores drafts, without images from files, until the run is created or the user
+ * signs out. A retry with unchanged content sends the same id. The service then returns the existing run, so the user
+ * does not pay twice.
  */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import { isHttpUrl, isObject, parseJson } from '../../protocol/parse.js'
@@ -11,14 +11,14 @@ import { createStore, type SharedValue } from '../store.js'
 import { inputOf, type Values } from './form-fields.js'
 import { type Reference, referenceOfUrl } from './references.js'
 
-/** A request in progress, or with an unknown outcome. */
+/** A create request that is in progress or has an unknown outcome. */
 export interface DraftRequest {
-  /** Undefined when the content has changed since it was sent. */
+  /** Idempotency key. Undefined if the content has changed since the request was sent. */
   readonly id: string | undefined
   readonly model: string
-  /** When the id was first sent. */
+  /** Time at which the id was first sent. */
   readonly sentAtMs: number
-  /** The previous one, until this one is answered. */
+  /** Previous request. Kept until this request gets a response. */
   readonly before?: DraftRequest | undefined
 }
 
@@ -29,7 +29,7 @@ export interface Draft {
   readonly attempt?: DraftRequest | undefined
   /** Number of images that are being read from files. */
   readonly reading: number
-  /** Unique per draft of a form; 0 before the first change. */
+  /** Unique number of the draft, to detect that it was removed or replaced; 0 before the first change. */
   readonly number: number
 }
 
@@ -58,10 +58,10 @@ export const createBody = ({ kind, values, references }: DraftContent, model: st
   ),
 })
 
-/** The service keeps an id for 24 hours; minus one, since clocks differ and requests take time. */
+/** The service keeps an id for 24 hours. One hour less here, because clocks differ and requests take time. */
 const RESEND_MS = 23 * 3_600_000
 
-/** Whether sending it again cannot pay twice. */
+/** Returns true if the request can be sent again without the risk of paying twice. */
 export const canResend = ({ attempt }: Draft, model: string, nowMs: number): boolean =>
   attempt?.id !== undefined && attempt.model === model && nowMs - attempt.sentAtMs < RESEND_MS
 
@@ -71,13 +71,13 @@ export interface SubmissionParts {
   readonly newId: () => string
 }
 
-/** Gives the draft an id before it is sent: the previous one when it can be sent again. */
+/** Adds a request to the draft before it is sent. Uses the previous id if that request can be sent again. */
 export function withAttempt(
   draft: Draft,
   { model, nowMs, newId }: SubmissionParts,
 ): Draft & { attempt: DraftRequest } {
-  const { attempt: last } = draft
-  const before = last && { ...last, before: undefined }
+  const { attempt: previous } = draft
+  const before = previous && { ...previous, before: undefined }
   const attempt =
     before !== undefined && canResend(draft, model, nowMs)
       ? { ...before, before }
@@ -85,30 +85,33 @@ export function withAttempt(
   return { ...draft, attempt }
 }
 
-/** After a run was created: undefined, which removes the draft, unless it was changed meanwhile. */
+/**
+ * Returns undefined (removes the draft) after its run was created. Keeps a draft that was changed during the request.
+ */
 export const afterCreate = (draft: Draft, id: string): Draft | undefined =>
   draft.attempt?.id === id ? undefined : { ...draft, attempt: undefined }
 
 /**
- * After a refusal: the previous request may still have been accepted. `isIdOver`: the service knows the id from another
- * request.
+ * Restores the previous request after the service rejected this one, because the previous request may have been
+ * accepted. If `isIdOver`, drops its id: the service would reject this request every time, for example because it knows
+ * the id from a different request.
  */
 export const afterRefusal = (draft: Draft, isIdOver = false): Draft => {
   const before = draft.attempt?.before
   return { ...draft, attempt: before && isIdOver ? withoutId(before) : before }
 }
 
-/** The form that is not filled from a run. The others are named by the id of their run. */
+/** Name of the empty form. A form filled from a run has the id of that run as its name. */
 export const NEW_RUN = 'new'
 
-/** Keeps drafts over a reload. */
+/** Stores drafts so that they survive a reload. */
 export interface DraftStorage {
   read(name: string): Draft | undefined
-  /** `undefined` removes it. */
+  /** If `draft` is undefined, removes the stored draft. */
   write(name: string, draft: Draft | undefined): void
 }
 
-/** A form, with its content before the first change. */
+/** A form and its initial content. */
 export interface Form {
   readonly name: string
   readonly start: Draft
@@ -116,13 +119,13 @@ export interface Form {
 
 export interface Drafts {
   readonly store: SharedValue<ReadonlyMap<string, Draft>>
-  /** Restores the draft after a reload. Returns whether there is one. */
+  /** Restores the draft after a reload. Returns false if there is no draft. */
   load(name: string): boolean
   forget(name: string): void
   edit(form: Form, change: (content: DraftContent) => Partial<DraftContent>): void
-  /** Adds images when they have been read; false when their draft has been removed meanwhile. */
+  /** Reads images and adds them to the draft. Resolves to false if the draft was removed before they were read. */
   addImages(form: Form, read: () => Promise<readonly Reference[]>): Promise<boolean>
-  /** Creates a run of the current draft. `isChanged`: the draft was changed meanwhile, and is kept. */
+  /** Creates a run from the draft. `isChanged` is true if the draft was changed during the request; it is then kept. */
   send<Created>(
     form: Form,
     parts: SendParts<Created>,
@@ -134,9 +137,9 @@ export interface SendParts<Created> {
   readonly nowMs: number
   readonly newId: () => string
   request(draft: Draft, id: string): Promise<Created>
-  /** Whether a run may have been created despite an error. */
+  /** Returns true if the run may exist despite the error. */
   mayExist(error: unknown): boolean
-  /** Whether the same request can never be accepted. */
+  /** Returns true if the service will reject the same request every time. */
   refusesInput(error: unknown): boolean
 }
 
@@ -151,19 +154,19 @@ export function createDrafts(storage: DraftStorage): Drafts {
       else others.set(name, draft)
       return others
     })
-    // After a sign-out nothing may be written.
+    // Do not write after a sign-out, which removes the stored drafts.
     if (!isStartingOver()) storage.write(name, draft)
   }
-  const change = ({ name, start }: Form, of: (draft: Draft) => Draft): Draft => {
-    const changed = of(store.get().get(name) ?? { ...start, number: ++count })
+  const change = ({ name, start }: Form, edit: (draft: Draft) => Draft): Draft => {
+    const changed = edit(store.get().get(name) ?? { ...start, number: ++count })
     put(name, changed)
     return changed
   }
-  /** Changes a draft unless it has been removed. */
-  const changeLate = (name: string, { number }: Draft, of: (current: Draft) => Draft | undefined) => {
+  /** Changes a draft after a request. Returns false if the draft has been removed or replaced. */
+  const changeIfCurrent = (name: string, { number }: Draft, edit: (current: Draft) => Draft | undefined) => {
     const current = store.get().get(name)
     if (current?.number !== number) return false
-    put(name, of(current))
+    put(name, edit(current))
     return true
   }
 
@@ -176,16 +179,16 @@ export function createDrafts(storage: DraftStorage): Drafts {
       return saved !== undefined
     },
     forget: (name) => put(name, undefined),
-    edit: (form, of) => void change(form, (draft) => withContent(draft, of(draft))),
+    edit: (form, editContent) => void change(form, (draft) => withContent(draft, editContent(draft))),
 
     async addImages(form, read) {
-      const begun = change(form, (draft) => ({ ...draft, reading: draft.reading + 1 }))
+      const reading = change(form, (draft) => ({ ...draft, reading: draft.reading + 1 }))
       const images = await read()
-      return changeLate(form.name, begun, (current) => {
-        const ended = { ...current, reading: current.reading - 1 }
+      return changeIfCurrent(form.name, reading, (current) => {
+        const finished = { ...current, reading: current.reading - 1 }
         return images.length === 0
-          ? ended
-          : withContent(ended, { references: [...current.references, ...images] })
+          ? finished
+          : withContent(finished, { references: [...current.references, ...images] })
       })
     },
 
@@ -195,26 +198,26 @@ export function createDrafts(storage: DraftStorage): Drafts {
       if (id === undefined) throw new Error('A request needs an id.')
       try {
         const run = await request(sent, id)
-        changeLate(form.name, sent, (current) => afterCreate(current, id))
+        changeIfCurrent(form.name, sent, (current) => afterCreate(current, id))
         return { run, isChanged: store.get().has(form.name) }
       } catch (error) {
         if (!mayExist(error))
-          changeLate(form.name, sent, (current) => afterRefusal(current, refusesInput(error)))
+          changeIfCurrent(form.name, sent, (current) => afterRefusal(current, refusesInput(error)))
         throw error
       }
     },
   }
 }
 
-/** The text for the storage, with those images that are URLs. */
+/** Serializes a draft for the storage. Contains only images that are URLs, since files may be too large. */
 export const draftText = ({ kind, values, references, attempt }: Draft, owner: string): string => {
   const urls = references.filter(({ isUrl }) => isUrl).map(({ source }) => source)
-  const isWhole = urls.length === references.length
-  const kept = attempt && { ...(isWhole ? attempt : withoutId(attempt)), before: undefined }
+  const isComplete = urls.length === references.length
+  const kept = attempt && { ...(isComplete ? attempt : withoutId(attempt)), before: undefined }
   return JSON.stringify({ kind, values, urls, attempt: kept, owner })
 }
 
-/** Undefined for a draft of another user. */
+/** Parses a stored draft. Returns undefined if it is invalid or belongs to another user. */
 export function draftOf(text: string | null, owner: string): Draft | undefined {
   const parsed = text === null ? undefined : parseJson(text)
   if (parsed?.ok !== true || !isObject(parsed.value)) return undefined
@@ -241,7 +244,7 @@ function attemptOf(kept: unknown): DraftRequest | undefined {
 }
 
 const PREFIX = 'rushes.new-run '
-/** Each user of this tab has one draft for each form. */
+/** Storage key: one draft per user and form in this tab. */
 const keyOf = (name: string): string => `${PREFIX}${currentUser() ?? ''}${name === NEW_RUN ? '' : ` ${name}`}`
 
 export const drafts = createDrafts({
@@ -249,27 +252,28 @@ export const drafts = createDrafts({
     try {
       return draftOf(sessionStorage.getItem(keyOf(name)), currentUser() ?? '')
     } catch {
-      // Storage can be turned off.
+      // Throws if the user has disabled storage.
       return undefined
     }
   },
   write(name, draft) {
     try {
-      // First, also for a replacement: if that does not fit, an older draft without its request would create a second run.
+      // Remove the old draft first. If the new one does not fit, a reload must not restore the old draft without its
+      // request: sending that would create a second run.
       sessionStorage.removeItem(keyOf(name))
       if (draft !== undefined) sessionStorage.setItem(keyOf(name), draftText(draft, currentUser() ?? ''))
     } catch {
-      // Full or turned off: the draft lives until the page is closed.
+      // The storage is full or disabled. The draft lasts until the page is closed.
     }
   },
 })
 
-/** Removes the drafts of all users of this tab. */
+/** Removes the stored drafts of all users of this tab. */
 export function forgetDrafts(): void {
   try {
     for (const name of Object.keys(sessionStorage))
       if (name.startsWith(PREFIX)) sessionStorage.removeItem(name)
   } catch {
-    // Storage can be turned off.
+    // Throws if the user has disabled storage.
   }
 }

@@ -1,4 +1,4 @@
-/** The fields of the form of a new run, from the schemas of the models: a new parameter appears by itself. */
+/** Form fields of a new run, derived from the model schemas. A new model parameter needs no change here. */
 import { LOCAL_DEFAULTS } from '../../protocol/limits.js'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
 import { isRequired, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
@@ -12,7 +12,7 @@ export interface ParameterFieldProps {
   readonly onChange: (value: string) => void
 }
 
-/** The control of a parameter, by its schema. The prompt and the images have their own. */
+/** Shows the control for a parameter, depending on its schema. The prompt and the images have their own components. */
 export function ParameterField({ field, value, error, onChange }: ParameterFieldProps) {
   const { label, hint, control, isRequired, standard } = field
   const text = { label, hint, error, isOptional: !isRequired, value, onInput: onChange }
@@ -33,7 +33,7 @@ const SWITCH_LABELS: Readonly<Record<string, string>> = { true: 'On', false: 'Of
 function ChoiceField({ field, value, error, onChange }: ParameterFieldProps) {
   const { label, control, choices, standard, name, isRequired } = field
   const unit = name === 'duration' ? ' s' : ''
-  const shown = choices.map((choice) => ({
+  const items = choices.map((choice) => ({
     value: choice,
     label: (
       <>
@@ -42,13 +42,13 @@ function ChoiceField({ field, value, error, onChange }: ParameterFieldProps) {
       </>
     ),
   }))
-  // For a parameter without a known default.
-  const none = standard === undefined && !isRequired ? [{ value: '', label: 'Default' }] : []
+  // An optional parameter without a known default gets an extra choice.
+  const defaultItem = standard === undefined && !isRequired ? [{ value: '', label: 'Default' }] : []
   return (
     <RadioGroup
       label={label}
       value={value === '' ? (standard ?? '') : value}
-      choices={[...none, ...shown]}
+      choices={[...defaultItem, ...items]}
       error={error}
       onChange={onChange}
     />
@@ -64,7 +64,7 @@ function Shape({ ratio }: { readonly ratio: string }) {
   )
 }
 
-/** `ratio`: a choice that is shown as shapes. `sources`: the list of images. */
+/** `ratio`: choices drawn as rectangles. `sources`: the list of reference images. */
 type Control = 'prompt' | 'ratio' | 'choice' | 'switch' | 'number' | 'text' | 'list' | 'sources'
 
 export interface FormField {
@@ -75,9 +75,9 @@ export interface FormField {
   readonly control: Control
   readonly schema: ParameterSchema
   readonly isRequired: boolean
-  /** For a choice. */
+  /** Allowed values; empty if the control is not a choice. */
   readonly choices: readonly string[]
-  /** The service's default, as text; undefined when it is unknown. */
+  /** Default value of the service, as text; undefined if unknown. */
   readonly standard: string | undefined
 }
 
@@ -85,7 +85,7 @@ export const SOURCES = 'image_urls'
 
 export function fieldsOf(kind: Kind): readonly FormField[] {
   const fields = Object.entries(parametersOf(kind)).map(([name, schema]) => fieldOf(kind, name, schema))
-  // The prompt first, in any order of the schema.
+  // Put the prompt first, wherever it is in the schema.
   return [...fields.filter(isPrompt), ...fields.filter((field) => !isPrompt(field))]
 }
 
@@ -123,12 +123,15 @@ function controlOf(name: string, schema: ParameterSchema): Control {
   return schema.type === 'string' ? 'text' : 'number'
 }
 
-/** The texts of the fields, by parameter. A list has one entry per line, a switch `true`. Images are separate. */
+/**
+ * Field texts by parameter name. A list has one entry per line; a switch is `true` or `false`. Images are stored
+ * separately.
+ */
 export type Values = Readonly<Record<string, string>>
 
 type RunInput = Readonly<Record<string, unknown>>
 
-/** The input of the request: a field that is empty is left out. */
+/** Returns the `input` of the create request. Omits empty fields. */
 export function inputOf(kind: Kind, values: Values, sources: readonly string[]): RunInput {
   const entries = fieldsOf(kind).flatMap(({ name, control, schema }): readonly [string, unknown][] => {
     if (control === 'sources') return sources.length === 0 ? [] : [[name, sources]]
@@ -142,15 +145,15 @@ export function inputOf(kind: Kind, values: Values, sources: readonly string[]):
 
 export interface FilledForm {
   readonly values: Values
-  /** The URLs of `image_urls`. */
+  /** URLs in `image_urls`. */
   readonly urls: readonly string[]
-  /** Number of images that were sent as data, which no response has. */
+  /** Number of images that were sent as data. They are lost, since no response contains them. */
   readonly lostImages: number
-  /** Fields of the input that the form does not have. */
+  /** Input fields that the form does not have. */
   readonly unknown: readonly string[]
 }
 
-/** The form filled from a run, to create it again with changes. */
+/** Fills the form from a run, so that the user can create it again with changes. */
 export function filledForm(kind: Kind, input: RunInput): FilledForm {
   const fields = fieldsOf(kind)
   const sources = Array.isArray(input[SOURCES]) ? (input[SOURCES] as readonly unknown[]) : []
@@ -167,7 +170,7 @@ export function filledForm(kind: Kind, input: RunInput): FilledForm {
   }
 }
 
-/** The values that are valid for another kind too. */
+/** Keeps only the values that are also valid for `kind`. Used when the user selects another model. */
 export function valuesForKind(kind: Kind, values: Values): Values {
   const kept = fieldsOf(kind).flatMap(({ name, choices }): readonly [string, string][] => {
     const value = values[name]
@@ -176,7 +179,7 @@ export function valuesForKind(kind: Kind, values: Values): Values {
   return Object.fromEntries(kept)
 }
 
-/** Width and height of a small shape with this ratio, in pixels of a square of 20. */
+/** Size in pixels of a rectangle with this ratio, scaled to fit 20 × 20. */
 export function shapeOf(ratio: string): { readonly width: number; readonly height: number } {
   const [width = 1, height = 1] = ratio.split(':').map(Number)
   const scale = 20 / Math.max(width, height)

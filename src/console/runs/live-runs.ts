@@ -1,4 +1,4 @@
-/** The list of runs: loaded by pages, and updated while it is shown. */
+/** The list of runs: loaded in pages, and updated by polling while it is shown. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunSummary, type RunsPage, type RunsUpdate } from '../../protocol/console.js'
 import { nextReadNumber, request, setBalance } from '../api.js'
@@ -16,7 +16,7 @@ import {
 import type { RowRange } from './run-rows.js'
 import { type Filters, isFiltered, isSameFilter, stillMatches } from './runs-filters.js'
 
-/** Stays while other pages are shown, for the way back and for the neighbours of a run. */
+/** The last shown list. Kept on other pages, for the back button and for the links to the newer and older run. */
 interface Feed {
   readonly filters: Filters
   readonly list: RunList
@@ -25,7 +25,7 @@ interface Feed {
 export const feedStore = createStore<Feed | undefined>(undefined)
 
 const PAGE_SIZE = 100
-/** Pages of new runs after the page was hidden. Beyond them the list is loaded again. */
+/** Maximum number of pages of new runs to load after the tab was hidden. If there are more, reload the list. */
 const MAX_CATCH_UP_PAGES = 50
 
 const readPage = (filters: Filters, signal: AbortSignal, before?: string): Promise<RunsPage> =>
@@ -37,17 +37,17 @@ const readPage = (filters: Filters, signal: AbortSignal, before?: string): Promi
 const beginList = (filters: Filters, page: RunsPage): void =>
   feedStore.set(() => ({ filters, list: listOfPage(page) }))
 
-/** Changes the list, unless the filters have changed. */
+/** Changes the list. Does nothing if the filters have changed since. */
 const changeList = (filters: Filters, change: (list: RunList) => RunList): void =>
   feedStore.set((feed) =>
     feed !== undefined && isSameFilter(feed.filters, filters) ? { filters, list: change(feed.list) } : feed,
   )
 
 export interface LiveRuns {
-  /** Undefined until the first response. With `isStale`, the list of the previous filters. */
+  /** Undefined until the first response. If `isStale`, this is the list of the previous filters. */
   readonly list: RunList | undefined
   readonly isStale: boolean
-  /** Of the last poll, which is retried. */
+  /** Error of the last poll. The poll is retried. */
   readonly error: unknown
   /** Polls now. */
   retry(): void
@@ -56,12 +56,12 @@ export interface LiveRuns {
   readOlder(): void
 }
 
-/** `shown`: the visible rows. */
-export function useLiveRuns(filters: Filters, shown: () => RowRange): LiveRuns {
+/** `visibleRange` returns the visible rows. */
+export function useLiveRuns(filters: Filters, visibleRange: () => RowRange): LiveRuns {
   const deps = [filters.status, filters.kind, filters.key, filters.search]
   const feed = useStore(feedStore)
   const isStale = feed === undefined || !isSameFilter(feed.filters, filters)
-  const { error, retry } = usePolling({ ask: (signal) => refresh(filters, shown(), signal) }, deps)
+  const { error, retry } = usePolling({ ask: (signal) => refresh(filters, visibleRange(), signal) }, deps)
   return { list: feed?.list, isStale, error, retry, ...useOlderRuns(deps) }
 }
 
@@ -101,17 +101,22 @@ function useOlderRuns(
   return { olderError, isReadingOlder, readOlder }
 }
 
-/** Loads the list or its changes. */
-async function refresh(filters: Filters, shown: RowRange, signal: AbortSignal): Promise<PollResult> {
+/** Loads the list, or its changes if it is loaded. */
+async function refresh(filters: Filters, visible: RowRange, signal: AbortSignal): Promise<PollResult> {
   const feed = feedStore.get()
   if (feed === undefined || !isSameFilter(feed.filters, filters))
     beginList(filters, await readPage(filters, signal))
-  else await update(filters, feed.list, shown, signal)
+  else await update(filters, feed.list, visible, signal)
   return feedStore.get()?.list.runs.every(isFinished) ? 'finished' : 'unfinished'
 }
 
-async function update(filters: Filters, list: RunList, shown: RowRange, signal: AbortSignal): Promise<void> {
-  const ids = unfinishedIds(list.runs, shown).join(',')
+async function update(
+  filters: Filters,
+  list: RunList,
+  visible: RowRange,
+  signal: AbortSignal,
+): Promise<void> {
+  const ids = unfinishedIds(list.runs, visible).join(',')
   const query = { ids, after: list.latest }
   const read = nextReadNumber()
   const news = await request<RunsUpdate>('GET', CONSOLE_PATHS.updates, { query, signal })
@@ -123,17 +128,18 @@ async function update(filters: Filters, list: RunList, shown: RowRange, signal: 
     return
   }
   changeList(filters, (current) => {
-    // `latest` changes only after the first page has been read too.
+    // Keep `latest` until the first page has been read: if that fails, the next poll must find the new runs again.
     const changed = withUpdate(current, { ...news, added: [], latest: current.latest })
     return { ...changed, runs: changed.runs.filter((run) => stillMatches(filters, run)) }
   })
-  // Only the service knows which new runs match, and a run may have changed to the status of the filter.
+  // Only the service knows which new runs match the filter. With a status filter, a run that is not in the list may
+  // match now, so always read the first page.
   if (news.added.length === 0 && filters.status === undefined) return
   const head = await readPage(filters, signal)
   changeList(filters, (current) => withHead(current, head))
 }
 
-/** The new runs without a gap; undefined when there are too many. */
+/** Returns all new runs, without a gap to the loaded ones. Undefined if there are too many pages. */
 async function allAdded(
   { added, next }: RunsUpdate,
   list: RunList,
@@ -152,7 +158,7 @@ async function allAdded(
   return all
 }
 
-/** For the neighbours of a run that was opened by its address. */
+/** Loads the newest runs for the links to the newer and older run, if a run's page was opened by its URL. */
 export async function readFirstRuns(signal: AbortSignal): Promise<void> {
   if (feedStore.get() !== undefined) return
   const page = await readPage({}, signal)

@@ -41,7 +41,7 @@ export function NewRunForm({ form }: { readonly form: Form }) {
   const create = useAction(() => createRun(form, model), {
     name: `create ${form.name}`,
     onDone: (created) => {
-      // Stay on the form if a dialog is open or the user continues typing.
+      // Stay on the form if a dialog is open or the user has changed the form.
       if (created.isChanged || document.querySelector('dialog[open]') !== null) setCreated(created.run)
       else navigate(linkTo('runs', { param: created.run.id }))
     },
@@ -81,7 +81,7 @@ export function NewRunForm({ form }: { readonly form: Form }) {
       onKeyDown={(event) => {
         if (event.key !== 'Enter') return
         const isSubmit = event.ctrlKey || event.metaKey
-        // Otherwise Enter in a field or on a choice would submit the form, which costs credits.
+        // Without this, Enter in a field or on a choice would submit the form, which costs credits.
         if (isSubmit || event.target instanceof HTMLInputElement) event.preventDefault()
         if (isSubmit && !event.repeat) submit()
       }}
@@ -189,12 +189,12 @@ async function createRun(form: Form, model: string) {
     mayExist: (error) => isOutcomeUnknown(asFailure(error)),
     refusesInput: (error) => asFailure(error).code === 'invalid_input',
   })
-  // Do not subtract the price locally: other users create runs too, and a run that already existed costs nothing.
+  // Read the balance instead of subtracting the price: other users create runs too, and an existing run costs nothing.
   refreshSession().catch(() => undefined)
   return created
 }
 
-/** Not `randomUUID`, which needs https or a loopback address. */
+/** Does not use `randomUUID`, which needs https or a loopback address. */
 const newRequestId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
@@ -207,7 +207,7 @@ const showCreatedToast = ({ run }: { readonly run: RunDetails }): void =>
 
 const hrefOf = ({ name }: Form): string => linkTo('new', name === NEW_RUN ? {} : { query: { from: name } })
 
-/** Returns the problems of the files. */
+/** Adds the valid files to the draft. Resolves to one sentence per file that cannot be sent. */
 async function addFiles(form: Form, files: readonly File[]): Promise<readonly string[]> {
   let problems: readonly string[] = []
   let count = 0

@@ -1,4 +1,4 @@
-/** The form of a new run, empty or filled from another run. */
+/** Page with the form of a new run: empty, or filled from an existing run. */
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
@@ -86,7 +86,7 @@ function FilledForm({ run: { id, kind, input } }: { readonly run: RunDetails }) 
   )
 }
 
-/** Names the parts of the run that the form cannot have. */
+/** Lists the parts of the run that are missing from the form. */
 function LeftOut({ filled: { lostImages, unknown } }: { readonly filled: FilledValues }) {
   const names = unknown.map(printable)
   return (

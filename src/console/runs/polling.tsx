@@ -1,10 +1,10 @@
-/** Polling of the service: a hook, its loop and intervals, and the notice of failed polls. */
+/** Polls the service: the hook, the polling loop, its intervals, and the notice for failed polls. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../api.js'
 import { Notice, RetryButton } from '../components/notice.js'
 
 export interface Polling {
-  /** Of the last request; undefined after a response. */
+  /** Error of the last poll; undefined after a successful one. */
   readonly error: unknown
   /** Polls now. */
   retry(): void
@@ -12,15 +12,15 @@ export interface Polling {
 
 interface PollingOptions {
   readonly ask: (signal: AbortSignal) => Promise<PollResult>
-  /** An error that ends the polling. By default, none does. */
+  /** Returns true for an error that ends the polling. By default, every error is retried. */
   readonly isFinal?: (error: unknown) => boolean
 }
 
-/** Polls at once, and again from the start when `deps` change. */
+/** Polls immediately and at intervals. Restarts when `deps` change. */
 export function usePolling(options: PollingOptions, deps: readonly unknown[]): Polling {
   const [error, setError] = useState<unknown>()
   const poller = useRef<Poller>(undefined)
-  // Keeps the newest functions without a restart for each draw.
+  // Lets the poller call the newest functions, without a restart each time the component is drawn.
   const latest = useRef(options)
   latest.current = options
   useEffect(() => {
@@ -57,47 +57,50 @@ export type PollResult = 'unfinished' | 'finished' | 'done'
 interface PollerParts {
   ask(signal: AbortSignal): Promise<PollResult>
   isVisible(): boolean
-  /** An error that ends the polling: a run that does not exist. */
+  /** Returns true for an error that ends the polling, such as a run that does not exist. */
   isFinal(error: unknown): boolean
-  /** From the response. */
+  /** Minimum delay before the next poll, from the `Retry-After` header. */
   retryAfterMs(error: unknown): number | undefined
-  /** Called with the error of each failed request, and with undefined after a response. */
+  /** Called after each poll: with its error, or with undefined after a successful poll. */
   onError(error: unknown): void
-  /** Returns the function that stops it. */
+  /** Returns a function that clears the timer. */
   setTimer(act: () => void, ms: number): () => void
 }
 
 interface Poller {
-  /** Polls now, unless a request is in flight. Restarts after a final error too. */
+  /** Polls now, unless a request is in flight. Also restarts the polling after a final error. */
   askNow(): void
-  /** The page was shown or hidden. */
+  /** Call when the tab is shown or hidden. */
   onVisibility(): void
-  /** Ignores later responses. */
+  /** Ends the polling and ignores later responses. */
   stop(): void
 }
 
-/** The loop without the page: polls at once, then by `pollDelayMs`, and continues after errors. */
+/**
+ * Polling loop, without access to the DOM. Polls immediately, then after the delays from `pollDelayMs`. Continues after
+ * errors.
+ */
 export function startPolling(parts: PollerParts): Poller {
   const controller = new AbortController()
   const { signal } = controller
   let stopTimer = () => {}
   let isAsking = false
-  let found: PollResult = 'unfinished'
+  let lastResult: PollResult = 'unfinished'
   let failures = 0
 
   const plan = (retryAfterMs: number | undefined) => {
     stopTimer()
-    const state = { isVisible: parts.isVisible(), hasUnfinished: found === 'unfinished', failures }
+    const state = { isVisible: parts.isVisible(), hasUnfinished: lastResult === 'unfinished', failures }
     const delay = pollDelayMs({ ...state, retryAfterMs })
     if (delay !== undefined) stopTimer = parts.setTimer(() => void poll(), delay)
   }
   const poll = async () => {
-    if (isAsking || found === 'done' || signal.aborted) return
+    if (isAsking || lastResult === 'done' || signal.aborted) return
     stopTimer()
     isAsking = true
     let failure: { readonly error: unknown } | undefined
     try {
-      found = await parts.ask(signal)
+      lastResult = await parts.ask(signal)
       failures = 0
     } catch (error) {
       failures++
@@ -106,7 +109,7 @@ export function startPolling(parts: PollerParts): Poller {
     isAsking = false
     if (signal.aborted) return
     parts.onError(failure?.error)
-    const isOver = failure === undefined ? found === 'done' : parts.isFinal(failure.error)
+    const isOver = failure === undefined ? lastResult === 'done' : parts.isFinal(failure.error)
     if (!isOver) plan(failure && parts.retryAfterMs(failure.error))
   }
   void poll()
@@ -125,20 +128,20 @@ export function startPolling(parts: PollerParts): Poller {
 
 interface PollState {
   readonly isVisible: boolean
-  /** Whether a run that the page shows is unfinished. */
+  /** True if the page shows an unfinished run. */
   readonly hasUnfinished: boolean
-  /** Failed requests since the last response. */
+  /** Number of failed polls since the last successful one. */
   readonly failures: number
-  /** From the last response. */
+  /** Minimum delay from the last response. */
   readonly retryAfterMs?: number | undefined
 }
 
 const UNFINISHED_POLL_MS = 2_000
-/** While all runs are finished, for runs that are created elsewhere. */
+/** Interval while all runs are finished. Finds runs that other clients create. */
 export const FINISHED_POLL_MS = 5_000
 const MAX_POLL_MS = 30_000
 
-/** The wait before the next request; undefined while the page is hidden. */
+/** Returns the delay before the next poll. Doubles after each failure. Undefined while the tab is hidden. */
 export function pollDelayMs({
   isVisible,
   hasUnfinished,
@@ -147,11 +150,12 @@ export function pollDelayMs({
 }: PollState): number | undefined {
   if (!isVisible) return undefined
   const interval = hasUnfinished ? UNFINISHED_POLL_MS : FINISHED_POLL_MS
-  const grown = failures === 0 ? interval : Math.min(MAX_POLL_MS, UNFINISHED_POLL_MS * 2 ** (failures - 1))
-  return Math.max(grown, retryAfterMs)
+  const withBackoff =
+    failures === 0 ? interval : Math.min(MAX_POLL_MS, UNFINISHED_POLL_MS * 2 ** (failures - 1))
+  return Math.max(withBackoff, retryAfterMs)
 }
 
-/** For errors other than a lost connection, which has its own notice above every page. */
+/** Shows polling errors, except a lost connection: the shell shows that above every page. */
 export function PollingNotice({ error, retry }: Polling) {
   const isShown = error !== undefined && !(error instanceof ApiError && error.code === 'network')
   return (

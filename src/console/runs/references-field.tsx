@@ -1,4 +1,4 @@
-/** The reference images of the form: from files, the clipboard, a drop, or by their URL. */
+/** Form field for reference images: file chooser, paste, drag and drop, or URL. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Button } from '../components/button.js'
 import { Icon } from '../components/icon.js'
@@ -16,13 +16,13 @@ import {
 
 export interface ReferencesFieldProps {
   readonly label: string
-  /** From the schema; undefined without a limit. */
+  /** Maximum number of images, from the schema; undefined if there is no limit. */
   readonly maxItems: number | undefined
   readonly references: readonly Reference[]
   readonly error: string | undefined
   readonly isReading: boolean
   readonly onChange: (change: (list: readonly Reference[]) => readonly Reference[]) => void
-  /** Adds readable files. Resolves to the problems of the others. */
+  /** Adds the valid files. Resolves to one sentence per file that was not added. */
   readonly onFiles: (files: readonly File[]) => Promise<readonly string[]>
 }
 
@@ -37,7 +37,7 @@ export function ReferencesField(props: ReferencesFieldProps) {
   const addFiles = async (list: Iterable<File>) => {
     setProblems([])
     const found = await onFiles([...list])
-    // Together with those of files that were read at the same time.
+    // Keep the problems of other files that were read at the same time.
     setProblems((before) => [...before, ...found])
   }
   const addUrls = (urls: readonly string[]) => {
@@ -55,16 +55,16 @@ export function ReferencesField(props: ReferencesFieldProps) {
     addUrls([text])
     setUrl('')
   }
-  const takeAll = (transfer: DataTransfer | null) => {
+  const addTransferred = (transfer: DataTransfer | null) => {
     if (transfer === null) return
     if (transfer.files.length > 0) void addFiles(transfer.files)
     else addUrls(urlsIn(transfer.getData('text/uri-list') || transfer.getData('text/plain')))
   }
-  useWindowDrops({ onOver: setOver, onDrop: takeAll, onPaste: (pasted) => void addFiles(pasted) })
+  useWindowDrops({ onOver: setOver, onDrop: addTransferred, onPaste: (pasted) => void addFiles(pasted) })
 
-  const all = [...problems, ...(error === undefined ? [] : [error]), ...tooMany(references, maxItems)]
+  const errors = [...problems, ...(error === undefined ? [] : [error]), ...limitErrors(references, maxItems)]
   return (
-    <fieldset class="fieldset field" aria-describedby={all.length > 0 ? `${id}-error` : undefined}>
+    <fieldset class="fieldset field" aria-describedby={errors.length > 0 ? `${id}-error` : undefined}>
       <legend>
         {label}
         <span class="optional">optional{maxItems === undefined ? '' : `, at most ${maxItems}`}</span>
@@ -106,7 +106,7 @@ export function ReferencesField(props: ReferencesFieldProps) {
           aria-label="Image files"
           onChange={(event) => {
             void addFiles(event.currentTarget.files ?? [])
-            // Allows the same file to be chosen again.
+            // Without this, choosing the same file again fires no change event.
             event.currentTarget.value = ''
           }}
         />
@@ -128,17 +128,17 @@ export function ReferencesField(props: ReferencesFieldProps) {
           <Button onClick={addTyped}>Add URL</Button>
         </div>
       </div>
-      {all.length > 0 && (
+      {errors.length > 0 && (
         <div class="field-error" id={`${id}-error`} role="alert">
           <Icon name="alert" size={14} />
-          <span class="wrap">{all.join(' ')}</span>
+          <span class="wrap">{errors.join(' ')}</span>
         </div>
       )}
     </fieldset>
   )
 }
 
-function tooMany(references: readonly Reference[], maxItems: number | undefined): readonly string[] {
+function limitErrors(references: readonly Reference[], maxItems: number | undefined): readonly string[] {
   const count = references.length
   const size = formatBytes(sourceBytes(references))
   const tooLarge =
@@ -163,7 +163,8 @@ interface ReferenceItemProps {
 function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceItemProps) {
   const { name, bytes, isUrl } = reference
   const { base_url } = useSession()
-  // Loading it from another site would reveal the visit; the page's policy forbids it.
+  // Show only images of this service. Loading an image from another site would tell that site about the visit; the
+  // page's Content-Security-Policy blocks it.
   const isOwn = isUrl && reference.source.startsWith(`${base_url}/`)
   const picture = isUrl
     ? isOwn
@@ -210,7 +211,7 @@ interface Drops {
   readonly onPaste: (files: FileList) => void
 }
 
-/** Accepts drops on the whole page: the browser would leave the page to show the file. */
+/** Accepts drops on the whole page. Otherwise the browser would open a dropped file instead of this page. */
 function useWindowDrops(drops: Drops): void {
   const latest = useRef(drops)
   latest.current = drops
@@ -226,7 +227,7 @@ function useWindowDrops(drops: Drops): void {
     }
     const onDrop = (event: DragEvent) => {
       latest.current.onOver(false)
-      // A field handles dropped text itself.
+      // Let text fields handle dropped text.
       if (event.dataTransfer?.files.length === 0 && isTextField(event.target)) return
       event.preventDefault()
       latest.current.onDrop(event.dataTransfer)

@@ -1,19 +1,19 @@
-/** The reference images of a form: from files of the browser or by URL, their order, and why they cannot be sent. */
+/** Reference images of a form: reads files, accepts URLs, changes the order, and checks sizes and types. */
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 
-/** An image of the form, from a file or by its URL. */
+/** A reference image: a file or a URL. */
 export interface Reference {
-  /** Within the form. */
+  /** Unique on this page. */
   readonly id: number
   readonly name: string
-  /** For the request: a data: URL, or an http(s) URL. */
+  /** Value sent in the request: a `data:` URL for a file, or the http(s) URL. */
   readonly source: string
-  /** For its thumbnail; undefined for a URL. */
+  /** Blob URL for the thumbnail; undefined if the image is a URL. */
   readonly preview?: string
-  /** Of the file; 0 for a URL. */
+  /** File size; 0 if the image is a URL. */
   readonly bytes: number
   readonly isUrl: boolean
 }
@@ -24,31 +24,31 @@ export const moved = (list: readonly Reference[], from: number, to: number): rea
   return list.toSpliced(from, 1).toSpliced(to, 0, item)
 }
 
-/** Reserved for the prompt and the other parameters. */
+/** Part of the request body reserved for the prompt and the other parameters. */
 const OTHER_BYTES = 512 * 1024
 
-/** The size of the sources in the body. */
+/** Size of the sources in the request body, in bytes. Each source adds two quotes and a comma. */
 export const sourceBytes = (list: readonly Reference[]): number =>
   list.reduce((sum, { source }) => sum + source.length + 3, 0)
 
 export const isTooLarge = (list: readonly Reference[]): boolean =>
   sourceBytes(list) > MAX_BODY_BYTES - OTHER_BYTES
 
-/** Base64 has 4 characters for 3 bytes. */
+/** Maximum size of a file. Base64 encodes 3 bytes as 4 characters. */
 export const MAX_FILE_BYTES = Math.floor(((MAX_BODY_BYTES - OTHER_BYTES) / 4) * 3)
 
-/** The problem of a file, as a sentence; undefined when it can be sent. */
+/** Returns why the file cannot be sent, as a sentence; undefined if it can be sent. */
 export function fileProblem(name: string, bytes: Uint8Array, size: number): string | undefined {
   if (size === 0) return `${name} is empty.`
   if (size > MAX_FILE_BYTES) return `${name} is larger than 48 MB. Use a smaller image, or its URL.`
   return imageTypeOf(bytes) === undefined ? `${name} is not a PNG, JPEG, WebP, GIF or AVIF image.` : undefined
 }
 
-/** The problem of a URL. */
+/** Returns the error of an invalid URL, as a sentence; undefined if the URL is valid. */
 export const urlProblem = (text: string): string | undefined =>
   isHttpUrl(text) ? undefined : `"${text}" is not a URL that begins with http:// or https://.`
 
-/** The URLs of a dropped or pasted text, one per line, without the comments of text/uri-list. */
+/** Returns the URLs in a dropped text, one per line. Skips other lines, such as the comments of text/uri-list. */
 export const urlsIn = (text: string): readonly string[] =>
   text
     .split(/[\r\n]+/)
@@ -67,11 +67,11 @@ export const referenceOfUrl = (url: string): Reference => ({
 
 export interface ReadFiles {
   readonly references: readonly Reference[]
-  /** As sentences. */
+  /** One sentence per file that cannot be sent. */
   readonly problems: readonly string[]
 }
 
-/** Takes the type of a file from its first bytes, not from its name. */
+/** Reads image files. Detects the type from the first bytes, since a file name can be wrong. */
 export async function readFiles(files: readonly File[]): Promise<ReadFiles> {
   const references: Reference[] = []
   const problems: string[] = []

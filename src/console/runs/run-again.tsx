@@ -1,4 +1,4 @@
-/** A run as the commands that create it again: `rushes`, curl and Node.js, in tabs. */
+/** Commands that create a run again, in tabs: `rushes`, curl and Node.js. */
 import { useId, useRef, useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
 import { RUNS_PATH } from '../../protocol/id.js'
@@ -10,7 +10,7 @@ import { useSession } from '../session.js'
 
 const TAB_STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
 
-/** Tabs, which the arrow keys change too. */
+/** Shows the commands in tabs. The arrow keys also select a tab. */
 export function Again({ run }: { readonly run: RunDetails }) {
   const { base_url } = useSession()
   const { rushes, curl, node } = commandsOf(run, base_url)
@@ -67,11 +67,11 @@ export function Again({ run }: { readonly run: RunDetails }) {
 }
 
 interface Commands {
-  /** For a POSIX shell. */
+  /** Command for a POSIX shell. */
   readonly rushes: string
-  /** For bash and zsh. */
+  /** Command for bash and zsh. */
   readonly curl: string
-  /** An ES module for Node.js 20 and later. */
+  /** ES module for Node.js 20 or later. */
   readonly node: string
 }
 
@@ -82,7 +82,7 @@ export function commandsOf(run: CommandRun, baseUrl: string): Commands {
   return { rushes: rushesCommand(run, base), curl: curlCommand(run, base), node: nodeModule(run, base) }
 }
 
-/** An image whose bytes are not in the run: a file that the reader must have. */
+/** An image that was sent as data. The run does not contain its bytes, so the user must provide the file. */
 interface MissingFile {
   readonly name: string
   readonly image: SentImage
@@ -116,7 +116,7 @@ function rushesCommand(run: CommandRun, base: string): string {
   const flagged = sources.map((source, index) =>
     isSentImage(source) ? fileOf(source, index).name : sourceWord(source),
   )
-  // `-i` takes only these; other sources go into `--input`.
+  // `-i` accepts only files and URLs. If there is another source, put all sources in `--input`.
   const areFlags = flagged.every((word) => word !== undefined)
   const { words, rest } = runWords(run.kind, areFlags ? others : run.input)
   const parts = [
@@ -132,7 +132,7 @@ function rushesCommand(run: CommandRun, base: string): string {
 const sourceWord = (source: unknown): string | undefined =>
   typeof source === 'string' && /^https?:\/\//i.test(source) ? source : undefined
 
-/** The body, with a mark instead of each missing file: a text that the JSON of the input does not contain. */
+/** Request body with a placeholder for each missing file. The placeholder text does not occur elsewhere in the body. */
 function markedBody({ model, input }: CommandRun): {
   readonly json: string
   readonly mark: (index: number) => string
@@ -148,7 +148,7 @@ function markedBody({ model, input }: CommandRun): {
   return { json: printableJson(body, 2), mark }
 }
 
-/** The JSON goes through standard input: an argument may have 128 KiB, and a prompt more. */
+/** Sends the JSON through standard input: a shell argument has at most 128 KiB, and a prompt can be longer. */
 function curlCommand(run: CommandRun, base: string): string {
   const files = missingFiles(run)
   const request = [
@@ -158,7 +158,7 @@ function curlCommand(run: CommandRun, base: string): string {
     '--data-binary @-',
   ].join(' \\\n  ')
   const { json, mark } = markedBody(run)
-  // No line of JSON is the end mark: strings have no line ends in it.
+  // The heredoc is safe: JSON escapes newlines in strings, so no line of it can be the delimiter `JSON`.
   if (files.length === 0) return `${request} <<'JSON'\n${json}\nJSON`
   let rest = json
   const lines: string[] = []
@@ -217,7 +217,7 @@ function nodeModule(run: CommandRun, base: string): string {
     '  if (!response.ok) throw new Error(await response.text())',
     '  run = await response.json()',
     '}',
-    // In two parts, since the source of this page itself must not write to the console.
+    // Split in two, so that the source of this page contains no call that writes to the browser console.
     ['console', 'log(run.output?.urls ?? run.error)'].join('.'),
   ].join('\n')
 }

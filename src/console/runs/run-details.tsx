@@ -1,4 +1,4 @@
-/** The details of a run: its fields, its timeline and its status. */
+/** Shows a run's fields, timeline and status. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { RunAttempt, RunDetails } from '../../protocol/console.js'
@@ -57,7 +57,7 @@ export function RunFields({ run }: { readonly run: RunDetails }) {
   )
 }
 
-/** The service's defaults for omitted parameters. */
+/** Fields with the service's default for each omitted parameter. */
 const defaultsOf = ({ kind, input }: RunDetails): readonly FormField[] =>
   fieldsOf(kind).filter(({ name, standard }) => standard !== undefined && !Object.hasOwn(input ?? {}, name))
 
@@ -115,11 +115,11 @@ export function RunTimeline({ run }: { readonly run: RunDetails }) {
 
 interface TimelineEntry {
   readonly label: string
-  /** ISO 8601. */
+  /** ISO 8601 time. */
   readonly at: string
-  /** Until the next entry, or until now for the last one of an unfinished run. */
+  /** Time until the next entry, or until now for the last entry of an unfinished run. */
   readonly durationMs: number | undefined
-  /** What the duration is of: `in the queue`. */
+  /** Text after the duration, such as `in the queue`. */
   readonly during: string | undefined
   readonly tone: 'neutral' | 'active' | 'success' | 'danger'
 }
@@ -152,7 +152,7 @@ function momentsOf(run: RunDetails): readonly Moment[] {
       during: 'rendering',
       tone: attempt.ended_at === null ? 'active' : 'neutral',
     } as const,
-    ...lossOf(attempt),
+    ...interruptionOf(attempt),
   ])
   if (run.finished_at === null) return [queued, ...tried]
   const isGood = run.status === 'succeeded'
@@ -160,14 +160,14 @@ function momentsOf(run: RunDetails): readonly Moment[] {
   return [queued, ...tried, { ...last, tone: isGood ? 'success' : 'danger' }]
 }
 
-/** A run without known attempts has at least the time of its last start. */
+/** Attempts of the run. If none are recorded, makes one from the run's start time. */
 const attemptsOf = ({ attempts, started_at, finished_at }: RunDetails): readonly RunAttempt[] =>
   attempts.length > 0 || started_at === null
     ? attempts
     : [{ started_at, ended_at: finished_at, result: null }]
 
-/** The end of an attempt that did not finish the run. */
-function lossOf({ ended_at, result }: RunAttempt): readonly Moment[] {
+/** Timeline entry for an attempt that ended without finishing the run. */
+function interruptionOf({ ended_at, result }: RunAttempt): readonly Moment[] {
   if (ended_at === null) return []
   const during = 'in the queue'
   if (result === 'crashed') return [{ label: 'The renderer crashed', at: ended_at, during, tone: 'danger' }]
@@ -183,7 +183,7 @@ const TONES: Readonly<Record<LocalStatus, Tone>> = {
   failed: 'bad',
 }
 
-/** In the words of the API. */
+/** Shows the status with its name in the API. */
 export function RunStatus({ status }: { readonly status: LocalStatus }) {
   return (
     <Badge tone={TONES[status] ?? 'neutral'}>

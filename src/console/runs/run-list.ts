@@ -1,12 +1,12 @@
-/** The loaded runs, the newest first. Pure: merges pages and updates without duplicates and gaps. */
+/** The loaded runs, newest first. Merges pages and updates without duplicates or gaps. */
 import type { RunSummary, RunsPage, RunsUpdate } from '../../protocol/console.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 
 export interface RunList {
   readonly runs: readonly RunSummary[]
-  /** The cursor of older runs; null at the end. */
+  /** Cursor of the next older page; null if all runs are loaded. */
   readonly next: string | null
-  /** The newest run of the account when this was read, for the next update. */
+  /** Cursor for the next update: the account's newest run at the time of the last response. */
   readonly latest: string
 }
 
@@ -19,38 +19,45 @@ export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
   latest,
 })
 
-/** Appends the page after `before` if the list still ends there, since there would be a gap otherwise. */
+/**
+ * Appends the page that follows the cursor `before`. If the list no longer ends there, returns it unchanged: the page
+ * would leave a gap.
+ */
 export const withOlder = (list: RunList, page: RunsPage, before: string): RunList =>
   list.next === before
     ? { ...list, runs: withoutRepeats([...list.runs, ...page.runs]), next: page.next }
     : list
 
-/** Puts new runs first, and replaces changed ones. The update must have all new runs: `next` is null. */
+/** Adds new runs at the start and replaces changed runs. The update must be complete (`next` is null). */
 export function withUpdate(list: RunList, { changed, added, latest }: RunsUpdate): RunList {
   const runs = withChanges(list.runs, changed)
   return { ...list, latest, runs: added.length === 0 ? runs : withoutRepeats([...added, ...runs]) }
 }
 
 /**
- * Replaces all runs that are as new as the last one of a filter's first page, since runs enter and leave a filter in the
- * middle. Older runs stay, and all of them when the page is empty.
+ * Replaces the start of a filtered list with the current first page. With a filter, runs can appear or disappear
+ * anywhere in the list when their status changes. Keeps runs that are older than the page, and all runs if the page is
+ * empty but not the last one.
  */
 export function withHead(list: RunList, page: RunsPage): RunList {
   const last = page.runs.at(-1)
   if (page.next === null) return listOfPage(page)
   if (last === undefined) return { ...list, latest: page.latest }
   const ids = new Set(page.runs.map(({ id }) => id))
-  // Runs after the last common one are older than the page.
+  // Only runs after the last common run can be older than the page.
   const overlap = list.runs.findLastIndex(({ id }) => ids.has(id))
   const older = overlap === -1 ? [] : list.runs.slice(overlap + 1).filter((run) => isOlder(run, last))
-  // Without older runs, the list continues after the page.
+  // If no older runs are kept, the list ends where the page ends.
   const next = older.length === 0 ? page.next : list.next
   return { runs: withoutRepeats([...page.runs, ...older]), next, latest: page.latest }
 }
 
 const isOlder = (one: RunSummary, other: RunSummary): boolean => one.created_at <= other.created_at
 
-/** A finished run stays finished, even after a late response. Returns the same list without a difference. */
+/**
+ * Replaces changed runs. Ignores a late response that shows a finished run as unfinished. Returns the same array if
+ * nothing has changed.
+ */
 function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]): readonly RunSummary[] {
   const byId = new Map(changed.map((run) => [run.id, run]))
   let isChanged = false
@@ -63,7 +70,7 @@ function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]
   return isChanged ? merged : runs
 }
 
-/** Compares the fields that change; outputs and error change with the status. */
+/** Compares the fields that can change. Outputs and error change only together with the status. */
 const isSame = (one: RunSummary, other: RunSummary): boolean =>
   one.status === other.status &&
   one.started_at === other.started_at &&
@@ -75,10 +82,10 @@ function withoutRepeats(runs: readonly RunSummary[]): readonly RunSummary[] {
   return runs.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
-/** Per request, so that its URL stays below 8 KB. */
+/** Maximum number of runs in one status request. Keeps the URL below 8 KB. */
 export const MAX_FOLLOWED = 100
 
-/** The unfinished runs to poll, visible ones first. */
+/** Ids of the unfinished runs to poll, at most `MAX_FOLLOWED`. Visible runs come first. */
 export function unfinishedIds(
   runs: readonly RunSummary[],
   { first, end }: { readonly first: number; readonly end: number } = { first: 0, end: runs.length },
@@ -91,13 +98,13 @@ export function unfinishedIds(
     .map(({ id }) => id)
 }
 
-/** The number of runs before the first run of an earlier list. */
+/** Number of runs above the run `firstId`, which was the first run before; 0 if that run is not listed. */
 export function countAbove(runs: readonly RunSummary[], firstId: string | undefined): number {
   const at = runs.findIndex(({ id }) => id === firstId)
   return at === -1 ? 0 : at
 }
 
-/** The ids of the runs above and below; undefined at an end, and for an unknown run. */
+/** Ids of the next newer and next older run. Undefined at the ends of the list and for an unknown run. */
 export function neighboursOf(
   runs: readonly RunSummary[],
   id: string,

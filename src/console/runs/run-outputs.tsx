@@ -1,4 +1,4 @@
-/** The files of a run: full size on its page, and as a thumbnail in the list. */
+/** Output files of a run: full size on the run's page, and as a thumbnail in the list. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RunOutput, RunSummary } from '../../protocol/console.js'
 import { type MediaType, mediaTypeOf } from '../../protocol/media.js'
@@ -11,7 +11,7 @@ import { isFinished } from './run-list.js'
 
 export interface RunOutputsProps {
   readonly run: RunSummary
-  /** The text alternative of pictures. */
+  /** Used in the text alternative of the outputs. */
   readonly prompt: string
 }
 
@@ -58,7 +58,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
           key={round}
           output={output}
           ratio={ratioOf(aspectRatio)}
-          about={`Output of the prompt: ${printable(prompt)}`}
+          altText={`Output of the prompt: ${printable(prompt)}`}
           onSize={(width, height) => setSize(`${width} × ${height}`)}
           onLost={() => setLost(true)}
         />
@@ -95,27 +95,27 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
 interface MediaProps {
   readonly output: RunOutput
   readonly ratio: number
-  readonly about: string
+  readonly altText: string
   readonly onSize: (width: number, height: number) => void
   readonly onLost: () => void
 }
 
-/** Has the aspect ratio of the run before the file is loaded, so that the page does not shift. */
-function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
-  const [isThere, setThere] = useState(false)
+/** Uses the run's aspect ratio until the file is loaded, so that the page layout does not shift. */
+function Media({ output, ratio, altText, onSize, onLost }: MediaProps) {
+  const [isLoaded, setLoaded] = useState(false)
   const type = mediaTypeOf(output.content_type)
-  const style = isThere ? {} : { aspectRatio: String(ratio), width: `min(100%, calc(70vh * ${ratio}))` }
+  const style = isLoaded ? {} : { aspectRatio: String(ratio), width: `min(100%, calc(70vh * ${ratio}))` }
   if (type === 'image')
     return (
       <div class="output-media">
         <img
           src={output.path}
-          alt={about}
+          alt={altText}
           style={style}
           decoding="async"
           onError={onLost}
           onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
-            setThere(true)
+            setLoaded(true)
             onSize(naturalWidth, naturalHeight)
           }}
         />
@@ -127,7 +127,7 @@ function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
         {/* biome-ignore lint/a11y/useMediaCaption: a rendered video has no captions */}
         <video
           src={output.path}
-          aria-label={about}
+          aria-label={altText}
           style={style}
           controls
           playsInline
@@ -135,7 +135,7 @@ function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
           preload="metadata"
           onError={onLost}
           onLoadedMetadata={({ currentTarget: { videoWidth, videoHeight } }) => {
-            setThere(true)
+            setLoaded(true)
             onSize(videoWidth, videoHeight)
           }}
         />
@@ -144,7 +144,7 @@ function Media({ output, ratio, about, onSize, onLost }: MediaProps) {
   if (type === 'audio')
     return (
       <div class="output-media">
-        {/* biome-ignore lint/a11y/useMediaCaption: a rendered sound has no captions */}
+        {/* biome-ignore lint/a11y/useMediaCaption: rendered audio has no captions */}
         <audio src={output.path} controls preload="metadata" onError={onLost} />
       </div>
     )
@@ -165,7 +165,10 @@ interface LostOutputProps {
   readonly onRetry: () => void
 }
 
-/** Finds out whether the file was removed, which browsers do not report. An unsupported file can still be downloaded. */
+/**
+ * Shown if a file could not be loaded. A request checks whether the file was removed, since a media element does not
+ * report the status. The user can still download a file that the browser cannot show.
+ */
 function LostOutput({ path, isRemoved, onRemoved, onRetry }: LostOutputProps) {
   const [isKnown, setKnown] = useState(false)
   useEffect(() => {
@@ -173,7 +176,7 @@ function LostOutput({ path, isRemoved, onRemoved, onRetry }: LostOutputProps) {
     const { signal } = controller
     fetch(path, { method: 'HEAD', signal })
       .then(({ status }) => status === REMOVED_STATUS && onRemoved())
-      // The page cannot follow a redirect to another origin.
+      // Fails if the service redirects to another origin, which the page may not read.
       .catch(() => undefined)
       .finally(() => signal.aborted || setKnown(true))
     return () => controller.abort()
@@ -200,7 +203,7 @@ function LostOutput({ path, isRemoved, onRemoved, onRetry }: LostOutputProps) {
   )
 }
 
-/** `16:9` as a number; 1 for everything else. */
+/** Parses a ratio such as `16:9`. Returns 1 for other values. */
 function ratioOf(text: unknown): number {
   const [, width, height] = /^(\d{1,5}):(\d{1,5})$/.exec(typeof text === 'string' ? text : '') ?? []
   const ratio = Number(width) / Number(height)
@@ -209,7 +212,7 @@ function ratioOf(text: unknown): number {
 
 const THUMBNAIL_TYPES: readonly MediaType[] = ['image', 'video']
 
-/** The first output as a small picture. `isPlaying`: the pointer or the focus is on its row. */
+/** Thumbnail of the first output. `isPlaying` is true if the pointer or the focus is on the run's row. */
 export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
   const [isLost, setLost] = useState(false)
   const isSettled = useSettled()
@@ -224,7 +227,7 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
   const onLost = () => setLost(true)
   if (mediaTypeOf(output.content_type) === 'video')
     return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
-  // No fallback from a refused thumbnail to the output, which may be too large for a browser.
+  // If the thumbnail fails, do not load the output instead: it may be too large for the browser.
   const source = run.thumbnail ?? output.path
   return (
     <span class="thumb">
@@ -233,12 +236,15 @@ export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readon
   )
 }
 
-/** Skips pictures during fast scrolling, most of whose time they would take to decode. */
+/**
+ * Returns false during fast scrolling, so that thumbnails are not loaded. Decoding them would take most of the
+ * scrolling time.
+ */
 function useSettled(): boolean {
-  const [isSettled, setSettled] = useState(() => !isPassing())
+  const [isSettled, setSettled] = useState(() => !isScrollingFast())
   useEffect(() => {
     if (isSettled) return
-    const timer = setInterval(() => setSettled(!isPassing()), SETTLED_MS)
+    const timer = setInterval(() => setSettled(!isScrollingFast()), SETTLED_MS)
     return () => clearInterval(timer)
   }, [isSettled])
   return isSettled
@@ -256,7 +262,7 @@ function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
   useEffect(() => {
     const video = ref.current
     return () => {
-      // Otherwise the browser keeps the connection of a removed element.
+      // Without this, the browser keeps the connection of the removed element open.
       video?.removeAttribute('src')
       video?.load()
     }
@@ -294,18 +300,19 @@ function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
   )
 }
 
-/** About 30 rows per second. */
+/** Speed above which thumbnails are not loaded: about 30 rows per second. */
 const FAST_PX_PER_MS = 2
-/** After the last movement. */
+/** Time after the last scroll event after which thumbnails are loaded. */
 const SETTLED_MS = 150
 
-let last = { atMs: 0, top: 0 }
-let speed = 0
+let lastScroll = { atMs: 0, top: 0 }
+let speedPxPerMs = 0
 
 export function noteScroll(): void {
   const now = { atMs: performance.now(), top: scrollY }
-  speed = Math.abs(now.top - last.top) / Math.max(1, now.atMs - last.atMs)
-  last = now
+  speedPxPerMs = Math.abs(now.top - lastScroll.top) / Math.max(1, now.atMs - lastScroll.atMs)
+  lastScroll = now
 }
 
-const isPassing = (): boolean => speed > FAST_PX_PER_MS && performance.now() - last.atMs < SETTLED_MS
+const isScrollingFast = (): boolean =>
+  speedPxPerMs > FAST_PX_PER_MS && performance.now() - lastScroll.atMs < SETTLED_MS

@@ -1,4 +1,4 @@
-/** One run: outputs, fields, timeline, and how to create it again. */
+/** Page of one run: outputs, details, timeline, and the commands that create it again. */
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import { printable, withoutControls } from '../../protocol/text.js'
@@ -26,7 +26,7 @@ export function RunPage({ id }: { readonly id: string }) {
         setRun(read)
         return isFinished(read) ? 'done' : 'unfinished'
       },
-      // Retries the 404 of a run that was shown, since it exists.
+      // A run that was shown exists, so retry after a 404.
       isFinal: (error) => run === undefined && isMissing(error),
     },
     [id],
@@ -55,7 +55,7 @@ export function RunPage({ id }: { readonly id: string }) {
   )
 }
 
-/** From the service: a proxy can send a 404 too. */
+/** Checks the code instead of status 404, which a proxy can also return. */
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 'run_not_found'
 
 function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Polling }) {
@@ -101,7 +101,7 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
   )
 }
 
-/** The outputs, the error, or the progress. */
+/** Shows the outputs, the error, or the progress. */
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
   if (run.status === 'failed')
     return (
@@ -143,7 +143,7 @@ const adviceFor = (code: string | undefined): string =>
   (code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined) ??
   'Run it again with changes. If it fails again, ask the administrator of the service.'
 
-/** Links to the list and to the neighbours of this run. */
+/** Links to the list, the newer run and the older run. */
 function RunNavigation({ id }: { readonly id: string }) {
   const feed = useStore(feedStore)
   const { newer, older } = neighboursOf(feed?.list.runs ?? [], id)

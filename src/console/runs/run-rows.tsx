@@ -1,4 +1,4 @@
-/** The rows of the list. Only those near the viewport are in the document; all have one height. */
+/** Rows of the run list. Only rows near the viewport are in the document. All rows have the same height. */
 import { type AnchorHTMLAttributes, Component, type ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { RunSummary } from '../../protocol/console.js'
@@ -12,7 +12,7 @@ import { noteScroll, Thumbnail } from './run-outputs.js'
 
 export interface RunRowsProps {
   readonly runs: readonly RunSummary[]
-  /** Whether there are older runs. */
+  /** True if there are older runs to load. */
   readonly hasMore: boolean
   readonly isStale: boolean
   readonly onRange: (range: RowRange, isAtTop: boolean) => void
@@ -74,16 +74,16 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
     measure()
     focusLink()
   }
-  // For a row that was added to the document.
+  // Focuses a row that was not in the document before.
   useLayoutEffect(focusLink)
   useRowKeys(current, focusRow)
 
-  // The row with the focus always stays in the document.
+  // Keep the focused row in the document, even outside the viewport.
   const indexes = Array.from({ length: Math.max(0, range.end - range.first) }, (_, at) => range.first + at)
   if (current < range.first && current < runs.length) indexes.unshift(current)
   if (current >= range.end && current < runs.length) indexes.push(current)
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a table element cannot leave out rows that are not in view
+    // biome-ignore lint/a11y/useSemanticElements: a table element cannot omit rows outside the viewport
     <div
       role="table"
       class="runs-table"
@@ -94,11 +94,11 @@ export function RunRows({ runs, hasMore, isStale, onRange, onNearEnd }: RunRowsP
       {/* biome-ignore lint/a11y/useSemanticElements: see the table */}
       <div role="rowgroup">
         {/* biome-ignore lint/a11y/useSemanticElements: see the table */}
-        {/* biome-ignore lint/a11y/useFocusableInteractive: a row of titles */}
+        {/* biome-ignore lint/a11y/useFocusableInteractive: a row of column titles takes no focus */}
         <div role="row" aria-rowindex={1} class="runs-heads">
           {COLUMNS.map(({ name }) => (
             // biome-ignore lint/a11y/useSemanticElements: see the table
-            // biome-ignore lint/a11y/useFocusableInteractive: a title
+            // biome-ignore lint/a11y/useFocusableInteractive: a column title takes no focus
             <div role="columnheader" key={name} class={`head-${name.toLowerCase()}`}>
               {name}
             </div>
@@ -135,7 +135,7 @@ function useAnchor(body: Body, runs: readonly RunSummary[], rowHeight: number): 
     const old = before.current
     before.current = runs
     const top = -(body.current?.getBoundingClientRect().top ?? 0)
-    // At the top, new runs come into view.
+    // At the top of the list, do not scroll: new runs should become visible.
     if (old === runs || top < rowHeight) return
     const at = Math.floor(top / rowHeight)
     const anchor = old[at]?.id
@@ -146,12 +146,12 @@ function useAnchor(body: Body, runs: readonly RunSummary[], rowHeight: number): 
 
 const STEPS: Readonly<Record<string, number>> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }
 
-/** `j` and `k` work on the whole page; the arrows only on a row, since they scroll otherwise. */
+/** `j` and `k` work on the whole page. Arrow keys work only if a row has the focus; otherwise they scroll the page. */
 function useRowKeys(current: number, focusRow: (index: number) => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (!isShortcut(event)) return
-      // Not `current`: the next key can arrive before the rows are drawn.
+      // Use the focused row instead of `current`, which is old if the next key arrives before the rows are drawn.
       const row = document.activeElement?.closest('.run-row') ?? null
       const step = STEPS[event.key]
       if (step === undefined || (event.key.startsWith('Arrow') && row === null)) return
@@ -167,12 +167,12 @@ interface RunRowProps {
   readonly run: RunSummary
   readonly index: number
   readonly top: number
-  /** Whether the tab key leads to this row. */
+  /** True if the Tab key reaches this row. */
   readonly isCurrent: boolean
   readonly onFocus: (index: number) => void
 }
 
-/** Drawn again only after a change, since scrolling draws all rows of the list. */
+/** Skips drawing if nothing has changed. Otherwise scrolling would draw every row again. */
 class RunRow extends Component<RunRowProps> {
   override shouldComponentUpdate(next: RunRowProps): boolean {
     const { run, index, top, isCurrent } = this.props
@@ -196,8 +196,8 @@ function RunCells({ run, index, top, isCurrent, onFocus }: RunRowProps) {
     onBlur: () => setPlaying(false),
   }
   return (
-    // biome-ignore lint/a11y/useSemanticElements: rows of a table element cannot be placed by themselves
-    // biome-ignore lint/a11y/useFocusableInteractive: its link has the focus
+    // biome-ignore lint/a11y/useSemanticElements: rows of a table element cannot be positioned individually
+    // biome-ignore lint/a11y/useFocusableInteractive: its link takes the focus
     <div
       role="row"
       class="run-row"
@@ -225,7 +225,7 @@ interface RunColumn {
   render(run: RunSummary, row: { readonly isPlaying: boolean; readonly link: RunLink }): ComponentChildren
 }
 
-/** The columns of the list; their widths are in runs.css. */
+/** Columns of the list. The widths are in runs.css. */
 const COLUMNS: readonly RunColumn[] = [
   {
     name: 'Output',
@@ -274,18 +274,18 @@ const COLUMNS: readonly RunColumn[] = [
 interface RowView {
   readonly count: number
   readonly rowHeight: number
-  /** The top of the viewport, in pixels from the top of the first row; negative above it. */
+  /** Top of the viewport, in pixels below the top of the first row. Negative if the first row starts further down. */
   readonly top: number
   readonly height: number
 }
 
 export interface RowRange {
   readonly first: number
-  /** Exclusive. */
+  /** Index after the last row. */
   readonly end: number
 }
 
-/** Rows above and below the visible part that are drawn too, so that fast scrolling shows no gap. */
+/** Number of extra rows drawn above and below the viewport, so that fast scrolling shows no gaps. */
 const OVERSCAN = 8
 
 export function visibleRows({ count, rowHeight, top, height }: RowView, overscan = OVERSCAN): RowRange {
@@ -294,20 +294,20 @@ export function visibleRows({ count, rowHeight, top, height }: RowView, overscan
   return { first, end }
 }
 
-/** The distance to scroll to make a row visible, with one row of context; 0 for a visible row. */
+/** Pixels to scroll so that a row and the next one beyond it are visible; 0 if they are already visible. */
 export function scrollToShow(index: number, { rowHeight, top, height }: RowView): number {
   const start = index * rowHeight
   if (start < top + rowHeight) return Math.min(0, start - rowHeight - top)
   return Math.max(0, start + 2 * rowHeight - (top + height))
 }
 
-/** Whether the next page should be loaded: the end is less than three screens away. */
+/** Returns true if the end of the list is less than three screens away, so that the next page should be loaded. */
 export const isNearEnd = ({ count, rowHeight, top, height }: RowView): boolean =>
   count * rowHeight - (top + height) < 3 * height
 
 const NARROW_WIDTH = 720
 
-/** The same as in runs.css. */
+/** Row height in pixels. Must match runs.css. */
 export const rowHeightOf = (width: number): number => (width < NARROW_WIDTH ? 92 : 68)
 
-const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))
+const clamp = (value: number, min: number, max: number): number => Math.max(min, Math.min(max, value))

@@ -13,12 +13,12 @@ import { useSession } from '../session.js'
 export interface Filters {
   readonly status?: LocalStatus
   readonly kind?: Kind
-  /** The id of a key, or `console`. */
+  /** Id of a key, or `console` for runs created in the console. */
   readonly key?: string
   readonly search?: string
 }
 
-/** The filters of a fragment, without invalid ones. */
+/** Reads the filters from the URL fragment. Ignores invalid values. */
 export function filtersOf(query: Readonly<Record<string, string>>): Filters {
   const { status, kind, key, search } = query
   const knownStatus = LOCAL_STATUSES.find((each) => each === status)
@@ -39,13 +39,13 @@ export const isSameFilter = (one: Filters, other: Filters): boolean =>
   one.key === other.key &&
   one.search === other.search
 
-/** For a listed run, of which only the status can change. */
+/** Returns true if a listed run still matches. Checks only the status, since no other filtered field can change. */
 export const stillMatches = ({ status }: Filters, run: RunSummary): boolean =>
   status === undefined || status === run.status
 
 export interface RunsFiltersProps {
   readonly filters: Filters
-  /** `isTyping`: the search, which adds nothing to the history. */
+  /** `isTyping` is true for the search text, which must not add history entries. */
   readonly onChange: (filters: Filters, isTyping?: boolean) => void
 }
 
@@ -68,7 +68,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
     label: `${capitalized(kind)}: ${printable(models[kind])}`,
   }))
   return (
-    // biome-ignore lint/a11y/useSemanticElements: the search element is not known to all readers
+    // biome-ignore lint/a11y/useSemanticElements: some screen readers do not support the search element
     <div class="runs-filters" role="search" aria-label="Filter runs">
       <SearchField value={filters.search ?? ''} onSearch={(text) => set('search', text, true)} />
       <FilterSelect
@@ -98,7 +98,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
   )
 }
 
-/** The keys as choices, with that of the filter before the keys are loaded. */
+/** Choices for the key filter. Always contains the selected key, even before the keys are loaded. */
 export function useKeyChoices(selected = ''): readonly Choice[] {
   const { data = [] } = useResource(readKeyChoices, [])
   const choices = data.map(({ id, name }) => ({ value: String(id), label: printable(name) }))
@@ -132,7 +132,7 @@ interface SearchFieldProps {
   readonly onSearch: (text: string) => void
 }
 
-/** Searches when typing pauses, and at once with Enter. */
+/** Searches after a pause in typing, or immediately on Enter. */
 function SearchField({ value, onSearch }: SearchFieldProps) {
   const [text, setText] = useState(value)
   const sent = useRef(value)
@@ -144,7 +144,7 @@ function SearchField({ value, onSearch }: SearchFieldProps) {
     search.current(next)
   }
   useEffect(() => {
-    // After the back button or Clear.
+    // The filter was changed outside this field: by the back button or by Clear.
     if (value === sent.current) return
     sent.current = value
     setText(value)

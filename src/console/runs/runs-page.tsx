@@ -1,4 +1,4 @@
-/** All runs of the account, the newest first. */
+/** Page with all runs of the account, newest first. */
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, LinkButton } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
@@ -16,7 +16,7 @@ export interface RunsPageProps {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** The scroll position, for the way back from a run. */
+/** Last scroll position, restored when the user returns from a run. */
 let lastPosition: { readonly filters: Filters; readonly top: number } | undefined
 
 export function RunsPage({ query }: RunsPageProps) {
@@ -66,7 +66,7 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
   if (error !== undefined && (runs === undefined || isStale))
     return <ErrorNotice error={error} onRetry={retry} />
   if (runs === undefined) return <SkeletonRows />
-  // A page before the end can be empty: the service searches a limited number of runs per request.
+  // A page can be empty even if older runs match: the service searches a limited number of runs per request.
   if (runs.length === 0 && !isStale && list?.next === null)
     return isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />
   const countNew = isStale ? 0 : countAbove(runs, seen)
@@ -102,7 +102,7 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
   )
 }
 
-/** Restores the scroll position after a run; other filters start at the top. */
+/** Restores the scroll position when the user returns from a run. Scrolls to the top when the filters change. */
 function useScrollPosition(filters: Filters, { list, isStale }: LiveRuns): void {
   const isReady = list !== undefined && !isStale
   const shown = useRef<Filters>(undefined)

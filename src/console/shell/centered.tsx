@@ -6,7 +6,7 @@ export interface CenteredProps {
   readonly children?: ComponentChildren
 }
 
-/** A page without navigation, for signing in. Its title gets the focus when a step removes the element that had it. */
+/** Page without navigation, for sign-in. If the focused element is removed, the title gets the focus. */
 export function Centered({ title, children }: CenteredProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -32,7 +32,7 @@ export function Centered({ title, children }: CenteredProps) {
   )
 }
 
-/** The mark and the name. */
+/** Logo and name. */
 export function Brand() {
   return (
     <span class="brand">

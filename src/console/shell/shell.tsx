@@ -1,4 +1,4 @@
-/** The frame of every page: navigation, balance, the user who is signed in, and notices about the whole account. */
+/** Frame around every page: navigation, balance, signed-in user, and notices about the account or the connection. */
 import type { ComponentChildren } from 'preact'
 import { useCallback, useRef, useState } from 'preact/hooks'
 import type { Session } from '../../protocol/console.js'
@@ -115,7 +115,7 @@ function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
   )
 }
 
-/** Tries to reach the service by itself, since not every page polls. */
+/** Shown while the service does not respond. Polls the service, since not every page does. */
 function Reconnecting() {
   const { retry } = usePolling(
     {
@@ -137,7 +137,7 @@ function Reconnecting() {
   )
 }
 
-/** Notices for every page. */
+/** Notices shown on every page. */
 function Banners({ session }: { readonly session: Session }) {
   const connection = useStore(connectionStore)
   return (

@@ -1,4 +1,4 @@
-/** `#/login?…`: creates a key for the command line on this computer, after a confirmation. */
+/** Page `#/login?…`: after a confirmation, creates a key for the `rushes` command on this computer. */
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type LoginGrant } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
@@ -35,7 +35,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
   const grant = useAction(
     () => request<LoginGrant>('POST', CONSOLE_PATHS.logins, { body: { challenge, name } }),
     {
-      // Without this page the code is not used, and no key is created.
+      // If the user has left this page, the code is not used and no key is created.
       onDone: ({ code }) => {
         if (step !== 'asking') return
         setStep('returning')
@@ -104,34 +104,33 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
   )
 }
 
-/** From the address that `rushes login --web` opens. */
-
+/** Parameters in the URL that `rushes login --web` opens. */
 interface LoginQuery {
   readonly port: number
   readonly challenge: string
   readonly state: string
-  /** Of the key, such as `rushes on laptop`. */
+  /** Name of the new key, such as `rushes on laptop`. */
   readonly name: string
 }
 
-/** Undefined for an address that the command did not make. */
+/** Parses the parameters. Returns undefined if the URL was not made by the command. */
 export function readLoginQuery(query: Readonly<Record<string, string>>): LoginQuery | undefined {
   const { port = '', challenge = '', state = '', name = '' } = query
   if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535) return undefined
-  // The SHA-256 of the verifier as base64url.
+  // SHA-256 of the verifier, as base64url.
   if (!/^[\w-]{43}$/.test(challenge)) return undefined
   if (!/^[\w-]{8,200}$/.test(state)) return undefined
-  // The key gets exactly the name that is shown.
-  const shown = printable(name).trim()
-  if (shown === '' || name.length > 100) return undefined
-  return { port: Number(port), challenge, state, name: shown }
+  // Create the key with exactly the name that the user sees.
+  const printableName = printable(name).trim()
+  if (printableName === '' || name.length > 100) return undefined
+  return { port: Number(port), challenge, state, name: printableName }
 }
 
-/** Always on this computer. */
+/** URL of the command's local server. The host is always this computer. */
 const addressOf = ({ port, state }: LoginQuery, result: Readonly<Record<string, string>>): string =>
   `http://127.0.0.1:${port}/?${new URLSearchParams({ ...result, state })}`
 
 export const returnAddress = (login: LoginQuery, code: string): string => addressOf(login, { code })
 
-/** Tells the command that the user declined. */
+/** URL that tells the command that the user declined. */
 const declinedAddress = (login: LoginQuery): string => addressOf(login, { error: 'access_denied' })

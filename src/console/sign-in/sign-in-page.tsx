@@ -12,7 +12,7 @@ import { linkTo, navigate } from '../routes.js'
 import { exchangeLink, signIn, useSession } from '../session.js'
 import { Centered } from '../shell/centered.js'
 
-/** Replaces any page that needs a session; the address stays. */
+/** Shown instead of a page that needs a session. Keeps the URL, so that the page opens after sign-in. */
 export function SignInPage() {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
@@ -83,8 +83,8 @@ interface LinkPageProps {
 }
 
 /**
- * `#/link/<token>`: signs in once, then offers to set a password. Any website can open a link: nothing is sent, and the session
- * does not change, before the button is pressed.
+ * Page `#/link/<token>`: signs in with a single-use link, then offers to set a password. Any website can open such a
+ * URL. Therefore the page sends nothing and keeps the current session until the user presses the button.
  */
 export function LinkPage({ token, session }: LinkPageProps) {
   const exchange = useAction(() => exchangeLink(token))
@@ -124,7 +124,7 @@ export function LinkPage({ token, session }: LinkPageProps) {
 interface LinkProblem {
   readonly code: string | undefined
   readonly text: string
-  /** The next step when another try is useless. */
+  /** What to do instead. Set if a retry cannot succeed. */
   readonly advice?: ComponentChildren
 }
 

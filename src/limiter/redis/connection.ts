@@ -1,21 +1,24 @@
-/** One connection to a Redis server, on which the script runs. It never reconnects: the ledger opens another one. */
+/**
+ * One connection to a Redis server, which runs the script. It never reconnects: the ledger opens a new connection
+ * instead.
+ */
 import { onAbort } from '../../host/abort.js'
 import { type Disarm, systemClock } from '../../host/clock.js'
 import { errorCode } from '../../host/system-error.js'
 import script from './limits.lua?raw'
 import type { RedisAddress } from './limits-url.js'
 
-/** A server that does not answer for longer is away. */
+/** Timeout of an answer. A server without an answer counts as unavailable. */
 const ANSWER_MS = 250
 const TICK_MS = 25
-/** Longer, since a connection with TLS to a distant server takes several round trips. */
+/** Longer than `ANSWER_MS`, because a TLS connection to a distant server takes several round trips. */
 const CONNECT_MS = 5_000
-/** A cluster names the node that has the key. */
+/** Maximum number of redirects: a cluster answers with the node that has the key. */
 const MAX_MOVES = 3
 
-/** The message says why. */
+/** An error of the Redis server or its connection. The message contains the reason. */
 export class RedisFailure extends Error {
-  /** Whether another attempt would end in the same way. */
+  /** Whether another attempt would fail in the same way. */
   readonly isLasting: boolean
 
   constructor(message: string, options: { readonly isLasting?: boolean; readonly cause?: unknown } = {}) {
@@ -27,15 +30,14 @@ export class RedisFailure extends Error {
 export interface RedisConnection {
   /** Runs the script on a key. Rejects with `RedisFailure`. */
   run(key: string, step: object): Promise<readonly [granted: number, waitMs: number, used: number]>
-  /** Resolves when the connection has ended, unless `close` was called before. */
+  /** Resolves when the connection ends, but not after `close`. */
   readonly ended: Promise<RedisFailure>
   close(): void
 }
 
 /**
- * Rejects with `RedisFailure` when the work takes longer than ANSWER_MS. The time is counted in short ticks, and
- * what the socket holds is read between them: while this process is busy or suspended itself, an answer is not
- * missing.
+ * Rejects with `RedisFailure` if `work` takes longer than ANSWER_MS. Counts time in short ticks, and data on the socket
+ * is read between ticks: if this process is busy or suspended, an answer that has arrived is still read in time.
  */
 export function withPatience<Result>(work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -53,12 +55,12 @@ export function withPatience<Result>(work: Promise<Result>): Promise<Result> {
 
 interface RedisConnectOptions {
   readonly address: RedisAddress
-  /** The key of the first step. */
+  /** Redis key for the first step. */
   readonly key: string
   readonly signal: AbortSignal
 }
 
-/** A connection that has answered `step`. Rejects with `RedisFailure`. */
+/** Resolves with a connection on which `step` succeeded. Rejects with `RedisFailure`. */
 export async function connectRedis(options: RedisConnectOptions, step: object): Promise<RedisConnection> {
   let { address } = options
   for (let moves = 0; ; moves++) {
@@ -70,7 +72,7 @@ export async function connectRedis(options: RedisConnectOptions, step: object): 
       connection.close()
       const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(messageOfCause(error)) ?? []
       if (port === undefined || moves === MAX_MOVES) throw error
-      // Without a host it is the same one on another port.
+      // If the host is empty, use the same host with another port.
       address = { ...address, host: host || address.host, port: Number(port) }
     }
   }
@@ -82,7 +84,7 @@ async function connectTo({ address, signal }: RedisConnectOptions): Promise<Redi
   const redis = new Redis({
     host,
     port,
-    // IPv4 or IPv6, as the name resolves.
+    // Allow both IPv4 and IPv6.
     family: 0,
     lazyConnect: true,
     enableOfflineQueue: false,
@@ -99,7 +101,7 @@ async function connectTo({ address, signal }: RedisConnectOptions): Promise<Redi
     isClosed = true
     forget()
     redis.disconnect()
-    // A server that is stopped does not answer the end of the connection.
+    // Destroy the socket, because a suspended server does not answer the end of the connection.
     redis.stream?.destroy()
   }
   const forget = onAbort(signal, close)
@@ -116,7 +118,7 @@ async function connectTo({ address, signal }: RedisConnectOptions): Promise<Redi
   try {
     await attempt(async () => {
       await redis.connect()
-      // Not by options of the client: it would write warnings to standard error.
+      // Do not use the client's options for this: the client would write warnings to standard error.
       if (password !== undefined)
         await withPatience(username === undefined ? redis.auth(password) : redis.auth(username, password))
       if (database !== 0) await withPatience(redis.select(database))
@@ -144,7 +146,7 @@ async function connectTo({ address, signal }: RedisConnectOptions): Promise<Redi
 const messageOfCause = (error: unknown): string =>
   error instanceof Error && error.cause instanceof Error ? error.cause.message : ''
 
-/** What the server answers, by its first word. */
+/** Error texts by the first word of the server's answer. */
 const REPLIES: Readonly<Record<string, string>> = {
   WRONGPASS: 'wrong user name or password',
   NOAUTH: 'the server requires a password',
@@ -155,7 +157,9 @@ const REPLIES: Readonly<Record<string, string>> = {
 }
 const LASTING =
   /^(WRONGPASS|NOAUTH|NOPERM|WRONGTYPE|ERR (AUTH|Client sent AUTH|invalid password|unknown command))/
-/** Some servers repeat the arguments of a command, and a password is one. */
+/**
+ * The part of an error answer to remove: some servers repeat the arguments of a command, and a password is an argument.
+ */
 const ARGUMENTS = /(, with args beginning with.*|\.)$/s
 
 const CODES: Readonly<Record<string, string>> = {

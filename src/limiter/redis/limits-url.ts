@@ -1,4 +1,4 @@
-/** The URL of the Redis server that shares a rate limit between machines. Pure. */
+/** Parses the URL of the Redis server that stores a rate limit for several machines. Pure. */
 
 export interface RedisAddress {
   readonly host: string
@@ -17,7 +17,10 @@ const IS_TLS: Readonly<Record<string, boolean>> = {
 }
 const DEFAULT_PORT = 6379
 
-/** Undefined for anything but `redis://[[user]:password@]host[:port][/database]`, or the same with another scheme. */
+/**
+ * Returns undefined unless the URL has the form `redis://[[user]:password@]host[:port][/database]`, with any of the
+ * schemes above.
+ */
 export function parseLimitsUrl(text: string): RedisAddress | undefined {
   try {
     const url = new URL(text)
@@ -38,7 +41,7 @@ export function parseLimitsUrl(text: string): RedisAddress | undefined {
   }
 }
 
-/** The URL without user and password, for messages and listings. */
+/** Returns the URL without user and password, for messages and lists. */
 export function maskLimitsUrl(text: string): string {
   if (parseLimitsUrl(text) === undefined) return '***'
   return text.replace(/\/\/.*@/, '//***@')

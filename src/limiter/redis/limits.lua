@@ -1,10 +1,10 @@
--- One step on the slots of an API key that machines share; it runs as a whole, between the steps of others.
--- Everything is in one key, so that it also runs in Redis Cluster: a hash with the fields
---   slot:<id>             until when the slot counts
---   wait:<rank>:<owner>   since when a process waits, and when it will ask again
---   held                  until when nothing is granted
---   returned              when nothing was granted because a process returned
--- Times are microseconds of this server's clock. ARGV[1] is the step as JSON: see `Step` in redis-ledger.ts.
+-- Runs one step on the slots of an API key that several machines share. The script is atomic.
+-- All data is in one key, so that the script also runs in Redis Cluster. The key is a hash with these fields:
+--   slot:<id>             end of the time in which the slot counts
+--   wait:<rank>:<owner>   start of the wait of a process, and the time of its next request
+--   held                  end of the time in which nothing is granted
+--   returned              time at which a process last reconnected after an outage
+-- Times are microseconds of this server's clock. ARGV[1] is the step as JSON: see `ScriptStep` in redis-ledger.ts.
 local key, step = KEYS[1], cjson.decode(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -23,7 +23,7 @@ for id, us in pairs(step.slots or {}) do put('slot:' .. id, now + us) end
 for _, id in ipairs(step.free or {}) do drop('slot:' .. id) end
 if step.withdraw then drop('wait:' .. step.withdraw .. ':' .. step.owner) end
 
--- After a step of this clock back, times may be far ahead: they are then taken for the longest time from now.
+-- If this clock was set back, stored times may be far in the future: they are limited to the longest time from now.
 local longest = now + step.lease + step.window
 local untils, known, waiters, held, returned = {}, {}, {}, 0, 0
 local fields = redis.call('HGETALL', key)
@@ -46,7 +46,7 @@ for at = 1, #fields, 2 do
   elseif rank then
     local since, due = string.match(value, '^(%d+) (%d+)$')
     since, due = tonumber(since), tonumber(due)
-    -- A process that did not ask again in time was killed, or is suspended.
+    -- A process that did not ask again in time was killed or is suspended.
     if due < now - LATE or due > now + step.window + LATE then
       drop(field)
     else
@@ -61,7 +61,7 @@ for at = 1, #fields, 2 do
 end
 
 local hold = step.hold or 0
--- Others return at the same time: what they were granted meanwhile has to be entered before anything is granted.
+-- Other processes reconnect at the same time. They must record the slots granted during the outage before a new grant.
 if step.returning and (returned <= now - step.window or returned > now) then
   hold = math.max(hold, step.returning)
   put('returned', now)
@@ -88,7 +88,7 @@ elseif take then
   table.sort(untils)
   local surplus = #untils + ahead - step.requests
   if surplus >= 0 then wait = (untils[surplus + 1] or now + step.window) - now end
-  -- A slot in flight may be answered now, and is then free one window from now.
+  -- A request in flight may be answered now. Its slot is then free one window from now.
   wait = math.min(math.max(wait, held - now), step.window)
   local field = 'wait:' .. take.rank .. ':' .. step.owner
   if wait > 0 then

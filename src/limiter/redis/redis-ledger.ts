@@ -1,16 +1,17 @@
 /**
- * The slots of a key on a Redis server that machines share. A request needs a slot of this machine's ledger and one
- * of the server's: so whenever the server does not answer, the limit of this machine holds, without a transition.
+ * Stores the slots of a key on a Redis server that several machines share. A request needs a slot of this machine's
+ * ledger and a slot of the server. So if the server does not answer, the limit of this machine still applies, without a
+ * transition.
  *
- * The order is that of `shared-ledger.ts`: creates first, otherwise first come, first served; a waiter that does
- * not return at its time is skipped. The time is that of the server alone.
+ * The order is the same as in `shared-ledger.ts`: creates first, otherwise first come, first served. A waiter that does
+ * not come back in time is skipped. Only the server's clock counts.
  *
- * The server cannot see whether a process is alive. So a slot in flight has a lease, which its process renews; a
+ * The server cannot see whether a process is alive. So a slot in flight has a lease, which its process renews. The
  * request of a dead process counts until one window after the end of the lease.
  *
- * When the server is back, each process enters what it was granted meanwhile, and the server grants nothing until
- * all have had the time to do so. What cannot be held: while the server is away, each machine sends up to the
- * limit; and requests of commands that ended while it was away are not entered.
+ * When the server is available again, each process records the slots that it was granted during the outage. The server
+ * grants nothing until all processes have had time to do so. Limits: during an outage, each machine can send up to the
+ * full rate limit, and requests of commands that ended during the outage are not recorded.
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
@@ -27,34 +28,43 @@ import type { RedisAddress } from './limits-url.js'
 
 const LEASE_MS = 15_000
 const BEAT_MS = 1_000
-/** Leases are renewed on every fifth beat. */
+/** Number of beats between two renewals of the leases. */
 const RENEWAL_BEATS = 5
-/** After a return: the others try once a beat, and their connection takes some time too. */
+/**
+ * After an outage, nothing is granted for this time: the other processes reconnect once per beat, and connecting takes
+ * some time too.
+ */
 const RETURNING_MS = 1_500
-/** The clocks of two machines drift: time servers adjust a clock by up to 0.5 ms a second. */
+/**
+ * Added to the window, because the clocks of two machines drift: time servers adjust a clock by up to 0.5 ms per
+ * second.
+ */
 const DRIFT_MS = 10
 
 const RANK: Readonly<Record<Purpose, number>> = { create: 0, status: 1 }
 
-/** The argument of the script. Times are microseconds. */
+/** The argument of the script. All times are in microseconds. */
 interface ScriptStep {
   readonly requests: number
   readonly window: number
   readonly lease: number
   readonly owner: string
-  /** How much longer each of these slots counts. */
+  /** Remaining time of each slot, by id. */
   readonly slots?: Readonly<Record<string, number>>
   readonly free?: readonly string[]
   readonly withdraw?: number
   readonly hold?: number
-  /** This process returns: grant nothing for that long, unless another one has returned within the window. */
+  /**
+   * This process reconnects after an outage: grant nothing for this time, unless another process has reconnected within
+   * the window.
+   */
   readonly returning?: number
   readonly take?: { readonly id: string; readonly rank: number }
 }
 
 type StepPart = Omit<ScriptStep, 'requests' | 'window' | 'lease' | 'owner'>
 
-/** A request of this process that counts. */
+/** A request of this process that counts against the limit. */
 interface CountedRequest {
   readonly id: string
   settledAtMs: number | undefined
@@ -62,24 +72,27 @@ interface CountedRequest {
 
 interface RedisLedgerOptions {
   readonly address: RedisAddress
-  /** Identifies the key: see `keyHashOf`. */
+  /** Identifies the key; from `keyHashOf`. */
   readonly keyHash: string
   readonly limit: Limit
   readonly clock: Pick<Clock, 'monotonic' | 'alarm'>
-  /** The limit of this machine. Default: of this process. */
+  /** Ledger of this machine. Default: a memory ledger of this process. */
   readonly machine?: Ledger | undefined
-  /** Called once: from then on the limit of this machine alone holds while the server is away. */
+  /**
+   * Called once, at the first failure of the server. While the server is unavailable, only the limit of this machine
+   * applies.
+   */
   onLost(failure: RedisFailure): void
 }
 
 export interface RedisLedger extends RemoteLedger {
-  /** Waits for outstanding answers, as long as the server answers. */
+  /** Waits for outstanding answers, unless the server stops answering. */
   close(): Promise<void>
 }
 
 const inUs = (ms: number): number => Math.ceil(ms * 1_000)
 
-/** The name of the key on the server. */
+/** Returns the Redis key for an API key. */
 export const redisKeyOf = (keyHash: string): string => `rushes:limits:${keyHash}`
 
 const commonOf = (limit: Limit, owner: string) => ({
@@ -94,7 +107,7 @@ export async function pingRedis(address: RedisAddress, limit: Limit, signal: Abo
   const owner = 'doctor'
   const connection = await connectRedis(
     { address, key: redisKeyOf(owner), signal },
-    // Reads and writes, so that missing permissions show.
+    // Read and write, so that missing permissions are reported.
     { ...commonOf(limit, owner), hold: 1, free: [owner] } satisfies ScriptStep,
   )
   connection.close()
@@ -118,7 +131,7 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
   let lastAnswer = { used: 0, atMs: Number.NEGATIVE_INFINITY }
 
   let disarm = () => {}
-  /** Resolves when the server has answered for the first time, or is taken to be away. */
+  /** Resolves after the first answer of the server, or when the server counts as unavailable. */
   const firstAnswer = withPatience(open()).catch(lose)
   let beats = 0
   beat()
@@ -162,16 +175,16 @@ export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
     wasLost = true
   }
 
-  /** Undefined when the server does not answer. */
+  /** Returns undefined if the server does not answer. */
   async function ask(part: StepPart): Promise<readonly [granted: number, waitMs: number] | undefined> {
-    const asked = connection
-    if (asked === undefined) return undefined
+    const usedConnection = connection
+    if (usedConnection === undefined) return undefined
     try {
-      const [isGranted, waitMs, used] = await asked.run(key, { ...common, ...part })
+      const [isGranted, waitMs, used] = await usedConnection.run(key, { ...common, ...part })
       lastAnswer = { used, atMs: clock.monotonic() }
       return [isGranted, waitMs]
     } catch (error) {
-      if (connection === asked) lose(error as RedisFailure)
+      if (connection === usedConnection) lose(error as RedisFailure)
       return undefined
     }
   }

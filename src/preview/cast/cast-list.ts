@@ -1,12 +1,12 @@
-// Who and what can be drawn: which words call a figure, and how it meets the ground. Each entry of the list is the name of a
-// figure with the words that call it beside that name; a name of several words is called by all of them in a row ("polar
-// bear"). Plurals need no entry.
+// All figures that can be drawn, the words that select each figure, and its stance. An entry of the list contains the
+// name of a figure and further words that select it. A name of several words is selected by these words in a row
+// ("polar bear"). Plurals need no entry.
 export type Stance =
-  /** On the ground, whole. */
+  /** A whole figure on the ground. */
   | 'stand'
-  /** A head alone, for which a body is drawn. */
+  /** Only a head, for which a body is drawn. */
   | 'head'
-  /** Cut off at the chest, behind a ledge. */
+  /** A figure that ends at the chest, drawn behind a ledge. */
   | 'bust'
   /** In the air. */
   | 'fly'
@@ -128,12 +128,12 @@ const CAST: Readonly<Record<Stance, string>> = {
 }
 
 export interface Role {
-  /** The picture's name in the set. */
+  /** Name of the icon in the icon set. */
   readonly icon: string
   readonly stance: Stance
 }
 
-/** Every role with its words, in the order of the list. */
+/** All roles with their words, in the order of the list. */
 export const ROLES: readonly (Role & { readonly words: readonly string[] })[] = Object.entries(CAST).flatMap(
   ([stance, list]) =>
     list
@@ -151,7 +151,7 @@ for (const { icon, stance, words } of ROLES)
 
 const byIcon = new Map<string, Role>(ROLES.map(({ icon, stance }) => [icon, { icon, stance }]))
 
-/** By a word or by several joined with a hyphen, in the singular or the plural. */
+/** Finds a role by one word, or by several words joined with hyphens, in singular or plural. */
 export function roleCalled(word: string): { readonly role: Role; readonly plural: boolean } | undefined {
   const exact = byWord.get(word)
   if (exact !== undefined) return { role: exact, plural: PLURALS.has(word) }
@@ -162,12 +162,12 @@ export function roleCalled(word: string): { readonly role: Role; readonly plural
   return undefined
 }
 
-/** By the picture's name; one that is in no table is a thing. */
+/** Finds a role by the name of its icon. An icon that is not in the list is a thing. */
 export function roleOf(icon: string): Role {
   return byIcon.get(icon) ?? { icon, stance: 'thing' }
 }
 
-/** Plurals with a separate entry in the list. */
+/** Plurals that have a separate entry in the list. */
 const PLURALS: ReadonlySet<string> = new Set(
   (
     'birds balloons hot-air-balloons lanterns wolves mice geese ships people couple friends crowd family ' +
@@ -177,8 +177,8 @@ const PLURALS: ReadonlySet<string> = new Set(
 
 function singulars(word: string): readonly string[] {
   if (word.length < 4 || !word.endsWith('s')) return []
-  const cut = [word.slice(0, -1)]
-  if (word.endsWith('es')) cut.push(word.slice(0, -2))
-  if (word.endsWith('ies')) cut.push(`${word.slice(0, -3)}y`)
-  return cut
+  const candidates = [word.slice(0, -1)]
+  if (word.endsWith('es')) candidates.push(word.slice(0, -2))
+  if (word.endsWith('ies')) candidates.push(`${word.slice(0, -3)}y`)
+  return candidates
 }

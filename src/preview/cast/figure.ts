@@ -1,15 +1,15 @@
-// The figures: Fluent Emoji by Microsoft (MIT), flat, cut by figures.mjs. Compared: Game Icons (CC BY 3.0) have one colour
-// and many styles, Noto (25 MB) is shaded and small in detail, and the licences of OpenMoji and Twemoji (CC BY-SA, CC BY)
-// would apply to every picture drawn.
+// The figures: Fluent Emoji by Microsoft (MIT), in the flat style, selected by figures.mjs. Rejected: Game Icons (CC BY
+// 3.0; one colour, many styles), Noto (25 MB; shaded, too much small detail), and OpenMoji and Twemoji (their licences,
+// CC BY-SA and CC BY, would apply to every drawn picture).
 import { type Colour, colour, hex, mix, parseHex, type Tint } from '../colour.js'
 import { FIGURES } from './figures.mjs'
 
-/** Every picture is drawn in a box of 32 x 32. */
+/** Width and height of the box of every icon. */
 export const ICON_BOX = 32
 
 const { icons } = FIGURES
 
-/** SVG elements in a box of 32 x 32; undefined for a name that is not in the set. */
+/** Returns the SVG elements of an icon in a box of 32 x 32. Undefined for an unknown name. */
 export function iconBody(name: string): string | undefined {
   if (Object.hasOwn(EXTRAS, name)) return EXTRAS[name]
   return Object.hasOwn(icons, name) ? icons[name]?.[1] : undefined
@@ -23,7 +23,7 @@ for (const [name, [codes] = ['']] of Object.entries(icons)) {
   if (!byCharacters.has(plain)) byCharacters.set(plain, name)
 }
 
-/** The figure of an emoji, regardless of its skin tone, and mostly of its gender. */
+/** Returns the icon of an emoji, without its skin tone, and in most cases without its gender. */
 export function iconOfEmoji(emoji: string): string | undefined {
   const plain = plainEmoji(emoji)
   const [first = ''] = plain.split('\u200d')
@@ -36,7 +36,7 @@ function plainEmoji(emoji: string): string {
   return emoji.replace(/[\ufe0e\ufe0f]|[\u{1f3fb}-\u{1f3ff}]|\u200d[\u2640\u2642]/gu, '')
 }
 
-/** Figures missing from the set, in its style, in its box of 32 x 32 with the foot at 30. */
+/** Figures that are missing in the icon set, in the same style and box of 32 x 32, with the foot at y = 30. */
 export const EXTRAS: Readonly<Record<string, string>> = {
   'hot-air-balloon':
     '<path fill="#f8312f" d="M16 1.5C8.8 1.5 4.5 6.6 4.5 12c0 5.5 5 9.4 8.6 12.3h5.8' +
@@ -75,16 +75,19 @@ const NEAR = 55
 const ALIKE = 32
 const GREY = 0.035
 
-/** Recolours a figure ("a blue fox"): its main hue and those near it change; eyes, leaves and wheels keep theirs. */
+/**
+ * Recolours a figure ("a blue fox"). Changes only the main hue and similar hues; eyes, leaves and wheels keep their
+ * colours.
+ */
 export function repaint(body: string, tint: Tint | undefined): string {
   if (tint === undefined) return body
   const main = mainHue(body)
-  // "A red fox" is orange: a figure that is close to the named colour is left as it is.
+  // A figure that is already close to the colour is not changed: "a red fox" stays orange.
   if (main !== undefined && tint.lightness === undefined && Math.abs(turn(tint.hue - main)) < ALIKE)
     return body
   const isMain = ({ lightness, chroma, hue }: Colour) => {
     if (main === undefined) return lightness > 0.35
-    // White and black change the greys too, so that a white shoe has no grey sole; not eyes, tyres and teeth.
+    // White and black also change the greys, so that a white shoe has no grey sole, but not eyes, tyres and teeth.
     if (chroma <= GREY) return tint.strength < 0.2 && lightness > 0.4 && lightness < 0.93
     return Math.abs(turn(hue - main)) < NEAR
   }
@@ -95,21 +98,21 @@ export function repaint(body: string, tint: Tint | undefined): string {
     if (!isMain(shade)) return text
     const chroma =
       tint.strength < 0.2 ? 0.012 : Math.max(shade.chroma * 0.9, 0.06) * Math.min(1.2, tint.strength)
-    // The lightest part gets the named lightness, so that white is white; the others are a little darker.
+    // The lightest part gets the lightness of the colour, so that white is white. Other parts are slightly darker.
     const lightness =
       tint.lightness === undefined ? shade.lightness : tint.lightness - (lightest - shade.lightness) * 0.3
     return hex(colour(lightness, chroma, tint.hue + (main === undefined ? 0 : turn(shade.hue - main) * 0.4)))
   })
 }
 
-/** The hue of the largest part; undefined for a grey figure. */
+/** Returns the hue of the largest part. Undefined for a grey figure. */
 function mainHue(body: string): number | undefined {
   const weights = new Map<number, number>()
   for (const part of body.split('<')) {
     const [fill] = part.match(FILL) ?? []
     if (fill === undefined) continue
     const shade = parseHex(fill)
-    // Earlier fills weigh more: they are at the bottom, and so the body.
+    // Earlier fills have more weight, because they are at the bottom and usually the body.
     const weight = shade.chroma > GREY ? shade.chroma / (1 + weights.size * 0.5) : 0
     if (weight > 0) weights.set(shade.hue, (weights.get(shade.hue) ?? 0) + weight)
   }
@@ -119,7 +122,7 @@ function mainHue(body: string): number | undefined {
 
 const turn = (degrees: number): number => ((degrees + 540) % 360) - 180
 
-/** A drawing of `width` x `height`, with its foot at the bottom edge. */
+/** A drawing of `width` x `height`, with the foot at the bottom edge. */
 export interface Figure {
   readonly width: number
   readonly height: number
@@ -150,9 +153,9 @@ const FURS: Readonly<Record<string, Fur>> = {
 }
 
 /**
- * A body for a figure that is only a head, as a third of the animals and all plain people of the set are. Drawn under the
- * head, from the front, in the head's colours. `coat` is the colour of a person's coat, `tint` the colour that the prompt
- * gives an animal.
+ * Draws a body under a figure that is only a head, from the front and in the colours of the head. A third of the
+ * animals and all plain people of the icon set are only heads. `coat` is the colour of a person's coat, `tint` the
+ * colour that the prompt gives an animal.
  */
 export function figureWithBody(icon: string, coat: Colour, tint: Tint | undefined): Figure {
   const head = iconBody(icon) ?? ''
@@ -162,7 +165,7 @@ export function figureWithBody(icon: string, coat: Colour, tint: Tint | undefine
   return { ...figure, drawing: repaint(figure.drawing, tint) }
 }
 
-/** An animal that sits, seen from the front. */
+/** Draws a sitting animal from the front. */
 function seated(head: string, { coat, belly, legs, tail }: Fur): Figure {
   const shade = hex(mix(parseHex(coat), colour(0.25, 0.05, 40), 0.22))
   const ellipse = (x: number, y: number, across: number, down: number, fill: string) =>
@@ -202,7 +205,7 @@ function tailOf(kind: Fur['tail'], coat: string, belly: string, legs: string): s
   )
 }
 
-/** A person in a long coat. */
+/** Draws a person in a long coat. */
 function person(head: string, coat: Colour, skirt: boolean): Figure {
   const main = hex(coat)
   const dark = hex(mix(coat, colour(0.2, 0.04, 280), 0.38))

@@ -1,7 +1,7 @@
 /**
- * The figures of @iconify-json/fluent-emoji-flat (Fluent Emoji by Microsoft, MIT), cut: of its 9 MB most are skin tones, a
- * man's and a woman's version of the same figure, signs and flags. The build runs the cut and keeps its result
- * (`figuresAtBuild`), so the package is a development dependency.
+ * Selects the figures from @iconify-json/fluent-emoji-flat (Fluent Emoji by Microsoft, MIT). Most of its 9 MB
+ * are skin tones, male and female versions of the same figure, signs and flags, which are not needed. The
+ * build bundles only the selected figures (`figuresAtBuild`), so the package is a development dependency.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -39,7 +39,7 @@ function cutFigures() {
 
 export const FIGURES = cutFigures()
 
-/** A plugin for rolldown that puts the result in the place of this file. */
+/** A plugin for rolldown that replaces this file by the selected figures. */
 export function figuresAtBuild() {
   const code = `export const FIGURES = ${JSON.stringify(FIGURES)}`
   return {

@@ -1,5 +1,5 @@
-// The lettering of a frame: the prompt on a dark gradient at the bottom, and at the top the mark of the renderer. One SVG
-// drawing in stage units.
+// Draws the text of a frame as SVG in stage units: the prompt on a dark gradient at the bottom, and the mark of the
+// renderer at the top.
 import { ICON_BOX, iconBody, iconOfEmoji } from '../cast/figure.js'
 import { hex } from '../colour.js'
 import type { Palette } from '../palette.js'
@@ -13,22 +13,22 @@ export interface Lettering {
   readonly label: Font
 }
 
-/** More than a frame has room for; a prompt may be megabytes long. */
+/** Maximum length of the drawn text. More than fits into a frame; a prompt may be megabytes long. */
 const MAX_CHARACTERS = 4000
 const MARK = 'rushes preview'
 const TEXT_SIZE = 31
 const LINE = 42
 const EDGE = 40
 
-/** The prompt may be in any of the font's scripts; the labels are our own English words. */
+/** Loads all scripts for the prompt, but only Latin for the labels, which are English. */
 export async function loadLettering(): Promise<Lettering> {
   const [text, label] = await Promise.all([loadFont(500), loadFont(600, ['latin'])])
   return { text, label }
 }
 
 /**
- * `label` is shown at the top right (the number of the shot), and may be empty. A picture that fills the frame may be a
- * preview with its caption, which must not show through this one.
+ * `label` is shown at the top right (the number of the shot), and may be empty. With `isOverPicture`, the background is
+ * darker: the picture may be a preview with a caption, which must not be visible below this caption.
  */
 export function drawCaption(
   stage: Size,
@@ -37,17 +37,17 @@ export function drawCaption(
   words: { readonly prompt: string; readonly label: string; readonly isOverPicture: boolean },
 ): string {
   const { width, height } = stage
-  const { text: written, icons } = standInForEmoji(words.prompt.slice(0, MAX_CHARACTERS))
+  const { text: promptText, icons } = standInForEmoji(words.prompt.slice(0, MAX_CHARACTERS))
   const font = withEmoji(lettering.text, icons.length)
-  const prompt = drawableText(written, font.has, glossOf) || '(no words)'
-  const most = width < height ? 5 : 3
-  const lines = wrapText(prompt, width - 2 * EDGE - 24, most, (text) => font.width(text, TEXT_SIZE))
+  const prompt = drawableText(promptText, font.has, glossOf) || '(no words)'
+  const maxLines = width < height ? 5 : 3
+  const lines = wrapText(prompt, width - 2 * EDGE - 24, maxLines, (text) => font.width(text, TEXT_SIZE))
   const top = height - EDGE - lines.length * LINE
   const paper = hex(palette.paper)
   const ink = hex(palette.ink)
 
   const [middle, bottom] = words.isOverPicture ? [0.99, 1] : [0.5, 0.74]
-  const foot =
+  const gradient =
     `<linearGradient id="foot" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="${ink}"` +
     ' stop-opacity="0"/>' +
     `<stop offset=".45" stop-color="${ink}" stop-opacity="${middle}"/><stop offset="1"` +
@@ -61,7 +61,7 @@ export function drawCaption(
     .map((line, index) => drawEmoji(line, font, icons, EDGE + 22, top + 31 + index * LINE, TEXT_SIZE))
     .join('')
   const label = words.label === '' ? '' : pill(lettering, palette, words.label, width - EDGE, 'right')
-  return `${foot}${bar}${path(text, paper)}${emoji}${pill(lettering, palette, MARK, EDGE, 'left')}${label}`
+  return `${gradient}${bar}${path(text, paper)}${emoji}${pill(lettering, palette, MARK, EDGE, 'left')}${label}`
 }
 
 function pill(
@@ -86,17 +86,17 @@ const CLUSTER = new RegExp(`\\p{Regional_Indicator}{2}|${PICTOGRAPH}(?:\\u200d${
 const PRIVATE = /[\ue000-\uf8ff]/g
 const FIRST = 0xe000
 const MOST = 64
-/** In units of the size of the text. */
+/** Width of an emoji, and size of its icon, in units of the text size. */
 const WIDTH = 1.24
 const BOX = 1.14
 
 interface EmojiText {
   readonly text: string
-  /** The icon of each stand-in, by its distance from U+E000. */
+  /** Icons of the placeholder characters, by their distance from U+E000. */
   readonly icons: readonly string[]
 }
 
-/** Replaces the emoji that there is a picture for. */
+/** Replaces each emoji that has an icon by a placeholder character. */
 function standInForEmoji(prompt: string): EmojiText {
   const icons: string[] = []
   const text = prompt.replace(PRIVATE, '').replace(CLUSTER, (cluster) => {
@@ -106,7 +106,7 @@ function standInForEmoji(prompt: string): EmojiText {
   return { text, icons }
 }
 
-/** The font with the stand-ins as wide, empty letters. */
+/** Returns the font with the placeholder characters as wide, empty letters. */
 function withEmoji(font: Font, count: number): Font {
   const isStandIn = (character: string) => {
     const at = character.charCodeAt(0) - FIRST
@@ -127,7 +127,7 @@ function withEmoji(font: Font, count: number): Font {
   }
 }
 
-/** The pictures of a line whose baseline begins at x, y. */
+/** Draws the icons of a line whose baseline begins at x, y. */
 function drawEmoji(
   line: string,
   font: Font,

@@ -1,7 +1,7 @@
-// Text as outlines. sharp has no fonts and servers often have none, so text in an SVG would become empty boxes; the glyphs
-// of Inter (OFL-1.1) are drawn as paths. Rejected: FONTCONFIG_FILE, which must be set before sharp is first loaded.
+// Draws text as paths, with the glyphs of Inter (OFL-1.1). sharp has no fonts, and servers often have none, so text in
+// an SVG would become empty boxes. Rejected: FONTCONFIG_FILE, because it must be set before sharp is loaded.
 //
-// @fontsource/inter ships one small file per script; a character takes the first one that has it.
+// @fontsource/inter has one small file per script. A character is drawn with the first file that contains it.
 import { readFile } from 'node:fs/promises'
 import type { Font as Face, Glyph, PathCommand } from 'opentype.js'
 import { packagedFile } from '../files.js'
@@ -9,13 +9,13 @@ import { svg } from '../scenery/stage.js'
 
 export interface Font {
   has(character: string): boolean
-  /** The width of a text set at `size`, in the same unit. */
+  /** Width of a text at `size`, in the unit of `size`. */
   width(text: string, size: number): number
   /** SVG path data of a text whose baseline begins at x, y. Characters missing from the font are skipped. */
   outline(text: string, x: number, y: number, size: number): string
 }
 
-/** The build copies them (`FONT_SUBSETS` in build.mjs). */
+/** The build copies these font files (`FONT_SUBSETS` in build.mjs). */
 const SUBSETS = 'latin latin-ext cyrillic cyrillic-ext greek greek-ext vietnamese'.split(' ')
 
 interface Letter {
@@ -24,8 +24,8 @@ interface Letter {
 }
 
 /**
- * `weight` is one of Inter's: 500 for running text, 600 for labels. All subsets are 127 KB and take about 100 ms to
- * read, Latin alone a fifth of that.
+ * Loads Inter with weight 500 for text, or 600 for labels. All subsets are 127 KB and take about 100 ms to load; Latin
+ * takes a fifth of that.
  */
 export async function loadFont(weight: 500 | 600, subsets: readonly string[] = SUBSETS): Promise<Font> {
   const { default: opentype } = await import('opentype.js')
@@ -40,10 +40,10 @@ export async function loadFont(weight: 500 | 600, subsets: readonly string[] = S
 }
 
 function fontOf(faces: readonly Face[]): Font {
-  const known = new Map<string, Letter | undefined>()
+  const lettersByCharacter = new Map<string, Letter | undefined>()
   const letterOf = (character: string): Letter | undefined => {
-    if (!known.has(character)) known.set(character, findLetter(faces, character))
-    return known.get(character)
+    if (!lettersByCharacter.has(character)) lettersByCharacter.set(character, findLetter(faces, character))
+    return lettersByCharacter.get(character)
   }
   return {
     has: (character) => letterOf(character) !== undefined,
@@ -58,7 +58,9 @@ function fontOf(faces: readonly Face[]): Font {
   }
 }
 
-/** Not opentype.js's own `toPathData`: its rounding makes NaN of 949.0000000000001, and the line ends at that letter. */
+/**
+ * Replaces `toPathData` of opentype.js, which rounds 949.0000000000001 to NaN, so that the line ends at that letter.
+ */
 function pathData(commands: readonly PathCommand[]): string {
   return commands
     .map((command) => {
@@ -72,9 +74,9 @@ function pathData(commands: readonly PathCommand[]): string {
 }
 
 /**
- * Calls `place` for every letter with its distance from the start, and returns the width of the whole. One glyph per
- * character and kerning, no more: opentype.js 2.0.0 throws on some of Inter's ligature tables ("substFormat: 2 is not
- * yet supported") when it is given a string, and the scripts we letter can do without.
+ * Calls `place` for every letter with its distance from the start, and returns the total width. Uses one glyph per
+ * character, and kerning, but no ligatures: opentype.js 2.0.0 throws for some of Inter's ligature tables ("substFormat:
+ * 2 is not yet supported"), and the supported scripts do not need ligatures.
  */
 function set(
   text: string,
@@ -112,11 +114,11 @@ const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
 }))
 
 /**
- * One line of text of which every character is in the font or is a space. A passage in another script becomes the script's
- * name in brackets with its known words, `[Han: fox, snow]`: CJK fonts take 5 MB per weight, and right-to-left and Indic
- * scripts need shaping, which opentype.js does not do.
- * `has`: whether the font can draw a character (a string of one code point). `glossOf`: the known words of a passage that it
- * cannot draw.
+ * Returns one line of text that contains only characters of the font, and spaces. A passage in another script is
+ * replaced by the script's name and its known words in brackets, as in `[Han: fox, snow]`: CJK fonts take 5 MB per
+ * weight, and right-to-left and Indic scripts need shaping, which opentype.js does not support. `has` returns whether
+ * the font can draw a character (a string of one code point). `glossOf` returns the known words of a passage that the
+ * font cannot draw.
  */
 export function drawableText(
   prompt: string,
@@ -125,7 +127,7 @@ export function drawableText(
 ): string {
   let text = ''
   let passage = ''
-  // Spaces and punctuation after a passage, which belong to it if it continues.
+  // Spaces and punctuation after a passage. They belong to the passage if it continues.
   let gap = ''
   const close = () => {
     text += passage === '' ? gap : ` ${named(passage, glossOf)} ${gap}`
@@ -140,7 +142,7 @@ export function drawableText(
       } else gap += character
       continue
     }
-    // A combining mark is dropped with its letter, or alone.
+    // A combining mark belongs to the passage of its letter; without a passage, it is dropped.
     if (/\p{Mark}/u.test(character)) passage += passage === '' ? '' : character
     else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
       passage += gap + character
@@ -154,7 +156,7 @@ export function drawableText(
     .trim()
 }
 
-/** `[Arabic: fox, snow]`. */
+/** Returns text such as `[Arabic: fox, snow]`. */
 function named(passage: string, glossOf: (passage: string) => readonly string[]): string {
   const name = /[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)
     ? 'Japanese'
@@ -163,7 +165,7 @@ function named(passage: string, glossOf: (passage: string) => readonly string[])
   return gloss.length === 0 ? `[${name}]` : `[${name}: ${gloss.join(', ')}]`
 }
 
-/** The punctuation of Chinese and Japanese as ours, so that it parts the names of scripts. */
+/** Replaces Chinese and Japanese punctuation by Latin punctuation, so that it separates the names of scripts. */
 function halfWidth(text: string): string {
   return text
     .replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
@@ -172,21 +174,21 @@ function halfWidth(text: string): string {
 }
 
 /**
- * At most `most` lines no wider than `room`, broken at spaces; a word too long for a line is broken where it ends.
- * What does not fit ends in an ellipsis. `measure` gives the width of a text in the unit of `room`.
+ * Breaks text at spaces into at most `maxLines` lines, each no wider than `room`. Breaks a word that is longer than a
+ * line. Text that does not fit ends in an ellipsis. `measure` returns the width of a text in the unit of `room`.
  */
 export function wrapText(
   text: string,
   room: number,
-  most: number,
+  maxLines: number,
   measure: (text: string) => number,
 ): string[] {
   const lines: string[] = []
   let rest = text.trim()
-  while (rest !== '' && lines.length < most) {
-    const whole = longestFit(rest, room, measure)
-    const last = lines.length === most - 1
-    if (whole === rest) {
+  while (rest !== '' && lines.length < maxLines) {
+    const fitting = longestFit(rest, room, measure)
+    const last = lines.length === maxLines - 1
+    if (fitting === rest) {
       lines.push(rest)
       break
     }
@@ -194,17 +196,20 @@ export function wrapText(
       lines.push(`${longestFit(rest, room - measure('…'), measure).trimEnd()}…`)
       break
     }
-    const space = rest[whole.length] === ' ' ? whole.length : whole.lastIndexOf(' ')
-    const line = space > 0 ? rest.slice(0, space) : whole
+    const space = rest[fitting.length] === ' ' ? fitting.length : fitting.lastIndexOf(' ')
+    const line = space > 0 ? rest.slice(0, space) : fitting
     lines.push(line.trimEnd())
     rest = rest.slice(line.length).trimStart()
   }
   return lines
 }
 
-/** The longest beginning that fits, found by halving: a prompt may be megabytes long. Never less than one character. */
+/**
+ * Returns the longest beginning of the text that fits, but at least one character. Uses a binary search, because a
+ * prompt may be megabytes long.
+ */
 function longestFit(text: string, room: number, measure: (text: string) => number): string {
-  // Beyond this many characters nothing fits in any line we draw, so that measuring stays cheap.
+  // No line has room for more than 400 characters, so measure no more than that.
   const start = text.slice(0, 400)
   if (start === text && measure(start) <= room) return start
   let fits = 1

@@ -1,6 +1,5 @@
-// Positions and sizes of the cast. The first actor is the subject: on a third of the frame, away from the light. Others
-// are further back, and buildings behind them all.
-
+// Positions and sizes of the actors. The first actor is the subject: at a third of the width, on the side away from the
+// light. Other actors are further back, and buildings are behind all actors.
 import type { Stance } from '../cast/cast-list.js'
 import { type Figure, figureWithBody, ICON_BOX, iconBody, repaint } from '../cast/figure.js'
 import { hex, mix } from '../colour.js'
@@ -10,7 +9,7 @@ import { STAND_TOP, TABLE_TOP } from './city-and-rooms.js'
 import { inLight, silhouette } from './lighting.js'
 import { below, type Framing, type Stage, svg } from './stage.js'
 
-/** Heights in stage units. */
+/** Heights of the figures in stage units. */
 const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
   stand: { wide: 290, middle: 430, close: 680 },
   head: { wide: 330, middle: 520, close: 1300 },
@@ -23,7 +22,7 @@ const SIZES: Readonly<Record<Stance, Readonly<Record<Framing, number>>>> = {
 
 export interface PlacedActor {
   readonly drawing: string
-  /** Behind the ground's own plane, or on it. */
+  /** `middle`: behind the ground. `ground`: on the ground. */
   readonly plane: 'middle' | 'ground'
 }
 
@@ -34,7 +33,7 @@ export function placeActors(
   random: Random,
 ): readonly PlacedActor[] {
   const placed = actors.flatMap((actor, index) => placeActor(stage, framing, actor, index, random))
-  // The furthest first.
+  // Return the furthest actor first.
   return placed.reverse()
 }
 
@@ -50,12 +49,12 @@ function placeActor(
     stage.place === 'underwater' || stage.place === 'space' ? drifting(actor.stance) : actor.stance
   const figure = figureOf(actor, stage)
   const room = Math.min(1, stage.width / 1150, stage.height / 1000 + 0.1)
-  // A tall frame has room for a single actor to be larger.
-  const alone = stage.height > stage.width * 1.2 && actor.count === 1 ? 1.18 : 1
+  // A single actor is larger in a tall frame.
+  const singleFactor = stage.height > stage.width * 1.2 && actor.count === 1 ? 1.18 : 1
   const rank = index === 0 ? 1 : actor.stance === 'landmark' ? 0.92 : 0.62
-  // Half of a person at a table is hidden.
-  const seated = isSeated(stage, actor.stance) ? 1.3 : 1
-  const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * alone * seated
+  // A person at a table is larger, because the table hides half of the figure.
+  const seatedFactor = isSeated(stage, actor.stance) ? 1.3 : 1
+  const size = SIZES[stance][framing] * rank * Math.max(0.72, room) * singleFactor * seatedFactor
   const centre = still && index === 0 ? 0.5 : centreOf(stage, stance, index)
   const count = Math.min(5, actor.count)
   const copies = Array.from({ length: count }, (_, copy) => {
@@ -78,23 +77,26 @@ function placeActor(
       random,
     })
   })
-  // Behind the hill, or behind the table.
+  // Actors on the middle plane are behind the hill or behind the table.
   const behind = isSeated(stage, actor.stance) || (index > 0 && actor.stance === 'landmark' && !still)
   const plane = behind ? ('middle' as const) : ('ground' as const)
   return copies.map((drawing) => ({ drawing, plane }))
 }
 
-/** As a share of the width: on a third of the frame, away from the light; the others on both sides of it. */
+/**
+ * Returns the centre of an actor as a share of the width. The subject is at a third of the width, away from the light;
+ * other actors are on both sides of it.
+ */
 function centreOf({ light, place, hasCliff }: Stage, stance: Stance, index: number): number {
   const centres = [0.37, 0.73, 0.17]
-  // The cliff is on the one side, the sea on the other.
+  // The cliff is on one side, and the sea on the other side.
   if (place === 'sea' && hasCliff)
     centres.splice(0, 3, ...(stance === 'float' ? [0.84, 0.76, 0.9] : [0.33, 0.14, 0.47]))
   const centre = centres[index] ?? 0.5
   return light.side > 0 ? centre : 1 - centre
 }
 
-/** In space and under water, actors float in the middle of the picture. */
+/** Returns the stance in space and under water, where whole figures float. */
 const drifting = (stance: Stance): Stance =>
   stance === 'bust' || stance === 'head' || stance === 'landmark' ? stance : 'fly'
 
@@ -126,12 +128,12 @@ function footOf(
   if (stance === 'bust') return index === 0 ? height - caption * 0.62 : below(stage, 0.5)
   if (index > 0 && stance === 'landmark') return below(stage, stage.isAshore ? 0.52 : 0.3)
   if (index > 0 && !still) return below(stage, 0.5)
-  // In a close shot the frame cuts a standing figure off.
+  // In a close shot, the frame crops a standing figure.
   const tall = stance === 'head' && framing === 'close' ? size * 0.47 : 0
   return Math.min(height - caption * 0.8, below(stage, stance === 'landmark' ? 0.5 : 0.64)) + tall
 }
 
-/** A figure's centre and foot in stage units, and a prefix for its ids in the document. */
+/** Centre and foot of a figure in stage units, and a prefix for its ids in the SVG. */
 interface FigureSpot {
   readonly x: number
   readonly foot: number
@@ -149,7 +151,7 @@ function drawFigure(
 ): string {
   const { palette, light } = stage
   const scale = size / figure.height
-  // The figures look to the left; on the left side they are mirrored, to look into the picture.
+  // Figures look to the left. Mirror a figure on the left side, so that it looks into the picture.
   const flip = x < stage.width * 0.47 ? -1 : 1
   const sunk = stance === 'float' && stage.place === 'sea' ? 5 : 0
   const lift = figure.height === ICON_BOX ? 2 : 0
@@ -170,10 +172,10 @@ function drawFigure(
   const width = (size * figure.width) / figure.height
   const strength = palette.hour === 'grey' ? 0.2 : palette.hour === 'night' ? 0.3 : 0.34
   const lean = light.side * (palette.hour === 'day' ? -28 : -48)
-  const about = svg`translate(${x} ${foot}) skewX(${String(lean)}) translate(${-x} ${-foot})`
+  const transform = svg`translate(${x} ${foot}) skewX(${String(lean)}) translate(${-x} ${-foot})`
   const lying = put(palette.hour === 'day' ? -0.2 : -0.34)
   const cast =
-    `<g opacity="${strength}" transform="${about}"><g` +
+    `<g opacity="${strength}" transform="${transform}"><g` +
     ` transform="${lying}">${silhouette(figure.drawing, palette.front)}</g></g>`
   const contact =
     `<radialGradient id="contact-${name}"><stop offset="0" stop-color="${hex(palette.front)}"` +
@@ -186,7 +188,7 @@ function drawFigure(
   return `${isle}${stance === 'bust' || isSeated(stage, stance) ? '' : cast + contact}${body}${mound}`
 }
 
-/** Cut off at the waterline, with its reflection below. */
+/** Draws a figure cropped at the waterline, with its reflection below. */
 function afloat(
   stage: Stage,
   body: string,
@@ -216,7 +218,7 @@ function afloat(
   )
 }
 
-/** The island under a figure in the sea. */
+/** Draws the island under a figure in the sea. */
 function island({ palette, light }: Stage, x: number, foot: number, width: number): string {
   const [left, right, base] = [x - width * 0.95, x + width * 0.95, foot + width * 0.24]
   const data =
@@ -236,7 +238,7 @@ function island({ palette, light }: Stage, x: number, foot: number, width: numbe
   )
 }
 
-/** Hides the lower edge of a figure that is cut off at the chest. */
+/** Draws a ledge, which hides the lower edge of a figure that ends at the chest. */
 function ledge({ palette, height }: Stage, x: number, foot: number, width: number, random: Random): string {
   const tall = width * 0.15
   const left = x - width * between(random, 0.75, 1)
@@ -251,13 +253,7 @@ function ledge({ palette, height }: Stage, x: number, foot: number, width: numbe
   )
 }
 
-/** At a table people sit behind it. */
+/** Whether the actor sits behind a table. */
 function isSeated({ place }: Stage, stance: Stance): boolean {
   return place === 'table' && (stance === 'head' || stance === 'bust')
 }
-
-// Lights a figure: its colours are multiplied with the scene's light, haze is added with distance, and a gradient shades
-// the side away from the light.
-//
-// Done by rewriting the colours of the SVG. SVG filters look the same and take 100 to 300 ms a figure at 1080p, since each
-// of their steps is a bitmap of the whole canvas.

@@ -1,5 +1,5 @@
-// What people build: a street with rows of houses, whose windows are lit after dark and reflected when it rains; a table by a
-// window; a studio with a stand.
+// Draws built places: a street with rows of houses, whose windows are lit after dark and reflected in the rain; a table
+// by a window; and a studio with a stand.
 import { type Colour, colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { level } from './sea.js'
@@ -44,16 +44,16 @@ function houses(
   let drawing = ''
   for (let x = -20; x < across + 20; ) {
     const width = between(random, breadth, breadth * 1.9) * Math.sqrt(scale)
-    // Lower houses in front of the light, so that the street opens towards it.
+    // Houses in front of the light are lower, so that the street opens towards the light.
     const gap = Math.min(1, Math.abs(x + width / 2 - light.x) / 360)
     const top = foot - between(random, tall[0], tall[1]) * scale * (0.5 + 0.5 * gap)
-    const own = mix(shade, random() < 0.3 ? palette.accent : palette.front, random() * 0.16)
-    drawing += box(x, top, width + 1, stage.height + 40 - top, hex(own))
+    const houseColour = mix(shade, random() < 0.3 ? palette.accent : palette.front, random() * 0.16)
+    drawing += box(x, top, width + 1, stage.height + 40 - top, hex(houseColour))
     const edge = light.x > x ? x + width - 5 : x
     drawing +=
       svg`<rect x="${edge}" y="${top}" width="5" height="${foot - top}" fill="${hex(palette.light)}"` +
       ' fill-opacity=".25"/>'
-    drawing += roof(random, x, top, width, own)
+    drawing += roof(random, x, top, width, houseColour)
     const pane = breadth * 0.14
     for (let row = top + pane * 1.4; row < foot - pane * 2; row += pane * 2.1) {
       for (let column = x + pane; column < x + width - pane * 1.4; column += pane * 1.8) {
@@ -65,7 +65,7 @@ function houses(
           row,
           pane * 0.95,
           pane * 1.25,
-          hex(on && night ? warm : mix(own, on ? palette.light : palette.front, 0.28)),
+          hex(on && night ? warm : mix(houseColour, on ? palette.light : palette.front, 0.28)),
         )
       }
     }
@@ -103,7 +103,7 @@ function lanes({ width, height, palette, light }: Stage, street: number): string
   }).join('')
 }
 
-/** Reflections of the lights on a wet street. */
+/** Draws the reflections of the lights on a wet street. */
 function gleams({ width, height, palette }: Stage, random: Random, street: number): string {
   return Array.from({ length: 46 }, () => {
     const shade = random() < 0.6 ? colour(0.86, 0.13, 75) : random() < 0.5 ? palette.accent : palette.second
@@ -179,7 +179,7 @@ export function table(stage: Stage, random: Random): Land {
   }
 }
 
-/** The window that the light comes from, with the sky in it. */
+/** Draws the window that the light comes from, with the sky behind it. */
 function view({ width, palette, light }: Stage, top: number): string {
   const across = Math.min(430, width * 0.36)
   const x = light.side < 0 ? width * 0.06 : width * 0.94 - across
@@ -208,7 +208,7 @@ function view({ width, palette, light }: Stage, top: number): string {
   )
 }
 
-/** Light through the window, lying on the wall. */
+/** Draws the light that falls through the window onto the wall. */
 function patch({ width, height, palette, light }: Stage): string {
   const x = light.side < 0 ? width * 0.55 : width * 0.16
   const lean = -light.side * 90
@@ -219,7 +219,7 @@ function patch({ width, height, palette, light }: Stage): string {
   return path(data.join(''), hex(palette.light), palette.hour === 'night' ? 0.07 : 0.2)
 }
 
-/** Lamps far behind, out of focus. */
+/** Draws distant lamps, out of focus. */
 function bokeh({ width, height, palette, light }: Stage, random: Random): string {
   if (palette.hour === 'day' || palette.hour === 'dawn') return ''
   return Array.from({ length: 14 }, () => {

@@ -1,4 +1,4 @@
-// Mountains, hills, deserts and forests: lines of land, one behind the other.
+// Draws mountains, hills, deserts and forests as lines of land, one behind the other.
 import { type Colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { conifer, firm, grass, heightAt, jaggedRidge, misty, roundTree, smoothRidge } from './land-shapes.js'
@@ -59,7 +59,7 @@ export function desert(stage: Stage, random: Random): Land {
   }
 }
 
-/** Trees along a line of land, in groups with gaps. */
+/** Draws trees along a line of land, in groups with gaps. */
 export function row(
   stage: Stage,
   random: Random,
@@ -77,7 +77,7 @@ export function row(
   return drawing
 }
 
-/** The strip of grass or snow at the foot of the frame. */
+/** Draws the strip of grass or snow at the bottom of the frame. */
 export function fringe(stage: Stage, random: Random, tall: number): string {
   const { width, height, palette, season, scale } = stage
   const line = smoothRidge(random, width, height * (height > width ? 0.93 : 0.94), 60)
@@ -108,7 +108,7 @@ function caps(stage: Stage, line: readonly Point[], share: number, shade: Colour
   )
 }
 
-/** The shaded sides of the dunes. */
+/** Draws the shaded sides of the dunes. */
 function shadowSide({ palette, light, scale }: Stage, line: readonly Point[], shade: Colour): string {
   const dark = hex(mix(shade, palette.front, 0.28))
   const crests = line.filter(
@@ -145,7 +145,7 @@ function flowers(stage: Stage, random: Random): string {
   }).join('')
 }
 
-/** Trees on two lines of hills, a clearing, and trunks at both sides of the frame. */
+/** Draws trees on two lines of hills, a clearing, and trunks on both sides of the frame. */
 export function forest(stage: Stage, random: Random): Land {
   const { width, palette, scale, season } = stage
   const leafy = season === 'autumn' || season === 'spring' || (season === undefined && random() < 0.3)
@@ -164,7 +164,7 @@ export function forest(stage: Stage, random: Random): Land {
     }
     return drawing
   }
-  // Snow makes the ground white, but not the trees.
+  // In winter, the ground is white, but the trees are not.
   const tree = season === 'winter' ? mix(palette.middle, palette.front, 0.62) : palette.middle
   return {
     far: wood(far, 230 * scale, mix(palette.far, tree, 0.25)) + misty(stage, 'far', far, palette.far),
@@ -174,7 +174,7 @@ export function forest(stage: Stage, random: Random): Land {
   }
 }
 
-/** Snow on the light's side of a conifer. */
+/** Draws snow on the lit side of a conifer. */
 function snowy(
   { season, light, palette }: Stage,
   tree: string,
@@ -222,7 +222,7 @@ function trunks(stage: Stage, random: Random): string {
     .join('')
 }
 
-/** Leaves along a bough. */
+/** Draws leaves along a branch. */
 function foliage(x: number, branch: number, way: number, shade: string, random: Random): string {
   let data = ''
   for (let leaf = 0; leaf < 22; leaf++) {

@@ -1,10 +1,10 @@
-// Shapes that several places use: outlines of mountains and hills, ridges with mist, lit edges, trees, grass, clouds.
-
+// Draws shapes that several places share: outlines of mountains and hills, ridges with mist, lit edges, trees, grass
+// and clouds.
 import { type Colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { circle, fade, ground, type Point, path, type Stage, svg } from './stage.js'
 
-/** Land that fades into mist towards its base, with a lit edge. */
+/** Draws land that fades into mist towards its base, with a lit edge. */
 export function misty(
   stage: Stage,
   name: string,
@@ -23,7 +23,7 @@ export function misty(
   return gradient + ground(line, stage.height + 40, `url(#mist-${name})`) + edge(stage, line, 0.3)
 }
 
-/** The nearest land, which darkens towards the caption. */
+/** Draws the nearest land, which gets darker towards the caption. */
 export function firm(stage: Stage, name: string, line: readonly Point[], shade: Colour): string {
   const top = Math.min(...line.map(({ y }) => y))
   const gradient = fade(`firm-${name}`, top, stage.height, [
@@ -42,7 +42,7 @@ function edge({ palette, scale }: Stage, line: readonly Point[], opacity: number
   )
 }
 
-/** Leaning blades along a line, as one path. */
+/** Returns one path with leaning blades of grass along a line. */
 export function grass(
   stage: Stage,
   random: Random,
@@ -65,7 +65,7 @@ export function grass(
 }
 
 export function conifer(x: number, foot: number, size: number, shade: string): string {
-  // In the same direction as the tiers: opposite directions would leave holes.
+  // Draw the trunk in the same direction as the tiers, because opposite directions would leave holes.
   let data = svg`M${x - size * 0.025} ${foot}v${-size * 0.2}h${size * 0.05}v${size * 0.2}Z`
   for (let tier = 0; tier < 4; tier++) {
     const bottom = foot - size * (0.1 + tier * 0.2)
@@ -78,7 +78,7 @@ export function conifer(x: number, foot: number, size: number, shade: string): s
   return path(data, shade)
 }
 
-/** Cherry blossom; white in black-and-white pictures. */
+/** Colour of cherry blossom. Blossom is white in black-and-white pictures. */
 const PINK = parseHex('#f7b9cc')
 
 export function roundTree(stage: Stage, x: number, foot: number, size: number, leaves: Colour): string {
@@ -100,7 +100,7 @@ export function roundTree(stage: Stage, x: number, foot: number, size: number, l
   )
 }
 
-/** A cloud with a flat base. */
+/** Draws a cloud with a flat base. */
 export function cloud(
   x: number,
   foot: number,
@@ -127,10 +127,10 @@ export function cloud(
 
 const STEPS = 128
 
-/** How far a line of land reaches beyond the frame on both sides, in stage units, so that no edge shows. */
+/** Length of a line of land beyond the frame on each side, in stage units, so that its ends are not visible. */
 const MARGIN = 20
 
-/** A jagged line, by midpoint displacement. `height` is how far it rises above `base`. */
+/** Returns a jagged line, made by midpoint displacement. `height` is the height of the line above `base`. */
 export function jaggedRidge(random: Random, width: number, base: number, height: number): Point[] {
   const heights = new Array<number>(STEPS + 1).fill(0)
   heights[0] = random()
@@ -148,7 +148,7 @@ export function jaggedRidge(random: Random, width: number, base: number, height:
   return heights.map((value, index) => at(index, width, base - ((value - lowest) / range) * height))
 }
 
-/** A smooth line: the sum of three waves with incommensurable lengths, so that no hill repeats. */
+/** Returns a smooth line: the sum of three waves with incommensurable lengths, so that no hill repeats. */
 export function smoothRidge(random: Random, width: number, base: number, height: number): Point[] {
   const start = between(random, 0, 7)
   const length = between(random, 700, 1300)
@@ -164,7 +164,7 @@ export function smoothRidge(random: Random, width: number, base: number, height:
   })
 }
 
-/** The height of a line at x. */
+/** Returns y of a line at x. */
 export function heightAt(line: readonly Point[], x: number): number {
   const after = line.findIndex((point) => point.x >= x)
   const right = line[after]

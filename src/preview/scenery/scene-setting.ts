@@ -1,4 +1,4 @@
-// What all shots of one run share: place, colours, the position of the light, and the cast.
+// Values that all shots of a run share: place, colours, position of the light, and actors.
 import { roleOf } from '../cast/cast-list.js'
 import { type Palette, paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
@@ -7,17 +7,17 @@ import type { Location } from '../vocabulary.js'
 
 export interface Setting {
   readonly prompt: string
-  /** Seeds the random numbers. */
+  /** Seed of the random numbers. */
   readonly seed: string
   readonly reading: Reading
   readonly place: Location
   readonly palette: Palette
   readonly actors: readonly Actor[]
-  /** The position of the light, as shares of the width and of the height above the horizon. */
+  /** Position of the light, as shares of the width and of the height above the horizon. */
   readonly light: { readonly x: number; readonly y: number }
 }
 
-/** The place of a subject when the prompt names none. */
+/** Subjects of each place. Determines the place of a subject if the prompt contains no place. */
 const RESIDENTS: Readonly<Partial<Record<Location, string>>> = {
   desert: 'camel scorpion cactus snake racing-car',
   mountains: 'penguin polar-bear skier snowboarder goat eagle castle mount-fuji dragon person-climbing',
@@ -48,7 +48,7 @@ const PRODUCTS = new RegExp(
 const HOMELY = ['hills', 'forest', 'mountains', 'hills'] as const
 const BLOSSOMING = ['forest', 'hills'] as const
 const SCENES = ['mountains', 'hills', 'sea', 'forest', 'desert', 'hills', 'sea', 'city'] as const
-/** A subject for prompts that name none, so that a scene has a focus and a scale. */
+/** Subjects of each place for prompts without a subject, so that a scene has a focus and a scale. */
 const GUESTS: Readonly<Partial<Record<Location, readonly [string, ...string[]]>>> = {
   mountains: ['hut', 'eagle', 'person-walking', 'tent', 'goat'],
   hills: ['house-with-garden', 'horse', 'kite', 'deciduous-tree', 'ewe', 'person-walking'],
@@ -63,7 +63,7 @@ const GUESTS: Readonly<Partial<Record<Location, readonly [string, ...string[]]>>
   studio: ['wrapped-gift', 'potted-plant', 'gem-stone'],
 }
 
-/** With `runId`, each run of one prompt gets a different picture. */
+/** With `runId`, runs with the same prompt get different pictures. */
 export function settingFor(prompt: string, runId?: string): Setting {
   const reading = readPrompt(prompt)
   const seed = runId === undefined ? prompt : `${prompt}\n${runId}`
@@ -94,23 +94,24 @@ function placeFor(
       : place
   const [first] = actors
   if (first === undefined) {
-    const nothingToSee = !/\p{L}/u.test(prompt) || (tints.length > 0 && season === undefined)
-    return nothingToSee ? 'abstract' : rolled
+    const hasNoScene = !/\p{L}/u.test(prompt) || (tints.length > 0 && season === undefined)
+    return hasNoScene ? 'abstract' : rolled
   }
-  // A portrait is of a face, not of a place.
+  // A portrait shows a face, not a place.
   if (view === 'close' && (first.stance === 'head' || first.stance === 'bust')) return 'studio'
   const home = HOMES.get(first.icon)
   if (home !== undefined) return home
   if (first.stance === 'thing' && weather === undefined) return PRODUCTS.test(first.icon) ? 'studio' : 'table'
   if (first.stance === 'float') return 'sea'
-  // Trees have to be seen to blossom.
+  // Choose a place where blossoming trees are visible.
   return pick(random, isInBlossom ? BLOSSOMING : HOMELY)
 }
 
 function castFor(reading: Reading, place: Location, random: Random): readonly Actor[] {
   const guest = pick(random, GUESTS[place] ?? ['dove'])
   if (place === 'table' || place === 'studio') {
-    // "a doctor in a hospital": who is inside sees no house, and "a church on a desk" has nothing but the church.
+    // In "a doctor in a hospital", the building is not visible, so it is not drawn. "A church on a desk" keeps the
+    // church, because there is no other actor.
     const inside = reading.actors.filter(({ stance }) => stance !== 'landmark')
     if (inside.length > 0) return inside
   }

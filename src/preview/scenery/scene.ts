@@ -1,6 +1,5 @@
-// A scene: sky, three planes of land with the actors between them, and the weather in front. Pure: the same arguments
-// give the same drawing.
-
+// Composes a scene: the sky, three planes of land with the actors between them, and the weather in front. The same
+// arguments give the same drawing.
 import type { Stance } from '../cast/cast-list.js'
 import { hex, mix } from '../colour.js'
 import { type Random, randomFrom } from '../random.js'
@@ -17,10 +16,10 @@ import { below, type Framing, type Land, type Light, type Plane, path, type Stag
 import { backdrop } from './subject-card.js'
 
 export interface Scene {
-  /** Stage units: the shorter side is 1000. */
+  /** Width in stage units: the shorter side is 1000. */
   readonly width: number
   readonly height: number
-  /** The furthest first; the first one is opaque. */
+  /** Planes, the furthest first. The first plane is opaque. */
   readonly planes: readonly Plane[]
 }
 
@@ -30,12 +29,12 @@ const FRAMINGS: Readonly<Record<Framing, { readonly horizon: number; readonly sc
   close: { horizon: 0.58, scale: 1.7 },
 }
 
-/** Subjects that need ground. */
+/** Stances of subjects that need ground. */
 const ASHORE: ReadonlySet<Stance | undefined> = new Set(['stand', 'head', 'bust', 'thing'])
 
 /**
- * The setting holds what the shots of one film share; `number` seeds what differs between shots: the shapes of hills and
- * clouds.
+ * `setting` contains the values that all shots of a film share. `number` seeds the differences between shots: the
+ * shapes of hills and clouds.
  */
 export function composeScene(
   setting: Setting,
@@ -110,7 +109,7 @@ const DRIVEN =
   /automobile|taxi|bus|car$|vehicle|truck|engine|ambulance|tractor|motorcycle|bicycle|scooter|rickshaw|biking|skateboard/
 const OPEN: ReadonlySet<string> = new Set(['hills', 'mountains', 'desert', 'forest'])
 
-/** A winding road for a subject that drives. */
+/** Draws a winding road for a subject that drives. */
 function drawRoad(stage: Stage, subject: string | undefined): string {
   if (subject === undefined || !DRIVEN.test(subject) || !OPEN.has(stage.place)) return ''
   const { width, height, palette, light } = stage

@@ -1,4 +1,4 @@
-// The sea, from above and from below the surface.
+// Draws the sea, above and below the surface.
 import { type Colour, colour, hex, mix, parseHex } from '../colour.js'
 import { between, type Random } from '../random.js'
 import { firm, heightAt, misty, smoothRidge } from './land-shapes.js'
@@ -44,17 +44,17 @@ function shoreOf(stage: Stage, random: Random): string {
   return stage.hasCliff ? cliff(stage, random) : beach(stage, random)
 }
 
-/** Sand, rock or turf in the light of the hour. */
+/** Returns the colour of sand, rock or grass in the light of the hour. */
 function earth({ palette }: Stage, text: string): Colour {
   const dim = { day: 0.04, dawn: 0.2, grey: 0.3, dusk: 0.34, night: 0.66 }[palette.hour]
   const shade = mix(mix(parseHex(text), palette.ambient, 0.12), parseHex('#38293a'), dim)
   return palette.isMonochrome ? colour(shade.lightness, 0, 0) : shade
 }
 
-/** A headland on the side away from the light: turf above, and a face of rock that falls to the water. */
+/** Draws a cliff on the side away from the light: grass at the top, and a rock face down to the water. */
 function cliff(stage: Stage, random: Random): string {
   const { width, height, palette, light, scale } = stage
-  // Drawn on the left, mirrored when the light is on the left.
+  // Points are for the left side. Mirror them when the light is on the left.
   const onSide = (points: readonly Point[]) =>
     light.side > 0 ? points : points.map(({ x, y }) => ({ x: width - x, y }))
   const [top, bottom, edge] = [below(stage, 0.4), height + 40, width * 0.56]
@@ -96,7 +96,7 @@ function cliff(stage: Stage, random: Random): string {
   )
 }
 
-/** Sand, wet along the foam of the last wave. */
+/** Draws the sand, which is wet along the foam of the last wave. */
 function beach(stage: Stage, random: Random): string {
   const { width, height, palette, scale } = stage
   const dry = earth(stage, '#f0dcb0')
@@ -116,7 +116,7 @@ function beach(stage: Stage, random: Random): string {
   )
 }
 
-/** The reflection of the light on the water. */
+/** Draws the reflection of the light on the water. */
 function glitter({ width, height, horizon, palette, light }: Stage, random: Random): string {
   const shade = hex(palette.light)
   return Array.from({ length: 130 }, (_, index) => {
@@ -154,7 +154,7 @@ export function underwater(stage: Stage, random: Random): Land {
     .replace('id="rays"', 'id="ray"')
     .replace('offset="0" ', 'offset="0" stop-opacity=".26" ')
     .replace('offset="1" ', 'offset="0.9" stop-opacity="0" ')
-  // Bright at the surface and dark below.
+  // Bright at the surface, dark below.
   const deep =
     fade('deep', 0, height, [
       [0, hex(mix(palette.sky[2], palette.near, 0.25))],
@@ -182,7 +182,7 @@ export function underwater(stage: Stage, random: Random): Land {
   }
 }
 
-/** Weeds; `sides` keeps the middle free for the actors. */
+/** Draws seaweed. `sides` keeps the middle free for the actors. */
 function kelp(
   { width, scale }: Stage,
   random: Random,

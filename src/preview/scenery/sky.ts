@@ -1,12 +1,12 @@
-// The sky, which is the furthest plane and fills the whole stage: air, the sun or the moon with its glow, stars, clouds. And the
-// nearest plane: rain, snow, mist, falling leaves and petals in front of the scene.
+// Draws the furthest plane, which fills the whole stage: air, the sun or the moon with its glow, stars and clouds. Also
+// draws the nearest plane: rain, snow, mist, and falling leaves and petals.
 import { colour, hex, mix } from '../colour.js'
 import { between, type Random } from '../random.js'
 import type { Location } from '../vocabulary.js'
 import { cloud } from './land-shapes.js'
 import { below, circle, fade, path, type Stage, svg } from './stage.js'
 
-/** Where neither sun nor clouds are seen. */
+/** Places where neither the sun nor clouds are visible. */
 const INDOORS: ReadonlySet<Location> = new Set(['table', 'studio', 'underwater', 'abstract', 'card'])
 
 export function drawSky(stage: Stage, random: Random): string {
@@ -78,7 +78,7 @@ function drawClouds(stage: Stage, random: Random): string {
   const count = Math.round((heavy ? 7 : 4) + random() * 3)
   return Array.from({ length: count }, (_, index) => {
     const share = (index + random()) / count
-    // Rows: the lower, the smaller and the nearer to the horizon's colour.
+    // Clouds in rows: lower clouds are smaller, and their colour is nearer to the colour of the horizon.
     const y = horizon * between(random, heavy ? 0.08 : 0.14, 0.74)
     const nearness = 1 - y / horizon
     const length = (180 + 420 * nearness) * between(random, 0.7, 1.25)
@@ -104,7 +104,7 @@ function drawSpectacle(stage: Stage, random: Random): string {
   return stage.skyEvent === 'rainbow' ? rainbow(stage) : ''
 }
 
-/** Curtains that hang from high up: bright along the hem, fading upwards from green to violet. */
+/** Draws curtains of light: bright along the lower edge, fading upwards from green to violet. */
 function aurora({ width, horizon }: Stage, random: Random): string {
   const curtains = [0.5, 0.66, 0.82].map((share, index) => {
     const phase = random() * 6.28
@@ -169,7 +169,7 @@ function fireworks({ width, horizon, palette, light }: Stage, random: Random): s
   }).join('')
 }
 
-/** Opposite the sun. */
+/** Draws a rainbow opposite the sun. */
 function rainbow({ width, horizon, light }: Stage): string {
   const x = width * (light.side > 0 ? 0.3 : 0.7)
   const outer = Math.min(horizon * 0.88, width * 0.5)

@@ -1,4 +1,4 @@
-// Places that are not on the ground: space, the sky above the clouds, and shapes alone.
+// Draws places without ground: space, the sky above the clouds, and abstract shapes.
 import { type Colour, hex, mix } from '../colour.js'
 import { between, pick, type Random } from '../random.js'
 import { cloud, firm, jaggedRidge, misty, smoothRidge } from './land-shapes.js'
@@ -70,7 +70,7 @@ function planet(x: number, y: number, radius: number, shade: Colour, ink: Colour
   )
 }
 
-/** Above the clouds. */
+/** Draws the sky above the clouds. */
 export function sky(stage: Stage, random: Random): Land {
   const { width, height, palette, scale } = stage
   const bank = (share: number, length: number, shade: Colour, opacity: number) => {

@@ -1,29 +1,30 @@
-// The stage: what all planes of a scene share, the few SVG shapes they are drawn from, and the way to pixels. Coordinates are
-// stage units, so that one drawing serves every size: the shorter side of the frame is 1000, cut to a tenth of a unit.
+// The stage: values that all planes of a scene share, basic SVG shapes, and the conversion to pixels. Coordinates are
+// in stage units, so that one drawing works at every size: the shorter side of the frame is 1000 units. Numbers are cut
+// to a tenth of a unit.
 import type Sharp from 'sharp'
 import type { Palette } from '../palette.js'
 import type { Size } from '../render-request.js'
 import type { Location, Season, SkyEvent, Weather } from '../vocabulary.js'
 
-/** The camera's distance. */
+/** Distance of the camera. */
 export type Framing = 'wide' | 'middle' | 'close'
 
-/** The position of the one light of a picture, and of all shots of a film. */
+/** Position of the light. A picture, or all shots of a film, have one light. */
 export interface Light {
-  /** Stage units. */
+  /** In stage units. */
   readonly x: number
   readonly y: number
-  /** -1 from the left, 1 from the right. */
+  /** -1: from the left; 1: from the right. */
   readonly side: -1 | 1
 }
 
 export interface Stage {
-  /** Stage units: the shorter side is 1000. */
+  /** Width in stage units: the shorter side is 1000. */
   readonly width: number
   readonly height: number
-  /** Where sky and ground meet, from the top. */
+  /** Distance of the horizon from the top, in stage units. */
   readonly horizon: number
-  /** The size of things relative to a wide shot. */
+  /** Size of objects relative to a wide shot. */
   readonly scale: number
   readonly place: Location
   readonly season: Season | undefined
@@ -31,17 +32,17 @@ export interface Stage {
   readonly skyEvent: SkyEvent | undefined
   readonly palette: Palette
   readonly light: Light
-  /** Whether the subject is a thing, which a studio puts on a stand. */
+  /** Whether the subject is a thing, which is on a stand in a studio. */
   readonly isStill: boolean
-  /** Whether the sea is seen from its shore, because the prompt names one or the subject needs ground. */
+  /** Whether the shore of the sea is visible, because the prompt contains a shore or the subject needs ground. */
   readonly isAshore: boolean
-  /** Whether that shore is a cliff, on the side away from the light. */
+  /** Whether the shore is a cliff, on the side away from the light. */
   readonly hasCliff: boolean
-  /** Whether the trees are in blossom. */
+  /** Whether trees are in blossom. */
   readonly isInBlossom: boolean
 }
 
-/** `depth` 0 hardly moves with the camera, 1 moves the most. */
+/** A plane with `depth` 0 moves least with the camera, a plane with 1 moves most. */
 export interface Plane {
   readonly name: 'sky' | 'far' | 'middle' | 'ground' | 'front'
   readonly depth: number
@@ -49,16 +50,16 @@ export interface Plane {
   readonly drawing: string
 }
 
-/** The drawings of a place; the actors are drawn between them. */
+/** Drawings of a place. Actors are drawn between them. */
 export interface Land {
   readonly far: string
   readonly middle: string
   readonly ground: string
-  /** In front of the actors, at the bottom of the frame. */
+  /** Drawing in front of the actors, at the bottom of the frame. */
   readonly front: string
 }
 
-/** A position below the horizon, `share` of the way to the bottom. */
+/** Returns y below the horizon, at `share` of the distance to the bottom. */
 export function below(stage: Stage, share: number): number {
   return stage.horizon + (stage.height - stage.horizon) * share
 }
@@ -86,14 +87,14 @@ export function box(x: number, y: number, width: number, height: number, fill: s
   return svg`<rect x="${x}" y="${y}" width="${width}" height="${height}"${String(round)} fill="${fill}"/>`
 }
 
-/** Everything under a line, down to `bottom`. */
+/** Fills the area below a line, down to `bottom`. */
 export function ground(line: readonly Point[], bottom: number, fill: string): string {
   const first = line[0]?.x ?? 0
   const last = line.at(-1)?.x ?? 0
   return path(svg`${String(lines(line))}L${last} ${bottom}L${first} ${bottom}Z`, fill)
 }
 
-/** A gradient from `top` to `bottom` (y in stage units), to be used as `url(#name)`. */
+/** Defines a gradient from `top` to `bottom` (y in stage units), used as `url(#name)`. */
 export function fade(
   name: string,
   top: number,
@@ -105,7 +106,7 @@ export function fade(
   return `<linearGradient id="${name}" ${place}>${list}</linearGradient>`
 }
 
-/** SVG text in which the numbers are cut to a tenth of a unit. */
+/** Template tag for SVG. Cuts numbers to a tenth of a unit. */
 export function svg(texts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
   return texts.reduce((text, next, at) => {
     const value = values[at - 1] ?? ''
@@ -121,7 +122,7 @@ function lines(points: readonly Point[]): string {
   return points.map(({ x, y }, index) => svg`${String(index === 0 ? 'M' : 'L')}${x} ${y}`).join('')
 }
 
-/** A drawing as an SVG document of exactly `size` pixels. */
+/** Returns a drawing as an SVG document of exactly `size` pixels. */
 export function stageSvg(size: Size, stage: Size, drawing: string): Buffer {
   const view = `viewBox="0 0 ${stage.width} ${stage.height}" preserveAspectRatio="none"`
   return Buffer.from(
@@ -130,7 +131,10 @@ export function stageSvg(size: Size, stage: Size, drawing: string): Buffer {
   )
 }
 
-/** sharp, loaded at the first picture. Its cache is off: no drawing comes twice, and it would only hold memory. */
+/**
+ * Loads sharp with the first picture. Its cache is disabled: no drawing is repeated, so the cache would only use
+ * memory.
+ */
 export async function pixels(): Promise<typeof Sharp> {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)

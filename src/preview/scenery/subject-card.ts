@@ -1,5 +1,6 @@
-// The storyboard card of a subject that no figure draws: a frame with the subject as lettering, and below it the place, the
-// hour and the colours that the prompt names. Its shape and tint come from the words, so that neighbours differ.
+// Draws the storyboard card of a subject without a figure: a frame with the subject as text, and below it the place,
+// the hour and the colours of the prompt. Shape and tint of the card depend on the words, so that cards of different
+// prompts look different.
 import { colour, hex, mix } from '../colour.js'
 import { drawableText, type Font, wrapText } from '../lettering/font.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
@@ -13,11 +14,14 @@ const LETTER_SIZES = [150, 132, 116, 102, 90, 78, 68, 60, 52]
 const MAX_LINES = 4
 const LINE_HEIGHT = 1.16
 const FACT_SIZE = 38
-/** Shares of the frame: below the mark and above the caption, also where a film's camera crops it. */
+/**
+ * Area of the card, as shares of the frame: below the mark and above the caption, also when the camera of a film crops
+ * the frame.
+ */
 const ROOM = { width: 0.66, top: 0.14, bottom: 0.66 } as const
 const MAX_WIDTH = 1200
 
-/** In stage units; '' when the subject is known. */
+/** Returns the drawing in stage units, or '' if the subject is known. */
 export function drawSubjectCard(stage: Size, font: Font, { reading, seed, palette }: Setting): string {
   const { unknownSubject } = reading
   if (unknownSubject === undefined) return ''
@@ -81,7 +85,7 @@ export function drawSubjectCard(stage: Size, font: Font, { reading, seed, palett
   )
 }
 
-/** The largest lettering in which every word fits; a subject that is too long ends in an ellipsis. */
+/** Finds the largest text size at which every word fits. A subject that is too long ends in an ellipsis. */
 function fitLines(
   text: string,
   room: number,
@@ -103,7 +107,7 @@ function factsOf({ place, isBeach, hour, season, weather, skyEvent }: Reading): 
   return [where, hour === 'grey' ? undefined : hour, season, weather, skyEvent].filter(Boolean).join('  ·  ')
 }
 
-/** The corners of a storyboard frame, around the card. */
+/** Draws the corners of a storyboard frame around the card. */
 function cropMarks(left: number, top: number, width: number, height: number, shade: string): string {
   const gap = 20
   const long = 46
@@ -119,7 +123,7 @@ function cropMarks(left: number, top: number, width: number, height: number, sha
 
 const BACKDROPS = ['hills', 'discs', 'bands', 'arcs', 'steps'] as const
 
-/** The calm ground behind a card when the prompt names no place. */
+/** Draws the plain background of a card for prompts without a place. */
 export function backdrop(stage: Stage, random: Random): Land {
   const { width, height, palette } = stage
   const shade = (amount: number) => hex(mix(palette.sky[1], palette.accent, amount))
@@ -128,7 +132,7 @@ export function backdrop(stage: Stage, random: Random): Land {
       [0, hex(mix(palette.sky[0], palette.accent, 0.18))],
       [1, hex(mix(palette.sky[2], palette.accent, 0.3))],
     ]) + box(-20, -20, width + 40, height + 40, 'url(#backdrop)')
-  // The same in all shots of a film.
+  // The kind of background is the same in all shots of a film.
   const kind = BACKDROPS[Math.floor(palette.accent.hue / 72)]
   const [x, y] = [width * between(random, 0.1, 0.9), height * between(random, 0.15, 0.85)]
   const lean = random() < 0.5 ? -1 : 1

@@ -1,18 +1,19 @@
-// Frames from the layers of a shot, in I420: plain loops over bytes, since sharp would need RGBA frames and a conversion
-// of each. Drawn tile by tile from the uppermost layer that covers the tile, so a hidden sky costs nothing.
+// Composes frames from the layers of a shot, in I420. Uses plain loops over bytes, because sharp would need RGBA frames
+// and a conversion of each frame. Each tile is drawn from the uppermost layer that covers it, so a hidden sky costs
+// nothing.
 import type { Size } from '../render-request.js'
 import type { Window } from './shots.js'
 
-/** The planes of one frame: width x height bytes of luma, then U and V at a quarter of that each. */
+/** Planes of one frame: width x height bytes of luma, then U and V with a quarter of that size each. */
 export type Frame = Uint8Array
 
 export interface LayerView {
   readonly layer: FilmLayer
-  /** The part of the layer that fills the frame. */
+  /** Part of the layer that fills the frame. */
   readonly window: Window
 }
 
-/** Draws the views, the furthest first; the first one has to cover everything. `frame` is overwritten. */
+/** Draws the views in order, the furthest first, and overwrites `frame`. The first view must cover the whole frame. */
 export function composeFrame(frame: Frame, { width, height }: Size, views: readonly LayerView[]): void {
   const pixels = width * height
   const luma = frame.subarray(0, pixels)
@@ -22,7 +23,7 @@ export function composeFrame(frame: Frame, { width, height }: Size, views: reado
   composeChannel([blue, red], { width: width / 2, height: height / 2 }, views, 'chroma')
 }
 
-/** Mixes `share` of 256 of `held` into the frame. */
+/** Mixes `held` into the frame. `share` is in 1/256. */
 export function dissolve(frame: Frame, held: Frame, share: number): void {
   for (let at = 0; at < frame.length; at++) {
     const now = frame[at] as number
@@ -37,14 +38,17 @@ interface Tile {
   readonly bottom: number
 }
 
-/** A channel as one frame sees it: between which of its columns and rows each pixel lies. */
+/** A channel, and the positions of the frame's columns and rows in it. */
 interface Sampled {
   readonly channel: ColourChannel
   readonly columns: Axis
   readonly rows: Axis
 }
 
-/** For each pixel along one direction: the lower of the two pixels around it, and the upper one's share of 256. */
+/**
+ * For each pixel of the frame along one direction: the lower of the two source pixels around it, and the share of the
+ * upper source pixel in 1/256.
+ */
 interface Axis {
   readonly lower: Int32Array
   readonly share: Uint8Array
@@ -81,15 +85,17 @@ function composeChannel(
   }
 }
 
-/** `start` and `extent` are shares of the layer's `length`; `pixels` of the frame see that part. */
+/**
+ * Maps `pixels` pixels of the frame to a part of the layer. `start` and `extent` are shares of the layer's `length`.
+ */
 function axisOf(start: number, extent: number, length: number, pixels: number): Axis {
   const lower = new Int32Array(pixels)
   const share = new Uint8Array(pixels)
   const step = (extent * length) / pixels
-  // Pixel centres: the middle of the frame's pixel lies on the middle of what it shows.
+  // Pixel centres: the centre of a frame pixel is at the centre of the source area that it shows.
   const first = start * length + step / 2 - 0.5
   for (let pixel = 0; pixel < pixels; pixel++) {
-    // Rounded to 1/256: a float that is nearly a whole pixel counts as one.
+    // Round to 1/256, so that a position near a whole pixel is exactly on it.
     const at = Math.round(Math.min(length - 1, Math.max(0, first + pixel * step)) * 256)
     lower[pixel] = Math.min(length - 2, at >> 8)
     share[pixel] = Math.min(255, at - (lower[pixel] as number) * 256)
@@ -109,7 +115,7 @@ function coverageOf({ channel: { cells, cellsAcross }, columns, rows }: Sampled,
   return first
 }
 
-/** `isOpaque`: the layer covers the whole tile. */
+/** `isOpaque`: whether the layer covers the whole tile. */
 function drawTile(
   { channel, columns, rows }: Sampled,
   { left, top, right, bottom }: Tile,
@@ -140,7 +146,7 @@ function drawTile(
   }
 }
 
-/** Lays one value, which is multiplied by its alpha, over the target. */
+/** Blends one value, premultiplied by its alpha, over the target. */
 function blend(
   target: Uint8Array,
   to: number,
@@ -151,7 +157,7 @@ function blend(
   across: number,
   down: number,
 ): void {
-  // Most values are wholly covered or not at all.
+  // Most pixels are fully transparent.
   const corners =
     (alpha[at] as number) |
     (alpha[at + 1] as number) |
@@ -160,11 +166,13 @@ function blend(
   if (corners === 0) return
   const open = 255 - sample(alpha, at, under, across, down)
   const value = sample(values, at, under, across, down)
-  // No overflow: in limited range no value is above 240.
+  // Cannot overflow: in limited range, no value is above 240.
   target[to] = value + ((((target[to] as number) * open + 127) * 257) >> 16)
 }
 
-/** Between four values: two at `at`, two a row below, at `under`; `across` and `down` are shares of 256. */
+/**
+ * Interpolates between four values: two at `at`, and two in the row below at `under`. `across` and `down` are in 1/256.
+ */
 function sample(values: Uint8Array, at: number, under: number, across: number, down: number): number {
   const one = values[at] as number
   const upper = (one << 8) + ((values[at + 1] as number) - one) * across
@@ -173,25 +181,26 @@ function sample(values: Uint8Array, at: number, under: number, across: number, d
   return (upper + (((lower - upper) * down) >> 8) + 128) >> 8
 }
 
-/** One channel and its alpha, at one resolution. */
+/** One channel and its alpha, at the same resolution. */
 export interface ColourChannel {
   readonly width: number
   readonly height: number
-  /** Multiplied by alpha. */
+  /** Premultiplied by alpha. */
   readonly values: readonly Uint8Array[]
   readonly alpha: Uint8Array
-  /** EMPTY, MIXED or OPAQUE for each cell of CELL x CELL values, row by row. Composing skips by it. */
+  /** EMPTY, MIXED or OPAQUE for each cell of CELL x CELL values, row by row. Composing skips hidden and empty cells. */
   readonly cells: Uint8Array
   readonly cellsAcross: number
 }
 
 /**
- * A plane of a shot: I420 (a byte of luma per pixel, the two colour differences at half the resolution), each multiplied by
- * its alpha, so that sampling between pixels leaves no dark seams. Converted once per shot, at half the bytes of RGBA.
+ * A plane of a shot in I420 (one byte of luma per pixel, two colour differences at half the resolution). Values are
+ * premultiplied by alpha, so that sampling between pixels leaves no dark seams. Converted once per shot; half the bytes
+ * of RGBA.
  */
 export interface FilmLayer {
   readonly luma: ColourChannel
-  /** U and V. */
+  /** The U and V values. */
   readonly chroma: ColourChannel
 }
 
@@ -201,8 +210,9 @@ const MIXED = 1
 const OPAQUE = 2
 
 /**
- * From RGBA (not premultiplied) of an even size. BT.709 in limited range, which players assume from 720 lines up and our
- * `colr` box declares. Exact integers: factors in 1/65536, four pixels to one colour difference.
+ * Converts RGBA (not premultiplied; width and height must be even) to BT.709 in limited range, which players assume
+ * from 720 lines up and the `colr` box declares. Uses exact integers: factors in 1/65536, and one colour difference for
+ * four pixels.
  */
 export function layerFromRgba(rgba: Uint8Array, { width, height }: Size): FilmLayer {
   const pixels = width * height
@@ -213,17 +223,17 @@ export function layerFromRgba(rgba: Uint8Array, { width, height }: Size): FilmLa
     Uint8Array,
     Uint8Array,
   ]
-  const words = new Int32Array(rgba.buffer, rgba.byteOffset, pixels)
+  const rgbaWords = new Int32Array(rgba.buffer, rgba.byteOffset, pixels)
   for (let row = 0; row < height; row += 2) {
     for (let column = 0; column < width; column += 2) {
       const above = row * width + column
       const below = above + width
-      // Most of a plane is empty.
+      // Skip empty pixels: most of a plane is empty.
       if (
-        ((words[above] as number) |
-          (words[above + 1] as number) |
-          (words[below] as number) |
-          (words[below + 1] as number)) ===
+        ((rgbaWords[above] as number) |
+          (rgbaWords[above + 1] as number) |
+          (rgbaWords[below] as number) |
+          (rgbaWords[below + 1] as number)) ===
         0
       )
         continue

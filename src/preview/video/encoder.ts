@@ -1,11 +1,10 @@
-// The interface of the two encoders: the machine's ffmpeg with libx264 (ffmpeg-encoder.ts), and otherwise the bundled one
-// (below). Both run beside the composing and return a track, which mp4.ts writes.
+// The interface of the two encoders: the installed ffmpeg with libx264 (ffmpeg-encoder.ts), or the bundled encoder
+// (below). Both run in parallel to the composing and return a track, which mp4.ts writes.
 //
-// Rejected in November 2026:
-// @napi-rs/webcodecs 1.4 (FFmpeg with x264 inside, so GPL in spite of its MIT; not on Node 20), node-av 6,
-// node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts), @ffmpeg/core 0.12 (GPL, for browsers alone),
-// @ffmpeg-installer (GPL, install script), libav.js (its published variants have no H.264 encoder), mediabunny, mp4-muxer and
-// mp4-wasm (they write the file, the encoding is left to the browser).
+// Rejected in November 2026: @napi-rs/webcodecs 1.4 (FFmpeg with x264 inside, so GPL in spite of its MIT; not on Node
+// 20), node-av 6, node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts), @ffmpeg/core 0.12 (GPL, for browsers
+// only), @ffmpeg-installer (GPL, install script), libav.js (its published variants have no H.264 encoder), mediabunny,
+// mp4-muxer and mp4-wasm (they only write the file; the browser has to encode).
 import { Worker } from 'node:worker_threads'
 import { packagedFile } from '../files.js'
 import type { Size } from '../render-request.js'
@@ -14,24 +13,24 @@ import { findBox, type Track } from './mp4.js'
 import { FRAMES_PER_SECOND } from './shots.js'
 
 export interface Encoder {
-  /** A buffer to compose into, as soon as one is free; there are few, to limit memory. */
+  /** Resolves with a free buffer to compose a frame into. The number of buffers is small, to limit memory use. */
   free(): Promise<Frame>
-  /** Encodes a frame that `free` returned. */
+  /** Encodes a frame in a buffer from `free`. */
   add(frame: Frame): void
   finish(): Promise<Track>
-  /** Stops the encoder; called once, also after a failure. */
+  /** Stops the encoder. Called once, also after a failure. */
   end(): void
 }
 
-/** The encoder failed, so another one may be tried. */
+/** The encoder failed. Another encoder may still work. */
 export class EncoderFailed extends Error {
   override readonly name = 'EncoderFailed'
 }
 
-/** One is composed, one is encoded, one waits between them. */
+/** Number of buffers: one frame is composed, one waits, and one is encoded. */
 const FRAMES = 3
 
-/** The frame buffers that composing and encoding share. */
+/** Frame buffers that the composing and the encoder share. */
 export class FramePool {
   readonly frames: readonly Frame[]
   readonly #free: Frame[]
@@ -39,7 +38,7 @@ export class FramePool {
   #failure: unknown
 
   constructor(bytes: number) {
-    // Shared, so that a worker sees them without a copy.
+    // Shared memory, so that a worker reads the frames without a copy.
     this.frames = Array.from({ length: FRAMES }, () => new Uint8Array(new SharedArrayBuffer(bytes)))
     this.#free = [...this.frames]
   }
@@ -63,7 +62,7 @@ export class FramePool {
   }
 }
 
-// 10 (best) to 51. Our pictures are flat and clean: 24 shows no blocks in the skies, at 1 to 5 Mbit/s.
+// From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
 const QUANTIZATION = 24
 
 interface EncoderOptions {
@@ -75,14 +74,14 @@ interface EncoderOptions {
 type WorkerMessage = { readonly frame: number } | { readonly film: Uint8Array } | { readonly error: string }
 
 /**
- * h264-mp4-encoder 1.0.12 (minih264 and mp4v2 in WASM, MIT; one file, no install script, the same on every platform), in a
- * worker thread. At its fastest setting, which looks the same on flat pictures: 11 ms a frame at 720p, 27 ms at 1080p; at its
- * default 108 ms.
+ * Runs h264-mp4-encoder 1.0.12 in a worker thread (minih264 and mp4v2 in WASM, MIT; one file, no install script, the
+ * same on every platform). The fastest setting takes 11 ms per frame at 720p and 27 ms at 1080p, and looks the same on
+ * flat drawings as the default setting, which takes 108 ms.
  */
 export function openWasmEncoder(size: Size): Encoder {
   const pool = new FramePool((size.width * size.height * 3) / 2)
   const options: EncoderOptions = {
-    // Resolved here: the worker is created from source text and would resolve from the working directory.
+    // Resolved here, because the worker is created from source text and would resolve from the working directory.
     script: packagedFile('h264-mp4-encoder.cjs', 'h264-mp4-encoder'),
     frames: pool.frames,
     settings: {
@@ -94,7 +93,8 @@ export function openWasmEncoder(size: Size): Encoder {
       speed: 10,
     },
   }
-  // As source text: a worker in a file would need its own build entry, and could not run from the sources.
+  // Source text, because a worker in a file would need a separate build entry, and could not run from the TypeScript
+  // sources.
   const worker = new Worker(`(${encodeInWorker})(require)`, { eval: true, workerData: options, env: {} })
   const film = new Promise<Track>((resolve, reject) => {
     worker.on('message', (message: WorkerMessage) => {
@@ -120,7 +120,7 @@ export function openWasmEncoder(size: Size): Encoder {
   }
 }
 
-/** Runs in the worker, so it must not use anything outside itself. */
+/** Runs in the worker, so it must not use any variable from outside this function. */
 function encodeInWorker(load: NodeJS.Require): void {
   const { parentPort, workerData } = load('node:worker_threads') as typeof import('node:worker_threads')
   const { script, frames, settings } = workerData as EncoderOptions
@@ -132,15 +132,15 @@ function encodeInWorker(load: NodeJS.Require): void {
     encoder.initialize()
     return encoder
   })
-  parentPort?.on('message', async (order: number | 'finish') => {
+  parentPort?.on('message', async (command: number | 'finish') => {
     try {
       const encoder = await ready
-      if (order === 'finish') {
+      if (command === 'finish') {
         encoder.finalize()
         parentPort.postMessage({ film: encoder.FS.readFile(encoder.outputFilename) })
       } else {
-        encoder.addFrameYuv(frames[order] as Uint8Array)
-        parentPort.postMessage({ frame: order })
+        encoder.addFrameYuv(frames[command] as Uint8Array)
+        parentPort.postMessage({ frame: command })
       }
     } catch (error) {
       parentPort.postMessage({ error: String(error) })
@@ -149,14 +149,14 @@ function encodeInWorker(load: NodeJS.Require): void {
 }
 
 const IDR_SLICE = 5
-// The fixed part of `stsd` and of the `avc1` entry within it, before the boxes they hold.
+// Length in bytes of the fixed part of `stsd`, and of its `avc1` entry, before the boxes that they contain.
 const DESCRIPTION_HEADER = 8
 const ENTRY_HEADER = 78
 
 /**
- * The rest of the encoder's `moov` is not usable: it comes after the data, lists no key frames (so that players show garbage
- * after a seek), declares no colour space, and contains the time of day. Throws when the file is not what h264-mp4-encoder
- * 1.0.12 writes.
+ * Reads the frames from the encoder's file. The rest of its `moov` is not used: it comes after the data, lists no key
+ * frames (so that players show garbage after a seek), declares no colour space, and contains the time of day. Throws
+ * when the file is not in the format of h264-mp4-encoder 1.0.12.
  */
 function readTrack(mp4: Uint8Array): Track {
   const table = findBox(mp4, 'moov/trak/mdia/minf/stbl')
@@ -182,16 +182,16 @@ function readSizes(table: Buffer): number[] {
 }
 
 function findKeyFrames(data: Buffer, sizes: readonly number[]): number[] {
-  const found: number[] = []
+  const keyFrames: number[] = []
   let start = 0
   for (const [index, size] of sizes.entries()) {
     for (let at = start; at + 4 < start + size; at += 4 + data.readUInt32BE(at)) {
       if (((data[at + 4] ?? 0) & 0x1f) === IDR_SLICE) {
-        found.push(index + 1)
+        keyFrames.push(index + 1)
         break
       }
     }
     start += size
   }
-  return found
+  return keyFrames
 }

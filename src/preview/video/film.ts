@@ -1,6 +1,6 @@
-// Renders a film. The layers of a shot are drawn once, while the frames of the shot before are composed and passed to the
-// encoder in another thread or process. Three frame buffers are reused; only the encoded film (1 to 8 MB) grows.
-
+// Renders a film. Draws the layers of each shot once, while the frames of the previous shot are composed and passed to
+// the encoder in another thread or process. Three frame buffers are reused, so memory use grows only by the encoded
+// film (1 to 8 MB).
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OverlayOptions } from 'sharp'
 import { raceAbort } from '../../host/abort.js'
@@ -23,7 +23,7 @@ const NAME = 'film.mp4'
 const WHOLE: Window = { left: 0, top: 0, width: 1, height: 1 }
 const DISSOLVE_FRAMES = 12
 
-/** `searchPath` has the folders to find ffmpeg in, as in PATH. */
+/** `searchPath` lists the folders that may contain ffmpeg, in the format of PATH. */
 export async function renderVideo(
   request: VideoRequest,
   job: RenderJob,
@@ -46,21 +46,23 @@ export async function prepareFilm(request: VideoRequest, job: RenderJob): Promis
   return { setting, size, lettering, references, shots }
 }
 
-/** With ffmpeg if it is found and works, otherwise from the first frame on with the bundled encoder. */
+/**
+ * Encodes with ffmpeg if it is installed and works. Otherwise starts again at the first frame with the bundled encoder.
+ */
 async function encode(film: Film, job: RenderJob, searchPath: string | undefined): Promise<Track> {
-  const monotonic = withMonotonicProgress(job)
+  const monotonicJob = withMonotonicProgress(job)
   const program = findFfmpeg(searchPath)
   if (program !== undefined) {
     try {
-      return await shootWith(openFfmpeg(program, film.size), film, monotonic)
+      return await shootWith(openFfmpeg(program, film.size), film, monotonicJob)
     } catch (error) {
       if (!(error instanceof EncoderFailed)) throw error
     }
   }
-  return await shootWith(openWasmEncoder(film.size), film, monotonic)
+  return await shootWith(openWasmEncoder(film.size), film, monotonicJob)
 }
 
-/** A second encoder starts again at 0. */
+/** Prevents the reported progress from decreasing when a second encoder starts again at 0. */
 function withMonotonicProgress(job: RenderJob): RenderJob {
   let furthest = 0
   const onProgress = (fraction: number) => {
@@ -84,7 +86,7 @@ async function shootWith(encoder: Encoder, film: Film, job: RenderJob): Promise<
   }
 }
 
-/** Composes each frame into a free buffer of the encoder. */
+/** Composes all frames, each into a free buffer of the encoder. */
 export async function shoot(
   film: Film,
   encoder: Pick<Encoder, 'free' | 'add'>,
@@ -92,11 +94,11 @@ export async function shoot(
 ): Promise<void> {
   const { shots, size } = film
   const total = shots.reduce((sum, shot) => sum + shot.frames, 0)
-  const held = new Uint8Array((size.width * size.height * 3) / 2)
+  const previousFrame = new Uint8Array((size.width * size.height * 3) / 2)
   let done = 0
   const stage = (shot: Shot | undefined, atOnce: number) =>
     beginLayers(film, shot, { atOnce, signal: job.signal })
-  // Two layers at once for the first shot; later ones are drawn beside the composing, which they would slow down.
+  // Draw two layers at once for the first shot only. Later layers are drawn during composing, and would slow it down.
   let staging = stage(shots[0], 2)
   for (const [index, shot] of shots.entries()) {
     const layers = await staging
@@ -104,8 +106,8 @@ export async function shoot(
     for (let at = 0; at < shot.frames; at++) {
       const frame = await encoder.free()
       job.signal.throwIfAborted()
-      drawFrame(frame, held, layers, size, shot, at)
-      if (at === shot.frames - 1) held.set(frame)
+      drawFrame(frame, previousFrame, layers, size, shot, at)
+      if (at === shot.frames - 1) previousFrame.set(frame)
       encoder.add(frame)
       job.onProgress?.((++done / total) * 0.99)
       // Yield once per frame, so that messages and aborts are handled.
@@ -114,7 +116,9 @@ export async function shoot(
   }
 }
 
-/** Starts drawing the layers of a shot, to be awaited later. */
+/**
+ * Starts drawing the layers of a shot. The caller awaits the promise later, so a rejection must not count as unhandled.
+ */
 function beginLayers(
   film: Film,
   shot: Shot | undefined,
@@ -127,7 +131,7 @@ function beginLayers(
 
 function drawFrame(
   frame: Frame,
-  held: Frame,
+  previousFrame: Frame,
   layers: readonly ShotLayer[],
   size: Size,
   shot: Shot,
@@ -139,11 +143,11 @@ function drawFrame(
     window: depth === undefined ? WHOLE : windowOn(size, shot.movement, depth, progress),
   }))
   composeFrame(frame, size, views)
-  if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) dissolve(frame, held, meltShare(at))
+  if (shot.entrance === 'dissolve' && at < DISSOLVE_FRAMES) dissolve(frame, previousFrame, previousShare(at))
 }
 
-/** The share of the shot before, of 256, eased at both ends. */
-function meltShare(at: number): number {
+/** Share of the previous shot in 1/256, eased at both ends. */
+function previousShare(at: number): number {
   const share = 1 - (at + 1) / (DISSOLVE_FRAMES + 1)
   return Math.round(255 * share * share * (3 - 2 * share))
 }
@@ -156,40 +160,40 @@ export interface Film {
   readonly shots: readonly Shot[]
 }
 
-/** The share of the stage's sides that the camera may leave out. */
+/** Share of the stage at its left and right sides that the camera may cut off. */
 const PRINT_SIDE = 0.12
 const CLOSENESS: Readonly<Record<Framing, number>> = { wide: 1, middle: 1.35, close: 1.9 }
 
-/** The size at which a reference that fills a film of `size` is seen in the closest shot. */
+/** Size of a reference in the closest shot, if the reference fills a film of `size`. */
 export function closestSize(size: Size): Size {
   const stage = stageSize(size)
   return { width: stage.width * CLOSENESS.close, height: stage.height * CLOSENESS.close }
 }
 
-/** The furthest and the nearest plane are out of focus: drawn at half the size, for a quarter of the work. */
+/** The furthest and the nearest plane are out of focus, so they are drawn at half the size: a quarter of the work. */
 const SOFT: ReadonlySet<string> = new Set(['sky', 'front'])
 const halfOf = ({ width, height }: Size): Size => ({ width: width / 2, height: height / 2 })
 
-/** A layer and how far it follows the camera; `depth` is undefined for the caption, which does not move. */
+/** A layer, and how far it moves with the camera. `depth` is undefined for the caption, which does not move. */
 export interface ShotLayer {
   readonly layer: FilmLayer
   readonly depth: number | undefined
 }
 
 export interface LayerOptions {
-  /** How many layers are drawn at once. Each takes up to 30 MiB while it is drawn. */
+  /** Number of layers drawn at once. Drawing a layer takes up to 30 MiB. */
   readonly atOnce: number
   readonly signal: AbortSignal
 }
 
-/** A layer to be drawn. */
+/** A layer before it is drawn. */
 interface Painting {
   readonly size: Size
   readonly depth: number | undefined
   draw(): Promise<readonly OverlayOptions[]>
 }
 
-/** The furthest first. About 8 MiB for each of five layers at 1080p. */
+/** Returns the layers of a shot, the furthest first. At 1080p, five layers use about 8 MiB each. */
 export async function drawShotLayers(
   film: Film,
   shot: Shot,
@@ -212,23 +216,23 @@ function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
   const { setting, size, lettering } = film
   const { palette, prompt } = setting
   const stage = stageSize(size)
-  const shown = shot.references.flatMap((index) => film.references[index] ?? [])
-  const cast = shown.length > 0 ? [] : setting.actors
+  const shotReferences = shot.references.flatMap((index) => film.references[index] ?? [])
+  const cast = shotReferences.length > 0 ? [] : setting.actors
   const scene = composeScene(
     { ...setting, actors: cast },
     { size, framing: shot.framing, number: shot.number },
   )
-  const only = backdropOf(shown, size)
+  const backdrop = backdropOf(shotReferences, size)
   const label = `${shot.number} / ${film.shots.length}`
-  const words = { prompt, label, isOverPicture: only !== undefined }
+  const words = { prompt, label, isOverPicture: backdrop !== undefined }
   const caption: Painting = {
     size,
     depth: undefined,
     draw: async () => [{ input: stageSvg(size, scene, drawCaption(scene, lettering, palette, words)) }],
   }
-  if (only !== undefined) {
-    // A single reference fills the shot (image to video), cropped by its framing.
-    const draw = async () => [{ input: await only(stage.width, stage.height, CLOSENESS[shot.framing]) }]
+  if (backdrop !== undefined) {
+    // A single reference fills the shot (image to video), cropped to the framing of the shot.
+    const draw = async () => [{ input: await backdrop(stage.width, stage.height, CLOSENESS[shot.framing]) }]
     return [{ size: stage, depth: 0.35, draw }, caption]
   }
   const planes = scene.planes.map(({ name, drawing, depth }): Painting => {
@@ -238,7 +242,7 @@ function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
   const prints: Painting = {
     size: stage,
     depth: 0.5,
-    draw: () => layPrints(shown, stage, palette, lettering.label, PRINT_SIDE),
+    draw: () => layPrints(shotReferences, stage, palette, lettering.label, PRINT_SIDE),
   }
   const drawing = drawSubjectCard(scene, lettering.text, setting)
   const card: Painting = {
@@ -246,16 +250,16 @@ function paintingsOf(film: Film, shot: Shot): readonly Painting[] {
     depth: 0.3,
     draw: async () => [{ input: stageSvg(stage, scene, drawing) }],
   }
-  const front = shown.length > 0 ? [prints] : drawing === '' ? [] : [card]
+  const front = shotReferences.length > 0 ? [prints] : drawing === '' ? [] : [card]
   return [...planes, ...front, caption]
 }
 
-/** sharp lays out the bytes of an SVG at its own size; several drawings are composited onto an empty canvas first. */
+/** Draws onto a canvas of `size` as RGBA. A single drawing already has this size and needs no empty canvas. */
 async function paint(size: Size, drawings: readonly OverlayOptions[]): Promise<Buffer> {
   const sharp = await pixels()
-  const only = drawings.length === 1 ? drawings[0]?.input : undefined
-  const canvas = Buffer.isBuffer(only)
-    ? sharp(only).ensureAlpha()
+  const onlyInput = drawings.length === 1 ? drawings[0]?.input : undefined
+  const canvas = Buffer.isBuffer(onlyInput)
+    ? sharp(onlyInput).ensureAlpha()
     : sharp({ create: { ...size, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } }).composite([
         ...drawings,
       ])

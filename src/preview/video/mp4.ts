@@ -1,16 +1,16 @@
-// Writes the MP4: `moov` first, so that playing starts during the download; key frames listed; BT.709 declared; no creation
-// time, so that the same frames give the same bytes. Not the encoder's own `moov` with shifted offsets, which has no
-// parts that `readTrack` lists, and not mediabunny, which always writes the time of day.
+// Writes the MP4 file. `moov` comes first, so that playing can start during the download; it lists the key frames,
+// declares BT.709 and has no creation time, so that the same frames give the same bytes. Rejected: the encoder's `moov`
+// with shifted offsets, for the reasons at `readTrack`, and mediabunny, which always writes the time of day.
 import type { Size } from '../render-request.js'
 
 export interface Track {
-  /** The content of the `avcC` box. */
+  /** Content of the `avcC` box. */
   readonly parameters: Buffer
-  /** The frames, one after the other, as length-prefixed NAL units. */
+  /** All frames in order, as length-prefixed NAL units. */
   readonly data: Buffer
-  /** The bytes of each frame. */
+  /** Size of each frame in bytes. */
   readonly sizes: readonly number[]
-  /** The frames that can be decoded alone, counted from 1. */
+  /** Numbers of the frames that can be decoded without other frames, counted from 1. */
   readonly keyFrames: readonly number[]
 }
 
@@ -18,10 +18,11 @@ const UNITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000] as const
 const UNDETERMINED_LANGUAGE = 0x55c4
 const MAX_OFFSET = 0xffffffff
 
-/** The file in parts, to be written one after the other. `rate` is in frames a second. */
+/** Returns the file in parts, to write in this order. `rate` is in frames per second. */
 export function fastStart(track: Track, size: Size, rate: number): readonly Uint8Array[] {
   const type = box('ftyp', Buffer.from('isom'), numbers(0x200), Buffer.from('isomiso2avc1mp41'))
-  // The offset has a fixed width: written once to learn the length of `moov`, and once for good.
+  // The first call only measures the length of `moov`. The length does not depend on the offset, which has a fixed
+  // width.
   const head = type.length + movie(track, size, rate, 0).length
   if (head + track.data.length > MAX_OFFSET) throw new RangeError('the film is larger than 4 GiB')
   const data = Buffer.concat([numbers(track.data.length + 8), Buffer.from('mdat')])
@@ -29,7 +30,7 @@ export function fastStart(track: Track, size: Size, rate: number): readonly Uint
 }
 
 function movie(track: Track, size: Size, rate: number, offset: number): Buffer {
-  // One unit of time per 1/1000 of a frame: every rate is exact, and so is the length of the film.
+  // The unit of time is 1/1000 of a frame, so that every rate and the length of the film are exact.
   const scale = rate * 1000
   const duration = track.sizes.length * 1000
   const header = fullBox(
@@ -93,25 +94,25 @@ function sampleEntry(parameters: Buffer, size: Size): Buffer {
   )
 }
 
-/** A box around the given parts. */
+/** Returns a box that contains the parts. */
 function box(name: string, ...parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 8)
   return Buffer.concat([numbers(length), Buffer.from(name, 'latin1'), ...parts])
 }
 
-/** A box that begins with a version and flags. */
+/** Returns a box that starts with a version and flags. */
 function fullBox(name: string, flags: number, ...parts: readonly Uint8Array[]): Buffer {
   return box(name, numbers(flags), ...parts)
 }
 
-/** 32-bit numbers, as nearly everything in these boxes is. */
+/** Returns 32-bit big-endian numbers. */
 export function numbers(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4)
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, index * 4)
   return bytes
 }
 
-/** 16-bit numbers. */
+/** Returns 16-bit big-endian numbers. */
 export function shorts(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2)
   for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, index * 2)
@@ -119,15 +120,15 @@ export function shorts(...values: readonly number[]): Buffer {
 }
 
 /**
- * The content of the box at a path, `moov/trak/mdia`; undefined when it is not there. Only boxes with 32-bit lengths
- * are understood, which is what the encoder writes.
+ * Returns the content of the box at a path such as `moov/trak/mdia`, or undefined if it is missing. Supports only boxes
+ * with 32-bit lengths, which the encoder writes.
  */
 export function findBox(bytes: Uint8Array, path: string): Buffer | undefined {
   let content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   for (const name of path.split('/')) {
-    const found = childNamed(content, name)
-    if (found === undefined) return undefined
-    content = found
+    const child = childNamed(content, name)
+    if (child === undefined) return undefined
+    content = child
   }
   return content
 }

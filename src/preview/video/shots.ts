@@ -1,6 +1,6 @@
-// Plans a film: its shots, their lengths, framings and camera movements. Planes are drawn a little larger than the frame, and
-// each is seen through its own window: near planes move more than far ones, which gives depth.
-
+// Plans a film: the shots with their lengths, framings and camera movements. Planes are drawn slightly larger than the
+// frame, and a window selects the visible part of each plane. Windows of near planes move more than windows of far
+// planes, which gives depth.
 import { pick, randomFrom } from '../random.js'
 import type { Size } from '../render-request.js'
 import type { Framing } from '../scenery/stage.js'
@@ -8,20 +8,20 @@ import type { Framing } from '../scenery/stage.js'
 export const FRAMES_PER_SECOND = 24
 
 export interface Shot {
-  /** Counted from 1. */
+  /** Number of the shot, counted from 1. */
   readonly number: number
   readonly frames: number
   readonly framing: Framing
   readonly movement: Movement
-  /** The transition from the shot before. */
+  /** Transition from the previous shot. */
   readonly entrance: 'cut' | 'dissolve'
-  /** Which references it shows, by index. */
+  /** Indexes of the references in this shot. */
   readonly references: readonly number[]
 }
 
 type Rhythm = readonly number[]
 
-// In whole seconds, since the encoder sets a key frame every second: cuts then fall on key frames.
+// Lengths of shots in whole seconds: the encoder sets a key frame every second, so every cut is at a key frame.
 const RHYTHMS: Readonly<Record<5 | 10, readonly [Rhythm, ...Rhythm[]]>> = {
   5: [
     [2, 1, 2],
@@ -39,7 +39,7 @@ const RHYTHMS: Readonly<Record<5 | 10, readonly [Rhythm, ...Rhythm[]]>> = {
 const FRAMINGS: readonly Framing[] = ['wide', 'middle', 'close', 'middle', 'wide']
 const MOVEMENTS = ['push', 'pull', 'left', 'right', 'rise'] as const
 
-/** 5 s are 120 frames in three shots, 10 s are 240 frames in four or five. */
+/** Plans three shots (120 frames) for 5 s, and four or five shots (240 frames) for 10 s. */
 export function planShots(seed: string, seconds: 5 | 10, references: number): readonly Shot[] {
   const random = randomFrom(`${seed}\nshots`)
   const rhythm = pick(random, RHYTHMS[seconds])
@@ -48,7 +48,7 @@ export function planShots(seed: string, seconds: 5 | 10, references: number): re
     number: index + 1,
     frames: length * FRAMES_PER_SECOND,
     framing: FRAMINGS[index] ?? 'wide',
-    // Steps of two through five movements: neighbours differ, and none comes twice in five shots.
+    // Take every second of the five movements, so that no movement repeats within five shots.
     movement: MOVEMENTS[(first + index * 2) % MOVEMENTS.length] ?? 'push',
     entrance: index > 0 && random() < 0.5 ? 'dissolve' : 'cut',
     references: referencesOf(index, rhythm.length, references),
@@ -56,8 +56,8 @@ export function planShots(seed: string, seconds: 5 | 10, references: number): re
 }
 
 /**
- * Every reference is seen, and every shot shows one: with fewer references than shots they come round again, with more
- * they share the shots as evenly as possible.
+ * Returns the references of a shot. Every reference is shown, and every shot shows at least one: with fewer references
+ * than shots, references repeat; with more, they are distributed evenly over the shots.
  */
 function referencesOf(shot: number, shots: number, references: number): readonly number[] {
   if (references === 0) return []
@@ -67,10 +67,13 @@ function referencesOf(shot: number, shots: number, references: number): readonly
 
 export type Movement = 'push' | 'pull' | 'left' | 'right' | 'rise'
 
-/** How much larger than the frame, in each direction, a plane is drawn. More gives more movement and costs memory. */
+/**
+ * Extra size of a plane in each direction, as a share of the frame. A larger value gives more movement and takes more
+ * memory.
+ */
 const OVERSCAN = 0.16
 
-/** Shares of the plane: 0, 0, 1, 1 would be the whole of it. */
+/** The visible part of a plane, as shares of the plane. 0, 0, 1, 1 is the whole plane. */
 export interface Window {
   readonly left: number
   readonly top: number
@@ -79,18 +82,21 @@ export interface Window {
 }
 
 /**
- * The size at which planes are drawn for a frame of `size`. Half of the added length is even on both axes, so an axis on
- * which the camera does not move falls on whole pixels of luma and chroma.
+ * Returns the size of the planes for a frame of `size`. Half of the extra length is even on both axes, so that an axis
+ * without movement is aligned to whole pixels of luma and chroma.
  */
 export function stageSize(size: Size): Size {
   const grown = (length: number) => length + 4 * Math.ceil((length * OVERSCAN) / 4)
   return { width: grown(size.width), height: grown(size.height) }
 }
 
-/** `depth` 0 to 1 as the planes have it, `progress` 0 to 1 through the shot. The window never leaves the plane. */
+/**
+ * Returns the window at `progress` (0 to 1) of the shot, for a plane of this `depth` (0 to 1). The window is always
+ * within the plane.
+ */
 export function windowOn(size: Size, movement: Movement, depth: number, progress: number): Window {
   const stage = stageSize(size)
-  // The narrowest window: one pixel of the plane for one pixel of the frame.
+  // The smallest window: one pixel of the plane for each pixel of the frame.
   const width = size.width / stage.width
   const height = size.height / stage.height
   const time = ease(progress)
@@ -107,7 +113,7 @@ export function windowOn(size: Size, movement: Movement, depth: number, progress
   return { left, top, width, height }
 }
 
-/** Half linear, half eased, so that the camera never stops within a shot. */
+/** Half linear, half eased, so that the camera never stops during a shot. */
 function ease(progress: number): number {
   return 0.5 * progress + 0.5 * progress * progress * (3 - 2 * progress)
 }

@@ -1,4 +1,4 @@
-/** The ledger of an account: its pages, its credits per day, and its CSV. Without HTTP. */
+/** The ledger of an account: pages of entries, credits per day, and the CSV. Without HTTP. */
 import type { Clock } from '../../host/clock.js'
 import type { BalanceEntry, EntriesPage, Spend } from '../../protocol/console.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
@@ -12,13 +12,15 @@ const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 100
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
-/** Entries of the CSV in memory at once. */
+/** Maximum number of CSV entries in memory at the same time. */
 const CSV_PAGE = 1_000
 
-/** Queries come unchecked from requests. All throw `Refusal`: 400. */
+/** Queries are unchecked values of requests. All functions throw `Refusal`: 400. */
 export interface Credits {
   entries(accountId: number, query: Query): Promise<EntriesPage>
-  /** All entries in parts, the newest first. Wait for the first part before the response begins: it can throw. */
+  /**
+   * Returns all entries in parts, newest first. Wait for the first part before the response begins, since it can throw.
+   */
   csv(accountId: number, query: Query): AsyncGenerator<string>
   spend(accountId: number, query: Query): Promise<Spend>
 }
@@ -33,7 +35,7 @@ export function createCredits({ store, clock }: CreditsOptions): Credits {
     async entries(accountId, query) {
       const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
       const filter = filterOf(accountId, query)
-      // One more row shows whether there is another page.
+      // Read one more row, which shows whether there is another page.
       const [found, account] = await Promise.all([
         store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: limit + 1 }),
         store.findAccount(accountId),
@@ -108,8 +110,9 @@ type Cell = string | number | null | undefined
 const NUMBER = /^-?\d+(\.\d+)?$/
 
 /**
- * A spreadsheet takes a cell that begins like this for a formula, and a name can. With an apostrophe it is text. Where commas are
- * decimal points, a semicolon separates cells. Japanese versions treat full-width signs like the others.
+ * Start of a cell that a spreadsheet would read as a formula; a name can start like this. An apostrophe makes it text.
+ * Where commas are decimal points, a semicolon separates cells. Japanese versions treat full-width signs like the
+ * others.
  */
 const FORMULA = /(^|[;\r\n])(?=[=+\-@＝＋－＠\t\r])/g
 
@@ -119,5 +122,5 @@ function cellText(cell: Cell): string {
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-/** One line as in RFC 4180. */
+/** One CSV line (RFC 4180). */
 export const csvLine = (cells: readonly Cell[]): string => `${cells.map(cellText).join(',')}\r\n`

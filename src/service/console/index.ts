@@ -1,5 +1,5 @@
 /**
- * The console without HTTP: people sign in, look at the runs of their account, create runs, and manage keys and sessions.
+ * The console without HTTP: users sign in, see the runs of their account, create runs, and manage keys and sessions.
  * Routes and cookies are in `http/console/`.
  */
 import type { Clock } from '../../host/clock.js'
@@ -31,7 +31,7 @@ interface ConsoleParts {
   readonly clock: Pick<Clock, 'now' | 'alarm' | 'monotonic'>
   readonly rateLimiter: RateLimiter
   readonly models: Readonly<Record<Kind, string>>
-  /** Makes thumbnails. Undefined: the list has none. */
+  /** Makes thumbnails. If undefined, the list of runs has none. */
   readonly thumbnailEngine: Engine | undefined
   readonly passwords?: Passwords | undefined
   baseUrl(): string

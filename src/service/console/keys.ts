@@ -1,4 +1,6 @@
-/** The API keys of an account: managed by its people, and created for `rushes login --web`. Without HTTP. */
+/**
+ * The API keys of an account: users manage them on the console, and `rushes login --web` creates them. Without HTTP.
+ */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../host/clock.js'
 import type {
@@ -20,15 +22,15 @@ import type { AccountStore, KeyDetails } from '../store/account-store.js'
 import type { ConsoleStore, UserRecord, UserStore } from '../store/console-store.js'
 import type { Limits } from './limits.js'
 
-/** How long the old secret stays valid after a rotation. */
+/** Time for which the old secret stays valid after a rotation. */
 export const ROTATION_MS = 24 * 3_600_000
-/** Of a login code. Longer than the window of the limit, so that a command can wait for it. */
+/** Lifetime of a login code. Longer than the window of the rate limit, so that a command can retry after it. */
 const CODE_MS = 120_000
 
 const PAGE_SIZE = 100
 
 /**
- * `id` comes unchecked from a request. All throw `Refusal`: 404 for a key of another account, 409 for one
+ * `id` is an unchecked value of a request. All functions throw `Refusal`: 404 for a key of another account, 409 for one
  * active key too many.
  */
 export interface ConsoleKeys {
@@ -36,9 +38,9 @@ export interface ConsoleKeys {
   create(accountId: number, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
   change(accountId: number, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(accountId: number, id: string): Promise<NewKeyAnswer>
-  /** A code with which `rushes login --web` gets a key. Throws `Refusal`: 400, 403. */
+  /** Returns a code that `rushes login --web` exchanges for a key. Throws `Refusal`: 400, 403. */
   grantLogin(user: UserRecord, request: LoginRequest): Promise<LoginGrant>
-  /** Throws `Refusal`: 401, 403, 429. */
+  /** Creates a key for a login code. Throws `Refusal`: 401, 403, 429. */
   exchangeLogin(address: string, code: LoginCode): Promise<NewKeyAnswer>
 }
 
@@ -76,7 +78,7 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
   return {
     async list(accountId, query) {
       const before = cursorIn(query, 'before')
-      // One more row shows whether there is another page.
+      // Read one more row, which shows whether there is another page.
       const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1 })
       const keys = found.slice(0, PAGE_SIZE)
       return {
@@ -115,7 +117,7 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
 
     async exchangeLogin(address, { code, verifier }) {
       await limits.countAuthentication(address)
-      // A wrong verifier means that the code leaked, so it is used up too.
+      // A wrong verifier means that the code leaked, so it is used up in this case too.
       const login = await store.useLogin(hashOfKey(code), clock.now())
       const challenge = createHash('sha256').update(verifier).digest('base64url')
       if (login === undefined || !sameHash(login.challenge, challenge)) throw new Refusal('invalid_code')
@@ -125,7 +127,7 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
   }
 }
 
-/** 0 for text that is not a number: no key has this number. */
+/** Returns 0 for text that is not a number. No key has this number. */
 const keyIdOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
 function consoleKeyOf(key: KeyDetails, nowMs: number): ConsoleKey {

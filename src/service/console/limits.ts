@@ -1,4 +1,4 @@
-/** The limits of people: rates of sign-in and of requests with a session, and one read of an account at a time. */
+/** Limits for console users: rates of sign-ins and of requests with a session, and one read of an account at a time. */
 import { hash } from 'node:crypto'
 import { createOwnedSlots } from '../../host/slots.js'
 import { AUTH_LIMIT, RUNS_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limits.js'
@@ -7,29 +7,33 @@ import { clientOf } from '../rules/networks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import type { ServiceStore } from '../store/contract.js'
 
-/** Per user, creates of runs excluded. The page asks once in two seconds, and loads what people click on. */
+/**
+ * Limit per user, without creates. The page sends a request every two seconds, and loads the items that users click.
+ */
 const CONSOLE_LIMIT: RateLimit = { requests: 200, windowMs: 10_000 }
 
-/** Per user. Higher than what two at once can make; browsers cache thumbnails. */
+/**
+ * Limit per user. Higher than the rate at which the service can make thumbnails, two at a time; browsers cache them.
+ */
 const THUMBNAIL_LIMIT: RateLimit = { requests: 600, windowMs: 10_000 }
 
-/** Reads of one account, which may have several people with several tabs each. */
+/** Maximum number of waiting reads of one account, which may have several users with several tabs each. */
 const MAX_WAITING_READS = 50
 
 /** All functions throw `Refusal` (429). Refused requests do not count. */
 export interface Limits {
-  /** `email` is undefined while it is not known. */
+  /** `email` is undefined while it is unknown. */
   countAuthentication(address: string, email?: string | undefined): Promise<void>
-  /** Without the email: strangers who try its password must not keep the user from changing it. */
+  /** Does not count by email: strangers who try the email's password must not prevent the user from changing it. */
   countPasswordChange(address: string, userId: number | undefined): Promise<void>
-  /** `session` is the hash of its token; undefined when there is none. */
+  /** `session` is the hash of the session's token; undefined without a session. */
   countSessionCheck(address: string, session: string | undefined): Promise<void>
   countRequest(userId: number): Promise<void>
   countThumbnail(userId: number): Promise<void>
   countCreate(userId: number): Promise<void>
 }
 
-/** The limiter's keys begin with words: those of API keys are numbers. */
+/** Keys in the rate limiter begin with a word, to differ from API keys, which have a number. */
 export function createLimits(rateLimiter: RateLimiter): Limits {
   async function take(keys: readonly string[], limit: RateLimit): Promise<void> {
     if (!(await rateLimiter.takeAll(keys, limit))) throw new Refusal('RATE_LIMITED')
@@ -37,7 +41,7 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
   const byAddress = (address: string) => `auth address ${clientOf(address)}`
   return {
     countAuthentication(address, email) {
-      // Hashed, since an email can have any length and must not be stored for the limit.
+      // Hash the email: it can have any length, and must not be stored for the limit.
       const byEmail = email === undefined ? [] : [`auth email ${hash('sha256', email, 'hex')}`]
       return take([byAddress(address), ...byEmail], AUTH_LIMIT)
     },
@@ -52,13 +56,13 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
 }
 
 export interface ReadTurns extends ServiceStore {
-  /** As `listAccountEntries`, for the rest of a response that has begun, which is never refused. */
+  /** Like `listAccountEntries`, but never refused: for the rest of a response that has begun. */
   readonly listMoreEntries: ServiceStore['listAccountEntries']
 }
 
 /**
- * The same store with one page, list, search or sum of an account at a time, so that other accounts get their turn. Further reads
- * wait; too many throw `Refusal` (503).
+ * Returns the store with one read (page, list, search or sum) of an account at a time, so that other accounts get their
+ * turn. Further reads wait; too many throw `Refusal` (503).
  */
 export function withReadTurns(store: ServiceStore): ReadTurns {
   const inTurn = createOwnedSlots(1, {

@@ -1,4 +1,4 @@
-/** Reads the files of the console's page: `index.html`, and `assets/` with a hash of the content in each name. */
+/** Reads the files of the console's page: `index.html`, and `assets/`, whose names contain a hash of the content. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -7,19 +7,19 @@ import { CODINGS, type Coding } from '../rules/page-rules.js'
 
 interface FileContent {
   readonly bytes: Buffer
-  /** Strong, with its quotes. */
+  /** Strong ETag, including its quotes. */
   readonly etag: string
 }
 
 export interface PageFile extends FileContent {
   readonly contentType: string
-  /** The compressed forms beside the file, such as `index.html.br`. */
+  /** Compressed versions of the file, such as `index.html.br`. */
   readonly encoded: ReadonlyMap<Coding, FileContent>
 }
 
 export interface Page {
   readonly index: PageFile
-  /** By name. */
+  /** Assets by file name. */
   readonly assets: ReadonlyMap<string, PageFile>
 }
 
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const ENDINGS: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.gz' }
 
-/** Undefined when the folder has no page: the program was built without it. */
+/** Returns undefined if the folder has no page: the program was built without it. */
 export async function readPage(folder: string): Promise<Page | undefined> {
   if (!existsSync(join(folder, 'index.html'))) return undefined
   const [index] = (await readFiles(folder, ['index.html'])).values()

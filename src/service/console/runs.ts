@@ -28,12 +28,15 @@ const MAX_IDS_LENGTH = 6_000
 const MAX_PROMPT_CHARACTERS = 500
 const NO_RUNS: FoundRuns = { runs: [], next: undefined }
 
-/** Queries and ids come unchecked from requests. All throw `Refusal`: 400, 404. */
+/** Queries and ids are unchecked values of requests. All functions throw `Refusal`: 400, 404. */
 export interface ConsoleRuns {
   list(accountId: number, query: Query): Promise<RunsPage>
   updates(accountId: number, query: Query): Promise<RunsUpdate>
   find(accountId: number, id: string): Promise<RunDetails>
-  /** A run that was just created. Without a read that could fail: the run is paid, and its id must arrive. */
+  /**
+   * Details of a run that was just created. Reads nothing from the store, since a read could fail: the run is paid, and
+   * the user must get its id.
+   */
   created(run: StoredRun): RunDetails
 }
 
@@ -69,7 +72,7 @@ export function createConsoleRuns({ store, hasThumbnails, baseUrl }: ConsoleRuns
         key: keyIn(query),
         search: textIn(query, 'search', MAX_SEARCH_LENGTH),
       }
-      // Before the list: the page gets a run that is created in between twice, rather than never.
+      // Read it before the list: the page then gets a run created between the two reads twice, rather than never.
       const latest = await store.latestRun(accountId)
       const { runs, next } = await store.listRuns({ ...filter, limit })
       return {
@@ -120,7 +123,7 @@ export function createConsoleRuns({ store, hasThumbnails, baseUrl }: ConsoleRuns
 
 const cursorOf = (next: number | undefined): string | null => (next === undefined ? null : String(next))
 
-/** `console`: runs without a key. */
+/** Filter by key. `console` selects runs without a key. */
 const keyIn = (query: Query): number | 'console' | undefined =>
   query.key === 'console' ? 'console' : numberIn(query, 'key', 1, Number.MAX_SAFE_INTEGER)
 
@@ -145,11 +148,11 @@ function runSummary(run: RunColumns, baseUrl: string, hasThumbnails: boolean): R
   }
 }
 
-/** The output from which the thumbnail is made. */
+/** The output that the thumbnail shows. */
 export const pictureOf = ({ outputs }: Pick<StoredRun, 'outputs'>): StoredOutput | undefined =>
   outputs.find(({ contentType }) => mediaTypeOf(contentType) === 'image')
 
-/** The service reads the formats of reference images, which do not include BMP. */
+/** Whether the service can read the picture. It reads the formats of reference images, which do not include BMP. */
 function canHaveThumbnail(run: Pick<StoredRun, 'outputs'>): boolean {
   const picture = pictureOf(run)
   return picture !== undefined && !/^image\/bmp\b/i.test(picture.contentType)
@@ -158,7 +161,7 @@ function canHaveThumbnail(run: Pick<StoredRun, 'outputs'>): boolean {
 const thumbnailPath = ({ id }: Pick<StoredRun, 'id'>): string =>
   CONSOLE_PATHS.thumbnail.slice(1).replace(':id', id)
 
-/** Does not split a pair of surrogates. */
+/** Start of a prompt. Does not split a surrogate pair. */
 const beginning = (text: string): string =>
   [...text.slice(0, 2 * MAX_PROMPT_CHARACTERS)].slice(0, MAX_PROMPT_CHARACTERS).join('')
 
@@ -171,7 +174,7 @@ const outputBody = (output: StoredOutput, baseUrl: string): RunOutput => ({
   sha256: output.sha256,
 })
 
-/** The lost attempts, then the one that finished the run or is in progress. */
+/** Returns the lost attempts, then the attempt that finished the run or is in progress. */
 export function attemptsOf(
   { status, startedAtMs, finishedAtMs }: Pick<StoredRun, 'status' | 'startedAtMs' | 'finishedAtMs'>,
   lost: readonly LostAttempt[],

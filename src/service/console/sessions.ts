@@ -1,6 +1,6 @@
 /**
- * Sign-in and sessions of people: with a password or a link to a random token in the browser, of which only the hash is stored.
- * Also the first user of a service.
+ * Sign-in and sessions of users, with a password or a link. The browser has a random token, of which only the hash is
+ * stored. Also creates the first user of a service.
  */
 import type { Clock } from '../../host/clock.js'
 import type { NewPassword, Session, SessionList, SignIn } from '../../protocol/console.js'
@@ -16,7 +16,7 @@ import type { ConsoleStore, SessionRecord, UserRecord, UserStore } from '../stor
 import type { Limits } from './limits.js'
 
 export const SESSION_MS = 7 * 24 * 3_600_000
-/** Every use extends a session, but not with a write for every request. */
+/** Minimum time between two extensions of a session: every use extends it, but not every request may write. */
 const EXTEND_EVERY_MS = 60_000
 const MAX_USER_AGENT_LENGTH = 300
 const LINK_MS = 15 * 60_000
@@ -28,7 +28,7 @@ export interface Sender {
   readonly userAgent: string | undefined
 }
 
-/** What a response about a session needs. */
+/** Fields for a response about a session. */
 type CurrentSession = Pick<SessionRecord, 'user' | 'fromLink' | 'expiresAtMs' | 'hash'>
 
 export interface BegunSession {
@@ -38,25 +38,25 @@ export interface BegunSession {
 
 interface FoundSession {
   readonly record: SessionRecord
-  /** The session now ends later, so the cookie must too. */
+  /** Whether the session now ends later. Then the cookie must too. */
   readonly isExtended: boolean
 }
 
 /**
- * `old` is the session that the browser has, which ends. Functions that begin or end sessions or change the password count in the
- * limit of the authentication endpoints, except `end`.
+ * `old` is the browser's current session, which the function ends. Functions that begin or end sessions or change the
+ * password count toward the authentication limit, except `end`.
  */
 export interface Sessions {
   /** Throws `Refusal`: 401, 429, 503. */
   signIn(body: SignIn, sender: Sender, old: SessionRecord | undefined): Promise<BegunSession>
   /** Throws `Refusal`: 401, 429. */
   useLink(token: string, sender: Sender, old: SessionRecord | undefined): Promise<BegunSession>
-  /** Throws `Refusal`: 401, and 429 only without a session. */
+  /** Throws `Refusal`: 401; 429 only without a session. */
   signOut(session: SessionRecord | undefined, sender: Sender, everywhere: boolean): Promise<void>
   /** Throws `Refusal`: 400, 401, 429, 503. */
   setPassword(session: SessionRecord | undefined, sender: Sender, body: NewPassword): Promise<CurrentSession>
   describe(session: CurrentSession): Promise<Session>
-  /** Undefined for a token that is missing, unknown or expired. */
+  /** Returns undefined if the token is missing, unknown or expired. */
   find(token: string | undefined): Promise<FoundSession | undefined>
   list(current: SessionRecord): Promise<SessionList>
   /** Ends a session of this user. Throws `Refusal` (404) for any other `id`. */
@@ -77,7 +77,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   const { store, clock, passwords, limits, models, baseUrl, onError } = options
   const extending = new Set<string>()
 
-  /** Always with a new token, so that a token that an attacker put into the browser is never signed in. */
+  /** Begins a session with a new token. A token that an attacker put into the browser is never signed in. */
   async function begin(
     user: UserRecord,
     { address, userAgent }: Sender,
@@ -101,7 +101,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return { token, record: { user, fromLink, expiresAtMs, hash } }
   }
 
-  /** Not awaited: a database that cannot be written can still be read. */
+  /** Does not wait for the write: a database that cannot be written can still be read. */
   function extend(hash: string, usedAtMs: number, expiresAtMs: number): void {
     extending.add(hash)
     store
@@ -118,7 +118,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const isRight = await passwords.matches(password, user?.password)
       if (user === undefined || !isRight) throw new Refusal('invalid_credentials')
       const begun = await begin(user, sender, false, old)
-      // The password may have changed in the meantime, which ends all sessions but this one.
+      // Another request may have changed the password, which ends all sessions except this new one.
       if ((await store.findUser(email))?.password === user.password) return begun
       await store.endSession(begun.record.hash)
       throw new Refusal('invalid_credentials')
@@ -135,7 +135,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       try {
         await limits.countAuthentication(sender.address)
       } catch (error) {
-        // A session can always be ended, even if others used up the limit of the address.
+        // A session can always be ended, even if others have used up the limit of the address.
         if (session === undefined) throw error
       }
       if (session === undefined) throw new Refusal('not_signed_in')
@@ -159,7 +159,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
     async describe({ user, fromLink, expiresAtMs, hash }) {
       const account = await store.findAccount(user.accountId)
-      // The account of a user cannot be removed, but the user and the session can.
+      // A user's account cannot be removed, so the user and the session were removed.
       if (account === undefined) throw new Refusal('not_signed_in')
       return {
         id: sessionIdOf({ hash }),
@@ -207,10 +207,10 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 }
 
-/** Identifies a session to the page: a part of the hash, from which no token can be found. */
+/** Id of a session for the page: a part of the hash, from which the token cannot be derived. */
 export const sessionIdOf = ({ hash }: Pick<SessionRecord, 'hash'>): string => hash.slice(0, 32)
 
-/** Returns the token of a link that signs this user in once. */
+/** Adds a single-use sign-in link for this user, and returns its token. */
 export async function addLink(
   store: Pick<UserStore, 'addLink'>,
   userId: number,
@@ -221,7 +221,10 @@ export async function addLink(
   return token
 }
 
-/** Creates the first user on the first start of new data. Existing data may belong to others: there an administrator decides. */
+/**
+ * Creates the first user on the first start with new data. Existing data may belong to others, so an administrator must
+ * add its users.
+ */
 export async function startConsole(
   store: Pick<UserStore, 'addUser' | 'addLink' | 'listUsers'> & Pick<AccountStore, 'ensureAccount'>,
   nowMs: number,

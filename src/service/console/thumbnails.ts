@@ -1,5 +1,5 @@
 /**
- * Small pictures of finished runs. An engine can write any file, so a separate process decodes them: two at once,
+ * Thumbnails of finished runs. An engine can write any file, so a separate process decodes the pictures: two at a time,
  * each with a time limit.
  */
 import { createWriteStream } from 'node:fs'
@@ -20,27 +20,29 @@ import { outputKey, type StoredOutput } from '../stored-run.js'
 import { pictureOf } from './runs.js'
 
 const MAX_AT_ONCE = 2
-/** About 15 s of work with pictures of 3840 pixels. */
+/** Maximum number of waiting thumbnails: about 15 s of work with pictures of 3840 pixels. */
 const MAX_WAITING = 200
 const MAX_BYTES = 64 * 1_048_576
-/** Long, since the process has a low priority: on a busy machine it needed more than 10 s. */
+/** Time limit of one thumbnail. The process has a low priority: on a busy machine it needed more than 10 s. */
 const TIMEOUT_MS = 30_000
-/** Bounds the memory of failed pictures. */
+/** Maximum number of failed pictures in memory. */
 const MAX_REMEMBERED = 1_000
-/** In a row. Then the picture is refused for a while, so that each reload does not delay other thumbnails. */
+/**
+ * Failures in a row after which a picture is refused for a while, so that page reloads do not delay other thumbnails.
+ */
 const MAX_FAILURES = 2
-/** The cause may have been a busy machine. */
+/** Time after which failures are forgotten, since a busy machine may have caused them. */
 const FORGOTTEN_AFTER_MS = 600_000
-/** A system error, such as "ENOSPC: no space left on device", is not the fault of the picture. */
+/** Message of a system error, such as "ENOSPC: no space left on device", which the picture did not cause. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: /
 
-const none = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
-const failed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
+const noThumbnail = () => refusalSaying('not_found', 'No thumbnail can be made of this picture.')
+const thumbnailFailed = () => refusalSaying('overloaded', 'The thumbnail could not be made at this moment.')
 
 interface Thumbnail {
-  /** Strong, with quotes. */
+  /** Strong ETag, including its quotes. */
   readonly etag: string
-  /** A WebP. An abort drops a call that waits for its turn. Throws `Refusal`: 404, 503. */
+  /** Returns a WebP. An abort removes a call that waits for a slot. Throws `Refusal`: 404, 503. */
   read(signal: AbortSignal): Promise<Uint8Array>
 }
 
@@ -52,7 +54,7 @@ export interface Thumbnails {
 interface ThumbnailsOptions {
   readonly store: Pick<ConsoleStore, 'findRuns'>
   readonly files: Pick<FileStore, 'find' | 'pathOf'>
-  /** Makes one file from the picture at `input.path`. Undefined: no run has a thumbnail. */
+  /** Makes one file from the picture at `input.path`. If undefined, no run has a thumbnail. */
   readonly engine: Engine | undefined
   readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
   onError(error: unknown): void
@@ -64,7 +66,7 @@ interface Failures {
 }
 
 export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
-  /** By the SHA-256 of the picture. */
+  /** Failures by the SHA-256 of the picture. */
   const failures = new Map<string, Failures>()
   const slots = createSlots(MAX_AT_ONCE, {
     maxWaiting: MAX_WAITING,
@@ -79,7 +81,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
 
   const isUnreadable = (output: StoredOutput): boolean => (failuresOf(output)?.count ?? 0) >= MAX_FAILURES
 
-  /** Attempts that overlap count as one: they may have failed for the same reason. */
+  /** Counts overlapping attempts as one, since they may have failed for the same reason. */
   function countFailure(output: StoredOutput, startedAtMs: number, weight: number): void {
     const last = failuresOf(output)
     if (last !== undefined && startedAtMs < last.lastAtMs) return
@@ -88,15 +90,15 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
     failures.set(output.sha256, { count: (last?.count ?? 0) + weight, lastAtMs: clock.monotonic() })
   }
 
-  /** Throws the error of the request. A failure that may have another cause than the picture is retried once. */
+  /** Throws the error to send. A failure that the picture may not have caused can be retried once. */
   function refuse(error: unknown, output: StoredOutput, startedAtMs: number): never {
     if (error instanceof RendererClosed) throw new Refusal('not_ready')
     if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
     if (error instanceof RendererCrashed) onError(error)
-    if (SYSTEM_ERROR.test(messageOf(error))) throw failed()
-    const isOfPicture = !(error instanceof RendererCrashed || error instanceof Refusal)
-    countFailure(output, startedAtMs, isOfPicture ? MAX_FAILURES : 1)
-    throw isUnreadable(output) ? none() : failed()
+    if (SYSTEM_ERROR.test(messageOf(error))) throw thumbnailFailed()
+    const isPictureFault = !(error instanceof RendererCrashed || error instanceof Refusal)
+    countFailure(output, startedAtMs, isPictureFault ? MAX_FAILURES : 1)
+    throw isUnreadable(output) ? noThumbnail() : thumbnailFailed()
   }
 
   async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
@@ -111,7 +113,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       return await thumbnail.readFile().finally(() => thumbnail.close())
     }
     try {
-      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: failed, clock })
+      return await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason: thumbnailFailed, clock })
     } finally {
       await folder.remove().catch(onError)
     }
@@ -129,11 +131,11 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       return {
         etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
-          if (file.bytes > MAX_BYTES || isUnreadable(output)) throw none()
+          if (file.bytes > MAX_BYTES || isUnreadable(output)) throw noThumbnail()
           return await slots.use(
             async () => {
-              // Another request may have failed while this one waited.
-              if (isUnreadable(output)) throw none()
+              // Another request for this picture may have failed while this one waited.
+              if (isUnreadable(output)) throw noThumbnail()
               const startedAtMs = clock.monotonic()
               const thumbnail = await make(engine, output, file).catch((error) =>
                 refuse(error, output, startedAtMs),

@@ -1,11 +1,16 @@
-/** Shared by the engines that run in child processes: an environment without secrets, and the end of standard error. */
+/**
+ * Functions for the engines that run in child processes: an environment without secrets, and the end of standard error.
+ */
 import { stripVTControlCharacters } from 'node:util'
 
 export type ChildEnvironment = Readonly<Record<string, string | undefined>>
 
-/** Variables of the service, its database and its storage. `CREDENTIALS_DIRECTORY`: the secrets of a systemd unit. */
+/**
+ * Variables of the service, its database and its storage. `CREDENTIALS_DIRECTORY` contains the secrets of a systemd
+ * unit.
+ */
 const SERVICE_NAMES = /^(RUSHES_|PG|AWS_|CREDENTIALS_DIRECTORY$)/
-/** Their values are secrets under other names too. */
+/** Variables whose values are also removed under any other name. */
 const SECRET_NAMES = [
   'RUSHES_API_KEY',
   'RUSHES_DATABASE_URL',
@@ -17,8 +22,9 @@ const SECRET_NAMES = [
 ] as const
 
 /**
- * For the command of a user: also without variables that hold a secret of the service under another name, such as
- * `DATABASE_URL`. `urls`: those of the service's database and storage. The rest is for the model (PATH, CUDA, its own keys).
+ * Returns the environment for the user's command. Removes the variables of the service, and variables such as
+ * `DATABASE_URL` that hold a secret of the service under another name. `urls` are the URLs of the service's database
+ * and storage. All other variables are kept, because the model may need them (PATH, CUDA, API keys of the model).
  */
 export function commandEnvironment(
   env: ChildEnvironment,
@@ -27,19 +33,22 @@ export function commandEnvironment(
   const secrets = [...urls, ...SECRET_NAMES.map((name) => env[name])].filter(
     (text): text is string => text !== undefined && text !== '',
   )
-  const words = secrets.flatMap(passwordsOf).filter((word) => word.length >= MIN_SECRET_LENGTH)
-  const patterns = words.map(whole)
-  const places = secrets.filter(isUrl).map(placeOf)
+  const passwords = secrets.flatMap(passwordsOf).filter((password) => password.length >= MIN_SECRET_LENGTH)
+  const patterns = passwords.map(passwordPattern)
+  const urlKeys = secrets.filter(isUrl).map(urlKey)
   const isSecret = (value: string): boolean =>
     patterns.some((pattern) => pattern.test(value)) ||
-    places.some((place) => (place.startsWith('//') ? value.includes(place) : placeOf(value) === place))
+    urlKeys.some((key) => (key.startsWith('//') ? value.includes(key) : urlKey(value) === key))
   return filtered(env, (name, value) => !SERVICE_NAMES.test(name) && !isSecret(value))
 }
 
-/** A shorter password may be the value of any variable by chance. */
+/** Shorter passwords are ignored: an unrelated variable may have the same value by chance. */
 const MIN_SECRET_LENGTH = 8
 
-/** For the built-in renderer, which decodes untrusted images and connects to nothing: without any secret. */
+/**
+ * Returns the environment for the built-in renderer, without any secret. The renderer decodes untrusted images and
+ * needs no network.
+ */
 export const rendererEnvironment = (env: ChildEnvironment): ChildEnvironment =>
   filtered(
     env,
@@ -56,19 +65,24 @@ const filtered = (
 ): ChildEnvironment =>
   Object.fromEntries(Object.entries(env).filter(([name, value = '']) => isKept(name, value)))
 
-/** Equal for the same URL with other options: user, password and host, else all but the query. */
-function placeOf(text: string): string {
+/**
+ * Returns a key that is equal for URLs that differ only in their options: user, password and host, or the URL without
+ * its query if it has no user.
+ */
+function urlKey(text: string): string {
   const authority = /:(\/\/[^/?#]*@[^/?#]*)/.exec(text)?.[1]
   return authority ?? text.replace(/[?#].*$/s, '').replace(/\/+$/, '')
 }
 
 const isUrl = (text: string): boolean => text.includes('://')
 
-/** Matches a password as a part of a setting (`user:password@host`, `password=…`), and not as a name in a path. */
-const whole = (password: string): RegExp =>
+/**
+ * Matches a password within a setting (`user:password@host`, `password=…`), but not a folder of this name in a path.
+ */
+const passwordPattern = (password: string): RegExp =>
   new RegExp(`(?:^|[\\s:=,;'"]|//)${password.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?:$|[\\s@,;'"&])`)
 
-/** The passwords of a URL, encoded and decoded; any other text is a password as a whole. */
+/** Returns the passwords in a URL, encoded and decoded. Text that is not a URL is a password itself. */
 function passwordsOf(text: string): readonly string[] {
   if (!isUrl(text)) return [text]
   const inQuery = [...text.matchAll(/[?&](?:ssl)?password=([^&#]+)/g)].map(([, found = '']) => found)
@@ -87,13 +101,13 @@ function decoded(text: string): string {
 const MAX_STDERR_CHARACTERS = 2_000
 
 interface StderrTail {
-  /** Without control characters; starts at the start of a line if possible. */
+  /** Text without control characters. Starts at the beginning of a line if possible. */
   readonly text: string
 }
 
 /**
- * The end of standard error, which usually contains the reason of a failure. Reads all of it: a full pipe would
- * block the process.
+ * Keeps the end of standard error, which usually contains the reason for a failure. Reads the whole stream, because a
+ * full pipe would block the process.
  */
 export function readStderrTail(stream: NodeJS.ReadableStream | null): StderrTail {
   let tail = ''
@@ -102,7 +116,7 @@ export function readStderrTail(stream: NodeJS.ReadableStream | null): StderrTail
   stream?.on('error', () => {})
   stream?.on('data', (chunk: string) => {
     tail += chunk
-    // Keeps twice the returned length, so that not every chunk costs a copy.
+    // Keep up to twice the returned length, so that not every chunk needs a copy.
     if (tail.length <= 2 * MAX_STDERR_CHARACTERS) return
     isCut = true
     tail = tail.slice(-MAX_STDERR_CHARACTERS)
@@ -116,7 +130,7 @@ export function readStderrTail(stream: NodeJS.ReadableStream | null): StderrTail
   }
 }
 
-/** Removes terminal control sequences, and all but the last state of a progress bar. */
+/** Removes terminal control sequences. Keeps only the last state of a progress bar. */
 const plainText = (text: string): string =>
   stripVTControlCharacters(text)
     .replace(/\r\n/g, '\n')

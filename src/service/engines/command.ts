@@ -1,9 +1,8 @@
 /**
- * A shell command of the user as an engine (`--engine video=<command>`): it reads the input as JSON on standard input and
- * writes the outputs as files into the empty folder `RUSHES_OUTPUT_DIR`. A non-zero exit fails the run, with the end of its
- * standard error. It runs by `sh -c`, in the folder in which the service was started.
+ * Runs a shell command of the user as an engine (`--engine video=<command>`). The command reads the input as JSON from
+ * standard input, and writes the outputs as files into the empty folder `RUSHES_OUTPUT_DIR`. A non-zero exit code fails
+ * the run with the end of standard error. The command runs with `sh -c` in the working directory of the service.
  */
-
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rename } from 'node:fs/promises'
@@ -19,19 +18,19 @@ import { type ChildEnvironment, commandEnvironment, readStderrTail } from './chi
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from './engine.js'
 
 export interface CommandEngineOptions {
-  /** As one would type it in a shell. */
+  /** The command, as typed in a shell. */
   readonly command: string
-  /** The service's environment; the service's own variables are removed, and those that hold one of the `urls`. */
+  /** Environment of the service. The service's variables, and variables that contain one of the `urls`, are removed. */
   readonly env: ChildEnvironment
-  /** Of the service's database and storage. */
+  /** URLs of the service's database and storage. */
   readonly urls?: readonly (string | undefined)[]
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
 }
 
 export function createCommandEngine({ command, env, urls, clock }: CommandEngineOptions): Engine {
-  const own = commandEnvironment(env, urls)
+  const childEnv = commandEnvironment(env, urls)
 
-  /** Ends the command when the job is aborted. Settles when every process of the command has ended. */
+  /** Runs the command, and ends it when the job is aborted. Settles after every process of the command has ended. */
   async function run(
     job: RenderJob,
     inputFolder: string,
@@ -40,8 +39,13 @@ export function createCommandEngine({ command, env, urls, clock }: CommandEngine
     const files = await moveReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
     const { input } = job
-    const group = startGroup(command, environmentOf(own, job, inputFolder), inputText(input, files), clock)
-    const forget = onAbort(job.signal, group.end)
+    const group = startGroup(
+      command,
+      environmentOf(childEnv, job, inputFolder),
+      inputText(input, files),
+      clock,
+    )
+    const removeListener = onAbort(job.signal, group.end)
     try {
       const end = await group.ended
       job.signal.throwIfAborted()
@@ -51,21 +55,21 @@ export function createCommandEngine({ command, env, urls, clock }: CommandEngine
         throw new Error(withStderr('The engine wrote no output file.', end.stderrTail))
       return outputs
     } finally {
-      forget()
+      removeListener()
     }
   }
 
   return {
-    async render(asked) {
-      // Absolute, since the command may change its working directory.
-      const job = { ...asked, folder: resolve(asked.folder) }
+    async render(requested) {
+      // Absolute, because the command may change its working directory.
+      const job = { ...requested, folder: resolve(requested.folder) }
       const outputFolder = await holdFolder(job.folder)
       try {
         const inputFolder = await makeOwnFolderAt(`${job.folder}-input`)
         try {
           return await run(job, inputFolder.path, outputFolder)
         } finally {
-          // If this fails, a later start removes it with the worker's folder.
+          // If this fails, a later start removes the input folder with the worker's folder.
           await inputFolder.remove().catch(() => {})
         }
       } finally {
@@ -75,12 +79,12 @@ export function createCommandEngine({ command, env, urls, clock }: CommandEngine
   }
 }
 
-/** A shell exits with 128 + n when its command was ended by signal n. */
+/** A shell exits with 128 + n when signal n ended its command. */
 const SIGNAL_EXIT_BASE = 128
 
 /**
- * A non-zero exit means that the engine failed the run. An end by a signal is a crash (out of memory, or a `kill`), so the run is
- * retried a few times.
+ * Throws an error for a non-zero exit code, which fails the run. Throws `RendererCrashed` if a signal ended the command
+ * (out of memory, or `kill`): the run is then retried a few times.
  */
 function checkEnd({ code, signal, stderrTail }: CommandEnd): void {
   if (code === 0) return
@@ -96,8 +100,8 @@ const withStderr = (sentence: string, stderrTail: string): string =>
   stderrTail === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${stderrTail}`
 
 /**
- * Moves the reference images into the command's input folder, in the order of `image_urls`: `01.png`, `02.jpg`. Throws when one
- * is missing: without it the model would make something else than requested.
+ * Moves the reference images into the command's input folder, in the order of `image_urls`: `01.png`, `02.jpg`. Throws
+ * when an image is missing, because the output would then differ from the request.
  */
 async function moveReferences(
   folder: string,
@@ -114,11 +118,11 @@ async function moveReferences(
   return paths
 }
 
-/** Overwrites `image_files`: a field of that name in the request must not name files of this machine. */
+/** Overwrites `image_files`: a request must not be able to name files on this machine. */
 const inputText = (input: RenderJob['input'], imageFiles: readonly string[]): string =>
   `${JSON.stringify({ ...input, image_files: imageFiles })}\n`
 
-/** `env`: by `commandEnvironment`. */
+/** `env` is the result of `commandEnvironment`. */
 const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: string): ChildEnvironment => ({
   ...env,
   RUSHES_OUTPUT_DIR: job.folder,
@@ -128,8 +132,8 @@ const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: strin
 })
 
 /**
- * Plain files that are not empty, ordered by name, with numbers by value: `frame-2` before `frame-10`. Hidden files,
- * empty files, links and folders are left out. Throws `FolderReplaced` and `ForeignFile`.
+ * Returns the outputs, sorted by name, with numbers by value: `frame-2` before `frame-10`. Skips hidden files, empty
+ * files, links and folders. Throws `FolderReplaced` and `ForeignFile`.
  */
 async function takeOutputs(folder: OwnFolder): Promise<readonly RenderedFile[]> {
   const outputs: RenderedFile[] = []
@@ -145,8 +149,8 @@ const natural = new Intl.Collator('en', { numeric: true })
 const byName = (one: string, other: string): number => natural.compare(one, other) || (one < other ? -1 : 1)
 
 /**
- * By the file's bytes. Anything but image, video, audio or 3D model is sent as plain bytes: a browser would run scripts
- * in HTML or SVG in the service's origin.
+ * Detects the content type from the file's bytes. Only image, video, audio and 3D model types are kept; all other files
+ * are `application/octet-stream`, because a browser would run scripts of an HTML file in the service's origin.
  */
 async function contentTypeOf(path: string): Promise<string> {
   const mime = (await fileTypeFromFile(path).catch(() => undefined))?.mime
@@ -163,19 +167,22 @@ interface CommandEnd {
 interface CommandGroup {
   /** Resolves when every process of the group has ended. Rejects when the command cannot be started. */
   readonly ended: Promise<CommandEnd>
-  /** Sends SIGTERM to the whole group, and SIGKILL a little later. */
+  /** Sends SIGTERM to the whole group, and SIGKILL after `KILL_AFTER_MS`. */
   end(): void
 }
 
-/** From SIGTERM to SIGKILL. */
+/** Time from SIGTERM to SIGKILL. */
 const KILL_AFTER_MS = 2_000
 const POLL_MS = 20
-/** For reading standard error after the end: a process that left the group may keep it open. */
+/**
+ * Maximum time to wait for the end of standard error after the command ended. A process that left the group may keep
+ * the stream open.
+ */
 const STDERR_GRACE_MS = 200
 
 /**
- * Runs the command beside a watcher that reads a pipe from the service. A service that is killed with -9 cannot end
- * the group, but its end of the pipe closes, and the watcher ends the group instead.
+ * Runs the command together with a watcher that reads from a pipe of the service. If the service is killed with
+ * SIGKILL, it cannot end the group. The pipe then closes, and the watcher ends the group.
  */
 const WITH_WATCHER = `
 (read -r _ <&3; trap '' TERM; kill -TERM 0; sleep 2; kill -KILL 0) >/dev/null 2>&1 &
@@ -188,8 +195,8 @@ wait "$watcher" 2>/dev/null
 exit "$code"`
 
 /**
- * Starts the command as the leader of a separate process group, so that the service can end it with everything that it started,
- * and so that Ctrl-C at the terminal reaches only the service, which then ends the command.
+ * Starts the command as the leader of a separate process group, so that the service can end the command with all its
+ * child processes. Ctrl-C in the terminal reaches only the service, which then ends the command.
  */
 function startGroup(
   command: string,
@@ -200,11 +207,11 @@ function startGroup(
   const child = spawn('sh', ['-c', WITH_WATCHER, 'rushes-engine', command], {
     env: { ...env },
     detached: true,
-    // Standard output is not used: the outputs are files.
+    // Ignore standard output: the outputs are files.
     stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
   })
   const stderr = readStderrTail(child.stderr)
-  // A command need not read its input.
+  // A command may end without reading its input.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)
   const lifeline = child.stdio[3] as Writable & Readable
@@ -229,7 +236,7 @@ function startGroup(
     const closed = once(child, 'close')
     closed.catch(() => {})
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    // A background process of the command could still write to the folder.
+    // A background process of the command could still write to the output folder.
     if (isAlive()) end()
     for (let waitedMs = 0; isAlive() && waitedMs <= KILL_AFTER_MS; waitedMs += POLL_MS)
       await clock.sleep(POLL_MS)

@@ -1,84 +1,92 @@
 /**
- * The contract of an engine, which makes the outputs of a run: the preview renderer (src/preview), or a shell command of the
- * user (`--engine`). The service loads references, enforces time limits and stores the files; an engine turns one accepted
- * input into files in one folder, and knows nothing of keys or HTTP.
+ * The interface of an engine. An engine creates the outputs of a run: the preview renderer (src/preview), or a shell
+ * command of the user (`--engine`). The service loads references, enforces time limits and stores the files. An engine
+ * only writes the files for one accepted input into one folder; it has no access to API keys or HTTP.
  */
 import type { Kind } from '../../protocol/models.js'
 
 /** One accepted run, as an engine receives it. */
 export interface RenderJob {
   readonly kind: Kind
-  /** The id and model of the run, for an engine that passes them on. */
+  /** Id and model of the run, for an engine that passes them to its command. */
   readonly run?: { readonly id: string; readonly model: string }
   /**
-   * The accepted input, valid against the model's schema and with defaults applied (SERVICE.md 2.3, 2.4):
-   * image `{prompt, aspect_ratio, quality, image_urls?}`, video `{prompt, aspect_ratio, resolution, duration, image_urls?}`.
+   * The accepted input, valid against the model's schema and with defaults applied (SERVICE.md 2.3, 2.4): `{prompt,
+   * aspect_ratio, quality, image_urls?}` for images, `{prompt, aspect_ratio, resolution, duration, image_urls?}` for
+   * videos.
    */
   readonly input: Readonly<Record<string, unknown>>
   /**
-   * An existing empty folder for the outputs; a file gets its final name only when it is complete. The caller removes the
-   * folder and its files.
+   * An existing, empty folder for the outputs. A file must get its final name only when it is complete. The caller
+   * removes the folder and its files.
    */
   readonly folder: string
   /**
-   * Files with the reference images, in the order of `image_urls`; undefined for one that could not be loaded. They belong to
-   * this job, and the engine may move them. Their content is not checked to be an image.
+   * Paths of the reference images, in the order of `image_urls`. Undefined for an image that could not be loaded. The
+   * engine may move these files. The service does not check that they contain images.
    */
   readonly references: readonly (string | undefined)[]
-  /** Once aborted, `render` rejects promptly with the signal's reason. */
+  /** When aborted, `render` must reject promptly with the signal's reason. */
   readonly signal: AbortSignal
-  /** Called from time to time with the progress from 0 to 1, which never decreases. */
+  /** Reports the progress from 0 to 1. The values must not decrease. */
   onProgress?(fraction: number): void
 }
 
-/** One output. */
 export interface RenderedFile {
-  /** A file name within the job's folder, without a path. */
+  /** File name in the job's folder, without a path. */
   readonly name: string
-  /** Its media type, `image/png` or `video/mp4`. */
+  /** Media type, for example `image/png` or `video/mp4`. */
   readonly contentType: string
 }
 
 export interface Engine {
   /**
-   * Makes the outputs of one run, in the order in which they are listed. Rejects with the signal's reason when aborted,
-   * and with any other error when the run has failed.
+   * Creates the outputs of one run and returns them in order. Rejects with the signal's reason when aborted, and with
+   * any other error when the run has failed.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
-  /** How long one job may take, without the loading of its references; by default the service's limit. Infinity: no limit. */
+  /**
+   * Time limit of one job, without the time to load its references. Undefined: the service's limit. Infinity: no limit.
+   */
   limitMs?(kind: Kind): number | undefined
-  /** Ends the processes that are kept between jobs. */
+  /** Ends all processes of the engine. */
   close?(): Promise<void>
 }
 
-/** The renderer's process ended before its job. The run may not be the reason, so it is retried a few times. */
+/**
+ * The renderer's process ended before the job was finished. The run may not be the reason, so it is retried a few
+ * times.
+ */
 export class RendererCrashed extends Error {
   override readonly name = 'RendererCrashed'
   readonly #stderrTail: string
 
-  /** The message is logged; `stderrTail` is not. */
+  /** The service logs the message, but not `stderrTail`. */
   constructor(message: string, stderrTail = '') {
     super(message)
     this.#stderrTail = stderrTail
   }
 
   /**
-   * For the owner of the run only, since it may contain the prompt or secrets. Private, so that no logger finds it among the
-   * properties of the error.
+   * The end of standard error, for the owner of the run only: it may contain the prompt or secrets. Stored in a private
+   * field, so that a logger does not print it with the properties of the error.
    */
   get stderrTail(): string {
     return this.#stderrTail
   }
 }
 
-/** The service stops: it starts no renderer, and ends the running ones. */
+/** The service is closing. It starts no renderers, and ends the running renderers. */
 export class RendererClosed extends RendererCrashed {
   constructor() {
     super('the renderer is closed')
   }
 }
 
-/** The service ended the renderer. The run fails at once: the same input would need as much memory again. */
+/**
+ * The service ended the renderer at the memory limit. The run fails without a retry: a retry would need the same
+ * memory.
+ */
 export class TooMuchMemory extends Error {
   override readonly name = 'TooMuchMemory'
 

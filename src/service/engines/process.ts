@@ -1,7 +1,7 @@
 /**
- * Runs an engine in child processes, so that rendering never delays a response. A process takes one job at a time and is
- * kept for the next: starting it and loading sharp costs more than drawing a picture. Stopping a job ends its process,
- * which is the only stop that works in the middle of an encoder.
+ * Runs an engine in child processes, so that rendering does not delay responses. A process runs one job at a time and
+ * is kept for the next job, because starting a process and loading sharp takes longer than drawing a picture. To abort
+ * a job, its process is ended: nothing else can stop an encoder.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { onAbort } from '../../host/abort.js'
@@ -25,11 +25,11 @@ export interface ProcessEngineOptions {
 }
 
 export interface ProcessEngine extends Engine {
-  /** Ends every process, also those with a job. */
+  /** Ends all processes, also processes that run a job. */
   close(): Promise<void>
 }
 
-/** A renderer holds some hundred megabytes, so an idle one is ended after this. */
+/** Time after which an idle renderer is ended, because it uses several hundred megabytes. */
 const MAX_IDLE_MS = 60_000
 
 export function createProcessEngine({ script, clock = systemClock }: ProcessEngineOptions): ProcessEngine {
@@ -39,9 +39,9 @@ export function createProcessEngine({ script, clock = systemClock }: ProcessEngi
   let closed = false
 
   function take(): Renderer {
-    for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
-      kept.disarm()
-      if (kept.renderer.isUsable) return kept.renderer
+    for (let idleEntry = idle.pop(); idleEntry !== undefined; idleEntry = idle.pop()) {
+      idleEntry.disarm()
+      if (idleEntry.renderer.isUsable) return idleEntry.renderer
     }
     const renderer = createRenderer(script, env, clock)
     all.add(renderer)
@@ -53,11 +53,11 @@ export function createProcessEngine({ script, clock = systemClock }: ProcessEngi
     if (!renderer.isUsable) return
     if (closed) return void renderer.end()
     const disarm = clock.alarm(MAX_IDLE_MS, () => {
-      idle.splice(idle.indexOf(kept), 1)
+      idle.splice(idle.indexOf(idleEntry), 1)
       void renderer.end()
     })
-    const kept = { renderer, disarm }
-    idle.push(kept)
+    const idleEntry = { renderer, disarm }
+    idle.push(idleEntry)
   }
 
   return {
@@ -81,9 +81,9 @@ export function createProcessEngine({ script, clock = systemClock }: ProcessEngi
   }
 }
 
-/** When the job is aborted, rejects only after the process has ended. */
+/** If the job is aborted, rejects only after the process has ended. */
 async function runJob(renderer: Renderer, job: RenderJob): Promise<readonly RenderedFile[]> {
-  const forget = onAbort(job.signal, () => void renderer.end())
+  const removeListener = onAbort(job.signal, () => void renderer.end())
   try {
     return await renderer.work(job)
   } catch (error) {
@@ -91,23 +91,26 @@ async function runJob(renderer: Renderer, job: RenderJob): Promise<readonly Rend
     await renderer.ended
     throw job.signal.reason
   } finally {
-    forget()
+    removeListener()
   }
 }
 
-/** One child process, which runs host.ts. */
+/** A child process that runs host.ts. */
 interface Renderer {
-  /** Whether it may be given a job. */
+  /** Whether the renderer may get a job. */
   readonly isUsable: boolean
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>
-  /** One job at a time. Rejects with `RendererCrashed` or `TooMuchMemory` when the process ends before the job. */
+  /**
+   * Runs one job; must not be called during a job. Rejects with `RendererCrashed` or `TooMuchMemory` when the process
+   * ends before the job is finished.
+   */
   work(job: RenderJob): Promise<readonly RenderedFile[]>
-  /** Sends SIGTERM, and SIGKILL a little later. */
+  /** Sends SIGTERM, and SIGKILL after `KILL_AFTER_MS`. */
   end(): Promise<void>
 }
 
-/** From SIGTERM to SIGKILL. */
+/** Time from SIGTERM to SIGKILL. */
 const KILL_AFTER_MS = 1_000
 const MAX_STDERR_WAIT_MS = 200
 
@@ -122,25 +125,28 @@ function createRenderer(script: URL | string, env: ChildEnvironment, clock: Pick
   let alive = true
   let isReusable = true
   let crash: Error = new RendererCrashed('the renderer exited')
-  let tooMuch: TooMuchMemory | undefined
+  let memoryError: TooMuchMemory | undefined
   const ended = new Promise<void>((resolve) => {
     const onEnd = (reason: string) => {
       if (!alive) return
       alive = false
-      crash = tooMuch ?? new RendererCrashed(`the renderer crashed (${reason})`, stderr.text)
+      crash = memoryError ?? new RendererCrashed(`the renderer crashed (${reason})`, stderr.text)
       resolve()
     }
     child.once('error', (error) => child.pid === undefined && onEnd(describeError(error)))
     child.once('exit', (code, signal) => {
       const reason = signal ?? `exit code ${code}`
-      // The rest of stderr may still arrive, but a process that the renderer started may keep the pipe open.
+      // Wait for the rest of stderr, but not without a limit: a process that the renderer started may keep the pipe
+      // open.
       child.once('close', () => onEnd(reason))
       clock.alarm(MAX_STDERR_WAIT_MS, () => onEnd(reason))
     })
   })
   unrefAll(child)
 
-  /** Rejects the current job. One listener for all jobs: each would stay until the process ends. */
+  /**
+   * Rejects the current job. All jobs share one listener, because a listener per job would stay until the process ends.
+   */
   let failJob = () => {}
   void ended.then(() => failJob())
 
@@ -171,8 +177,8 @@ function createRenderer(script: URL | string, env: ChildEnvironment, clock: Pick
           const message = received as FromRenderer
           if (message.type === 'progress') return onProgress?.(message.fraction)
           if (message.type === 'too-much-memory') {
-            // The job is rejected when the process has ended. SIGKILL at once, since its memory still grows.
-            tooMuch = new TooMuchMemory(message.maxBytes)
+            // `ended` rejects the job. Use SIGKILL at once, because the memory use still grows.
+            memoryError = new TooMuchMemory(message.maxBytes)
             child.off('message', onMessage)
             return void child.kill('SIGKILL')
           }
@@ -188,14 +194,14 @@ function createRenderer(script: URL | string, env: ChildEnvironment, clock: Pick
           reject(crash)
         }
         if (!alive) failJob()
-        // A message cannot be sent to a process that has ended; its exit event rejects the job.
+        // Ignore send errors: if the process has ended, its exit event rejects the job.
         child.send(job satisfies RemoteJob, () => {})
       }),
     end,
   }
 }
 
-/** A renderer without a job does not keep the service's process running. */
+/** Lets the service exit although a renderer without a job still runs. */
 function unrefAll(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()

@@ -1,53 +1,55 @@
-/** Applies faults to one request: whether the service handles it, and the response that the client gets. */
+/**
+ * Applies faults to one request: decides whether the service handles the request, and which response the client gets.
+ */
 import { STATUS_CODES } from 'node:http'
 import { raceAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { problemOf } from '../../protocol/problems.js'
 import type { Effect, EffectOf, Nonsense, RequestKind } from './fault.js'
 
-/** The effects that match one request. */
+/** Effects that match one request. */
 export interface MatchingEffects {
-  /** Undefined: the response is the service's own. */
+  /** If undefined, the response of the service is not replaced. */
   readonly effect: Effect | undefined
-  /** Delays and a pace combine with any other effect. */
+  /** Delays and `pace` are combined with any other effect. */
   readonly delays: readonly EffectOf<'delay'>[]
   readonly pace: EffectOf<'slow'> | undefined
 }
 
-/** One request, seen from between client and service. */
+/** One request, as an intermediary between client and service sees it. */
 export interface Exchange {
-  /** Passes the request to the service; its response. Called at most once. */
+  /** Passes the request to the service and returns its response. Called at most once. */
   ask(): Promise<FaultResponse>
-  /** Reads this many bytes of the request's body, or all when there are fewer. */
+  /** Reads this number of bytes from the request body, or the whole body if it is shorter. */
   readUpload(bytes: number): Promise<void>
-  /** Aborted when the client has gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
-  /** Waits on a connection on which nothing moves; by default until the signal is aborted. */
+  /** Waits without sending or receiving anything. Default: until the signal is aborted. */
   stall?(): Promise<never>
 }
 
-/** The service's own response, or an invented one. */
+/** A response of the service, or an injected response. */
 export interface FaultResponse {
   readonly status: number
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Iterate once, or call `discard`. */
+  /** Must be iterated once, or discarded with `discard`. */
   readonly body: AsyncIterable<Uint8Array>
   discard(): void
 }
 
-/** What the transport sends to the client. */
+/** What the transport does with the connection to the client. */
 export type FaultOutcome =
   | { readonly kind: 'answer'; readonly answer: FaultResponse }
-  /** Resets the connection, after a number of bytes of a response's head when there is one. */
+  /** Resets the connection. With `head`, first sends the first `bytes` bytes of the response headers. */
   | { readonly kind: 'reset'; readonly head?: { readonly answer: FaultResponse; readonly bytes: number } }
   /** Closes the connection normally. */
   | { readonly kind: 'close' }
   | { readonly kind: 'stall' }
-  /** Bytes that are not HTTP. */
+  /** Sends bytes that are not HTTP. */
   | { readonly kind: 'noise'; readonly bytes: Uint8Array }
 
-/** Rejects with the signal's reason once it is aborted. */
+/** Applies the matching effects to a request. Rejects with the signal's reason when `exchange.signal` is aborted. */
 export async function applyFault(
   { effect, delays, pace }: MatchingEffects,
   kind: RequestKind,
@@ -75,7 +77,7 @@ async function outcomeOf(
     case 'expire':
       return answered(errorResponse({ status: effect.status, code: undefined, headers: {} }))
     case 'redirect':
-      // 307 keeps the method, so that a client which followed it would repeat a create.
+      // 307 keeps the method: a client that follows the redirect would repeat a create.
       return answered(createResponse(307, { location: effect.url }, ''))
     case 'close':
       return { kind: 'close' }
@@ -106,7 +108,7 @@ async function outcomeOf(
   }
 }
 
-/** Thrown by a body at the point where the transport resets the connection. */
+/** Thrown while a body is read: the transport must reset the connection at this point. */
 export class ConnectionReset extends Error {
   override readonly name = 'ConnectionReset'
 }
@@ -143,10 +145,10 @@ export function createResponse(
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Statuses whose responses have no body (RFC 9110, 6.4.1). */
+/** Whether responses with this status have no body (RFC 9110, 6.4.1). */
 export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
-/** In the interface's shape; `code` is left out where it is undefined. */
+/** Returns an error response in the format of the API. The body has no `code` if `code` is undefined. */
 function errorResponse({ status, code, headers }: Omit<EffectOf<'status'>, 'what' | 'acted'>): FaultResponse {
   if (hasNoBody(status)) return { ...createResponse(status, headers, ''), headers }
   const message = problemOf(code)?.cause ?? STATUS_CODES[status] ?? 'The service injected this fault.'
@@ -155,7 +157,7 @@ function errorResponse({ status, code, headers }: Omit<EffectOf<'status'>, 'what
 }
 
 const PAGE = '<!doctype html>\n<title>Welcome</title>\n<h1>Please sign in to this network</h1>\n'
-/** More than a client should accept as a run. */
+/** Larger than any run that a client should accept. */
 const HUGE_BYTES = 9 * 1_048_576
 
 const NONSENSE_BODIES: Readonly<Record<Exclude<Nonsense, 'no-http'>, () => readonly [string, string]>> = {
@@ -167,7 +169,7 @@ const NONSENSE_BODIES: Readonly<Record<Exclude<Nonsense, 'no-http'>, () => reado
   huge: () => [JSON_TYPE, `{"ok":"${'x'.repeat(HUGE_BYTES)}"}`],
 }
 
-/** A success with an invalid body, or bytes that are not HTTP. */
+/** Returns a success response with an invalid body, or bytes that are not HTTP. */
 function nonsenseOutcome(nonsense: Nonsense, kind: RequestKind): FaultOutcome {
   if (nonsense === 'no-http') return { kind: 'noise', bytes: Buffer.from('SSH-2.0-OpenSSH_9.6\r\n') }
   const [type, body] = NONSENSE_BODIES[nonsense]()
@@ -176,7 +178,7 @@ function nonsenseOutcome(nonsense: Nonsense, kind: RequestKind): FaultOutcome {
 
 type ByteStream = AsyncIterable<Uint8Array>
 
-/** Passes the first bytes on, or the whole body when it is shorter; then waits for `next`. */
+/** Yields the first `bytes` bytes, or the whole body if it is shorter; then awaits `next()`. */
 async function* firstBytes(
   body: ByteStream,
   bytes: number,
@@ -192,7 +194,7 @@ async function* firstBytes(
   await next()
 }
 
-/** Inverts every bit from this offset on. */
+/** Inverts all bits from the offset `from`. */
 async function* corruptFrom(body: ByteStream, from: number): AsyncGenerator<Uint8Array> {
   let offset = 0
   for await (const chunk of body) {
@@ -204,7 +206,7 @@ async function* corruptFrom(body: ByteStream, from: number): AsyncGenerator<Uint
 
 const PIECES_A_SECOND = 10
 
-/** Limits the speed: each piece is passed on when its share of the time has passed. */
+/** Limits the transfer rate: waits before each piece for as long as its bytes take at `bytesPerSecond`. */
 async function* throttle(
   body: ByteStream,
   bytesPerSecond: number,

@@ -1,16 +1,16 @@
-/** A fault as a value: the requests that it applies to, its effect, and its count. */
+/** Types and descriptions of faults. A fault has a target, an effect and a count. */
 
-/** The requests that faults can apply to. */
+/** Kinds of requests that faults can apply to. */
 export type RequestKind = 'create' | 'status' | 'output'
 
-/** `run`: the next run that is accepted. */
+/** `run` applies to the next accepted run instead of a request. */
 export type FaultTarget = RequestKind | 'any' | 'run'
 
 export const NONSENSE = ['html', 'text', 'empty', 'list', 'object', 'huge', 'no-http'] as const
 export type Nonsense = (typeof NONSENSE)[number]
 
 export type Effect =
-  /** Responds with this status; the service handles the request before only when `acted`. */
+  /** Responds with this status. The service handles the request first only if `acted` is true. */
   | {
       readonly what: 'status'
       readonly status: number
@@ -19,13 +19,16 @@ export type Effect =
       readonly acted: boolean
     }
   | { readonly what: 'redirect'; readonly url: string }
-  /** Resets the connection before the service acts, or after a number of bytes of the upload, the head or the body. */
+  /**
+   * Resets the connection before the service handles the request (`start`), or after `byte` bytes of the request body,
+   * the response headers or the response body.
+   */
   | { readonly what: 'reset'; readonly within: 'start' | 'upload' | 'head' | 'body'; readonly byte: number }
   | { readonly what: 'lose' }
   | { readonly what: 'close' }
-  /** Undefined: no response at all, and the service does not act. */
+  /** Without `byte`, sends no response, and the service does not handle the request. */
   | { readonly what: 'stall'; readonly byte: number | undefined }
-  /** Undefined: in the middle. */
+  /** Without `byte`, the body is cut in the middle. */
   | { readonly what: 'truncate'; readonly byte: number | undefined }
   | { readonly what: 'corrupt'; readonly byte: number }
   | { readonly what: 'nonsense'; readonly kind: Nonsense }
@@ -40,7 +43,7 @@ export type EffectOf<What extends Effect['what']> = Extract<Effect, { what: What
 export interface Fault {
   readonly where: FaultTarget
   readonly effect: Effect
-  /** How many requests it applies to; Infinity: all. */
+  /** Number of requests that the fault applies to. Infinity: all requests. */
   readonly count: number
 }
 
@@ -71,7 +74,7 @@ const DESCRIPTIONS: { readonly [What in Effect['what']]: (effect: EffectOf<What>
   never: () => 'will never end',
 }
 
-/** For the terminal of the service, for example `create answered 429 RATE_LIMITED`. */
+/** Returns text for the terminal of the service, for example `create answered 429 RATE_LIMITED`. */
 export function describeEffect(where: FaultTarget, effect: Effect): string {
   const describe = DESCRIPTIONS[effect.what] as (effect: Effect) => string
   return `${where} ${describe(effect)}`

@@ -1,6 +1,7 @@
 /**
- * Parses a fault: `<where>:<what>[:<detail>[:<count>]]`, or `latency:<duration>` for `any:delay:<duration>`.
- * Without a count it applies every time: `create:lose::1` applies once, `latency:800ms` to every response.
+ * Parses a fault: `<where>:<what>[:<detail>[:<count>]]`, or `latency:<duration>` as an abbreviation for
+ * `any:delay:<duration>`. A fault without a count applies to every request: `create:lose::1` applies once,
+ * `latency:800ms` applies to every response.
  */
 import { RushesError, usageError } from '../../errors.js'
 import { nearest } from '../../protocol/text.js'
@@ -13,14 +14,14 @@ const LATENCY = 'latency'
 const HINT =
   'Write a fault as <where>:<what>[:<detail>[:<count>]], for example create:429:RATE_LIMITED:2 or latency:800ms.'
 
-/** Throws `usage`, quoting the whole fault and suggesting the nearest word. */
+/** Throws `usage` for an invalid fault. The message quotes the whole fault and suggests the nearest valid word. */
 export function parseFault(spec: string): Fault {
   try {
     const [where = '', ...rest] = spec.trim().split(':')
     if (where === LATENCY) return { where: 'any', ...effectAndCount('any', ['delay', ...rest]) }
-    const known = FAULT_TARGETS.find((each) => each === where)
-    if (known === undefined) throw unknownWord('place', where, [...FAULT_TARGETS, LATENCY])
-    return { where: known, ...effectAndCount(known, rest) }
+    const target = FAULT_TARGETS.find((each) => each === where)
+    if (target === undefined) throw unknownWord('place', where, [...FAULT_TARGETS, LATENCY])
+    return { where: target, ...effectAndCount(target, rest) }
   } catch (error) {
     if (!(error instanceof RushesError)) throw error
     throw usageError(`--fault ${spec}: ${error.message}`, error.hint ?? HINT)
@@ -38,7 +39,7 @@ function split(rest: readonly string[]): { detail: string; count: string } {
   return { detail, count }
 }
 
-/** A URL contains colons itself; one after a host without a port starts a port. */
+/** Splits at the last colon that is not part of the URL. A colon directly after a host starts a port, not a count. */
 function splitAfterUrl(text: string): { detail: string; count: string } {
   const [, detail = text, count = ''] =
     /^((?:https?:\/\/(?:\[[^\]]*\]|[^:/]*)(?::\d+)?)?[^:]*)(?::([^:]*))?$/i.exec(text) ?? []
@@ -70,20 +71,20 @@ function parseEffect(where: FaultTarget, what: string, detail: string): Effect {
 
 interface EffectRow {
   readonly name: string
-  /** The form of its detail; empty when it takes none. */
+  /** Syntax of the detail, for messages and docs. Empty if the effect takes no detail. */
   readonly detail: string
-  /** The requests that it can apply to. */
+  /** Targets that the effect can apply to. */
   readonly at: readonly FaultTarget[]
-  /** Throws `usage` for an invalid detail. `what`: the word that was written, here a status. */
+  /** Throws `usage` for an invalid detail. `what` is the name as typed; for `<status>`, the number. */
   parse(detail: string, what: string): Effect
 }
 
 const REQUESTS: readonly FaultTarget[] = ['create', 'status', 'output', 'any']
-/** Placeholder for any status. */
+/** Placeholder name for any status number. */
 const STATUS = '<status>'
 const DEFAULT_FAILURE = 'The service injected this fault.'
 
-/** All effects. A test compares them with docs/faults.md. */
+/** All effects. A test compares this table with docs/faults.md. */
 export const EFFECTS: readonly EffectRow[] = [
   { name: STATUS, detail: '[code][;name=value]...[;acted]', at: REQUESTS, parse: statusEffect },
   { name: 'reset', detail: '[n | head=n | upload=n]', at: REQUESTS, parse: resetEffect },
@@ -136,7 +137,7 @@ export const EFFECTS: readonly EffectRow[] = [
   { name: 'never', detail: '', at: ['run'], parse: () => ({ what: 'never' }) },
 ]
 
-/** `RATE_LIMITED;retry-after=3`: a code, then headers of the response. */
+/** Parses `RATE_LIMITED;retry-after=3`: an error code, then response headers. */
 function statusEffect(detail: string, text: string): Effect {
   const status = Number(text)
   if (!/^\d{3}$/.test(text) || status < 100 || status > 599)
@@ -178,7 +179,7 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
   mib: 1024 ** 2,
 }
 
-/** `1000`, `64kB`, `1MiB`. */
+/** Parses a size: `1000`, `64kB`, `1MiB`. */
 function parseByteCount(text: string): number {
   const [, amount = '', unit = ''] = /^(\d{1,12})([a-z]*)$/i.exec(text) ?? []
   const factor = SIZE_UNITS[unit.toLowerCase()]
@@ -186,7 +187,7 @@ function parseByteCount(text: string): number {
   throw usageError(`"${text}" is not a valid size.`, 'Examples: 1000, 64kB, 1MiB.')
 }
 
-/** `name=value`, the name in lower case. */
+/** Parses `name=value`. Returns the name in lower case. */
 function parseHeader(text: string): readonly [string, string] {
   const [, name, value] = /^([\w!#$%&'*+.^`|~-]+)=([\t\x20-\x7e\x80-\xff]*)$/.exec(text) ?? []
   if (name !== undefined && value !== undefined) return [name.toLowerCase(), value.trim()]

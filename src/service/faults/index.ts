@@ -1,14 +1,13 @@
 /**
- * Injects faults between a client and the service, to test error paths: `serve --fault`, and the proxy of the tests. The
- * grammar and the effect of each fault: docs/faults.md.
+ * Injects faults between a client and the service, to test how clients handle errors. Used by `serve --fault` and by
+ * the proxy of the tests. docs/faults.md describes the grammar and each effect.
  *
- *   fault.ts        a fault as a value, and its description
- *   grammar.ts      text to fault
- *   apply-fault.ts  one fault on one request, over any transport
+ *   fault.ts        types and descriptions of faults
+ *   grammar.ts      parses a fault
+ *   apply-fault.ts  applies faults to one request, over any transport
  *
- * Limit: no sockets. A transport passes in an `Exchange` and performs the `FaultOutcome`.
+ * This folder does not use sockets: a transport passes in an `Exchange` and performs the `FaultOutcome`.
  */
-
 import type { Clock } from '../../host/clock.js'
 import { RUNS_PATH } from '../../protocol/id.js'
 import { isObject } from '../../protocol/parse.js'
@@ -26,30 +25,30 @@ import {
 import { describeEffect, type EffectOf, type Fault, type RequestKind } from './fault.js'
 
 export interface FaultsOptions {
-  /** In order of precedence. Read at each request, so the caller may add faults. */
+  /** Faults in order of precedence. Read at each request, so the caller may add faults to the array. */
   readonly faults: readonly Fault[]
   readonly clock: Pick<Clock, 'sleep'>
-  /** Called for each fault that is applied, with text such as `create answered 429`. */
+  /** Called for each applied fault, with text such as `create answered 429`. */
   onFault?(text: string): void
 }
 
 export interface Faults {
-  /** Undefined for a request that faults never affect. */
+  /** Returns undefined for a request that faults cannot apply to. */
   intercept(request: InterceptedRequest): Interception | undefined
 }
 
 export interface InterceptedRequest {
   readonly method: string
-  /** With its query. */
+  /** Path with the query. */
   readonly path: string
-  /** Whether the connection has carried a request before. */
+  /** Whether an earlier request used the same connection. */
   readonly reused: boolean
 }
 
 export interface Interception {
-  /** False: the response is the service's own, apart from lasting effects of earlier faults. */
+  /** If false, only lasting effects of earlier faults can change the response. */
   readonly isAffected: boolean
-  /** Rejects with the signal's reason once it is aborted, and when `ask` rejects. */
+  /** Rejects with the signal's reason when aborted, and with the error of `ask`. */
   respond(exchange: Exchange): Promise<FaultOutcome>
 }
 
@@ -110,19 +109,19 @@ export function createFaults({ faults, clock, onFault = () => {} }: FaultsOption
 type RunEffect = EffectOf<'fail' | 'never'>
 
 interface LastingEffects {
-  /** The link responds with this from now on; a later status shows a new link. */
+  /** Makes a link expire: requests to it get this effect, and later statuses show a new link. */
   expire(path: string, effect: EffectOf<'expire'>): void
   expired(path: string): EffectOf<'expire'> | undefined
-  /** Applies the effects to a response about a run. */
+  /** Applies the lasting effects to a response that contains a run. */
   rewrite(kind: RequestKind, path: string, response: FaultResponse): Promise<FaultResponse>
 }
 
-/** A query parameter that the service ignores makes a new link. */
+/** Query parameter that makes a new link to the same output. The service ignores it. */
 const RENEWED = 'link'
 
 /**
- * Effects that outlast one request: runs shown with another end, and expired links. They rewrite the service's responses, so that
- * they work in front of any service; the run inside the service does not change.
+ * Effects that last longer than one request: runs that are shown as failed or never finished, and expired links. They
+ * change only the service's responses, so they work with any service. The run in the service does not change.
  */
 function createLastingEffects(takeRunEffect: () => RunEffect | undefined): LastingEffects {
   const runs = new Map<string, RunEffect>()
@@ -147,8 +146,8 @@ function createLastingEffects(takeRunEffect: () => RunEffect | undefined): Lasti
       const accepted = kind === 'create' ? takeRunEffect() : undefined
       if (accepted !== undefined && typeof run.id === 'string') runs.set(run.id, accepted)
       const effect = runs.get(runIdOf(path) ?? '')
-      const shown = withLinks(effect === undefined ? run : withEffect(run, effect), renewed)
-      return createResponse(response.status, response.headers, JSON.stringify(shown))
+      const rewritten = withLinks(effect === undefined ? run : withEffect(run, effect), renewed)
+      return createResponse(response.status, response.headers, JSON.stringify(rewritten))
     },
   }
 }
@@ -164,7 +163,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Changes how a run ended; a run that has not ended stays as it is. */
+/** Changes the result of a finished run. Returns an unfinished run unchanged. */
 function withEffect(run: Record<string, unknown>, effect: RunEffect): Record<string, unknown> {
   if (run.status !== 'succeeded' && run.status !== 'failed') return run
   if (effect.what === 'never')
@@ -182,20 +181,23 @@ function withLinks(
   return { ...run, output: { ...output, urls: output.urls.map(renewed) } }
 }
 
-/** Not anchored at the start: a reverse proxy may add a path before the service's. */
+/** Not anchored at the start, because a reverse proxy may add a path prefix. */
 const RUNS = new RegExp(`${RUNS_PATH}/?$`)
 const ONE_RUN = new RegExp(`${RUNS_PATH}/([^/]+)$`)
 const OUTPUT = new RegExp(`${OUTPUTS_PATH}/[^/]+/.+$`)
 
 const withoutQuery = (path: string): string => path.replace(/\?.*$/s, '')
 
-/** By method and path, which is all that a proxy knows. Undefined for requests that faults never affect. */
+/**
+ * Determines the kind from method and path, because a proxy knows nothing else. Returns undefined for requests that
+ * faults cannot apply to.
+ */
 export function requestKindOf(method: string, path: string): RequestKind | undefined {
-  const bare = withoutQuery(path)
-  if (method === 'POST') return RUNS.test(bare) ? 'create' : undefined
+  const pathname = withoutQuery(path)
+  if (method === 'POST') return RUNS.test(pathname) ? 'create' : undefined
   if (method !== 'GET' && method !== 'HEAD') return undefined
-  if (ONE_RUN.test(bare)) return 'status'
-  return OUTPUT.test(bare) ? 'output' : undefined
+  if (ONE_RUN.test(pathname)) return 'status'
+  return OUTPUT.test(pathname) ? 'output' : undefined
 }
 
 function runIdOf(path: string): string | undefined {
@@ -208,7 +210,10 @@ function runIdOf(path: string): string | undefined {
   }
 }
 
-/** A link without the host and the path that a reverse proxy adds, so that it is the same inside and outside. */
+/**
+ * Returns path and query of a link, without the path prefix of a reverse proxy. The result is the same on both sides of
+ * the proxy.
+ */
 function linkOf(address: string): string {
   const { pathname, search } = new URL(address, 'http://service.invalid')
   return `${pathname.slice(Math.max(0, pathname.indexOf(`${OUTPUTS_PATH}/`)))}${search}`

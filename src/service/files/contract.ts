@@ -1,8 +1,7 @@
 /**
- * The contract of a store of files: outputs (`<token>/<name>`) and inputs (named by their SHA-256). A file never changes
- * once it is stored, since a key is random or made from the content.
+ * The contract of a file store: outputs (`<token>/<name>`) and inputs (named by their SHA-256). A stored file never
+ * changes, because its key is random or derived from its content.
  */
-
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../host/clock.js'
 import { retry, stepOf } from '../../host/retry.js'
@@ -16,18 +15,18 @@ export interface ByteRange {
 export interface FoundFile {
   readonly bytes: number
   readonly modifiedAtMs: number
-  /** All of it, or a part. */
+  /** Reads the whole file, or a range of it. */
   read(range?: ByteRange): Promise<Readable>
 }
 
 export interface PutOptions {
-  /** Stored with the file where the store can. */
+  /** Stored with the file if the store supports it. */
   readonly contentType?: string | undefined
-  /** Once aborted, `put` rejects, and nothing is stored. */
+  /** Aborts `put`, which then rejects and stores nothing. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The request for which a URL is signed, and two headers of its response. */
+/** The request that a signed URL allows, and two headers of its response. */
 export interface SignedRequest {
   readonly method: 'GET' | 'HEAD'
   readonly contentType: string
@@ -38,33 +37,40 @@ export type FileSource = { readonly path: string } | { readonly bytes: Uint8Arra
 
 export interface FileStore {
   /**
-   * Stores a file from a path, which may be moved, or from bytes: complete, or not at all, and on the disk. When the key exists
-   * with the same size, only its age is renewed. Rejects with `StorageUnavailable`, as all others do, without an answer.
+   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved. If the key
+   * exists with the same size, only renews its age. If the storage does not respond, rejects with `StorageUnavailable`,
+   * as do all other methods.
    */
   put(key: string, source: FileSource, options?: PutOptions): Promise<void>
-  /** Undefined only when the storage is there, and the file is not. */
+  /** Returns undefined only if the storage responds and does not have the file. */
   find(key: string): Promise<FoundFile | undefined>
-  /** A secret URL, at which the file can be read for an hour without a key; undefined for a store that has none. */
+  /**
+   * Returns a secret URL, with which the file can be read for one hour without an API key. Undefined if the store has
+   * no signed URLs.
+   */
   readonly signedUrl?: ((key: string, request: SignedRequest) => Promise<string>) | undefined
-  /** Where the file is on this machine; undefined for a store elsewhere. */
+  /** Returns the path of the file on this machine. Undefined for a remote store. */
   readonly pathOf?: ((key: string) => string) | undefined
-  /** Does nothing for a key that is not stored. */
+  /** Removes a file. Does nothing if the key is not stored. */
   remove(key: string): Promise<void>
-  /** Every file that was stored more than `ageMs` ago. Throws for unreadable files after it has listed the others, if it can. */
+  /**
+   * Lists the keys of all files that were stored more than `ageMs` ago. If a file cannot be read, lists the others if
+   * possible, then throws.
+   */
   listOlder(ageMs: number): AsyncIterable<string>
 }
 
-/** Where the service keeps its files. */
+/** The file stores of the service. */
 export interface Storage {
   readonly outputs: FileStore
-  /** Images that came as data: URLs, each named by its SHA-256. */
+  /** Images from data: URLs, each named by its SHA-256. */
   readonly inputs: FileStore
-  /** Rejects when files cannot be stored. */
+  /** Rejects if files cannot be stored. */
   readonly check?: (() => Promise<void>) | undefined
   close?(): void
 }
 
-/** The storage does not answer. The operation had no effect, and may succeed later. */
+/** The storage does not respond. The operation had no effect. A retry may succeed later. */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable'
 }
@@ -79,7 +85,7 @@ interface StorageRetry {
 
 type StorageAnswer<Value> = { readonly value: Value } | { readonly unavailable: StorageUnavailable }
 
-/** Does the work again while it fails with `StorageUnavailable`, until the signal is aborted. */
+/** Retries `work` while it rejects with `StorageUnavailable`, until the signal is aborted. */
 export const untilStorageAnswers = <Value>(
   work: () => Promise<Value>,
   { clock, signal, onError }: StorageRetry,

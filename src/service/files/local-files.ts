@@ -1,6 +1,6 @@
 /**
- * Files in a folder of this machine. The key is the path in it. A file is missing when its name is not in the folder; a missing
- * folder, and every other error of the disk, is `StorageUnavailable`.
+ * Files in a folder on this machine. A key is a path in the folder. A file is missing only if the folder exists and
+ * does not contain it. A missing folder and every other disk error is `StorageUnavailable`.
  */
 import { randomBytes } from 'node:crypto'
 import type { Dirent, Stats } from 'node:fs'
@@ -11,7 +11,7 @@ import { flush, flushFolder, removeFile } from '../../host/files.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
 import { type FileSource, type FileStore, type Storage, StorageUnavailable } from './contract.js'
 
-/** Outputs and inputs in folders of the data folder. */
+/** Stores outputs and inputs in folders of the data folder. */
 export const createLocalStorage = (
   folders: { readonly outputs: string; readonly inputs: string },
   clock: Pick<Clock, 'now'>,
@@ -23,11 +23,11 @@ export const createLocalStorage = (
   },
 })
 
-/** `put` moves the file at a path, so the path must be on the same file system. */
+/** `put` moves a source file, so its path must be on the same file system. */
 export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): FileStore {
   const pathOf = (key: string) => join(folder, key)
 
-  /** Undefined when it is not there. */
+  /** Returns undefined if the file does not exist. */
   const find = async (path: string): Promise<Stats | undefined> => {
     try {
       return await lstat(path)
@@ -38,7 +38,10 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
     return undefined
   }
 
-  /** A folder goes with its last file, also meanwhile. */
+  /**
+   * Returns an empty list for a missing subfolder: a subfolder is removed with its last file, even while files are
+   * listed.
+   */
   const list = async (path: string): Promise<readonly Dirent[]> => {
     try {
       return await readdir(path, { withFileTypes: true })
@@ -64,9 +67,9 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
     }
   }
 
-  async function place(path: string, source: FileSource): Promise<void> {
+  async function moveIntoPlace(path: string, source: FileSource): Promise<void> {
     const parent = dirname(path)
-    // Without its parents: a folder that is gone may be a disk that is not mounted.
+    // Does not create its parents: a missing folder may mean that a disk is not mounted.
     if (parent !== folder) await makeFolder(parent)
     if ('path' in source) await rename(source.path, path)
     else await write(path, source.bytes)
@@ -78,19 +81,19 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
       const path = pathOf(key)
       const bytes = await bytesOf(source)
       const found = await find(path)
-      // A source that is gone was moved there by an attempt that failed after it.
-      const isThere = found !== undefined && (bytes instanceof Error || found.size === bytes)
-      if (bytes instanceof Error && !isThere) throw bytes
+      // If the source is missing, an earlier attempt moved it there and then failed.
+      const isStored = found !== undefined && (bytes instanceof Error || found.size === bytes)
+      if (bytes instanceof Error && !isStored) throw bytes
       try {
-        // What a crash of the system has left incomplete is replaced.
-        if (!isThere) await place(path, source)
-        // The age counts from here, whenever the file at the path was written.
+        // Replaces a file that a crash of the system left incomplete.
+        if (!isStored) await moveIntoPlace(path, source)
+        // Sets the start of the age, independent of the time at which the source was written.
         const now = new Date(clock.now())
         await utimes(path, now, now)
-        // The names are on the disk before a database says that the file is stored.
+        // Writes the names to the disk before the database records the file as stored.
         for (const each of new Set([dirname(path), folder])) await flushFolder(each)
       } catch (error) {
-        throw isForGood(error) ? error : unavailable(error)
+        throw isPermanent(error) ? error : unavailable(error)
       }
     },
     async find(key) {
@@ -114,7 +117,7 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
       await removeFile(path).catch((error) => {
         throw unavailable(error)
       })
-      // The folder goes with its last file.
+      // Removes the subfolder with its last file.
       if (dirname(path) !== folder) await rmdir(dirname(path)).catch(() => {})
     },
     async *listOlder(ageMs) {
@@ -138,8 +141,8 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
 
 const isMissing = (error: unknown): boolean => /^(ENOENT|ENOTDIR|ENAMETOOLONG)$/.test(errorCode(error) ?? '')
 
-/** The file system does not take this name, or is not that of the source: waiting changes nothing. */
-const isForGood = (error: unknown): boolean =>
+/** Whether a retry cannot succeed: the file system rejects the name, or the source is on another file system. */
+const isPermanent = (error: unknown): boolean =>
   /^(EILSEQ|EINVAL|ENAMETOOLONG|EXDEV)$/.test(errorCode(error) ?? '')
 
 const unavailable = (error: unknown): unknown =>
@@ -154,7 +157,7 @@ async function checkFolder(folder: string): Promise<void> {
   if (!found.isDirectory()) throw new StorageUnavailable('a file is in place of the folder')
 }
 
-/** The error, when the file at the path is missing. */
+/** Returns the size, or the error if the source file is missing. */
 async function bytesOf(source: FileSource): Promise<number | Error> {
   if ('bytes' in source) return source.bytes.byteLength
   try {

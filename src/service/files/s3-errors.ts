@@ -1,10 +1,10 @@
 /**
- * What the S3 client throws, in words. Its own messages and fields are not repeated: they can contain a signature, a key id or
- * the URL of a file.
+ * Explains errors of the S3 client. Does not repeat the client's messages and fields: they can contain a signature, a
+ * key id or the URL of a file.
  */
 import { StorageUnavailable } from './contract.js'
 
-/** The system's codes for a storage that cannot be reached at the moment. */
+/** The system's error codes for a storage that is temporarily unreachable, with their reasons. */
 const NETWORK: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'DNS did not answer',
   ECONNREFUSED: 'the connection was refused',
@@ -18,7 +18,7 @@ const NETWORK: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer in time',
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   CredentialsProviderError: 'no credentials were found',
   EPROTO: 'TLS failed',
 }
@@ -48,9 +48,9 @@ const CERTIFICATE_HINT =
   'Its TLS certificate is not trusted or not valid. For a certificate authority of your own, set NODE_EXTRA_CA_CERTS.'
 
 export interface StorageProblem {
-  /** `SlowDown (503)`, `the connection was refused`. */
+  /** For example, `SlowDown (503)` or `the connection was refused`. */
   readonly reason: string
-  /** Waiting may help. Otherwise the settings or the storage must be changed. */
+  /** Whether a retry may succeed. If false, the settings or the storage must be changed. */
   readonly isTemporary: boolean
   readonly hint: string
 }
@@ -65,7 +65,7 @@ interface Thrown {
 
 export function describeProblem(thrown: unknown): StorageProblem {
   const { name, code, errors, $metadata } = (thrown ?? {}) as Thrown
-  // When every address of a name fails, the error is an AggregateError.
+  // If all addresses of a host fail, the error is an AggregateError.
   if (errors !== undefined && errors.length > 0) return describeProblem(errors[0])
   const status = $metadata?.httpStatusCode
   const network = typeof code === 'string' ? NETWORK[code] : undefined
@@ -75,34 +75,37 @@ export function describeProblem(thrown: unknown): StorageProblem {
       isTemporary: true,
       hint: 'Check AWS_ENDPOINT_URL_S3, AWS_REGION and the network.',
     }
-  const word = plainName((status === undefined && code) || name)
+  const errorName = plainName((status === undefined && code) || name)
   return {
-    reason: status === undefined ? (WORDS[word] ?? word) : `${word} (${status})`,
+    reason: status === undefined ? (REASONS[errorName] ?? errorName) : `${errorName} (${status})`,
     isTemporary: status !== undefined && (status >= 500 || status === 408 || status === 429),
     hint:
-      HINTS[word] ??
+      HINTS[errorName] ??
       (status === 403 ? (HINTS.AccessDenied ?? '') : undefined) ??
-      (/CERT|SIGNATURE|ISSUER/.test(word)
+      (/CERT|SIGNATURE|ISSUER/.test(errorName)
         ? CERTIFICATE_HINT
         : 'Check the name of the bucket, the credentials, AWS_REGION and AWS_ENDPOINT_URL_S3.'),
   }
 }
 
-/** Names come from the storage, so they are shortened to what a name can be. */
+/** Returns the name if it has the form of an error name. The storage sends it, so it can be any text. */
 const plainName = (name: unknown): string =>
   typeof name === 'string' && /^[\w.-]{1,80}$/.test(name) ? name : 'an unknown error'
 
-/** A 404 of the object, of the bucket, or of a proxy. */
+/** Whether the response is a 404, which can be about the object or the bucket, or come from a proxy. */
 export const isNotFound = (thrown: unknown): boolean =>
   (thrown as Thrown | undefined)?.$metadata?.httpStatusCode === 404
 
-/** The storage says that the bucket is there, and the object is not. */
+/** Whether the storage says that the bucket exists and the object does not. */
 export const isMissing = (thrown: unknown): boolean => (thrown as Thrown | undefined)?.name === 'NoSuchKey'
 
-/** An error of a file on this machine. */
+/** Whether the error is about a file on this machine. */
 const isFileError = (thrown: unknown): boolean => typeof (thrown as Thrown | undefined)?.path === 'string'
 
-/** While the service runs, an operator can correct every error of the storage, so the work is repeated later. */
+/**
+ * Converts an error of the storage to `StorageUnavailable`, so that the operation is retried: while the service runs,
+ * an operator can fix every cause.
+ */
 export function asStorageError(thrown: unknown, operation: string): unknown {
   if (thrown instanceof StorageUnavailable || isFileError(thrown)) return thrown
   return new StorageUnavailable(`${operation}: ${describeProblem(thrown).reason}`)

@@ -1,8 +1,9 @@
 /**
- * Files in an S3 bucket, below a prefix. An upload becomes visible when it is complete. Errors are `StorageUnavailable`.
+ * Files in an S3 bucket, below a prefix. An upload becomes visible when it is complete. All errors are
+ * `StorageUnavailable`.
  *
- * When a key exists, the object is copied onto itself: that is the only way to renew its age. The age counts by
- * the storage's clock when it was stored, and by this machine's when it is listed.
+ * If a key exists, `put` copies the object onto itself, which is the only way to renew its age. The storage's clock
+ * sets the time of an object; this machine's clock decides whether a listed object is older.
  */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -34,18 +35,21 @@ import { asStorageError, isMissing, isNotFound } from './s3-errors.js'
 
 const SIGNED_FOR_S = 3_600
 
-/** A younger object is not copied: many creates with one image would write it many times. Retention begins at a minute. */
+/**
+ * Minimum age at which an object is copied, because many creates with the same image would copy it many times. The
+ * minimum retention is one minute.
+ */
 const RENEWED_AFTER_MS = 30_000
 
 export interface S3FilesOptions {
   readonly client: S3Client
   readonly bucket: string
-  /** Empty, or with a slash at its end. */
+  /** Empty, or ends with a slash. */
   readonly prefix: string
   readonly clock: Pick<Clock, 'now'>
-  /** Whether outputs are read from the storage itself, by signed URLs. */
+  /** Whether clients read outputs directly from the storage, with signed URLs. */
   readonly signsUrls: boolean
-  /** Keys in one answer of a list; by default what the storage gives, mostly 1,000. */
+  /** Maximum number of keys in one response of a list. Default: the storage's default, usually 1,000. */
   readonly pageSize?: number | undefined
 }
 
@@ -61,28 +65,31 @@ export function createS3Files({
   pageSize,
 }: S3FilesOptions): FileStore {
   const { upload } = createUploader(client)
-  const place = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
+  const objectAt = (key: string) => ({ Bucket: bucket, Key: `${prefix}${key}` })
 
-  /** Undefined for a 404, which has no body here: it may be that of the object, of the bucket or of a proxy. */
-  const askHead = (key: string): Promise<HeadObjectCommandOutput | undefined> =>
-    client.send(new HeadObjectCommand(place(key))).catch((error) => {
+  /**
+   * Returns undefined for a 404. The response has no body, so the 404 can be about the object or the bucket, or come
+   * from a proxy.
+   */
+  const fetchHead = (key: string): Promise<HeadObjectCommandOutput | undefined> =>
+    client.send(new HeadObjectCommand(objectAt(key))).catch((error) => {
       if (isNotFound(error)) return undefined
       throw asStorageError(error, 'HeadObject')
     })
 
-  /** A missing object is proven by an answer with a body that says so. */
+  /** Returns undefined only if the body of a second response says that the object is missing. */
   async function findHead(key: string): Promise<HeadObjectCommandOutput | undefined> {
-    const head = await askHead(key)
+    const head = await fetchHead(key)
     if (head !== undefined) return head
     try {
-      const { Body } = await client.send(new GetObjectCommand({ ...place(key), Range: 'bytes=0-0' }))
+      const { Body } = await client.send(new GetObjectCommand({ ...objectAt(key), Range: 'bytes=0-0' }))
       ;(Body as Readable).destroy()
     } catch (error) {
       if (isMissing(error)) return undefined
       throw asStorageError(error, 'GetObject')
     }
-    // It was stored meanwhile.
-    const stored = await askHead(key)
+    // The object was stored after the first request.
+    const stored = await fetchHead(key)
     if (stored === undefined)
       throw new StorageUnavailable('HeadObject: NotFound (404), and GetObject finds it')
     return stored
@@ -90,17 +97,20 @@ export function createS3Files({
 
   async function read(key: string, range: ByteRange | undefined): Promise<Readable> {
     const Range = range && `bytes=${range.start}-${range.end}`
-    const { Body } = await explained('GetObject', client.send(new GetObjectCommand({ ...place(key), Range })))
+    const { Body } = await orStorageError(
+      'GetObject',
+      client.send(new GetObjectCommand({ ...objectAt(key), Range })),
+    )
     return withStorageErrors(Body as Readable)
   }
 
   async function renew(key: string, head: HeadObjectCommandOutput): Promise<void> {
     if (clock.now() - ageStart(head) < RENEWED_AFTER_MS) return
-    const { Bucket, Key } = place(key)
+    const { Bucket, Key } = objectAt(key)
     const CopySource = `${Bucket}/${Key.split('/').map(encodeURIComponent).join('/')}`
-    // Without REPLACE, a copy of an object onto itself is refused.
+    // Without REPLACE, the storage rejects a copy of an object onto itself.
     const metadata = { MetadataDirective: 'REPLACE', ContentType: head.ContentType } as const
-    await explained(
+    await orStorageError(
       'CopyObject',
       client.send(new CopyObjectCommand({ Bucket, Key, CopySource, ...metadata })),
     )
@@ -108,11 +118,12 @@ export function createS3Files({
 
   return {
     async put(key, source, { contentType, signal }: PutOptions = {}) {
-      const head = await askHead(key)
-      // A storage that stores in several steps, and was stopped meanwhile, may have kept a part.
+      const head = await fetchHead(key)
+      // Compares sizes, because a storage that stores in several steps may have kept a part if it was stopped in
+      // between.
       if (head !== undefined && head.ContentLength === (await bytesOf(source))) return await renew(key, head)
       try {
-        await upload({ ...place(key), ContentType: contentType }, source, signal)
+        await upload({ ...objectAt(key), ContentType: contentType }, source, signal)
       } catch (error) {
         signal?.throwIfAborted()
         throw asStorageError(error, 'Upload')
@@ -131,21 +142,24 @@ export function createS3Files({
     ...(signsUrls && {
       async signedUrl(key, { method, contentType, contentDisposition }) {
         const request = {
-          ...place(key),
+          ...objectAt(key),
           ResponseContentType: contentType,
           ResponseContentDisposition: contentDisposition,
         }
         const command = method === 'HEAD' ? new HeadObjectCommand(request) : new GetObjectCommand(request)
-        return await explained('Signing a URL', getSignedUrl(client, command, { expiresIn: SIGNED_FOR_S }))
+        return await orStorageError(
+          'Signing a URL',
+          getSignedUrl(client, command, { expiresIn: SIGNED_FOR_S }),
+        )
       },
     }),
     async remove(key) {
-      await explained('DeleteObject', client.send(new DeleteObjectCommand(place(key))))
+      await orStorageError('DeleteObject', client.send(new DeleteObjectCommand(objectAt(key))))
     },
     async *listOlder(ageMs) {
       let ContinuationToken: string | undefined
       do {
-        const page = await explained(
+        const page = await orStorageError(
           'ListObjectsV2',
           client.send(
             new ListObjectsV2Command({
@@ -168,7 +182,7 @@ export function createS3Files({
 const ageStart = ({ LastModified }: Pick<HeadObjectCommandOutput, 'LastModified'>): number =>
   LastModified?.getTime() ?? 0
 
-async function explained<Answer>(operation: string, answer: Promise<Answer>): Promise<Answer> {
+async function orStorageError<Answer>(operation: string, answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer
   } catch (error) {
@@ -176,7 +190,7 @@ async function explained<Answer>(operation: string, answer: Promise<Answer>): Pr
   }
 }
 
-/** Closes the connection of a body that is not read to its end. */
+/** Converts the errors of a body. Closes its connection if the body is not read to the end. */
 function withStorageErrors(body: Readable): Readable {
   const stream = new PassThrough()
   body.on('error', (error) => stream.destroy(asStorageError(error, 'GetObject') as Error))
@@ -184,13 +198,13 @@ function withStorageErrors(body: Readable): Readable {
   return body.pipe(stream)
 }
 
-/** Uploads one file to S3, in parts when it is large. An upload that fails is aborted, so that no parts are left behind. */
+/** Uploads one file to S3, in parts if it is large. Aborts an upload that fails, so that no parts are left behind. */
 
 const MIN_PART_BYTES = 8 * 1_048_576
 const MAX_PARTS = 10_000
-/** Each is held in memory. */
+/** Maximum number of parts in flight. Each part is held in memory. */
 const CONCURRENT_PARTS = 2
-/** For one part: 8 MiB at 0.6 Mbit/s. */
+/** Timeout of one part: 8 MiB at 0.6 Mbit/s. */
 const PART_TIMEOUT_MS = 120_000
 
 type UploadTarget = Pick<PutObjectCommandInput, 'Bucket' | 'Key' | 'ContentType'>
@@ -201,7 +215,7 @@ interface Uploader {
 }
 
 function createUploader(client: S3Client): Uploader {
-  /** Uploads that could not be aborted because the storage was away, by key. */
+  /** Ids of uploads that could not be aborted because the storage was unavailable, by key. */
   const abandoned = new Map<string, string>()
 
   async function abortAbandoned({ Bucket, Key = '' }: UploadTarget): Promise<void> {
@@ -222,7 +236,10 @@ function createUploader(client: S3Client): Uploader {
       let failure: unknown
       let uploadId: string | undefined
 
-      /** `Upload` would continue with the other parts when one has failed, and takes no signal for a part. */
+      /**
+       * Stops the upload if a part fails, and aborts parts on the signal. `Upload` would continue with the other parts,
+       * and accepts no signal for a part.
+       */
       async function send(command: Parameters<S3Client['send']>[0]): Promise<unknown> {
         if (command instanceof AbortMultipartUploadCommand) {
           await client.send(command)
@@ -244,7 +261,7 @@ function createUploader(client: S3Client): Uploader {
         }
       }
 
-      // Before the file is opened: an error of a stream without a reader would end the process.
+      // Reads the size before the file is opened: an error of a stream without a reader would end the process.
       const bytes = 'bytes' in source ? source.bytes.byteLength : (await stat(source.path)).size
       const Body = 'bytes' in source ? source.bytes : createReadStream(source.path)
       try {

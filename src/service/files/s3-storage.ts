@@ -1,9 +1,10 @@
 /**
- * `--storage s3://bucket/prefix`: outputs and inputs in an S3-compatible store, so that every node has them. This file and
- * the AWS SDK are loaded only then.
+ * `--storage s3://bucket/prefix`: stores outputs and inputs in an S3-compatible storage, so that all nodes can read
+ * them. This file and the AWS SDK are loaded only with this option.
  *
- * A start checks that objects can be listed, written, read and removed. What the storage refuses is a usage error. A storage
- * that does not answer is a warning alone: nodes restart in any order, and runs wait for it.
+ * The start checks that objects can be listed, written, read and removed. If the storage refuses an operation, it
+ * throws a usage error. If the storage does not respond, it only warns: nodes restart in any order, and runs wait for
+ * the storage.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -20,10 +21,10 @@ import type { Storage } from './contract.js'
 import { asStorageError, describeProblem } from './s3-errors.js'
 import { createS3Files } from './s3-files.js'
 
-/** Of one attempt; the client makes three. */
+/** Timeouts of one attempt. The client makes three attempts. */
 const CONNECT_TIMEOUT_MS = 2_000
 const ANSWER_TIMEOUT_MS = 10_000
-/** Without a byte in a response: the storage has stopped, or the reader. */
+/** Maximum time without a byte in a response: the storage or the reader has stopped. */
 const IDLE_TIMEOUT_MS = 60_000
 const START_TIMEOUT_MS = 10_000
 const CHECK_TIMEOUT_MS = 1_000
@@ -31,9 +32,9 @@ const CHECK_TIMEOUT_MS = 1_000
 const DEFAULT_REGION = 'us-east-1'
 
 export interface S3StorageOptions {
-  /** `s3://bucket/prefix` */
+  /** For example, `s3://bucket/prefix`. */
   readonly url: string
-  /** Stream outputs through the service, instead of redirecting to signed URLs. */
+  /** Stream outputs through the service instead of redirecting to signed URLs. */
   readonly proxy: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Pick<Clock, 'now'>
@@ -42,11 +43,11 @@ export interface S3StorageOptions {
 
 interface BucketPath {
   readonly bucket: string
-  /** Empty, or with a slash at its end. */
+  /** Empty, or ends with a slash. */
   readonly prefix: string
 }
 
-/** Throws `RushesError` (usage) when the URL is not valid or the storage refuses what the service needs. */
+/** Throws `RushesError` (usage) if the URL is invalid or the storage refuses an operation that the service needs. */
 export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageOptions): Promise<Storage> {
   const { bucket, prefix } = parseStorageUrl(url)
   const client = await createClient(env)
@@ -76,7 +77,7 @@ export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageO
 export function parseStorageUrl(url: string): BucketPath {
   const [, bucket, path = ''] =
     /^s3:\/\/([a-z0-9][a-z0-9._-]{1,62})(?:\/([^?#\\\u0000-\u001f\u007f]*))?$/i.exec(url) ?? []
-  // It is not repeated, since it may contain a secret.
+  // Does not print the URL, because it may contain a secret.
   if (/^\w+:\/\/[^/]*@/.test(url))
     throw usageError(
       '--storage: the URL must not contain credentials.',
@@ -95,16 +96,17 @@ async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   if (endpoint !== undefined && endpoint !== '' && !/^https?:\/\//i.test(endpoint))
     throw usageError(`AWS_ENDPOINT_URL_S3: "${endpoint}" is not an http or https URL.`)
-  // The SDK is part of the build, so that its advice to update Node.js helps no user, and it is not a line of the log.
+  // Disables the SDK's advice to update Node.js: the SDK is part of the build, so users cannot follow the advice, and
+  // the log has a different format.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
   const agent = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY }
   const options = {
-    // Other stores have no host name for each bucket.
+    // Storages other than AWS have no host name for each bucket.
     forcePathStyle: Boolean(endpoint),
-    // Newer checksums, which are the default, are unknown to some stores.
+    // Some storages do not support the newer checksums, which are the default.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // It costs a connection for each part, and a second where the store does not support it.
+    // The header costs one connection per part, and one second if the storage does not support it.
     expectContinueHeader: false,
     maxAttempts: 3,
     requestHandler: {
@@ -112,15 +114,15 @@ async function createClient(env: S3StorageOptions['env']): Promise<S3Client> {
       requestTimeout: ANSWER_TIMEOUT_MS,
       throwOnRequestTimeout: true,
       socketTimeout: IDLE_TIMEOUT_MS,
-      // The service limits its own connections; a limit here would let slow downloads hold up the renderers.
+      // No limit here, because slow downloads would then delay the renderers. The service limits its own connections.
       httpAgent: agent,
       httpsAgent: agent,
     },
   } as const
-  // The SDK knows AWS_REGION and the profile, and has no default.
-  const unnamed = new S3Client({ ...options, ...(endpoint && { endpoint }) })
-  const region = await unnamed.config.region().catch(() => env.AWS_DEFAULT_REGION || DEFAULT_REGION)
-  unnamed.destroy()
+  // The SDK reads the region from AWS_REGION or the profile, but has no default region.
+  const withoutRegion = new S3Client({ ...options, ...(endpoint && { endpoint }) })
+  const region = await withoutRegion.config.region().catch(() => env.AWS_DEFAULT_REGION || DEFAULT_REGION)
+  withoutRegion.destroy()
   return new S3Client({ ...options, ...(endpoint && { endpoint }), region })
 }
 

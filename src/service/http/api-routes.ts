@@ -1,4 +1,4 @@
-/** The published interface over HTTP: the two endpoints of runs, their outputs, and the OpenAPI document. */
+/** HTTP routes of the published API: runs, their outputs, and the OpenAPI document. */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOwnedSlots } from '../../host/slots.js'
@@ -21,7 +21,7 @@ export interface ApiRoutes {
   readonly hasConsole: boolean
   readonly files: Pick<FileStore, 'find' | 'signedUrl'>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
-  /** The start of all URLs of the service, without a slash at the end. Constant once requests arrive over a port. */
+  /** Base of all URLs of the service, without a trailing slash. Constant once requests arrive over a port. */
   baseUrl(): string
 }
 
@@ -59,7 +59,10 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
   })
 }
 
-/** The key by which a client repeats a create without paying twice. Throws `Refusal` (400) for an invalid one. */
+/**
+ * Returns the Idempotency-Key, with which a client can repeat a create without paying twice. Throws `Refusal` (400) for
+ * an invalid key.
+ */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key']
   if (key === undefined) return undefined
@@ -71,7 +74,7 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   return key
 }
 
-/** Logs an accepted create, and sets the status and headers of its response. `by`: the creator, for the log. */
+/** Logs an accepted create, and sets the status and headers of its response. `by` identifies the creator in the log. */
 export function announceRun(
   app: FastifyInstance,
   reply: FastifyReply,
@@ -88,15 +91,15 @@ export function announceRun(
   reply.code(201).header('location', `${baseUrl()}${RUNS_PATH}/${run.id}`).header('cache-control', 'no-store')
 }
 
-/** Status requests of one account that are answered at once, and that may wait. */
+/** Maximum numbers of status requests of one account: in progress, and waiting. */
 const STATUS_AT_ONCE = 4
 const MAX_STATUS_WAITING = 500
 const LARGE_BYTES = 65_536
 const LARGE_BYTES_PER_MS = 32_768
 
 /**
- * Reads the bodies of status requests in turns of their account. A run can have 0.8 MB, and an account 200 keys with 20
- * requests in 10 s each: without a pause after each large body they would delay other accounts for seconds.
+ * Creates the status responses of each account in turns. A run can have 0.8 MB, and an account 200 keys with 20
+ * requests in 10 s each: without a pause after each large response, they would delay other accounts for seconds.
  */
 function createStatusTurns(clock: BodyLimits['clock']) {
   const inTurn = createOwnedSlots(STATUS_AT_ONCE, {
@@ -118,15 +121,15 @@ function createStatusTurns(clock: BodyLimits['clock']) {
 }
 
 /**
- * An output may be HTML or SVG of any engine, on the origin of the console: opened by its URL it must run no script, and gets
- * a separate origin.
+ * Content-Security-Policy of outputs. An output may be HTML or SVG of any engine, on the console's origin. When a user
+ * opens its URL, it must not run scripts, and `sandbox` gives it a separate origin.
  */
 const OUTPUT_POLICY =
   "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
 /**
- * The outputs. Their URL is the secret, so they need no key and no rate limit. The URL is only looked up in the
- * database, and the file is found by the database's names: no path is built from a URL.
+ * Routes of outputs. An output's URL is a secret, so the routes need no key and no rate limit. The URL is only looked
+ * up in the database, whose names identify the file: no path is built from a URL.
  */
 export async function addOutputRoutes(
   app: FastifyInstance,
@@ -139,26 +142,27 @@ export async function addOutputRoutes(
       const output = await findOutput(request.params.token, request.params.name)
       if (output === undefined) throw new Refusal('not_found')
       const file = await files.find(outputKey(output))
-      // `--retain` removes the file and keeps the row.
+      // `--retain` removes the file but keeps the row.
       if (file === undefined) throw new Refusal('gone')
-      // The headers promise the bytes that were rendered, also to caches. The token is a secret, so the log has the hash.
+      // Refuse a file of another size: the headers describe the rendered bytes, and caches rely on them. Log the hash,
+      // since the token is a secret.
       if (file.bytes !== output.bytes)
         throw new StorageUnavailable(
           `the output ${output.name} has ${file.bytes} of ${output.bytes} bytes (SHA-256 of all: ${output.sha256})`,
         )
       const contentDisposition = dispositionOf(output.name, request.query.download !== undefined)
       if (files.signedUrl !== undefined) {
-        // A URL is signed for one method.
+        // A signed URL is valid for one method.
         const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
         const signed = { method, contentType: output.contentType, contentDisposition } as const
         const url = await files.signedUrl(outputKey(output), signed)
-        // A cache must not keep the redirect: the URL is valid for an hour.
+        // Do not let caches keep the redirect: the signed URL expires after an hour.
         return reply.header('cache-control', 'no-store').redirect(url, 302)
       }
 
       const { bytes, modifiedAtMs } = file
       const etag = `"${output.sha256}"`
-      // A range is defined for GET alone (RFC 9110, 14.2).
+      // Ranges are defined only for GET (RFC 9110, 14.2).
       const headers = request.method === 'HEAD' ? { ...request.headers, range: undefined } : request.headers
       const answer = answerFor(headers, { etag, modifiedAtMs, bytes })
       if (answer.status === 412) throw new Refusal('precondition_failed')
@@ -187,8 +191,9 @@ export async function addOutputRoutes(
 }
 
 /**
- * With `?download` a browser saves the file, also after a redirect to another origin, where it ignores the `download`
- * attribute of a link. Both forms have the name (RFC 6266; the second is for names that are not plain ASCII).
+ * With `?download`, a browser saves the file, even after a redirect to another origin, where it ignores the `download`
+ * attribute of a link. The header has the name in both forms of RFC 6266; `filename*` is for names that are not plain
+ * ASCII.
  */
 function dispositionOf(name: string, isDownload: boolean): string {
   const plain = name.replace(/[^\w. ()-]/g, '_')
@@ -196,7 +201,10 @@ function dispositionOf(name: string, isDownload: boolean): string {
   return `${isDownload ? 'attachment' : 'inline'}; filename="${plain}"; filename*=UTF-8''${encoded}`
 }
 
-/** The OpenAPI document: without a key and without a rate limit, since it contains nothing about accounts or runs. */
+/**
+ * Route of the OpenAPI document. It needs no key and no rate limit, since the document contains nothing about accounts
+ * or runs.
+ */
 export async function addOpenapiRoute(
   app: FastifyInstance,
   { models, hasConsole, baseUrl }: ApiRoutes,
@@ -205,7 +213,7 @@ export async function addOpenapiRoute(
 
   async function render() {
     if (rendered?.baseUrl === baseUrl()) return rendered
-    // Loaded at the first request, which most services never get.
+    // Load it at the first request, since most services never get one.
     const { openapiText } = await import('../openapi/index.js')
     const bytes = Buffer.from(openapiText({ models, hasConsole, baseUrl: baseUrl() }))
     const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`

@@ -1,4 +1,7 @@
-/** The service's HTTP server: its settings, hooks and routes. The rules throw `Refusal`s; `error-responses.ts` sends them. */
+/**
+ * The service's HTTP server: settings, hooks and routes. The rules throw `Refusal`s, and `error-responses.ts` sends
+ * them.
+ */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Clock } from '../../host/clock.js'
 import type { Faults } from '../faults/index.js'
@@ -24,28 +27,30 @@ import {
   observeRequests,
 } from './operations.js'
 
-/** Longer than Node's header limit, so that a long path is an ordinary 404. */
+/** Longer than Node's header limit, so that the router handles a long path as an ordinary 404. */
 const MAX_PARAMETER_LENGTH = 65_536
 
-/** For every 503. */
+/** `Retry-After` of every 503, in seconds. */
 const RETRY_AFTER_S = 5
 
 interface AppOptions {
   /** Undefined for a node that only renders. */
   readonly api: ApiRoutes | undefined
-  /** Undefined: without a console. */
+  /** If undefined, the service has no console. */
   readonly console: ConsoleRoutes | undefined
   readonly logging?: Logging | undefined
   readonly limits?: HttpLimits
-  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
+  /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Errors on demand. */
+  /** Injects errors into responses (`--fault`). */
   readonly faults?: Faults | undefined
   readonly metrics?: HttpMetrics | undefined
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
-  /** Whether other nodes take over while this one stops: see `drain` in `connections.ts`. */
+  /** Whether to drain connections before closing, because other nodes take over: see `drain` in `connections.ts`. */
   isDraining(): boolean
-  /** False or a rejection while the service cannot take requests: the database fails, or the service closes. */
+  /**
+   * Resolves to false, or rejects, while the service cannot accept requests: the database fails, or the service closes.
+   */
   isReady(): Promise<boolean>
   onError(error: unknown): void
 }
@@ -55,7 +60,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { trustedProxies = [], metrics, isDraining, isReady } = options
   const app = fastify({
     logger: loggerOf(logging),
-    // Fastify's own lines about requests contain URLs.
+    // Fastify's own request logs contain URLs, and an output's URL is a secret.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies.length === 0 ? false : createNetworkMatcher(trustedProxies),
     connectionTimeout: limits.idleMs,
@@ -64,15 +69,15 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
-      // Node's own 400 has no body.
+      // Node's own 400 has no body. `refuseUnsupported` checks the header instead.
       requireHostHeader: false,
     },
-    // While the service closes, open connections get normal responses, not Fastify's 503 of another shape.
+    // While the service closes, open connections get normal responses. Fastify's 503 has another format.
     return503OnClosing: false,
-    // Bodies stay as they are: no text becomes a number, and no unknown field disappears.
+    // Do not change bodies: convert no types, and remove no unknown fields.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true } },
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
-    // An id with an invalid percent sign is looked up like any other.
+    // Look up an id with an invalid percent sign like any other id.
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     clientErrorHandler: sendRawRefusal,
@@ -85,7 +90,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (isDraining()) await drain(app, clock)
   })
   if (metrics !== undefined) observeRequests(app, api?.bodyLimits.memory, metrics)
-  // A client without a valid key, or one that still sends its body, must not keep a connection that others could use.
+  // Close the connection of a client that has no valid key or still sends its body: others may need the connection.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
   })

@@ -1,12 +1,12 @@
 /**
- * The status of the response to a GET or HEAD of a file, by its conditions and its range (RFC 9110, sections 13 and 14).
- * Pure. The ETag is strong, so that a download can be resumed.
+ * Status of the response to a GET or HEAD of a file, from the request's conditions and range (RFC 9110, sections 13 and
+ * 14). Pure. The ETag is strong, so that a download can be resumed.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ByteRange } from '../files/contract.js'
 
 interface Representation {
-  /** Strong, with its quotes. */
+  /** Strong ETag, including its quotes. */
   readonly etag: string
   readonly modifiedAtMs: number
   readonly bytes: number
@@ -16,7 +16,7 @@ type FileAnswer =
   | { readonly status: 200 | 304 | 412 | 416 }
   | { readonly status: 206; readonly range: ByteRange }
 
-/** In the order of RFC 9110, 13.2.2: a condition with a tag takes precedence over one with a date. */
+/** Checks the conditions in the order of RFC 9110, 13.2.2: an ETag condition takes precedence over a date condition. */
 export function answerFor(headers: IncomingHttpHeaders, file: Representation): FileAnswer {
   const {
     'if-match': ifMatch,
@@ -39,7 +39,9 @@ export function answerFor(headers: IncomingHttpHeaders, file: Representation): F
   return range === undefined || !isSameFile(ifRange, file) ? { status: 200 } : rangeAnswer(range, file.bytes)
 }
 
-/** Dates have seconds. Undefined for an invalid date, which is ignored. */
+/**
+ * Compares whole seconds, since HTTP dates have no fractions. Returns undefined for an invalid date, which is ignored.
+ */
 function isUnmodifiedSince(
   date: string | undefined,
   { modifiedAtMs }: Pick<Representation, 'modifiedAtMs'>,
@@ -53,14 +55,14 @@ function isSameFile(ifRange: string | string[] | undefined, file: Representation
   return ifRange.includes('"') ? ifRange.trim() === file.etag : isUnmodifiedSince(ifRange, file) === true
 }
 
-/** Whether `If-None-Match` names this ETag, also as a weak one. */
+/** Whether `If-None-Match` contains this ETag, strong or weak. */
 export const isKnownTag = ({ 'if-none-match': tags }: IncomingHttpHeaders, etag: string): boolean =>
   tags !== undefined && namesTag(tags.replaceAll('W/', ''), etag)
 
 const namesTag = (header: string, etag: string): boolean =>
   header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag)
 
-/** One range of bytes. For several ranges, other units, and invalid ones the response is the whole file. */
+/** Handles one byte range. For several ranges, another unit, or an invalid range, the response is the whole file. */
 function rangeAnswer(header: string, bytes: number): FileAnswer {
   const [, first = '', last = ''] = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header) ?? []
   const isSuffix = first === ''

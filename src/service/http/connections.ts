@@ -1,23 +1,26 @@
-/** How the service treats connections: limits for slow and idle ones, pipelining, closing, and draining before a stop. */
+/**
+ * How the service manages connections: limits for slow and idle connections, pipelining, closing, and draining before a
+ * stop.
+ */
 import { Server, Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
 import { Refusal } from '../rules/refusal.js'
 
 export interface HttpLimits {
-  /** From the connection or the first byte of a request to the end of its headers. */
+  /** Maximum time from the connection, or from the first byte of a request, to the end of the headers. */
   readonly headersMs: number
-  /** How often that is checked. */
+  /** Interval of the check for slow headers and requests. */
   readonly checkIntervalMs: number
-  /** A connection without traffic for this long is closed. */
+  /** Idle time after which a connection is closed. */
   readonly idleMs: number
-  /** For one whole request: an hour for a body of 64 MiB is 18 KiB a second. */
+  /** Maximum time of one whole request. An hour for a body of 64 MiB is 18 KiB/s. */
   readonly requestMs: number
-  /** At least `bodyBytes` of a body must arrive in every `bodyMs`, unless it ends. */
+  /** At least `bodyBytes` of a body must arrive in every `bodyMs`, until the body ends. */
   readonly bodyMs: number
   readonly bodyBytes: number
   readonly headerBytes: number
-  /** Further connections are closed at once. */
+  /** Maximum number of connections. Further ones are closed at once. */
   readonly connections: number
 }
 
@@ -32,25 +35,28 @@ export const HTTP_LIMITS: HttpLimits = {
   connections: 1_000,
 }
 
-/** Throws `Refusal` (400) after the client has closed the connection, which then has no address; the response is not sent. */
+/**
+ * Returns the client's IP address. Throws `Refusal` (400) if the client has closed the connection, which then has no
+ * address; the response is not sent.
+ */
 export function clientAddress(request: FastifyRequest): string {
   if (request.raw.socket.remoteAddress === undefined)
     throw new Refusal('bad_request', 'The connection was closed.')
   return request.ip
 }
 
-/** Requests of one connection that wait for an earlier one; clients send one at a time, benchmarks ten. */
+/** Maximum number of unanswered requests on one connection. Clients send one at a time, benchmarks ten. */
 const MAX_PIPELINED = 100
 
 interface PipelinedRequests {
   count: number
-  /** Resolves when the last request that arrived is answered. */
+  /** Resolves when the response to the last request ends. */
   last: Promise<void>
 }
 
 /**
- * Answers the requests of a connection one after the other, so that a client that sends thousands ahead gets no more turns
- * than any other, and closes the connection when too many wait. Register it before every other hook.
+ * Answers the requests of a connection one after the other, so that a client that sends thousands ahead gets no
+ * advantage over others. Closes the connection when too many wait. Register it before every other hook.
  */
 export function limitPipelining(app: FastifyInstance): void {
   const bySocket = new WeakMap<Socket, PipelinedRequests>()
@@ -77,12 +83,12 @@ export function limitPipelining(app: FastifyInstance): void {
   })
 }
 
-/** Time for a client that is still sending to read the response. */
+/** Time to read the response, for a client that is still sending its request. */
 const LINGER_MS = 1_000
 
 /**
- * Closes the connection after this response. Closing at once, while the client still sends, would reset the connection,
- * and the client could lose the response: for a second, the rest of the request is read and dropped.
+ * Closes the connection after this response. Closing at once while the client still sends would reset the connection,
+ * and the client could lose the response. So the rest of the request is read and discarded for one second.
  */
 export function closeAfter(reply: FastifyReply, clock: Pick<Clock, 'alarm'>): FastifyReply {
   const { socket } = reply.request.raw
@@ -98,22 +104,22 @@ export function closeAfter(reply: FastifyReply, clock: Pick<Clock, 'alarm'>): Fa
   return reply.header('connection', 'close')
 }
 
-/** Time in which a proxy under load uses each of its open connections. */
+/** Time to drain. Within it, a proxy under load uses each of its open connections. */
 const DRAIN_MS = 1_000
 const QUIET_MS = 0.3
 const MAX_TURNS = 200
 
 /**
- * Stops listening without losing a request, so that nodes behind a proxy can be restarted one by one. Call it in Fastify's
- * `preClose`: from then on its responses have `Connection: close`.
+ * Stops listening without losing a request, so that nodes behind a proxy can be restarted one by one. Call it in
+ * Fastify's `preClose`: after that, Fastify's responses have `Connection: close`.
  *
- * The proxy does not know that this node stops. A refused connection is harmless: no request was sent on it, and the proxy
- * takes another node. So the node accepts no further connections. Open ones get time for their next request, and are closed
- * by its response: closing them while they are idle could lose a request in flight.
+ * The proxy does not know that this node stops, so the node accepts no new connections. A refused connection is
+ * harmless: no request was sent on it, and the proxy uses another node. An open connection gets time for its next
+ * request, and is closed after the response. Closing it while it is idle could lose a request in flight.
  */
 export async function drain({ server }: FastifyInstance, clock: Pick<Clock, 'sleep'>): Promise<void> {
   if (!server.listening) return
-  // The system resets connections that are not yet accepted, so close directly after an idle turn of the event loop.
+  // The system resets connections that Node has not yet accepted, so close right after an idle turn of the event loop.
   for (let turn = 0; turn < MAX_TURNS; turn++) {
     const startedAtMs = performance.now()
     await new Promise(setImmediate)

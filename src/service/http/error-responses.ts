@@ -1,5 +1,4 @@
-/** Responses for refusals and errors, all in the shape of the interface. */
-
+/** Responses for refusals and errors, all in the error format of the API. */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -19,7 +18,7 @@ export const sendRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply
     .type('application/json; charset=utf-8')
     .send(errorBody(refusal))
 
-/** The refusal to send for an error. It never contains a stack or the message of an internal error. */
+/** Returns the refusal to send for an error. It never contains a stack or the message of an internal error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (errorCode(error) === 'SQLITE_READONLY_DBMOVED')
@@ -36,15 +35,15 @@ export function refusalOf(error: unknown): Refusal {
   return new Refusal(typeof status === 'number' && status < 500 ? 'bad_request' : 'internal_error')
 }
 
-/** A path and its methods that have a route. */
+/** A path that has routes, and their methods. */
 interface KnownPath {
   readonly path: RegExp
   readonly methods: Set<string>
 }
 
 /**
- * For a request without a route: the path is unknown (404), or does not take this method (405). Call it before the routes are
- * registered.
+ * Handles requests without a route: 404 for an unknown path, 405 for an unsupported method of a known path. Call it
+ * before the routes are registered.
  */
 export function createNoRoute(app: FastifyInstance) {
   const known = new Map<string, KnownPath>()
@@ -63,11 +62,11 @@ export function createNoRoute(app: FastifyInstance) {
   }
 }
 
-/** Of the URL of a route, such as `/api/v1/runs/:id`. */
+/** Pattern of a route's URL, such as `/api/v1/runs/:id`. */
 const pathPattern = (url: string): RegExp =>
   new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}$`)
 
-/** For every request but a health check to a node that only renders. */
+/** Handles all requests except health checks, on a node that only renders. */
 export const sendNoApi = (_request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   sendRefusal(
     reply,
@@ -79,11 +78,11 @@ const RAW_CODES: Readonly<Record<string, RefusalCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** For bytes that are not HTTP; undefined when the client has closed the connection. */
+/** Returns the refusal for bytes that are not HTTP; undefined if the client has closed the connection. */
 export const rawRefusalOf = ({ code = '' }: NodeJS.ErrnoException): Refusal | undefined =>
   code === 'ECONNRESET' ? undefined : new Refusal(RAW_CODES[code] ?? 'bad_request')
 
-/** For bytes that could not be parsed as a request: the response is written to the socket itself. */
+/** Writes a response directly to the socket, for bytes that could not be parsed as a request. */
 export function sendRawRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
   const refusal = rawRefusalOf(error)
   if (refusal === undefined) socket.destroy()
@@ -102,7 +101,10 @@ function endWithRefusal(socket: Duplex, refusal: Refusal): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** Requests that Node would answer without a body get the interface's shape: no `Host`, `Expect`, and CONNECT. */
+/**
+ * Refuses, in the API's error format, requests that Node would answer without a body: a missing `Host`, `Expect`, and
+ * CONNECT.
+ */
 export function refuseUnsupported(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {
     if (raw.headers.host === undefined && raw.httpVersion === '1.1')

@@ -1,6 +1,6 @@
 /**
- * `serve --fault`: applies faults between the connection and the routes. Node sends whole responses; broken ones are written
- * directly to the socket.
+ * `serve --fault`: injects faults between the connection and the routes. Node sends only complete responses, so broken
+ * ones are written directly to the socket.
  */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
@@ -33,14 +33,14 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
     usedSockets.add(socket)
     if (interception === undefined) return done()
 
-    // The service's idle timeout would cut a long delay short.
+    // The service's idle timeout would end a long delay early.
     socket.setTimeout(0)
     const end = new AbortController()
-    const cut = () => socket.destroy()
-    const forget = interception.isAffected ? onAbort(closing.signal, cut) : () => {}
+    const destroySocket = () => socket.destroy()
+    const removeListener = interception.isAffected ? onAbort(closing.signal, destroySocket) : () => {}
     reply.raw.once('close', () => {
       end.abort(new Error('the connection was closed'))
-      forget()
+      removeListener()
     })
 
     const exchange = {
@@ -55,17 +55,17 @@ export function addFaultHooks(app: FastifyInstance, faults: Faults): void {
     interception
       .respond(exchange)
       .then((outcome) => sendOutcome(outcome, reply.raw))
-      .catch(cut)
+      .catch(destroySocket)
   })
 
   app.addHook('onSend', (request, reply, payload, done) => {
     const take = takeOver.get(request.raw)
-    // Fastify does not continue with a response that is taken over: `sendOutcome` sends it.
+    // Without `done`, Fastify does not send this response: `sendOutcome` sends it.
     if (take === undefined) done(null, payload)
     else take(responseFrom(reply, payload))
   })
 
-  // Closing does not wait for responses that a fault holds up.
+  // On closing, do not wait for responses that a fault delays.
   app.addHook('preClose', async () => closing.abort())
 }
 
@@ -79,7 +79,7 @@ function readUpload(request: IncomingMessage, bytes: number): Promise<void> {
       taken += chunk.byteLength
       check()
     })
-    for (const over of ['end', 'close', 'error']) request.once(over, () => resolve())
+    for (const event of ['end', 'close', 'error']) request.once(event, () => resolve())
     check()
   })
 }
@@ -101,7 +101,7 @@ function responseFrom(reply: FastifyReply, payload: unknown): FaultResponse {
 
 /** Resolves when everything is written. A stalled connection stays open until the client closes it. */
 export async function sendOutcome(outcome: FaultOutcome, response: ServerResponse): Promise<void> {
-  // `response.socket` is null while an earlier response on the connection is being written.
+  // `response.socket` is null while an earlier response on the connection is being written, so use the request's.
   const { socket } = response.req
   if (socket.destroyed) {
     if (outcome.kind === 'answer') outcome.answer.discard()
@@ -131,7 +131,7 @@ async function writeAnswer(answer: FaultResponse, response: ServerResponse, sock
     for await (const chunk of answer.body) {
       if (socket.destroyed) return
       if (chunk.byteLength === 0) continue
-      // Node does not call back for a chunk when the socket has closed.
+      // Node does not call the callback if the socket closes first.
       await Promise.race([new Promise((resolve) => response.write(chunk, resolve)), closed])
       sent += chunk.byteLength
     }
@@ -144,7 +144,7 @@ async function writeAnswer(answer: FaultResponse, response: ServerResponse, sock
   else response.end()
 }
 
-/** Whether fewer bytes than declared were sent: then closing the connection ends the response. */
+/** Whether fewer bytes than declared were sent. Then only closing the connection ends the response. */
 function isShort({ status, headers }: FaultResponse, sent: number, { req }: ServerResponse): boolean {
   if (req.method === 'HEAD' || hasNoBody(status)) return false
   return sent < Number(headers['content-length'] ?? 0)
@@ -159,8 +159,8 @@ async function writeHead(answer: FaultResponse, bytes: number, socket: Socket): 
 }
 
 /**
- * Time for the client to read earlier data before the reset: a reset overtakes data in flight, and a reader that finds both
- * at once sees a normal end (libuv does). The kernel measures this time, so the injected clock is not used.
+ * Time for the client to read earlier data before the reset. A reset overtakes data in flight, and a reader that finds
+ * both at once sees a normal end (as with libuv). The kernel needs this time, so the injected clock is not used.
  */
 const RESET_DELAY_MS = 100
 

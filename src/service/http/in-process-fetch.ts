@@ -1,4 +1,4 @@
-/** A `Fetch` that calls the app without a port: for `--local` and for tests. */
+/** A `Fetch` that calls the app without a port, for `--local` and for tests. */
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { onAbort, raceAbort } from '../../host/abort.js'
@@ -7,7 +7,7 @@ import { type Fetch, HttpFailure, type HttpResponse } from '../../host/http.js'
 interface InProcessOptions {
   readonly app: FastifyInstance
   isClosed(): boolean
-  /** The path of the public URL, which is removed as by a reverse proxy; usually empty. */
+  /** Path of the public URL; usually empty. It is removed from requests, as a reverse proxy does. */
   readonly prefix: string
 }
 
@@ -24,9 +24,9 @@ export const createInProcessFetch =
       ...(body === undefined ? {} : { payload: Buffer.from(body) }),
       payloadAsStream: true,
     })
-    // After an abort the service still handles the request.
+    // After an abort, the service still handles the request. Discard its response.
     answer.then(
-      (late) => signal?.aborted && discard(late.stream()),
+      (response) => signal?.aborted && discard(response.stream()),
       () => {},
     )
     const { statusCode, headers: answered, stream } = await raceAbort(answer, signal)
@@ -45,14 +45,14 @@ async function* bodyOf(
   stream: Readable,
   signal: AbortSignal | undefined,
 ): HttpResponse['body'] & AsyncGenerator {
-  const forget = onAbort(signal, () => stream.destroy(signal?.reason))
+  const removeListener = onAbort(signal, () => stream.destroy(signal?.reason))
   try {
     for await (const chunk of stream) yield chunk as Uint8Array
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     throw new HttpFailure('the connection was closed', { sent: true, code: 'ECONNRESET', cause: error })
   } finally {
-    forget()
+    removeListener()
   }
 }
 

@@ -1,5 +1,4 @@
-/** The address that the service listens on, and who can reach it. */
-
+/** Listens on an address, and determines who can reach it. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -15,13 +14,13 @@ export interface Address {
 
 export interface Listening {
   readonly host: string
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string
 }
 
 /**
- * Listens for a moment. A service calls this before it opens its data, since the key of a first start is shown only once, and
- * only after the service listens. Throws as `listenOn` does.
+ * Checks that the service can listen on this address. Call it before the data is opened: the key of a first start is
+ * shown only once, and only after the service listens. Throws as `listenOn` does.
  */
 export async function checkListening(address: Address, flag = '--port'): Promise<void> {
   const server = createServer()
@@ -35,7 +34,9 @@ export async function checkListening(address: Address, flag = '--port'): Promise
   await once(server, 'close')
 }
 
-/** Port 0: a free port. Throws `RushesError` (usage) when it cannot listen; it names the flag of the port. */
+/**
+ * Port 0 selects a free port. Throws `RushesError` (usage) when the service cannot listen; the message names `flag`.
+ */
 export async function listenOn(
   app: FastifyInstance,
   { host, port }: Address,
@@ -51,7 +52,7 @@ export async function listenOn(
 }
 
 interface Exposure {
-  /** Undefined: the service does not listen. */
+  /** Undefined while the service does not listen. */
   readonly host: string | undefined
   readonly publicUrl: string | undefined
   readonly trustedProxies: readonly string[]
@@ -59,14 +60,15 @@ interface Exposure {
 }
 
 /**
- * A service on loopback is private to this machine, unless an option says that a proxy forwards to it. A worker
- * renders runs that another node accepted from any client.
+ * Whether users of other machines can reach the service. On loopback they cannot, unless an option shows that a proxy
+ * forwards to it. A node with a separate role counts as reachable: a worker renders runs that another node accepted
+ * from any client.
  */
 export const isOpenToOthers = ({ host, publicUrl, trustedProxies, role }: Exposure): boolean =>
   role !== 'all' ||
   (host !== undefined && (!isLoopback(host) || publicUrl !== undefined || trustedProxies.length > 0))
 
-/** The host as part of a URL; for a wildcard address, loopback. */
+/** Returns the host as part of a URL; loopback for a wildcard address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -1,4 +1,4 @@
-/** For operators: the log, the metrics of requests, the metrics port, and health checks. */
+/** Operation of the service: the log, request metrics, the metrics port, and health checks. */
 import { promisify } from 'node:util'
 import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
 import { escapeControls } from '../../protocol/text.js'
@@ -9,14 +9,14 @@ import type { BodyMemory } from './request-body.js'
 
 export interface Logging {
   readonly level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
-  /** Whether accepted runs are logged with their prompts. */
+  /** Whether to log accepted runs with their prompts. */
   readonly prompts: boolean
   write(line: string): void
 }
 
 /**
- * One line of JSON for each event, written by Fastify's pino. It contains routes and no URLs, since the URL of an output is
- * enough to read it; and no headers and no bodies.
+ * Options of Fastify's logger (pino), which writes one line of JSON per event. The log has routes instead of URLs,
+ * since the URL of an output is enough to read it; and no headers or bodies.
  */
 export function loggerOf(logging: Logging | undefined): NonNullable<FastifyServerOptions['logger']> {
   if (logging === undefined || logging.level === 'silent') return false
@@ -51,16 +51,16 @@ export interface HttpMetrics {
   countRequest(request: {
     /** Undefined for bytes that are not a request. */
     readonly method: string | undefined
-    /** The pattern, never the URL. Undefined for a request without a route. */
+    /** Pattern of the route, never the URL. Undefined for a request without a route. */
     readonly route: string | undefined
     readonly status: number
-    /** From the headers to the end of the response; undefined for bytes that are not a request. */
+    /** Time from the headers to the end of the response; undefined for bytes that are not a request. */
     readonly ms: number | undefined
   }): void
   countRefusal(refusal: Refusal): void
-  /** Counts a connection that was closed at once because of too many. */
+  /** Counts a connection that was closed at once because too many were open. */
   countDroppedConnection(): void
-  /** The readings are taken at each scrape. */
+  /** Registers functions that are called at each scrape. */
   measureHttp(readings: { countConnections(): Promise<number>; bodyBytes(): number }): void
 }
 
@@ -76,7 +76,7 @@ export function observeRequests(
     done()
   })
   const { server } = app
-  // Bytes that are not HTTP, and headers that are too large or too slow, never become a request.
+  // Count these too: bytes that are not HTTP, and headers that are too large or too slow, never become a request.
   server.on('clientError', (error) => {
     const status = rawRefusalOf(error)?.status
     if (status !== undefined)
@@ -100,7 +100,7 @@ export function createMetricsApp(contentType: string, text: () => Promise<string
   const app = fastify({
     connectionTimeout: MAX_IDLE_MS,
     requestTimeout: MAX_REQUEST_MS,
-    // Closing does not wait for scrapes: the next one finds the next process.
+    // On closing, do not wait for scrapes: the next scrape reaches the next process.
     forceCloseConnections: true,
   })
   app.server.maxConnections = MAX_CONNECTIONS
@@ -116,7 +116,7 @@ export function createMetricsApp(contentType: string, text: () => Promise<string
 export const HEALTH_PATH = '/healthz'
 export const READY_PATH = '/readyz'
 
-/** Health checks: without a key, without a rate limit, and without data about runs. */
+/** Routes of health checks. They need no key, have no rate limit, and return no data about runs. */
 export async function addHealthRoutes(
   app: FastifyInstance,
   { isReady }: { isReady(): Promise<boolean> },

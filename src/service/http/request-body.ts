@@ -1,4 +1,4 @@
-/** Reads request bodies, with limits for the size and speed of each, and for the memory of all of them. */
+/** Reads request bodies, with limits for the size and speed of each body, and for the memory of all bodies together. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
@@ -8,15 +8,15 @@ import type { HttpLimits } from './connections.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** At least `bodyBytes` must arrive in every `bodyMs`, unless the body ends. */
+  /** At least `bodyBytes` must arrive in every `bodyMs`, until the body ends. */
   readonly pace: Pick<HttpLimits, 'bodyMs' | 'bodyBytes'>
   readonly memory: BodyMemory
   readonly clock: Pick<Clock, 'alarm'>
 }
 
 /**
- * Reads the whole body and passes it to `work`; its memory counts for `owner` until `work` ends. The body stays in pieces,
- * since joining 64 MiB blocks the event loop for 50 ms. Bytes that arrive after a refusal are dropped.
+ * Reads the whole body and passes it to `work`. Its memory counts for `owner` until `work` ends. The body stays in
+ * chunks, since joining 64 MiB blocks the event loop for 50 ms. Bytes that arrive after a refusal are discarded.
  */
 export async function withBody<Result>(
   request: IncomingMessage,
@@ -46,12 +46,12 @@ function readBody(
   return new Promise((resolve, reject) => {
     let chunks: Uint8Array[] = []
     let bytes = 0
-    let seenBytes = 0
+    let checkedBytes = 0
     let disarm = () => {}
     const watch = () => {
       disarm = clock.alarm(pace.bodyMs, () => {
-        if (bytes - seenBytes < pace.bodyBytes) return refuse(new Refusal('request_timeout'))
-        seenBytes = bytes
+        if (bytes - checkedBytes < pace.bodyBytes) return refuse(new Refusal('request_timeout'))
+        checkedBytes = bytes
         watch()
       })
     }
@@ -65,7 +65,7 @@ function readBody(
         refuse(error)
       }
     }
-    const cutShort = () => refuse(new Refusal('bad_request', 'The body is incomplete.'))
+    const refuseIncomplete = () => refuse(new Refusal('bad_request', 'The body is incomplete.'))
     const stop = () => {
       disarm()
       request.off('data', receive)
@@ -81,23 +81,23 @@ function readBody(
       stop()
       resolve(chunks)
     })
-    request.once('error', cutShort)
-    request.once('close', cutShort)
+    request.once('error', refuseIncomplete)
+    request.once('close', refuseIncomplete)
   })
 }
 
 /**
- * Bounds the memory of all request bodies together. Bytes count from their arrival until their create is answered, so a
- * client that declares a large body and sends nothing uses no memory. Small bodies are free: the number of connections
- * bounds them. An owner cannot use more than it leaves free for others: the first gets half, the next half of the rest (the
- * dynamic thresholds of switches with a shared buffer).
+ * Limits the memory of all request bodies together. Bytes count from their arrival until their create is answered, so a
+ * client that declares a large body and sends nothing uses no memory. Small bodies do not count: the number of
+ * connections limits them. An owner cannot use more than it leaves free for others: the first gets half, the next half
+ * of the rest (like the dynamic thresholds of network switches with a shared buffer).
  */
 export interface BodyMemory {
-  /** Takes memory for further bytes of a body that has `bodyBytes` already; returns false when none is free. */
+  /** Takes memory for further bytes of a body that already has `bodyBytes`. Returns false if no memory is free. */
   take(owner: number, bodyBytes: number, furtherBytes: number): boolean
   /** Releases all memory of a body. */
   release(owner: number, bodyBytes: number): void
-  /** The bytes that count. */
+  /** Number of bytes that count toward the limit. */
   usedBytes(): number
 }
 
@@ -131,10 +131,10 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
 
 const MAX_JSON_BYTES = FREE_BYTES
 
-/** Bodies up to `FREE_BYTES` use no owner's memory. */
+/** Owner of small JSON bodies. Bodies up to `FREE_BYTES` do not count for an owner. */
 const NO_OWNER = 0
 
-/** Reads the bodies of this scope as small JSON, with any content type. An empty body is an empty object. */
+/** Reads the bodies of this scope as small JSON, with any content type. An empty body becomes an empty object. */
 export function readJsonBodies(app: FastifyInstance, limits: BodyLimits): void {
   acceptAnyContentType(app)
   app.addContentTypeParser('*', (request: FastifyRequest) =>
@@ -148,13 +148,15 @@ export function readJsonBodies(app: FastifyInstance, limits: BodyLimits): void {
   app.setSchemaErrorFormatter((problems) => invalidBody(problems as readonly SchemaProblem[]))
 }
 
-/** Leaves bodies of any content type to the handlers of this scope, which call `withBody` once the caller is known. */
+/**
+ * Does not read the bodies of this scope, of any content type. The handlers call `withBody` once the caller is known.
+ */
 export function leaveBodiesUnread(app: FastifyInstance): void {
   acceptAnyContentType(app)
   app.addContentTypeParser('*', (_request, _body, done) => done(null))
 }
 
-/** Passes the body of every request to the parser for `*`. Call it before other hooks are added. */
+/** Uses the parser for `*` for every body. Call it before other hooks are added. */
 function acceptAnyContentType(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addHook('onRequest', async ({ raw }) => {

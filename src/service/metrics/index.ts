@@ -1,5 +1,5 @@
 /**
- * The metrics of a service, in Prometheus' text format (`serve --metrics-port`); docs/operations.md lists them. Only this
+ * Metrics of the service in Prometheus' text format (`serve --metrics-port`), listed in docs/operations.md. Only this
  * file imports prom-client, and only `serve` with the flag loads it.
  *
  * Labels are routes, statuses and other closed lists: never an id, a key, a token or a URL.
@@ -15,11 +15,11 @@ import { REFUSALS, type RefusalCode } from '../rules/refusal.js'
 import type { FailedRuns, ServiceStore } from '../store/contract.js'
 
 export interface Metrics extends HttpMetrics {
-  /** Returns the same store, which also counts credits and finished runs. */
+  /** Returns a store that also counts credits and finished runs. */
   observeStore(store: ServiceStore): ServiceStore
   /** Measures the render of one run. */
   timeRender<Value>(kind: Kind, render: Promise<Value>): Promise<Value>
-  /** All metrics as text. Takes about a second at most, also while the database hangs. */
+  /** Returns all metrics as text, within about a second, even while the database hangs. */
   text(): Promise<string>
   /** Throws `RushesError` (usage) when it cannot listen. */
   listen(address: Address): Promise<{ readonly url: string }>
@@ -76,8 +76,8 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
 let processRegistry: Registry | undefined
 
 /**
- * Memory, CPU, event loop and garbage collection. prom-client cannot stop measuring them (by a timer that does not keep the
- * process alive, and an observer), so there is one set for each process and not for each service.
+ * Process metrics: memory, CPU, event loop and garbage collection. prom-client cannot stop measuring them (with an
+ * observer, and a timer that does not keep the process alive), so all services of a process share them.
  */
 function processMetrics(): Registry {
   if (processRegistry === undefined) {
@@ -87,14 +87,14 @@ function processMetrics(): Registry {
   return processRegistry
 }
 
-/** Registers a function that sets gauges before each scrape. */
+/** Registers a function that is called before each scrape, to set gauges. */
 type OnScrape = (read: () => Promise<void>) => void
 
 const NO_ROUTE = 'none'
 const OTHER_METHOD = 'other'
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST']
 
-/** The limit that a refusal belongs to. */
+/** Label of the limit that caused a refusal. */
 const LIMITS: Partial<Readonly<Record<RefusalCode, string>>> = {
   RATE_LIMITED: 'rate',
   USAGE_EXCEEDED: 'quota',
@@ -103,7 +103,7 @@ const LIMITS: Partial<Readonly<Record<RefusalCode, string>>> = {
   overloaded: 'bodies',
 }
 
-/** Requests, connections and refusals. Clients choose addresses and methods, so the labels are closed lists. */
+/** Counts requests, connections and refusals. Labels are closed lists, since clients choose addresses and methods. */
 const createHttpMetrics = (
   { requests, requestSeconds, connections, bodyBytes, refusals }: Instruments,
   onScrape: OnScrape,
@@ -113,7 +113,7 @@ const createHttpMetrics = (
     if (ms !== undefined) requestSeconds.observe({ route }, ms / 1_000)
   },
   countRefusal({ code, message }) {
-    // Other overloads have the same code, with another message.
+    // Other limits use the same code, with another message.
     const isOther = code === 'overloaded' && message !== REFUSALS.overloaded.cause
     const limit = LIMITS[code]
     if (limit !== undefined && !isOther) refusals.inc({ limit })
@@ -127,7 +127,7 @@ const createHttpMetrics = (
   },
 })
 
-/** A scrape waits this long for the length of the queue. Prometheus gives up after 10 s. */
+/** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
 const QUEUE_LIMIT_MS = 1_000
 
 function createQueueReading(
@@ -143,14 +143,14 @@ function createQueueReading(
     })
     const query = reading
     const isRead = await settlesWithin(QUEUE_LIMIT_MS, query, clock).catch(() => false)
-    // An old length would look like a queue that does not move.
+    // Remove the value: an old length would look like a queue that does not move.
     if (!isRead) return queueLength.reset()
     const lengths = await query
     for (const kind of KINDS) queueLength.set({ kind }, lengths[kind])
   }
 }
 
-/** The same store, which also counts credits and finished runs. */
+/** Returns a store that also counts credits and finished runs. */
 function countChanges(
   { creditsCharged, creditsRefunded, runsFinished }: Instruments,
   store: ServiceStore,
@@ -180,10 +180,10 @@ function countChanges(
   }
 }
 
-/** From a status request of 1 ms to a large upload or download. */
+/** Buckets in seconds, from a status request (1 ms) to a large upload or download. */
 const REQUEST_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** From a preview image to the time limit of an engine, 30 minutes. */
+/** Buckets in seconds, from a preview image to the time limit of an engine (30 minutes). */
 const RENDER_BUCKETS_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800]
 
 type Instruments = ReturnType<typeof createInstruments>
@@ -256,7 +256,7 @@ function createInstruments(registry: Registry) {
       registers,
     }),
   }
-  // A series that begins with 0 shows its first increase too.
+  // Start each series with 0, so that its first increase is visible too.
   for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies', 'connections'])
     instruments.refusals.inc({ limit }, 0)
   for (const status of ['succeeded', 'failed']) instruments.runsFinished.inc({ status }, 0)

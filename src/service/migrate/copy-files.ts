@@ -1,4 +1,6 @@
-/** Copies outputs and reference images from a data folder to another store of files, except those that are there already. */
+/**
+ * Copies outputs and reference images from a data folder to another file store. Skips files that the store already has.
+ */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type RushesError, usageError } from '../../errors.js'
@@ -8,14 +10,14 @@ import type { DataFolders } from '../data-folders.js'
 import type { FileStore } from '../files/contract.js'
 import { outputKey, type StoredOutput } from '../stored-run.js'
 
-const AT_ONCE = 4
+const CONCURRENT_FILES = 4
 
 export interface FilesCopied {
   readonly copied: number
   readonly bytes: number
-  /** Were in the storage already. */
+  /** Files that were already in the storage. */
   readonly present: number
-  /** Outputs without a file, with `allowMissing`. */
+  /** Outputs without a file. More than 0 only with `allowMissing`. */
   readonly missing: number
 }
 
@@ -27,10 +29,10 @@ export interface CopyOptions {
   onProgress?(files: number): void
 }
 
-/** What the database knows of the files at the moment. */
+/** Files that the database currently records. */
 export interface KnownFiles {
   readonly outputs: Iterable<StoredOutput>
-  /** The SHA-256 of each image that runs may need, by its key. */
+  /** SHA-256 of each image that runs may need, by its key. */
   readonly images: ReadonlyMap<string, string>
 }
 
@@ -43,14 +45,14 @@ interface Item {
 }
 
 /**
- * Each call copies the files that earlier calls did not, and returns the totals so far. Throws `RushesError` (usage) for a
- * file that is missing, cannot be read, or has other bytes than were recorded.
+ * Each call copies the files that earlier calls did not copy, and returns the totals of all calls. Throws `RushesError`
+ * (usage) if a file is missing, cannot be read, or has a different checksum than recorded.
  */
 export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Promise<FilesCopied> {
   const { folders, storage, allowMissing, signal, onProgress } = options
   const total = { copied: 0, bytes: 0, present: 0, missing: 0 }
   const done = new Set<string>()
-  let missing = ''
+  let firstMissing = ''
 
   async function copy({ path, key, sha256, contentType, store }: Item): Promise<void> {
     signal?.throwIfAborted()
@@ -60,7 +62,7 @@ export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Pro
     })
     if (found === undefined) {
       total.missing++
-      missing ||= path
+      firstMissing ||= path
       return
     }
     const hash = await sha256OfFile(path, signal).catch((error) => {
@@ -87,7 +89,7 @@ export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Pro
       const key = outputKey(output)
       yield { path: join(folders.outputs, key), key, sha256, contentType, store: storage.outputs }
     }
-    // Earlier versions have removed images without a record, so the folder tells which there are.
+    // Lists the folder to find the existing images, because earlier versions removed images without a record.
     for (const key of await readdir(folders.inputs)) {
       const sha256 = images.get(key)
       if (sha256 !== undefined)
@@ -97,18 +99,18 @@ export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Pro
 
   return async (known) => {
     const queue = items(known)
-    const lane = async () => {
+    const copyLoop = async () => {
       for await (const item of queue) {
         if (done.has(item.path)) continue
         done.add(item.path)
         await copy(item)
       }
     }
-    // An async generator answers one caller after the other, so the lanes share it.
-    await Promise.all(Array.from({ length: AT_ONCE }, lane))
+    // All copy loops share one async generator, which serves its callers one after the other.
+    await Promise.all(Array.from({ length: CONCURRENT_FILES }, copyLoop))
     if (total.missing > 0 && !allowMissing)
       throw usageError(
-        `Outputs without a file: ${total.missing}, for example ${missing}. Nothing was moved to the database.`,
+        `Outputs without a file: ${total.missing}, for example ${firstMissing}. Nothing was moved to the database.`,
         'If --retain has removed them, add --allow-missing. Otherwise restore the files first.',
       )
     return { ...total }

@@ -1,5 +1,4 @@
-/** Copies the rows of `service.db` into an empty schema of PostgreSQL, all or nothing. */
-
+/** Copies the rows of `service.db` into an empty schema of PostgreSQL, in one transaction. */
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { OpenDatabase, Row, SqlValue } from '../../host/database.js'
 import type { Verification } from '../store/account-store.js'
@@ -15,16 +14,16 @@ type CopiedRow = Readonly<Record<string, unknown>>
 export interface RowsCopy {
   readonly source: Pick<OpenDatabase, 'all' | 'get'>
   readonly url: string
-  /** By which `wasImported` knows this copy. */
+  /** Id by which `wasImported` recognizes this copy. */
   readonly id: string
   readonly signal?: AbortSignal | undefined
-  /** Called with what the database has before the commit. Throws to undo everything. */
+  /** Called before the commit with the verification of the copied data. Throw to roll back everything. */
   check(verification: Verification): void
-  /** Called last, right before the commit, when the signal has no effect. */
+  /** Called right before the commit. From then on, the signal has no effect. */
   beforeCommit(): void
 }
 
-/** The answer to the commit was lost, and the database cannot be asked: the rows may be there. */
+/** The response to the commit was lost, and the database cannot be queried: the rows may have been committed. */
 export class CommitUnknown extends RushesError {
   constructor(url: string, cause: unknown) {
     super('usage', `The connection to ${nameOf(url)} was lost during the commit: ${messageOf(cause)}.`, {
@@ -34,13 +33,16 @@ export class CommitUnknown extends RushesError {
   }
 }
 
-/** Throws `RushesError` (usage) when the database cannot be used, or has data already. */
+/** Throws `RushesError` (usage) if the database cannot be used or already has data. */
 export async function refuseFilled(url: string): Promise<void> {
   await openSchema(url)
   await onSchema(url, (client) => refuseData(client, url))
 }
 
-/** Whether the import with this id was committed. Waits while it is being made. Throws when the database cannot be asked. */
+/**
+ * Returns whether the import with this id was committed. Waits up to 10 s for an import in progress. Throws if the
+ * database cannot be queried.
+ */
 export async function wasImported(url: string, id: string): Promise<boolean> {
   await openSchema(url)
   return await onSchema(url, async (client) => {
@@ -65,12 +67,12 @@ async function onSchema<Result>(url: string, work: (client: Client) => Promise<R
   }
 }
 
-/** Throws as `refuseFilled` does, and `CommitUnknown`. */
+/** Copies all rows in one transaction. Throws as `refuseFilled` does, or throws `CommitUnknown`. */
 export async function copyRows(copy: RowsCopy): Promise<Verification> {
   const { url, id, signal } = copy
   await openSchema(url)
   return await onSchema(url, async (client) => {
-    // Ends a statement that waits for a lock too.
+    // Closing the connection also ends a statement that waits for a lock.
     const stop = () => void client.end().catch(() => {})
     signal?.addEventListener('abort', stop, { once: true })
     try {
@@ -97,18 +99,19 @@ export async function copyRows(copy: RowsCopy): Promise<Verification> {
   })
 }
 
-/** The server undoes it when this process vanishes. */
+/** Time after which the server rolls back an idle transaction, if this process was killed. */
 const MAX_IDLE_MS = 60_000
 
-/** Leaves the transaction open. */
+/** Copies all rows, and leaves the transaction open. */
 async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): Promise<Verification> {
   await client.query(
     `BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = ${MAX_IDLE_MS}`,
   )
-  // No other process writes into these tables until the end.
+  // Blocks writes of other processes to these tables until the commit.
   await client.query('LOCK TABLE accounts, keys, runs, credits, workers IN EXCLUSIVE MODE')
   await refuseData(client, url)
-  // The files of the outputs are copied as rows, and may be removed.
+  // Disables the trigger that records the files of outputs: these records are copied as rows, and a file may have been
+  // removed.
   await client.query('ALTER TABLE outputs DISABLE TRIGGER outputs_stored')
   const columns = await columnsOf(client)
   for (const table of TABLES) {
@@ -118,21 +121,21 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
       const list = Object.keys(page[0] ?? {})
         .filter((column) => columns.has(`${name}.${column}`))
         .join(', ')
-      // The types are those of the columns.
+      // The rows get the types of the table's columns.
       const text = `INSERT INTO ${name} (${list}) SELECT ${list} FROM json_populate_recordset(null::${name}, $1)`
       await client.query(text, [JSON.stringify(page)])
     }
   }
   for (const name of NUMBERED) {
     const [table, column] = name.split('.')
-    const last = lastGiven(source, name)
+    const last = lastAssigned(source, name)
     if (last > 0)
       await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [table, column, last])
   }
-  const served = lastGiven(source, 'accounts.served')
+  const served = lastAssigned(source, 'accounts.served')
   if (served > 0) await client.query('SELECT setval($1, $2)', ['turns_served', served])
   await client.query('UPDATE format SET migration = $1', [id])
-  // Otherwise checked at the commit.
+  // Checks deferred constraints now, not at the commit.
   await client.query('SET CONSTRAINTS ALL IMMEDIATE')
   await client.query('ALTER TABLE outputs ENABLE TRIGGER outputs_stored')
   const results = []
@@ -149,7 +152,7 @@ async function refuseData(client: Client, url: string): Promise<void> {
     )
 }
 
-/** Of all tables, each as `table.column`: a column with the same name in both databases is copied. */
+/** Returns the columns of all tables, as `table.column`. A column is copied if both databases have it. */
 async function columnsOf(client: Client): Promise<ReadonlySet<string>> {
   const { rows } = await client.query(
     "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'rushes'",
@@ -158,23 +161,23 @@ async function columnsOf(client: Client): Promise<ReadonlySet<string>> {
 }
 
 const PAGE_ROWS = 500
-/** Of the texts that can be long. A larger row is a page by itself. */
+/** Maximum bytes of the long texts in one page. A larger row is a page by itself. */
 const PAGE_BYTES = 4 * 1024 * 1024
 
 interface CopiedTable {
   readonly name: string
-  /** Of SQLite; by default the one of this name. */
+  /** SQLite table or subquery to read from. Default: the table of this name. */
   readonly from?: string
-  /** By which the rows are ordered and paged; unique together. */
+  /** Columns that order and page the rows. Together they are unique. */
   readonly key: readonly string[]
-  /** SQL for the bytes of a row, where they can be many. */
+  /** SQL for the bytes of a row, for tables with long texts. */
   readonly bytes?: string
   convert?(row: Row): CopiedRow
 }
 
 const isSet = (value: unknown): boolean => value !== 0
 
-/** No worker is left, so processing runs are queued again, as after a restart. */
+/** Converts a run. Workers have ended, so runs in processing return to the queue, as after a restart. */
 function runOf(row: Row): CopiedRow {
   const { error_code, error_message, stored_input, ...same } = row
   const isInterrupted = row.status === 'processing'
@@ -191,11 +194,17 @@ function runOf(row: Row): CopiedRow {
   }
 }
 
-/** A process of an earlier version, which had the file open while it was migrated, writes inputs into the runs themselves. */
+/**
+ * Reads the input from both tables: a process of an earlier version that had the file open during its migration writes
+ * inputs into `runs`.
+ */
 const RUNS =
   '(SELECT runs.*, coalesce(run_inputs.input, runs.input) AS stored_input FROM runs LEFT JOIN run_inputs ON run_id = id)'
 
-/** Each row comes after those that it refers to. Without sessions, links and codes: people sign in again. */
+/**
+ * Tables, ordered so that each row follows the rows that it refers to. Sessions, links and codes are not copied: users
+ * sign in again.
+ */
 export const TABLES: readonly CopiedTable[] = [
   {
     name: 'accounts',
@@ -283,7 +292,7 @@ export function* pagesOf(
   }
 }
 
-/** At least one, so that there is an end. */
+/** Returns the number of rows that fit into a page. At least 1 if there are rows, so that the paging ends. */
 function countThatFit(rows: readonly Row[]): number {
   let bytes = 0
   const tooMany = rows.findIndex((row, at) => {
@@ -293,8 +302,10 @@ function countThatFit(rows: readonly Row[]): number {
   return tooMany === -1 ? rows.length : tooMany
 }
 
-/** Also a number whose row was removed: SQLite keeps the last of an AUTOINCREMENT column. */
-function lastGiven({ get }: Pick<OpenDatabase, 'get'>, name: string): number {
+/**
+ * Returns the highest number ever assigned, even if its row was removed: SQLite stores it for AUTOINCREMENT columns.
+ */
+function lastAssigned({ get }: Pick<OpenDatabase, 'get'>, name: string): number {
   const [table, column] = name.split('.')
   const row = get(
     `SELECT max(coalesce((SELECT max(${column}) FROM ${table}), 0),

@@ -1,11 +1,12 @@
 /**
- * Moves the data of a service from its folder to PostgreSQL, and its files to a storage. Nothing in the folder is changed except
- * a mark, after which nothing writes to it. Most files are copied first, which can take hours. Then the folder is locked, and
- * newer files and the rows are copied, in one transaction. So both are never writable at the same time:
+ * Moves the data of a service from its data folder to PostgreSQL, and its files to a storage. The only change in the
+ * folder is a mark, which blocks all writes to it. Most files are copied first, which can take hours. Then the folder
+ * is locked, newer files are copied, and the rows are copied in one transaction. Folder and PostgreSQL are never
+ * writable at the same time:
  *
- *   the folder is locked                    when this process ends, the folder is as before
- *   the folder is marked `committing`       neither can be written
- *   PostgreSQL commits                      the next migration looks whether it has, if the answer is lost
+ *   the folder is locked               if this process ends, the folder is unchanged
+ *   the folder is marked `committing`  both are read-only
+ *   PostgreSQL commits                 if the response is lost, the next migration checks the result
  *   the folder is marked `moved`
  */
 import { randomUUID } from 'node:crypto'
@@ -30,9 +31,9 @@ import { CommitUnknown, copyRows, refuseFilled, wasImported } from './copy-rows.
 export interface Migration {
   readonly dataFolder: string
   readonly databaseUrl: string
-  /** Undefined: the files stay in the data folder. */
+  /** Storage for the files. If undefined, the files stay in the data folder. */
   readonly storage: Storage | undefined
-  /** Whether outputs may have no file, since `--retain` has removed it. */
+  /** Whether outputs without a file are allowed, because `--retain` has removed the file. */
   readonly allowMissing?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   onProgress?(files: number): void
@@ -51,11 +52,14 @@ interface SourceFolder {
 
 const OUTPUTS_PAGE = 500
 
-/** Throws `RushesError` (usage). Then folder and database are as they were, unless it says that this is not known. */
+/**
+ * Throws `RushesError` (usage). Folder and database are then unchanged, unless the message says that the outcome is
+ * unknown.
+ */
 export async function migrateData(migration: Migration): Promise<Migrated> {
   const { dataFolder, databaseUrl } = migration
-  return await alone(dataFolder, async (path) => {
-    // Before the database is opened, which may change its format: nothing can be written into one that is marked.
+  return await withFolderLock(dataFolder, async (path) => {
+    // Before the database is opened: opening can change the format, and a marked database rejects all writes.
     const isMoved = await resolveInterrupted(path, databaseUrl)
     const { folders, opened: database } = await openData(dataFolder, () =>
       openServiceDatabase(path, { evenMoved: isMoved }),
@@ -69,7 +73,7 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
   })
 }
 
-/** `isMoved`: the rows are in the new database already. */
+/** `isMoved`: whether the rows are already in the new database. */
 async function move(source: SourceFolder, migration: Migration, isMoved: boolean): Promise<Migrated> {
   const { folders, database, store } = source
   const { databaseUrl, storage, allowMissing = false, signal, onProgress } = migration
@@ -112,9 +116,12 @@ async function move(source: SourceFolder, migration: Migration, isMoved: boolean
   }
 }
 
-/** Makes a folder usable again whose data was moved; the name of the database to which it was. Throws `RushesError` (usage). */
+/**
+ * Makes a folder usable again after its data was moved. Returns the name of the database that has the data. Throws
+ * `RushesError` (usage).
+ */
 export async function undoMigration(dataFolder: string): Promise<string> {
-  return await alone(dataFolder, async (path) => {
+  return await withFolderLock(dataFolder, async (path) => {
     const mark = readMark(path, BUSY_TIMEOUT_MS)
     if (mark === undefined || mark.state === 'copying')
       throw usageError(`The data in ${dataFolder} was not moved.`)
@@ -125,14 +132,17 @@ export async function undoMigration(dataFolder: string): Promise<string> {
   })
 }
 
-/** One migration of a folder at a time: a second one would remove the mark of the first, or set its own. */
-async function alone<Result>(dataFolder: string, work: (path: string) => Promise<Result>): Promise<Result> {
+/** Allows one migration of a folder at a time: a second one would remove the mark of the first, or replace it. */
+async function withFolderLock<Result>(
+  dataFolder: string,
+  work: (path: string) => Promise<Result>,
+): Promise<Result> {
   if (!existsSync(join(dataFolder, DATABASE_NAME)))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
       'Give its data folder with --from.',
     )
-  const { folders, opened: lock } = await openData(dataFolder, takeTurn)
+  const { folders, opened: lock } = await openData(dataFolder, lockFolder)
   try {
     return await work(folders.database)
   } catch (error) {
@@ -142,8 +152,8 @@ async function alone<Result>(dataFolder: string, work: (path: string) => Promise
   }
 }
 
-/** The file stays: a process that removed it could remove one that another has just locked. */
-function takeTurn(path: string): SqliteConnection {
+/** Locks the folder. The lock file is never removed, because another process could have just locked it. */
+function lockFolder(path: string): SqliteConnection {
   const lockPath = `${path}.moving`
   createPrivately(lockPath)
   const lock = connect(lockPath)
@@ -161,7 +171,7 @@ function takeTurn(path: string): SqliteConnection {
   }
 }
 
-/** Of a database that is not opened. */
+/** Runs `work` with a source lock on a database that is not opened. */
 function withMark(path: string, mark: MovedMark, work: (lock: SourceLock) => void): void {
   const lock = createSourceLock({ path, isCurrent: () => true }, mark)
   try {
@@ -171,7 +181,7 @@ function withMark(path: string, mark: MovedMark, work: (lock: SourceLock) => voi
   }
 }
 
-/** Whether a migration that was interrupted while it was committed has moved the data. */
+/** Completes or undoes a migration that was interrupted during its commit. Returns whether the data was moved. */
 async function resolveInterrupted(path: string, databaseUrl: string): Promise<boolean> {
   const mark = readMark(path, BUSY_TIMEOUT_MS)
   if (mark?.state !== 'committing') return false
@@ -193,7 +203,7 @@ function refuseProblems({ problems: [problem] }: Verification): void {
     )
 }
 
-/** Another process with a lease may write at any moment. */
+/** Throws if another process has a lease, because it may write at any time. */
 async function refuseRunning({ database, store }: SourceFolder): Promise<void> {
   const workers = (await store.listWorkers()).filter(({ hasEnded }) => !hasEnded)
   const now = Number(database.get("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now")?.now)
@@ -203,7 +213,7 @@ async function refuseRunning({ database, store }: SourceFolder): Promise<void> {
       'Stop it first, so that no run is lost. Then run the command again.',
     )
 }
-/** A worker that is alive renews its lease every 5 s. */
+/** Age of a heartbeat from which its worker has ended. A running worker renews its lease every 5 s. */
 const LEASE_MS = 30_000
 
 const filesIn = (database: Pick<OpenDatabase, 'all'>): KnownFiles => ({

@@ -1,4 +1,4 @@
-/** The authentication endpoints of the document, for a service with a console. */
+/** The authentication endpoints in the OpenAPI document, for a service with a console. */
 import { AUTH_PATHS, SESSION_HEADER } from '../../protocol/console.js'
 import { AUTH_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limits.js'
 import { KINDS } from '../../protocol/models.js'
@@ -27,11 +27,11 @@ const DESCRIPTION =
   'Requests with POST need an `Origin` of the service itself, except the exchange of a code.'
 
 const DATABASE: readonly RefusalCode[] = ['internal_error', 'not_ready']
-/** Errors of every request with a body. */
+/** Errors of all requests with a body. */
 const BODY: readonly RefusalCode[] = ['bad_request', 'invalid_json', 'invalid_input', 'payload_too_large']
 const CHANGE: readonly RefusalCode[] = ['foreign_origin', 'RATE_LIMITED', ...BODY, ...DATABASE]
 
-/** Errors of every change that a page sends. */
+/** Errors of all requests by which a page changes data. */
 const OF_PAGE: readonly RefusalCode[] = ['session_changed', ...CHANGE]
 
 const SHOWN_SESSION: Json = {
@@ -52,9 +52,9 @@ interface AuthOperation {
   readonly operationId: string
   readonly summary: string
   readonly description: string
-  /** Undefined: a GET. */
+  /** If undefined, the operation is a GET. */
   readonly body?: Json
-  /** Undefined: 204, without content. */
+  /** If undefined, the response is a 204 without content. */
   readonly answer?: readonly [schema: string, description: string]
   readonly setsCookie?: boolean
   readonly needsSession?: boolean
@@ -162,7 +162,7 @@ const SCHEMAS: Json = {
   }),
 }
 
-/** The parts of the document that describe the authentication endpoints. */
+/** Parts of the OpenAPI document for the authentication endpoints. */
 export const AUTHENTICATION = {
   tag: { name: 'authentication', description: DESCRIPTION },
   securityScheme: {

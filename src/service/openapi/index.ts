@@ -1,5 +1,5 @@
 /**
- * The service's interface as OpenAPI 3.1, from the model schemas, the error table, the routes and the limits. Pure. The
+ * The service's API as OpenAPI 3.1, from the model schemas, the error table, the routes and the limits. Pure. The
  * service builds it at the first request; docs/openapi.json is the same text with the default names.
  */
 import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
@@ -45,7 +45,7 @@ export interface DocumentedService {
   readonly models: Readonly<Record<Kind, string>>
   /** Whether the service has the authentication endpoints. */
   readonly hasConsole: boolean
-  /** Prefix of all URLs of the service, without a slash at the end. */
+  /** Base of all URLs of the service, without a trailing slash. */
   readonly baseUrl: string
 }
 
@@ -55,7 +55,7 @@ export const openapiDocument = (service: DocumentedService): Json => ({
     title: 'rushes: the local service',
     summary: 'Asynchronous runs of a video model and an image model',
     description: DESCRIPTION,
-    // The version of the interface, as in its paths. Callers without a key do not see the release of the program.
+    // Version of the API, as in its paths. Callers without a key do not see the program's version.
     version: 'v1',
     license: { name: 'MIT', identifier: 'MIT' },
   },
@@ -85,7 +85,7 @@ export const openapiDocument = (service: DocumentedService): Json => ({
 export const openapiText = (service: DocumentedService): string =>
   `${JSON.stringify(openapiDocument(service), null, 2)}\n`
 
-/** The checks of every request with a key, in their order. */
+/** Errors of the checks that every request with a key passes, in their order. */
 const ADMISSION: readonly RefusalCode[] = [
   'missing_api_key',
   'invalid_api_key',

@@ -1,5 +1,5 @@
 /**
- * The schemas of the document, its error responses and its examples. Inputs come from the model schemas with the bounds of
+ * Schemas, error responses and examples of the OpenAPI document. Inputs come from the model schemas and the limits in
  * `rules/`, errors from the error table.
  */
 import { createSchemaName } from '../../protocol/id.js'
@@ -29,7 +29,9 @@ export const record = (description: string, properties: Json): Json => ({
   properties,
 })
 
-/** Unlike the builders of `protocol/json-schema.ts`: the document keeps its own order of keywords, and times have a `format`. */
+/**
+ * Unlike the builders of `protocol/json-schema.ts`, keeps the document's order of keywords, and gives times a `format`.
+ */
 const typed =
   (...types: readonly string[]) =>
   (description: string, more: Json = {}): Json => ({
@@ -55,7 +57,7 @@ const capitalized = (kind: Kind): string => `${kind.charAt(0).toUpperCase()}${ki
 const inputNameOf = (kind: Kind): string => `${capitalized(kind)}Input`
 const storedInputNameOf = (kind: Kind): string => `${capitalized(kind)}RunInput`
 
-/** Not `toLocaleString`, which takes 30 ms the first time. */
+/** Adds thousands separators. `toLocaleString` takes 30 ms the first time. */
 const count = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ',')
 
 const EXTRA_FIELDS =
@@ -67,7 +69,7 @@ const SENT_IMAGE: Json = {
   description:
     `An http or https URL of at most ${count(MAX_URL_CHARACTERS)} characters, or a data: URL with an ` +
     `image. An image that cannot be fetched is left out.`,
-  // A schema cannot say more about data: URLs: their base64 or percent encoding must be valid too.
+  // A schema cannot describe more of a data: URL: its base64 or percent encoding must be valid too.
   if: { not: { pattern: '^[Dd][Aa][Tt][Aa]:' } },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   then: { maxLength: MAX_URL_CHARACTERS },
@@ -79,13 +81,13 @@ const STORED_IMAGE: Json = record('An image that was sent as a data: URL', {
   content_type: text('The media type that the data: URL declared'),
 })
 
-/** The bounds beside the model schemas, by parameter. */
+/** Limits that the model schemas do not have, by parameter. */
 const BOUNDS: Readonly<Record<string, Json>> = {
   prompt: { maxLength: MAX_PROMPT_CHARACTERS },
   image_urls: { maxItems: MAX_IMAGES },
 }
 
-/** The input of a model. `images` describes its images as they are sent, or as the run shows them. */
+/** Schema of a model's input. `images` describes its images as they are sent, or as the run shows them. */
 function inputSchema(kind: Kind, description: string, images: Json): Json {
   const { required, properties } = MODEL_INPUTS[kind] as ModelSchema
   const bounded = Object.entries(properties).map(([name, schema]) => [
@@ -100,7 +102,7 @@ function inputSchema(kind: Kind, description: string, images: Json): Json {
   return { type: 'object', description, required, properties: Object.fromEntries(bounded) }
 }
 
-/** As text, since client generators make a parameter with the keyword `default` required. */
+/** Describes the default as text: client generators make a parameter with the keyword `default` required. */
 const defaultOf = (kind: Kind, name: string): string =>
   Object.hasOwn(LOCAL_DEFAULTS[kind], name) ? `; \`${LOCAL_DEFAULTS[kind][name]}\` if it is absent` : ''
 

@@ -1,21 +1,21 @@
 /**
- * The rate limiter of several nodes: the times of the last requests of each key are one row, which one statement reads and
- * writes, by the database's clock. A refused request writes nothing.
+ * The rate limiter for several nodes. One row per key has the times of its last requests. One statement reads and
+ * writes the row, by the database's clock. A refused request writes nothing.
  *
- * A crash of the server empties the table. Until one window has passed after that, a key without a row is refused, since it
- * may have sent its requests before the crash. The row with the empty key has the time since when the table is complete.
+ * A crash of the server empties the table. For one window after the crash, a key without a row is refused, since it may
+ * have sent requests before the crash. The row with the empty key has the time since which the table is complete.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
 import type { PostgresDatabase, Queries } from '../store/postgres/database.js'
 import type { PreparedStatement } from '../store/postgres/driver.js'
 import type { RateLimit, RateLimiter } from './rate-limiter.js'
 
-/** Microseconds. */
+/** Current time in microseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
 
 /**
- * $2: requests; $3: the window in microseconds. The request before the last $2 must be one window old, or more than one
- * window ahead: then the clock was set back.
+ * $2: maximum number of requests; $3: window in microseconds. The $2-th last request must be at least one window old.
+ * If its time is at least one window ahead, the clock was set back, and it does not count.
  */
 const TAKE: PreparedStatement = {
   name: 'takeRate',
@@ -43,10 +43,13 @@ const MARK_COMPLETE: PreparedStatement = {
 }
 
 const SWEEP_EVERY_MS = 60_000
-/** Only a refusal can mean that the table was emptied. */
+/**
+ * Minimum time between two attempts to add the row with the empty key. Only a refusal can mean that the table was
+ * emptied.
+ */
 const MARK_EVERY_MS = 1_000
 
-/** Rolls the transaction back, so that a refused request counts under none of its keys. */
+/** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
 class Refused extends Error {}
 
 export function createPostgresRateLimiter(
@@ -59,11 +62,11 @@ export function createPostgresRateLimiter(
   function sweep(): void {
     if (clock.monotonic() - sweptAtMs < SWEEP_EVERY_MS) return
     sweptAtMs = clock.monotonic()
-    // The next sweep removes what this one could not.
+    // If this fails, the next sweep removes the rows.
     run(REMOVE_IDLE).catch(() => {})
   }
 
-  function mark(): void {
+  function markComplete(): void {
     if (clock.monotonic() - markedAtMs < MARK_EVERY_MS) return
     markedAtMs = clock.monotonic()
     run(MARK_COMPLETE).catch(() => {
@@ -74,20 +77,20 @@ export function createPostgresRateLimiter(
   const takeWith = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
     (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
 
-  async function counted(taking: Promise<boolean>): Promise<boolean> {
+  async function markIfRefused(taking: Promise<boolean>): Promise<boolean> {
     const isTaken = await taking
-    if (!isTaken) mark()
+    if (!isTaken) markComplete()
     return isTaken
   }
 
   return {
     async take(key, limit) {
       sweep()
-      return await counted(takeWith({ run }, key, limit))
+      return await markIfRefused(takeWith({ run }, key, limit))
     },
     async takeAll(keys, limit) {
       sweep()
-      // Always in the same order, so that two requests do not wait for each other's rows.
+      // Use the same order for all requests, so that two requests do not wait for each other's rows.
       const inOrder = [...new Set(keys)].sort()
       const taking = transaction(
         async (queries) => {
@@ -99,7 +102,7 @@ export function createPostgresRateLimiter(
         if (error instanceof Refused) return false
         throw error
       })
-      return await counted(taking)
+      return await markIfRefused(taking)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Rate limits per key, and the limiter of one process. `postgres.ts` is that of several nodes. */
+/** Rate limits per key, and the limiter of one process. `postgres.ts` has the limiter for several nodes. */
 import type { Clock } from '../../host/clock.js'
 
 export interface RateLimit {
@@ -6,26 +6,26 @@ export interface RateLimit {
   readonly windowMs: number
 }
 
-/** Asynchronous, so that several nodes can share one. */
+/** Asynchronous, so that several nodes can share a limiter. */
 export interface RateLimiter {
   /**
-   * Counts one request of this key; returns false, and counts nothing, if some window would have more than the limit. A
-   * request stops counting exactly one window after it was made.
+   * Counts one request for this key and returns true. If a window would have more requests than the limit, counts
+   * nothing and returns false. A request stops counting exactly one window after it was made.
    */
   take(key: string, limit: RateLimit): Promise<boolean>
-  /** Counts one request under each of these keys, or under none if one of them has reached the limit. */
+  /** Counts one request for each of these keys, or for none if one of them has reached the limit. */
   takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean>
 }
 
 interface RequestTimes {
-  /** The oldest first; never more than the limit. */
+  /** Oldest first; never more than the limit. */
   timesMs: number[]
   windowMs: number
 }
 
 const SWEEP_EVERY_MS = 10_000
 
-/** Keeps the times of the requests of each key in memory. `size`: the number of those keys. */
+/** Keeps the request times of each key in memory. `size` is the number of keys. */
 export function createMemoryRateLimiter(
   clock: Pick<Clock, 'monotonic'>,
 ): RateLimiter & { readonly size: number } {
@@ -79,7 +79,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const
 
-/** For people: `100/10s`. */
+/** Formats a limit for users, such as `100/10s`. */
 export function formatRate({ requests, windowMs }: RateLimit): string {
   const [unit, ms] = UNITS.find(([, each]) => windowMs % each === 0) ?? ['ms', 1]
   return `${requests}/${windowMs / ms}${unit}`

@@ -1,5 +1,4 @@
-/** Fetches one reference image over the network, without giving others access to the service's own network. */
-
+/** Fetches one reference image over the network, without giving other users access to the service's network. */
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -11,8 +10,8 @@ const MAX_REDIRECTS = 5
 
 interface ReferenceFetchOptions {
   /**
-   * Allows addresses that are not public, while only users of this machine reach the service. For others it must not fetch
-   * what they cannot reach themselves.
+   * Whether addresses that are not public are allowed. True while only users of this machine can reach the service: it
+   * must not fetch for others from hosts that they cannot reach themselves.
    */
   privateAllowed(): boolean
   readonly clock: Pick<Clock, 'alarm' | 'monotonic'>
@@ -21,8 +20,8 @@ interface ReferenceFetchOptions {
 
 export interface ReferenceFetch {
   /**
-   * The bytes as they arrive; undefined for a URL that is not allowed or has no such image. Rejects, as the bytes do, with an
-   * `HttpFailure` or the signal's reason.
+   * Returns the bytes as they arrive; undefined if the URL is not allowed or has no image. The promise and the bytes
+   * reject with an `HttpFailure` or the signal's reason.
    */
   get(url: URL, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>
   close(): Promise<void>
@@ -32,27 +31,27 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
   const closers: (() => Promise<void>)[] = []
   const networks = new Map<boolean, Promise<Fetch>>()
 
-  /** Loads undici with the first reference that needs it. */
-  async function createNetworkFor(open: boolean): Promise<Fetch> {
+  /** Loads undici only for the first reference that needs it. */
+  async function createNetworkFor(allowsPrivate: boolean): Promise<Fetch> {
     const { createNetwork } = await import('../../host/undici.js')
-    // A proxy would resolve the name itself, so the guarded network uses none.
-    const network = createNetwork(open ? { env, clock } : { env: {}, clock, lookup: publicLookup })
+    // A proxy would resolve the name itself, so the network for public addresses uses none.
+    const network = createNetwork(allowsPrivate ? { env, clock } : { env: {}, clock, lookup: publicLookup })
     closers.push(() => network.close())
     return network.fetch
   }
 
-  function networkFor(open: boolean): Promise<Fetch> {
-    const network = networks.get(open) ?? createNetworkFor(open)
-    networks.set(open, network)
+  function networkFor(allowsPrivate: boolean): Promise<Fetch> {
+    const network = networks.get(allowsPrivate) ?? createNetworkFor(allowsPrivate)
+    networks.set(allowsPrivate, network)
     return network
   }
 
   const get: ReferenceFetch['get'] = async (start, signal) => {
-    const open = privateAllowed()
-    const fetch = await networkFor(open)
+    const allowsPrivate = privateAllowed()
+    const fetch = await networkFor(allowsPrivate)
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      if (!isHttp(url) || !(open || mayBePublic(url))) return undefined
+      if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
       const answer = await fetch({
         method: 'GET',
         url,
@@ -78,13 +77,13 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 
-/** Checks a literal address, which is not resolved. `publicLookup` checks names when they are resolved. */
+/** Checks an IP address in a URL, which is not resolved. `publicLookup` checks the addresses of names. */
 function mayBePublic({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? !isLoopback(host) : isPublicAddress(host)
 }
 
-/** Checks the addresses used for the connection: a second lookup could return others. */
+/** Checks the addresses that the connection uses: a second lookup could return others. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, [])
@@ -96,10 +95,16 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
   })
 }
 
-/** The only block of public IPv6 addresses that the IANA assigns. Outside it, `::7f00:1` and others carry IPv4 addresses. */
+/**
+ * The only block of public IPv6 addresses that the IANA assigns. Addresses outside it, such as `::7f00:1`, can contain
+ * IPv4 addresses.
+ */
 const GLOBAL_UNICAST_IPV6: IpNetwork = [ipaddr.parse('2000::'), 3]
 
-/** False for a range with a special purpose (private, loopback, tunnels, documentation …) and for other text. */
+/**
+ * Whether an address is public. False for a range with a special purpose (private, loopback, tunnels, documentation …)
+ * and for text that is not an address.
+ */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text.replace(/^\[|\]$/g, ''))
   if (address === undefined || address.range() !== 'unicast') return false

@@ -1,4 +1,4 @@
-/** Saves the reference images of a run as files, from the service's own files or over the network. */
+/** Saves the reference images of a run as files, from the service's storage or over the network. */
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
@@ -16,8 +16,8 @@ import type { ReferenceFetch } from './reference-fetch.js'
 
 export interface ReferenceLoader {
   /**
-   * Files in `folder`, in the order of `image_urls`; undefined for each that cannot be loaded. Rejects with the signal's reason,
-   * with `StorageUnavailable`, or with an error of the folder's disk.
+   * Returns the paths of files in `folder`, in the order of `image_urls`; undefined for each image that cannot be
+   * loaded. Rejects with the signal's reason, with `StorageUnavailable`, or with an error of the folder's disk.
    */
   load(input: StoredInput, folder: string, signal: AbortSignal): Promise<readonly (string | undefined)[]>
 }
@@ -28,7 +28,7 @@ interface ReferenceLoaderOptions {
   readonly fetch: Pick<ReferenceFetch, 'get'>
   readonly clock: Pick<Clock, 'alarm'>
   readonly maxBytes?: typeof MAX_BYTES
-  /** The key of a stored image. */
+  /** Returns the file key of a stored image. */
   findImage(sha256: string): Promise<string | undefined>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
 }
@@ -36,10 +36,13 @@ interface ReferenceLoaderOptions {
 const MEBIBYTE = 1_048_576
 const MAX_BYTES = {
   ofImage: 64 * MEBIBYTE,
-  /** Of all references together. */
+  /** Maximum size of all references together. */
   ofRun: 256 * MEBIBYTE,
 }
-/** For all fetches of one run together. They run at once, so that a slow host does not delay the others. */
+/**
+ * Time limit for all fetches of one run together. They run at the same time, so that a slow host does not delay the
+ * others.
+ */
 const FETCH_LIMIT_MS = 30_000
 
 type ReferenceSource = string | StoredImage
@@ -53,10 +56,10 @@ export function createReferenceLoader({
   findImage,
   findOutput,
 }: ReferenceLoaderOptions): ReferenceLoader {
-  /** The service's own file that a source names; undefined for an address elsewhere. */
+  /** Returns the stored file that a source names; undefined for a URL of another host. */
   async function ownFileOf(source: ReferenceSource): Promise<OwnFile | undefined> {
     if (typeof source !== 'string') {
-      // An old process on the same SQLite database adds no row for an image: its key is the SHA-256.
+      // An earlier version on the same SQLite database adds no row for an image, whose key is the SHA-256.
       const key = (await findImage(source.sha256)) ?? source.sha256
       return { files: inputs, key, bytes: source.bytes }
     }
@@ -80,9 +83,10 @@ export function createReferenceLoader({
           else if (URL.canParse(String(source))) remote.push({ index, url: new URL(String(source)) })
         }),
       )
-      // A storage that does not respond cannot be stopped. Late bytes go into a folder that is removed.
+      // A copy from a storage that does not respond cannot be stopped. Bytes that arrive later go into a folder that is
+      // removed.
       await raceAbort(copies, signal)
-      // Last, so that a retry after a storage failure does not fetch them again.
+      // Fetch last, so that a retry after a storage failure does not fetch the images again.
       const fetchAll = (limited: AbortSignal) =>
         allSettled(
           remote.map(async ({ index, url }) => {
@@ -106,7 +110,7 @@ interface OwnFile {
   readonly bytes: number
 }
 
-/** Undefined for a file that is too large, missing, or of another size than recorded. */
+/** Copies a stored file. Returns undefined if it is too large, missing, or of another size than recorded. */
 async function copyInto(
   path: string,
   { files, key, bytes }: OwnFile,
@@ -117,7 +121,7 @@ async function copyInto(
   return found?.bytes === bytes ? await save(await found.read(), path) : undefined
 }
 
-/** Removes an incomplete file. */
+/** Writes the bytes into a file. Removes the file if it is incomplete. */
 async function save(
   chunks: AsyncIterable<Uint8Array>,
   path: string,
@@ -139,11 +143,11 @@ async function save(
 }
 
 interface Room {
-  /** Counts a file of this size, if it still fits. */
+  /** Counts a file of this size. Returns false if it does not fit. */
   reserve(bytes: number): boolean
   /**
-   * Runs one of several fetches of unknown sizes; undefined when it fails. `take` counts bytes before they are written. When they
-   * do not fit, the fetch with the highest `index` is dropped.
+   * Runs one of several fetches of unknown sizes. Returns undefined if it fails. `take` counts bytes before they are
+   * written; when they do not fit, the fetch with the highest `index` is cancelled.
    */
   share(
     index: number,
@@ -158,7 +162,7 @@ interface Share {
   bytes: number
 }
 
-/** The space for the references of one run. */
+/** Limits the size of the references of one run. */
 function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
   const shares = new Set<Share>()
   let left = ofRun
@@ -177,7 +181,7 @@ function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
     },
     async share(index, signal, work) {
       const own: Share = { index, dropped: new AbortController(), bytes: 0 }
-      const forget = onAbort(signal, () => own.dropped.abort(signal.reason))
+      const removeListener = onAbort(signal, () => own.dropped.abort(signal.reason))
       shares.add(own)
       const take = (bytes: number) => {
         if (own.bytes + bytes > ofImage) drop(own)
@@ -189,22 +193,22 @@ function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
       }
       try {
         const path = await work(take, own.dropped.signal)
-        // Its bytes stay counted.
+        // Keep its bytes counted.
         shares.delete(own)
         return path
       } catch (error) {
         if (shares.has(own)) drop(own)
-        // A failure of the folder's disk. A failure of the network is an HttpFailure.
+        // Throw errors of the folder's disk. A network error is an `HttpFailure`.
         if (isSystemError(error)) throw error
         return undefined
       } finally {
-        forget()
+        removeListener()
       }
     },
   }
 }
 
-/** Rejects only after all have ended, so that none still writes. */
+/** Waits until all promises have settled, so that none still writes, then rejects with the first error. */
 async function allSettled(works: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(works))
     if (outcome.status === 'rejected') throw outcome.reason

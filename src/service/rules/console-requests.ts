@@ -1,25 +1,24 @@
-/** The requests of the console: their origin, their bodies as JSON Schemas, and the values of their query strings. Pure. */
-
+/** Console requests: their origin, the JSON Schemas of their bodies, and the values of their query strings. Pure. */
 import { isLoopback } from '../../host/http.js'
 import { MAX_ALLOWED_IPS, MAX_CREDITS, MAX_PASSWORD_LENGTH } from '../../protocol/credentials.js'
 import { shortened } from '../../protocol/text.js'
 import { MAX_EMAIL_LENGTH } from './credentials.js'
 import { Refusal, refusalSaying } from './refusal.js'
 
-/** As the client sent it, also through a trusted proxy. */
+/** A request as the client sent it, also through a trusted proxy. */
 export interface SeenRequest {
   /** `http` or `https`. */
   readonly scheme: string
-  /** With the port, if there is one. */
+  /** Includes the port, if any. */
   readonly host: string
   readonly origin: string | undefined
-  /** The header `Sec-Fetch-Site`. */
+  /** Value of the header `Sec-Fetch-Site`. */
   readonly fetchSite: string | undefined
 }
 
 /**
- * Throws `Refusal` (403) unless the request comes from a page of the service. Browsers send `Origin` with every request that
- * can change something; `null` is that of a page without an origin, such as a file.
+ * Throws `Refusal` (403) unless the request comes from a page of the service. Browsers send `Origin` with every request
+ * that can change data. It is `null` for a page without an origin, such as a file.
  */
 export function checkOwnOrigin(request: SeenRequest, publicUrl: string | undefined): void {
   const { origin, fetchSite } = request
@@ -35,7 +34,7 @@ const ownOrigins = ({ scheme, host }: SeenRequest, publicUrl: string | undefined
   publicUrl === undefined ? undefined : originOf(publicUrl),
 ]
 
-/** Whether the browser of this request is on this machine, without TLS: then a cookie cannot be `Secure`. */
+/** Whether the browser is on this machine and uses plain HTTP. Then a cookie cannot be `Secure`. */
 export function isPlainLoopback(
   { scheme, host, origin }: SeenRequest,
   publicUrl: string | undefined,
@@ -44,22 +43,22 @@ export function isPlainLoopback(
     const { protocol, hostname } = new URL(url)
     return protocol === 'http:' && isLoopback(hostname)
   }
-  // The browser knows best; a proxy may have put its own address into `Host`.
+  // Prefer the browser's `Origin`: a proxy may have put its own address into `Host`.
   if (origin !== undefined && URL.canParse(origin)) return isPlain(origin)
   const url = `${scheme}://${host}`
   return URL.canParse(url) && isPlain(url) && !/^https:/i.test(publicUrl ?? '')
 }
 
 /**
- * Throws `Refusal` (403) for a password or a link that is sent over plain HTTP from another machine. Call it after
- * `checkOwnOrigin`.
+ * Throws `Refusal` (403) for a password or sign-in link that is sent over plain HTTP from another machine. Call it
+ * after `checkOwnOrigin`.
  */
 export function checkTransport(request: SeenRequest, publicUrl: string | undefined): void {
   if (/^http:/i.test(request.origin ?? '') && !isPlainLoopback(request, publicUrl))
     throw new Refusal('https_required')
 }
 
-/** Longer than any token or code. */
+/** Maximum length of a token or code in a body. Valid ones are shorter. */
 const MAX_SECRET_LENGTH = 300
 
 const email = {
@@ -108,7 +107,7 @@ export const CONSOLE_BODIES = {
   ),
   link: object({ token: { ...secret, description: 'The last part of the sign-in link' } }, ['token']),
   login: object({ code: secret, verifier: secret }, ['code', 'verifier']),
-  // Unknown fields are refused: their sender would take them for set.
+  // Refuse unknown fields: otherwise the client would assume that they were set.
   newKey: { ...object(keyTerms, ['name']), additionalProperties: false },
   changedKey: { ...object(keyTerms), additionalProperties: false },
   grantedLogin: object(
@@ -117,7 +116,7 @@ export const CONSOLE_BODIES = {
   ),
 } as const
 
-/** A problem as Ajv describes it. */
+/** A validation error of Ajv. */
 export interface SchemaProblem {
   readonly keyword: string
   readonly instancePath: string
@@ -134,19 +133,22 @@ export function invalidBody([problem]: readonly SchemaProblem[]): Refusal {
       : keyword === 'additionalProperties'
         ? `${params.additionalProperty} cannot be set here.`
         : `${name} ${message.replace('must NOT', 'must not')}.`
-  return refuse(sentence)
+  return invalidInput(sentence)
 }
 
 export type Query = Readonly<Record<string, unknown>>
 
-const refuse = (sentence: string) => refusalSaying('invalid_input', sentence)
+const invalidInput = (sentence: string) => refusalSaying('invalid_input', sentence)
 
-/** Throws `Refusal` (400) that names the field, as do the three that follow. An empty value is none: forms send those. */
+/**
+ * Throws `Refusal` (400), which names the field, like `numberIn`, `cursorIn` and `choiceIn`. An empty value counts as
+ * absent, since forms send empty values.
+ */
 export function textIn(query: Query, name: string, maxLength = 300): string | undefined {
   const value = query[name]
   if (value === undefined || value === '') return undefined
-  if (typeof value !== 'string') throw refuse(`${name} is given more than once.`)
-  if (value.length > maxLength) throw refuse(`${name} has more than ${maxLength} characters.`)
+  if (typeof value !== 'string') throw invalidInput(`${name} is given more than once.`)
+  if (value.length > maxLength) throw invalidInput(`${name} has more than ${maxLength} characters.`)
   return value
 }
 
@@ -155,10 +157,10 @@ export function numberIn(query: Query, name: string, min: number, max: number): 
   if (text === undefined) return undefined
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (value >= min && value <= max) return value
-  throw refuse(`${name}: "${shortened(text)}" is not a whole number from ${min} to ${max}.`)
+  throw invalidInput(`${name}: "${shortened(text)}" is not a whole number from ${min} to ${max}.`)
 }
 
-/** The sequence of a run or an entry, from an earlier page. */
+/** Sequence number of a run or ledger entry, from an earlier page. */
 export const cursorIn = (query: Query, name: string): number | undefined =>
   numberIn(query, name, 0, Number.MAX_SAFE_INTEGER)
 
@@ -170,6 +172,6 @@ export function choiceIn<Choice extends string>(
   const text = textIn(query, name)
   const found = choices.find((each) => each === text)
   if (text !== undefined && found === undefined)
-    throw refuse(`${name}: "${shortened(text)}" is not one of ${choices.join(', ')}.`)
+    throw invalidInput(`${name}: "${shortened(text)}" is not one of ${choices.join(', ')}.`)
   return found
 }

@@ -1,6 +1,6 @@
 /**
- * From the bytes of a create to its checked request: bounds of the structure, model and schema, bounds of the input,
- * and the images that it embeds. Pure.
+ * Parses and checks the bytes of a create: limits of the structure, model and schema, limits of the input, and embedded
+ * images. Pure.
  */
 import { createHash } from 'node:crypto'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
@@ -13,7 +13,7 @@ import { Refusal } from './refusal.js'
 export interface ReadCreate {
   readonly model: string
   readonly kind: Kind
-  /** With a `StoredImage` in place of each data: URL. */
+  /** Input with a `StoredImage` for each data: URL. */
   readonly input: StoredInput
   readonly images: readonly EmbeddedImage[]
 }
@@ -22,7 +22,7 @@ export interface EmbeddedImage extends StoredImage {
   readonly data: Uint8Array
 }
 
-/** Throws `Refusal` (400). The body may have 64 MiB, and then this takes a second. */
+/** Throws `Refusal` (400). For a body of 64 MiB, this takes about a second. */
 export function readCreate(body: Uint8Array, models: Readonly<Record<Kind, string>>): ReadCreate {
   checkStructure(body)
   const { model, kind, input } = readModelAndInput(body, models)
@@ -30,18 +30,20 @@ export function readCreate(body: Uint8Array, models: Readonly<Record<Kind, strin
   return { model, kind, ...extractImages(input) }
 }
 
-/** Objects and lists within each other. */
+/** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 100
-/** Far more than any input needs: the schemas name five parameters, and lists of at most 14. */
+/**
+ * Maximum number of values. Far more than any input needs: the schemas define five parameters, and lists of at most 14.
+ */
 export const MAX_VALUES = 10_000
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Bounds the structure before the body is parsed: deep or finely divided JSON costs many times more time and memory
- * than its bytes. One pass, up to the first bound that is exceeded. Throws `Refusal` (invalid_input). Bytes that are
- * not JSON pass, or are refused for their structure.
+ * Checks the structure before the body is parsed: deep JSON, or JSON with very many values, costs many times more time
+ * and memory than its size. Stops at the first exceeded limit. Throws `Refusal` (invalid_input). Bytes that are not
+ * JSON may pass; the parser then refuses them.
  */
 function checkStructure(body: Uint8Array): void {
   let depth = 0
@@ -68,7 +70,7 @@ function checkStructure(body: Uint8Array): void {
 const MAX_MESSAGE_LENGTH = 2_000
 
 /**
- * Checks in the order of the interface (docs/service.md): the model first, since its schema is needed to check the input. Throws
+ * Checks in the order of docs/service.md: the model first, since the input is checked with its schema. Throws
  * `Refusal`: invalid_json, missing_model, missing_input, model_not_found or invalid_input.
  */
 function readModelAndInput(
@@ -108,13 +110,13 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
 
 export const MAX_PROMPT_CHARACTERS = 100_000
 export const MAX_UNKNOWN_BYTES = 65_536
-/** Of either model: the interface publishes this bound for images, and none for videos. */
+/** Maximum number of images for both models. The published API has this limit for images, and none for videos. */
 export const MAX_IMAGES = 14
 export const MAX_URL_CHARACTERS = 8_192
 
 /**
- * The service's own bounds of an input that matches its schema: an accepted input is stored, and sent again with each
- * status request. Throws `Refusal` (invalid_input).
+ * Limits of this service for an input that matches its schema. An accepted input is stored, and sent with every status
+ * response. Throws `Refusal` (invalid_input).
  */
 function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>): void {
   const refuse = (sentence: string) => {
@@ -139,7 +141,10 @@ function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>):
     )
 }
 
-/** JSON has numbers of any size, such as 1e999. They are read as Infinity, and would be stored as null. */
+/**
+ * Returns the path of a number that is too large, such as 1e999. JSON allows numbers of any size: they are parsed as
+ * Infinity, and would be stored as null.
+ */
 function pathOfHugeNumber(value: unknown, path: string): string | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : path
   if (typeof value !== 'object' || value === null) return undefined
@@ -150,7 +155,7 @@ function pathOfHugeNumber(value: unknown, path: string): string | undefined {
   return undefined
 }
 
-/** Replaces the data: URLs (RFC 2397) in `image_urls`, and nowhere else: a prompt that looks like one stays text. */
+/** Replaces data: URLs (RFC 2397) only in `image_urls`: a prompt that looks like one stays text. */
 function extractImages(input: Readonly<Record<string, unknown>>): Pick<ReadCreate, 'input' | 'images'> {
   const sources = input.image_urls
   if (!Array.isArray(sources)) return { input, images: [] }
@@ -185,15 +190,18 @@ function imageOf(url: string, parameter: string): EmbeddedImage {
   }
 }
 
-/** `text/plain` is the default of RFC 2397. */
+/** Returns `text/plain`, the default of RFC 2397, for an invalid type. */
 const contentTypeOf = (type: string): string =>
   /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(type.trim()) ? type.trim().toLowerCase() : 'text/plain'
 
-/** Both alphabets, with or without padding. Node itself would skip invalid characters. */
+/**
+ * Decodes both base64 alphabets, with or without padding. Returns undefined for invalid characters, which Node would
+ * skip.
+ */
 function fromBase64(text: string): Uint8Array | undefined {
   const plain = text.includes('%') ? fromPercent(text)?.toString('latin1') : text
   const digits = plain?.replace(/\s+/g, '').replace(/={1,2}$/, '')
-  // Search for an invalid character: matching the valid ones would backtrack through 64 MiB.
+  // Search for an invalid character: a pattern that matches the valid ones would backtrack through 64 MiB.
   if (digits === undefined || /[^A-Za-z0-9+/_-]/.test(digits) || digits.length % 4 === 1) return undefined
   return Buffer.from(digits, 'base64')
 }

@@ -1,7 +1,7 @@
 /**
- * The emails and passwords of the console's users. A password is stored as text that names its derivation:
- * `scrypt$32768$8$1$<salt>$<key>`, salt and key in base64url. A derivation takes about 110 ms and 32 MiB in a thread of
- * Node's pool, so few run at once.
+ * Emails and passwords of console users. A password is stored as text that names its derivation:
+ * `scrypt$32768$8$1$<salt>$<key>`, with salt and key in base64url. A derivation takes about 110 ms and 32 MiB in a
+ * thread of Node's pool, so only a few run at a time.
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -21,9 +21,12 @@ const PARALLELIZATION = 1
 const SALT_BYTES = 16
 const KEY_BYTES = 32
 
-/** Node's pool has four threads, and files are read in them too. A machine of two cores keeps one for the requests. */
+/**
+ * Maximum number of derivations at a time. Node's pool has four threads, which also read files. A machine with two
+ * cores keeps one core for requests.
+ */
 const MAX_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1))
-/** On two cores they wait for about ten seconds. */
+/** Maximum number of waiting derivations. On two cores, this is a wait of about ten seconds. */
 const MAX_WAITING = 100
 
 interface Derivation {
@@ -37,16 +40,16 @@ interface Derivation {
 type Derive = (password: string, derivation: Derivation) => Promise<Uint8Array>
 
 export interface Passwords {
-  /** The stored form. Throws `Refusal`: 503 when too many derivations wait. */
+  /** Returns the text to store. Throws `Refusal`: 503 when too many derivations wait. */
   store(password: string): Promise<string>
   /**
-   * False, after the same time, for undefined and for a password that cannot be set. Throws `Refusal`: 503 when too many
-   * derivations wait.
+   * Returns false, after the same time, if `stored` is undefined or the password could not be set. Throws `Refusal`:
+   * 503 when too many derivations wait.
    */
   matches(password: string, stored: string | undefined): Promise<boolean>
 }
 
-/** Throws `Refusal` (400). */
+/** Throws `Refusal` (400) for a password that is not allowed. */
 export function checkNewPassword(password: string): void {
   const problem = problemOf(password)
   if (problem !== undefined) throw refusalSaying('invalid_input', `The password ${problem}.`)
@@ -60,7 +63,7 @@ function problemOf(password: string): string | undefined {
   return undefined
 }
 
-/** For an email that no user has, and a user without a password. No password has this key. */
+/** Compared for an unknown email and a user without a password, to take the same time. No password matches it. */
 const DUMMY = textOf(newDerivation(new Uint8Array(SALT_BYTES)), new Uint8Array(KEY_BYTES))
 
 export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_AT_ONCE): Passwords {
@@ -79,7 +82,7 @@ export function createPasswords(derive: Derive = deriveWithScrypt, atOnce = MAX_
     async matches(password, stored = DUMMY) {
       const { derivation, key } = parseStored(stored)
       const isEqual = timingSafeEqual(await derived(password, derivation), key)
-      // scrypt fills a password with zeros, so that an empty one and zeros at the end are the same to it.
+      // scrypt pads a password with zeros, so it does not distinguish an empty password or zeros at the end.
       return isEqual && password !== '' && !hasForbiddenCharacter(password)
     },
   }
@@ -117,7 +120,7 @@ function deriveWithScrypt(
     N: cost,
     r: blockSize,
     p: parallelization,
-    // Node's own limit is just what these parameters need, without anything beside it.
+    // Node's default limit is exactly the need of these parameters, without any reserve.
     maxmem: 256 * cost * blockSize,
   }
   return new Promise((resolve, reject) =>
@@ -125,12 +128,12 @@ function deriveWithScrypt(
   )
 }
 
-/** Of the longest address that mail can be sent to (the path of RFC 5321). */
+/** Maximum length of an email address (the path of RFC 5321). */
 export const MAX_EMAIL_LENGTH = 254
 
-/** The form in the store. No mail is sent to it: an email is the name with which a user signs in. */
+/** Returns an email as it is stored. The service sends no mail: the email is the name for sign-in. */
 export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
-/** Of a stored email. */
+/** Whether an email, as it is stored, is valid. */
 export const isEmail = (email: string): boolean =>
   email.length <= MAX_EMAIL_LENGTH && /^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(email)

@@ -1,4 +1,4 @@
-/** Checks the key of a request, and whether it can pay for a run (docs/service.md, "Order of checks"). Pure. */
+/** Checks the key of a request, and whether it can pay for a run ("Order of checks" in docs/service.md). Pure. */
 import { credits } from '../../protocol/limits.js'
 import { shortened } from '../../protocol/text.js'
 import type { RateLimit } from '../rate/rate-limiter.js'
@@ -9,18 +9,18 @@ import { Refusal } from './refusal.js'
 interface KeyValidity {
   readonly disabled: boolean
   readonly expiresAtMs: number | undefined
-  /** Whether its account is banned. */
+  /** Whether the key's account is banned. */
   readonly banned: boolean
 }
 
-/** A stored key; only its hash is known. */
+/** A stored key. Only its hash is stored. */
 export interface KeyRecord extends KeyValidity {
   readonly id: number
   readonly accountId: number
   readonly hash: string
-  /** Undefined: from anywhere. */
+  /** If undefined, the key works from any IP address. */
   readonly allowedIps: readonly string[] | undefined
-  /** Undefined: the published limit. */
+  /** If undefined, the published limit applies. */
   readonly rate: RateLimit | undefined
 }
 
@@ -29,7 +29,9 @@ export interface Caller {
   readonly accountId: number
 }
 
-/** The key of an `Authorization` header: one word after `Bearer`, whose case does not matter (RFC 9110, 11.1). */
+/**
+ * Returns the key of an `Authorization` header: one word after `Bearer`, which is case-insensitive (RFC 9110, 11.1).
+ */
 export function bearerKey(authorization: string | undefined): string {
   const key = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
   if (key === undefined) throw new Refusal('missing_api_key')
@@ -46,7 +48,7 @@ export function checkKey(key: string, record: KeyRecord | undefined, nowMs: numb
 const isUsable = ({ disabled, expiresAtMs }: KeyValidity, nowMs: number): boolean =>
   !disabled && (expiresAtMs === undefined || nowMs < expiresAtMs)
 
-/** Throws `Refusal` (403) when the account is banned, or the key may not be used from this address. */
+/** Throws `Refusal` (403) when the account is banned, or the key does not allow this IP address. */
 export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string): void {
   if (banned) throw new Refusal('account_banned')
   if (allowedIps === undefined) return
@@ -56,23 +58,23 @@ export function checkAccess({ banned, allowedIps }: KeyRecord, ip: () => string)
 }
 
 /**
- * The limits and use of a key, and its account's balance. An undefined limit means no limit. Key and account are checked
- * again: they were checked before the body was read, which may take a minute.
+ * Limits and usage of a key, and its account's balance. An undefined limit means no limit. The key and account are
+ * checked again, since the first check was before the body was read, which may take a minute.
  */
 export interface AccountState extends KeyValidity {
-  /** Credits. */
+  /** In credits, like `spendLimit`. */
   readonly spent: number
   readonly spendLimit: number | undefined
-  /** Accepted runs. */
+  /** Number of accepted runs, like `quota`. */
   readonly used: number
   readonly quota: number | undefined
-  /** Credits. */
+  /** In credits. */
   readonly balance: number
 }
 
 /**
- * Throws `Refusal`: 401 for the key, 403 for the account and the spend limit, 429 for the quota, 402 for the balance, in
- * this order.
+ * Throws `Refusal`, in this order: 401 for the key, 403 for the account and the spend limit, 429 for the quota, 402 for
+ * the balance.
  */
 export function checkBudget(account: AccountState, price: number, nowMs: number): void {
   const { spent, spendLimit, used, quota, balance } = account

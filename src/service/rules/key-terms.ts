@@ -1,4 +1,4 @@
-/** The names of accounts and keys, and the terms of a key: from a request of the console to the store. Pure. */
+/** Names of accounts and keys, and the conversion of a key's terms from a console request to the store. Pure. */
 import type { KeyTermsBody } from '../../protocol/console.js'
 import { MAX_TIME_MS } from '../../protocol/credentials.js'
 import { shortened } from '../../protocol/text.js'
@@ -7,9 +7,9 @@ import { parseNetwork } from './networks.js'
 import { refusalSaying } from './refusal.js'
 import { parseDay } from './times.js'
 
-const refuse = (sentence: string) => refusalSaying('invalid_input', sentence)
+const invalidInput = (sentence: string) => refusalSaying('invalid_input', sentence)
 
-/** Throws `Refusal` (400). Converts only the fields that are present. Their types were checked before. */
+/** Converts the fields that are present; their types were checked before. Throws `Refusal` (400). */
 export function keyTermsOf(body: KeyTermsBody, nowMs: number): Partial<KeyTerms> {
   const { name, disabled, spend_limit, quota, allowed_ips, expires_at } = body
   return {
@@ -26,10 +26,10 @@ export function keyTermsOf(body: KeyTermsBody, nowMs: number): Partial<KeyTerms>
   }
 }
 
-/** Throws `Refusal` (400). */
+/** Throws `Refusal` (400) for an invalid name. */
 export function keyNameOf(name: string): string {
   if (isPlainName(name)) return name
-  throw refuse(
+  throw invalidInput(
     `name must have 1 to ${MAX_NAME_LENGTH} characters, without invisible characters and without spaces at the ends.`,
   )
 }
@@ -37,7 +37,7 @@ export function keyNameOf(name: string): string {
 function networksOf(texts: readonly string[]): readonly string[] {
   const wrong = texts.find((text) => parseNetwork(text) === undefined)
   if (wrong === undefined) return texts
-  throw refuse(`allowed_ips: "${shortened(wrong)}" is not an IP address or CIDR range.`)
+  throw invalidInput(`allowed_ips: "${shortened(wrong)}" is not an IP address or CIDR range.`)
 }
 
 const TIME =
@@ -47,23 +47,23 @@ function expiryOf(text: string, nowMs: number): number {
   const [, day = ''] = TIME.exec(text) ?? []
   const ms = parseDay(day) === undefined ? Number.NaN : Date.parse(text)
   if (!(ms <= MAX_TIME_MS))
-    throw refuse(`expires_at: "${shortened(text)}" is not a time, such as 2026-01-31T12:00:00Z.`)
+    throw invalidInput(`expires_at: "${shortened(text)}" is not a time, such as 2026-01-31T12:00:00Z.`)
   if (ms > nowMs) return ms
-  throw refuse(`expires_at: ${text} is in the past. To stop a key, disable it.`)
+  throw invalidInput(`expires_at: ${text} is in the past. To stop a key, disable it.`)
 }
 
 export const MAX_NAME_LENGTH = 100
 
-/** Emoji are joined by an invisible character: that of 👩‍💻 is between a woman and a laptop. Elsewhere it is refused. */
+/** Invisible joiner inside an emoji: 👩‍💻 is a woman, the joiner and a laptop. Anywhere else it is refused. */
 const JOINER_IN_EMOJI =
   /(?<=\p{Extended_Pictographic}(\p{Emoji_Modifier}|\ufe0f)?)\u200d(?=\p{Extended_Pictographic})/gu
 
-/** Control and formatting characters, incomplete, private and unassigned ones, and the separators of lines and paragraphs. */
+/** Control, format, incomplete, private and unassigned characters, and line and paragraph separators. */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u
 
 /**
- * For the name of an account or a key. Two names that look the same would be confused, and one could reverse the text
- * around it.
+ * Whether text can be the name of an account or key. With invisible characters, two names could look the same, or a
+ * name could reverse the text around it.
  */
 export const isPlainName = (name: string): boolean =>
   name !== '' &&

@@ -1,4 +1,4 @@
-/** IP addresses and networks in CIDR notation, of both families: key whitelists and trusted proxies. */
+/** IP addresses and networks in CIDR notation, IPv4 and IPv6, for key whitelists and trusted proxies. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -8,16 +8,16 @@ export type IpNetwork = readonly [address: IpAddress, prefix: number]
 const MAPPED_BITS = 96
 
 /**
- * Without its zone; an IPv4-mapped address (`::ffff:10.0.0.1`, which a socket that listens on both families reports)
- * becomes the IPv4 address. Undefined when it is not an address.
+ * Parses an address without its zone; undefined for other text. An IPv4-mapped address (`::ffff:10.0.0.1`, which a
+ * socket that listens on both families reports) becomes the IPv4 address.
  */
 export function parseAddress(text: string): IpAddress | undefined {
   const address = text.replace(/%.*$/, '')
-  // ipaddr.js alone would also accept octal and shortened IPv4 addresses.
+  // Check with `isIP` first: ipaddr.js also accepts octal and shortened IPv4 addresses.
   return isIP(address) === 0 ? undefined : ipaddr.process(address)
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or an address alone; undefined for anything else. */
+/** Parses `10.0.0.0/8`, `2001:db8::/32` or a single address; undefined for other text. */
 export function parseNetwork(text: string): IpNetwork | undefined {
   const [, written = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const address = parseAddress(written)
@@ -31,7 +31,9 @@ export function parseNetwork(text: string): IpNetwork | undefined {
 export const isInNetwork = (address: IpAddress, [network, prefix]: IpNetwork): boolean =>
   address.kind() === network.kind() && address.match(network, prefix)
 
-/** Whether an address is in one of the networks. Text that is not an address is in none. */
+/**
+ * Returns a function that checks whether an address is in one of the networks. Text that is not an address is in none.
+ */
 export function createNetworkMatcher(texts: readonly string[]): (address: string) => boolean {
   const networks = texts.flatMap((text) => {
     const network = parseNetwork(text)
@@ -45,7 +47,7 @@ export function createNetworkMatcher(texts: readonly string[]): (address: string
 
 const IPV6_CLIENT_PREFIX = 64
 
-/** What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, since a client has all of its addresses. */
+/** Identifies one client: an IPv4 address, or an IPv6 network of 64 bits, since one client has all its addresses. */
 export function clientOf(text: string): string {
   const address = parseAddress(text)
   if (address === undefined) return text

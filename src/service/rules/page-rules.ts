@@ -1,10 +1,13 @@
-/** The headers of the console's page: the coding of a file, and the Content-Security-Policy. Pure. */
+/** Headers of the console's page: the encoding of a file, and the Content-Security-Policy. Pure. */
 
 export const CODINGS = ['br', 'gzip'] as const
 
 export type Coding = (typeof CODINGS)[number]
 
-/** The first of `CODINGS` that exists and that the client accepts (RFC 9110, 12.5.3); undefined: the plain file. */
+/**
+ * Returns the first of `CODINGS` that exists and that the client accepts (RFC 9110, 12.5.3), or undefined for the
+ * uncompressed file.
+ */
 export function bestCoding(
   acceptEncoding: string | undefined,
   existing: readonly Coding[],
@@ -20,7 +23,7 @@ export function bestCoding(
   return CODINGS.find((coding) => existing.includes(coding) && isAccepted(coding))
 }
 
-/** The Content-Security-Policy. `urls`: sources of pictures and videos beside the service. */
+/** Returns the Content-Security-Policy. `urls` are sources of pictures and videos other than the service. */
 export function pagePolicy(urls: readonly (string | undefined)[]): string {
   const origins = urls.flatMap((url) => (url !== undefined && URL.canParse(url) ? [new URL(url).origin] : []))
   const media = ["'self'", 'blob:', 'data:', ...new Set(origins)].join(' ')

@@ -1,10 +1,10 @@
-/** The reasons to refuse a request. The rules throw a `Refusal`, and http/error-responses.ts sends it. */
+/** Reasons to refuse a request. The rules throw a `Refusal`, and http/error-responses.ts sends it. */
 import { messageOf } from '../../errors.js'
 import { errorCode } from '../../host/system-error.js'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { PROBLEMS, type ProblemCode } from '../../protocol/problems.js'
 
-/** Errors that the published interface does not name, sent in its shape. */
+/** Errors that the published API does not define, sent in its error format. */
 const FURTHER = {
   bad_request: { status: 400, cause: 'The request is not valid HTTP.' },
   not_signed_in: { status: 401, cause: 'This needs a session: sign in.' },
@@ -38,7 +38,7 @@ const FURTHER = {
 
 export type RefusalCode = ProblemCode | keyof typeof FURTHER
 
-/** Every error code that the service sends, with its HTTP status and the start of its message. */
+/** All error codes of the service, with the HTTP status and the start of the message. */
 export const REFUSALS: Readonly<Record<RefusalCode, { readonly status: number; readonly cause: string }>> = {
   ...PROBLEMS,
   ...FURTHER,
@@ -50,7 +50,7 @@ export class Refusal extends Error {
   readonly status: number
   readonly detail: string | undefined
 
-  /** `detail` follows the cause that the table gives. */
+  /** The message is the cause from the table, followed by `detail`. */
   constructor(code: RefusalCode, detail?: string) {
     const { status, cause } = REFUSALS[code]
     super(detail === undefined ? cause : `${cause} ${detail}`)
@@ -60,11 +60,14 @@ export class Refusal extends Error {
   }
 }
 
-/** Where the cause of the table does not fit, such as `invalid_input` of a request that is not a create. */
+/**
+ * Creates a refusal with another message, if the cause in the table does not fit: for example `invalid_input` for a
+ * request that is not a create.
+ */
 export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
   Object.assign(new Refusal(code), { message })
 
-/** An error as one thread of the service sends it to another: the class and the properties of an error would be lost. */
+/** An error in a message between threads, which would lose the class and the properties of an error. */
 export type SentError =
   | { readonly refusal: RefusalCode; readonly detail: string | undefined }
   | { readonly message: string; readonly code: string | undefined }

@@ -5,7 +5,7 @@ export const DAY_MS = 86_400_000
 export const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString()
 
-/** The start of the day in UTC; undefined for another text, such as 2026-02-30. */
+/** Start of the day in UTC, in milliseconds. Undefined for an invalid day, such as 2026-02-30. */
 export function parseDay(text: string): number | undefined {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   return !Number.isNaN(ms) && dayOf(ms) === text ? ms : undefined

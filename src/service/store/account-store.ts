@@ -1,6 +1,6 @@
 /**
- * The store's contract for accounts, keys and credits. Credits are whole numbers. Every change of a balance is an entry
- * of an append-only ledger, written in the same transaction, so that an account's entries always sum to its balance.
+ * The store's contract for accounts, keys and credits. Credits are whole numbers. Every change of a balance adds an
+ * entry to an append-only ledger in the same transaction, so that an account's entries always sum to its balance.
  */
 import type { RateLimit } from '../rate/rate-limiter.js'
 import type { KeyRecord } from '../rules/key-checks.js'
@@ -17,20 +17,23 @@ export interface AccountRecord {
   readonly balance: number
   readonly banned: boolean
   readonly keys: number
-  /** How many runs were created. */
+  /** Number of runs that the account has created. */
   readonly runs: number
   readonly createdAtMs: number
 }
 
-/** What an administrator can set for a key. Undefined: no limit, from anywhere, no expiry, the published rate. */
+/**
+ * Settings of a key that an administrator can change. Undefined means no limit, any address, no expiry, or the
+ * published rate limit.
+ */
 export interface KeyTerms {
   readonly name: string
   readonly disabled: boolean
-  /** In credits, over the key's lifetime. */
+  /** Lifetime limit in credits. */
   readonly spendLimit: number | undefined
-  /** In runs, over the key's lifetime. */
+  /** Lifetime limit in runs. */
   readonly quota: number | undefined
-  /** Addresses and networks (CIDR) from which it may be used. */
+  /** IP addresses and CIDR ranges that may use the key. */
   readonly allowedIps: readonly string[] | undefined
   readonly expiresAtMs: number | undefined
   readonly rate: RateLimit | undefined
@@ -47,34 +50,34 @@ export interface NewKey extends Partial<KeyTerms> {
 export interface KeyDetails extends KeyTerms {
   readonly id: number
   readonly account: string
-  /** The first characters of the key; undefined for one that was created before they were kept. */
+  /** First characters of the key. Undefined for a key from a version that did not store them. */
   readonly prefix: string | undefined
   readonly spent: number
-  /** Runs that were accepted. */
+  /** Number of accepted runs. */
   readonly used: number
   readonly createdAtMs: number
-  /** To the minute. */
+  /** Time of the last use, accurate to one minute. */
   readonly usedAtMs: number | undefined
-  /** Until when the secret before the last rotation works. */
+  /** Time at which the secret from before the last rotation stops working. */
   readonly rotatesUntilMs: number | undefined
 }
 
-/** Another secret for a key: its terms and what it has used stay. */
+/** A new secret for a key. The key keeps its terms and its usage. */
 export interface KeyRotation {
   readonly hash: string
   readonly prefix: string
-  /** Until when the old secret works; the one before that ends now. */
+  /** Time at which the current secret stops working. An older secret stops working now. */
   readonly oldUntilMs: number
 }
 
 export type LedgerEntryKind = 'added' | 'charge' | 'refund'
 
-/** A line of the ledger. */
+/** A change of an account's balance. */
 export interface LedgerEntry {
   readonly sequence: number
   readonly account: string
   readonly kind: LedgerEntryKind
-  /** Negative for a charge or a removal. */
+  /** In credits. Negative for a charge and for removed credits. */
   readonly amount: number
   readonly runId: string | undefined
   readonly keyId: number | undefined
@@ -83,7 +86,7 @@ export interface LedgerEntry {
 
 export interface NewCredits {
   readonly account: string
-  /** Negative to remove credits. */
+  /** In credits. Negative to remove credits. */
   readonly amount: number
   readonly nowMs: number
 }
@@ -92,11 +95,11 @@ export interface Verification {
   readonly accounts: number
   readonly entries: number
   readonly runs: number
-  /** The sum of all balances. */
+  /** Sum of all balances. */
   readonly credits: number
-  /** One sentence for each sum that is wrong. */
+  /** One sentence per wrong sum. */
   readonly problems: readonly string[]
-  /** Runs that were failed without a refund, because the database refused to record how they ended. No sum is wrong. */
+  /** Runs that failed without a refund, because the database refused to record their result. Their sums are correct. */
   readonly notRecorded: readonly NotRecordedRun[]
 }
 
@@ -107,32 +110,41 @@ export interface NotRecordedRun {
 }
 
 export interface AccountStore {
-  /** The id of the account of this name, which is created when it does not exist. */
+  /** Returns the id of the account with this name. Creates the account if it does not exist. */
   ensureAccount(account: NewAccount): Promise<number>
-  /** Undefined when the name is taken. */
+  /** Returns undefined if the name is taken. */
   addAccount(account: NewAccount): Promise<AccountRecord | undefined>
   listAccounts(): Promise<readonly AccountRecord[]>
-  /** Whether the account exists. */
+  /** Returns false if the account does not exist. */
   setBanned(name: string, banned: boolean): Promise<boolean>
 
-  /** Here and when a key is enabled: throws `Refusal` (409 `too_many_keys`) when the account has `MAX_ACTIVE_KEYS`. */
+  /**
+   * Returns the id. Throws `Refusal` (409 `too_many_keys`) if the account has `MAX_ACTIVE_KEYS`. `changeKey` also does
+   * so when it enables a key.
+   */
   addKey(key: NewKey): Promise<number>
-  /** Adds the key when the store has no key; whether it did. */
+  /** Adds the key only if the store has no key. Returns whether the key was added. */
   addFirstKey(key: NewKey): Promise<boolean>
-  /** By its hash, or that of the secret before the last rotation while it works. */
+  /**
+   * Finds a key by the hash of its secret, or by the hash of the secret from before the last rotation while that still
+   * works.
+   */
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
-  /** Sets the terms that are present, even to undefined. Whether the key exists. */
+  /** Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist. */
   changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
-  /** Whether the key exists. */
+  /** Returns false if the key does not exist. */
   rotateKey(id: number, rotation: KeyRotation): Promise<boolean>
-  /** Never sets it back: several nodes record the same key. */
+  /** Never moves the time back, because several nodes record the use of the same key. */
   recordKeyUse(id: number, usedAtMs: number): Promise<void>
 
-  /** The new balance; undefined when the account does not exist. `check` gets it first, and throws to refuse the change. */
+  /**
+   * Returns the new balance, or undefined if the account does not exist. `check` receives the new balance before the
+   * change, and throws to refuse it.
+   */
   addCredits(credits: NewCredits, check: (balance: number) => void): Promise<number | undefined>
-  /** The newest first; a negative limit means all. */
+  /** Newest first. A negative limit means all entries. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
-  /** Recomputes all sums from one snapshot. */
+  /** Recomputes all sums from one snapshot of the database. */
   verify(): Promise<Verification>
 }

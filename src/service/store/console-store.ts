@@ -1,4 +1,7 @@
-/** What the console reads, all of one account. Each function takes a bounded time, however large the account is. */
+/**
+ * The store's contract for the console's data, for one account at a time. Each function takes a bounded time, even for
+ * a large account.
+ */
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
@@ -9,48 +12,48 @@ export interface KeyName {
   readonly name: string
 }
 
-/** Without its input, which can have 0.8 MB. */
+/** A run in a list. It has no input, which can be 0.8 MB. */
 export interface ListedRun extends Omit<StoredRun, 'input'> {
-  /** Its place among all runs; a later run has a larger one. */
+  /** Number of the run among all runs. A later run has a larger number. */
   readonly sequence: number
-  /** The first characters (run-columns.ts); undefined when it is not a text. */
+  /** First 1,000 characters of the prompt. Undefined if the prompt is not a string. */
   readonly prompt: string | undefined
   readonly aspectRatio: string | undefined
   readonly key: KeyName | undefined
-  /** In credits. */
+  /** Price in credits. */
   readonly price: number
 }
 
 export interface RunFilter {
   readonly accountId: number
-  /** Only runs before or after this sequence. */
+  /** Lists only runs with a sequence below `before` and above `after`. */
   readonly before?: number | undefined
   readonly after?: number | undefined
   readonly limit: number
   readonly status?: LocalStatus | undefined
   readonly kind?: Kind | undefined
   readonly model?: string | undefined
-  /** `console`: runs without a key. */
+  /** Key id, or `console` for runs without a key. */
   readonly key?: number | 'console' | undefined
-  /** A part of the beginning of the prompt. ASCII letters match in any case. */
+  /** Text to find in the stored part of the prompt. Ignores case for ASCII letters only. */
   readonly search?: string | undefined
 }
 
-/** With a filter there may be fewer runs than the limit, or none, and more to come. */
+/** A page of runs. With a filter, a page can have fewer runs than the limit, or none, although more pages follow. */
 export interface FoundRuns {
   readonly runs: readonly ListedRun[]
-  /** For `before` of the next page; undefined at the end. */
+  /** Value of `before` for the next page. Undefined on the last page. */
   readonly next: number | undefined
 }
 
 export interface KeyPage {
   readonly accountId: number
-  /** Only keys before this id. */
+  /** Lists only keys with a smaller id. */
   readonly before?: number | undefined
   readonly limit: number
 }
 
-/** A start of the run that did not finish it: its renderer crashed, or its worker shut down. */
+/** An attempt that did not finish the run, because its renderer crashed or its worker shut down. */
 export interface LostAttempt {
   readonly startedAtMs: number
   readonly endedAtMs: number
@@ -63,7 +66,7 @@ export interface EntryFilter {
   readonly limit: number
   readonly kind?: LedgerEntryKind | undefined
   readonly keyId?: number | undefined
-  /** From this time on, and before that one. */
+  /** Start (inclusive) and end (exclusive) of the period. */
   readonly fromMs?: number | undefined
   readonly untilMs?: number | undefined
 }
@@ -73,11 +76,11 @@ export interface ListedEntry extends LedgerEntry {
 }
 
 export interface DaySpend {
-  /** As 2026-01-31, in UTC. */
+  /** UTC date, for example 2026-01-31. */
   readonly day: string
-  /** Charges less refunds. */
+  /** Charges minus refunds. */
   readonly credits: number
-  /** Runs that were charged. */
+  /** Number of charged runs. */
   readonly runs: number
 }
 
@@ -85,50 +88,50 @@ export interface ConsoleStore {
   findAccount(
     id: number,
   ): Promise<{ readonly name: string; readonly balance: number; readonly banned: boolean } | undefined>
-  /** The newest first. */
+  /** Newest first. */
   listRuns(filter: RunFilter): Promise<FoundRuns>
-  /** In no order; those of other accounts are left out. */
+  /** Returns the runs in any order. Omits runs of other accounts. */
   findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]>
-  /** The sequence of the newest run; 0 without any. */
+  /** Returns the sequence of the newest run. 0 if the account has no runs. */
   latestRun(accountId: number): Promise<number>
-  /** The oldest first. */
+  /** Oldest first. */
   listLostAttempts(runId: string): Promise<readonly LostAttempt[]>
-  /** The newest first. */
+  /** Newest first. */
   listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
-  /** Undefined when the account has no such key. */
+  /** Returns undefined if the account has no key with this id. */
   findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined>
-  /** The newest first. */
+  /** Newest first. */
   listAccountEntries(filter: EntryFilter): Promise<readonly ListedEntry[]>
-  /** The oldest first; days without entries are left out. */
+  /** Oldest day first. Omits days without entries. */
   spendPerDay(accountId: number, fromMs: number): Promise<readonly DaySpend[]>
 }
 
-/** The store's contract for the console's users. Of tokens and codes only the SHA-256 (hex) is stored. */
+/** The store's contract for the console's users. Tokens and codes are stored only as SHA-256 (hex). */
 
 export interface UserRecord {
   readonly id: number
-  /** In lower case. */
+  /** Lowercase. */
   readonly email: string
   readonly accountId: number
   readonly account: string
   /** Whether the account is banned. */
   readonly banned: boolean
-  /** The stored form (rules/credentials.ts); undefined until it is set. */
+  /** Hashed password (rules/credentials.ts). Undefined until the user sets one. */
   readonly password: string | undefined
   readonly createdAtMs: number
 }
 
 export interface UserDetails extends UserRecord {
-  /** That have not expired. */
+  /** Number of sessions that have not expired. */
   readonly sessions: number
-  /** When a session of the user was last used. */
+  /** Last use of any session of the user. */
   readonly lastSeenAtMs: number | undefined
 }
 
 interface NewSession {
   readonly hash: string
   readonly userId: number
-  /** Whether a link began it: then the password can be set without the current one. */
+  /** Whether a sign-in link started the session. If true, the user can set a password without the current one. */
   readonly fromLink: boolean
   readonly address: string | undefined
   readonly userAgent: string | undefined
@@ -148,20 +151,22 @@ export interface SessionRecord {
   readonly expiresAtMs: number
 }
 
-/** What `rushes login --web` was granted, until it is exchanged for a key. */
+/** A login that a user has approved for `rushes login --web`. The CLI exchanges it for a key. */
 export interface LoginRecord {
   readonly userId: number
   readonly accountId: number
   readonly banned: boolean
   /** SHA-256 (base64url) of the verifier. */
   readonly challenge: string
-  /** Of the key. */
+  /** Name of the new key. */
   readonly name: string
 }
 
-/** An expired session, link or code is not found. Those of a removed user end with the user. */
+/**
+ * Expired sessions, links and codes are not found. Removing a user also removes the user's sessions, links and codes.
+ */
 export interface UserStore {
-  /** The id; undefined when the email is taken. Throws when the account does not exist. */
+  /** Returns the id, or undefined if the email is taken. Throws if the account does not exist. */
   addUser(user: {
     readonly email: string
     readonly accountId: number
@@ -169,22 +174,28 @@ export interface UserStore {
   }): Promise<number | undefined>
   findUser(email: string): Promise<UserRecord | undefined>
   listUsers(nowMs: number): Promise<readonly UserDetails[]>
-  /** Whether there was one. */
+  /** Returns false if no user has this email. */
   removeUser(email: string): Promise<boolean>
-  /** Ends all other sessions, links and codes of the user; the kept one then counts as begun with a password. */
+  /**
+   * Sets the password, and ends all other sessions, links and codes of the user. The session `keptSession` then counts
+   * as started with a password.
+   */
   setPassword(userId: number, password: string, keptSession: string): Promise<void>
 
-  /** Also removes expired links of all users. */
+  /** Adds a link, and removes expired links of all users. */
   addLink(link: {
     readonly hash: string
     readonly userId: number
     readonly nowMs: number
     readonly expiresAtMs: number
   }): Promise<void>
-  /** Removes the link; undefined when there is none. Of several callers one gets it. */
+  /**
+   * Removes the link and returns its user. Returns undefined if the link does not exist, or if a concurrent call has
+   * used it.
+   */
   useLink(hash: string, nowMs: number): Promise<UserRecord | undefined>
 
-  /** Also removes expired sessions of all users. */
+  /** Adds a session, and removes expired sessions of all users. */
   addSession(session: NewSession): Promise<void>
   findSession(hash: string, nowMs: number): Promise<SessionRecord | undefined>
   extendSession(
@@ -192,11 +203,11 @@ export interface UserStore {
     times: { readonly usedAtMs: number; readonly expiresAtMs: number },
   ): Promise<void>
   endSession(hash: string): Promise<void>
-  /** Whether the user had it. */
+  /** Returns false if the user has no session with this id. */
   endSessionById(userId: number, id: number): Promise<boolean>
-  /** Also ends all links and codes of the user. */
+  /** Ends all sessions, links and codes of the user. */
   endSessions(userId: number): Promise<void>
-  /** The last used first, at most 100. */
+  /** Most recently used first, at most 100. */
   listSessions(userId: number, nowMs: number): Promise<readonly SessionRecord[]>
 
   addLogin(login: {
@@ -207,6 +218,9 @@ export interface UserStore {
     readonly nowMs: number
     readonly expiresAtMs: number
   }): Promise<void>
-  /** Removes the code; undefined when there is none. Of several callers one gets it. */
+  /**
+   * Removes the code and returns its login. Returns undefined if the code does not exist, or if a concurrent call has
+   * used it.
+   */
   useLogin(hash: string, nowMs: number): Promise<LoginRecord | undefined>
 }

@@ -1,4 +1,7 @@
-/** The database of a running service: PostgreSQL at a URL, else SQLite in the data folder, in a thread or directly. */
+/**
+ * Opens the database of a running service: PostgreSQL if a URL is set, otherwise SQLite in the data folder. SQLite runs
+ * in threads or in the calling thread.
+ */
 import type { Clock } from '../../host/clock.js'
 import { startThread, type Thread } from '../../host/thread.js'
 import { receivedError } from '../rules/refusal.js'
@@ -7,15 +10,15 @@ import { openSqliteStore } from './sqlite/index.js'
 import type { StoreAnswer, StoreMethod, StoreRequest, StoreRoute, StoreThreadData } from './sqlite/thread.js'
 
 export interface StoreLocation {
-  /** Of the SQLite file. */
+  /** Path of the SQLite file. */
   readonly path: string
   readonly databaseUrl: string | undefined
-  /** Whether SQLite runs in a thread. */
+  /** Whether SQLite runs in threads. */
   readonly inThread: boolean
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
 }
 
-/** Throws `RushesError` (usage) when the database cannot be used, or is of a later version of `rushes`. */
+/** Throws `RushesError` (usage) if the database cannot be used or was written by a newer version of `rushes`. */
 export async function openStore({
   path,
   databaseUrl,
@@ -23,7 +26,7 @@ export async function openStore({
   clock,
 }: StoreLocation): Promise<RunningStore> {
   if (databaseUrl !== undefined) {
-    // The driver is loaded only here.
+    // Loads the driver only if it is needed.
     const { openPostgresStore } = await import('./postgres/index.js')
     const store = await openPostgresStore(databaseUrl, { clock })
     return { ...store, ...withBudgetCheck(store) }
@@ -34,9 +37,9 @@ export async function openStore({
 }
 
 /**
- * Where a method of the store runs. Changes that wait together share one commit. A database in WAL mode can be read while another
- * connection writes, so frequent reads and long reads have a thread each: a `lookup` is of a row or two, a `page` of many. Other
- * reads (`read`) are rare, and share the thread of the changes.
+ * Thread that runs a method of the store. Waiting changes share one commit. In WAL mode, SQLite can read while another
+ * connection writes, so short reads (`lookup`, one or two rows) and long reads (`page`, many rows) have a thread each.
+ * Other reads (`read`) are rare, and share the thread of the changes.
  */
 const routeOf = (method: StoreMethod): StoreRoute =>
   EXCEPTIONS[method] ?? (method.startsWith('find') ? 'lookup' : method.startsWith('list') ? 'page' : 'change')
@@ -53,9 +56,12 @@ const EXCEPTIONS: Readonly<Partial<Record<StoreMethod, StoreRoute>>> = {
   verify: 'page',
 }
 
-/** SQLite in a thread, so that waiting for the disk or for a lock delays no request. Throws as `openStore` does. */
+/**
+ * Opens SQLite in threads, so that waiting for the disk or for a lock does not delay requests. Throws as `openStore`
+ * does.
+ */
 export async function openStoreThread(path: string): Promise<RunningStore> {
-  // Creates and migrates the file, or throws its error, before there is a thread.
+  // Creates and migrates the file before the threads start, so that its errors are thrown here.
   const direct = openSqliteStore(path)
   await direct.close()
   const start = (role: StoreThreadData['role']): Thread<StoreRequest, StoreAnswer> =>
@@ -63,16 +69,16 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
   const thread = start('change')
 
   const readers = { lookup: start('lookup'), page: start('page') }
-  // All have the same file open before it can be replaced.
-  const isOpen: StoreRequest = { method: 'latestRun', args: [0], route: 'lookup' }
-  await Promise.all(Object.values(readers).map((reader) => reader.ask(isOpen)))
+  // Makes both readers open the file now, so that all threads use the same file if it is replaced later.
+  const openingRead: StoreRequest = { method: 'latestRun', args: [0], route: 'lookup' }
+  await Promise.all(Object.values(readers).map((reader) => reader.ask(openingRead)))
 
   const call = (method: StoreMethod) => {
     const route = routeOf(method)
-    const asked = route === 'lookup' || route === 'page' ? readers[route] : thread
+    const target = route === 'lookup' || route === 'page' ? readers[route] : thread
     return async (...args: readonly unknown[]): Promise<unknown> => {
-      if (asked.hasEnded) throw new DatabaseUnavailable(new Error('the thread of the database has ended'))
-      const answer = await asked.ask({ method, args, route })
+      if (target.hasEnded) throw new DatabaseUnavailable(new Error('the thread of the database has ended'))
+      const answer = await target.ask({ method, args, route })
       if ('error' in answer) throw receivedError(answer.error)
       return answer.result
     }
@@ -83,11 +89,11 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
   return {
     ...store,
     stopWaiting() {
-      // A thread that has ended waits for nothing.
+      // Rejects if the thread has ended. Then no change is waiting.
       thread.ask({ method: 'stop waiting' }).catch(() => {})
     },
     async close() {
-      // First: while one reads, the other cannot empty the log.
+      // Closes the readers first: while a reader is open, the writer cannot empty the WAL file.
       for (const reader of Object.values(readers)) {
         if (!reader.hasEnded) await reader.ask({ method: 'close', args: [], route: 'change' }).catch(() => {})
         await reader.close()

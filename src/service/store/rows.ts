@@ -1,5 +1,4 @@
-/** Converts database rows to values of the contract, where SQLite and PostgreSQL return the same. */
-
+/** Converts database rows to the contract's values. SQLite and PostgreSQL return the same columns for these. */
 import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../../protocol/credentials.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
@@ -25,23 +24,22 @@ import type {
   UserDetails,
   UserRecord,
 } from './console-store.js'
-
 import type { NewRun } from './contract.js'
 
 export type Row = Readonly<Record<string, unknown>>
 
 export const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
 
-/** SQLite has no booleans: they are stored as 0 and 1. */
+/** Reads a boolean. SQLite has no booleans and stores 0 or 1. */
 export const isSet = (value: unknown): boolean => Boolean(value)
 
 export const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
 
-/** SQLite has no lists: they are stored as JSON. */
+/** Reads a list. SQLite has no lists and stores JSON. */
 const listOr = (value: unknown): readonly string[] | undefined =>
   ((typeof value === 'string' ? JSON.parse(value) : value) as readonly string[] | null) ?? undefined
 
-/** Earlier versions accepted lifetimes beyond the range of `Date`. */
+/** Limits a time to the range of `Date`: earlier versions accepted longer lifetimes. */
 const timeOr = (value: unknown): number | undefined =>
   value === null ? undefined : Math.min(Number(value), MAX_TIME_MS)
 
@@ -78,12 +76,12 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   rotatesUntilMs: numberOr(row.old_until),
 })
 
-/** Throws `Refusal` if the number of active keys is at its limit. */
+/** Throws `Refusal` if the account has `MAX_ACTIVE_KEYS` active keys. */
 export function checkActiveKeys(row: Row | undefined): void {
   if (Number(row?.active) >= MAX_ACTIVE_KEYS) throw new Refusal('too_many_keys')
 }
 
-/** The terms of a key in the order of the parameters. `encode` converts booleans and lists for the database. */
+/** A key's terms in the order of the statement's parameters. `encode` converts booleans and lists for the database. */
 export const termValues = <Value>(
   { disabled = false, expiresAtMs, spendLimit, quota, allowedIps, rate }: Partial<KeyTerms>,
   encode: (value: boolean | readonly string[]) => Value,
@@ -118,7 +116,7 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   banned: isSet(row.banned),
 })
 
-/** Account state for a run that is created in the console, without a key. */
+/** Account state for a run created in the console, which has no key. */
 export const keylessStateOf = ({ balance, banned }: Row): AccountState => ({
   spent: 0,
   spendLimit: undefined,
@@ -140,7 +138,7 @@ export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
   createdAtMs: Number(row.created_at),
 })
 
-/** Builds the result from the rows of each verification statement. */
+/** Builds the result from the rows that each verification statement returned. */
 export function verificationOf([
   totals = [],
   notRecorded = [],
@@ -161,7 +159,10 @@ export function verificationOf([
   }
 }
 
-/** A corrupt input fails only its run. If it rejected a claim, every later claim would fail on it too. */
+/**
+ * Parses the input. A corrupt input fails only its run: if it rejected the claim, every later claim would fail on the
+ * same run.
+ */
 export function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
   try {
     return { ...run, input: JSON.parse(String(text)) as StoredInput }
@@ -211,7 +212,7 @@ export const lostAttemptOf = (row: Row): LostAttempt => ({
   result: row.result as LostAttempt['result'],
 })
 
-/** `at`: any time on that day, in milliseconds. */
+/** `row.at`: any time on that day, in milliseconds. */
 export const daySpendOf = (row: Row): DaySpend => ({
   day: new Date(Number(row.at)).toISOString().slice(0, 10),
   credits: Number(row.credits),
@@ -254,25 +255,25 @@ export const loginOfRow = (row: Row): LoginRecord => ({
   name: String(row.name),
 })
 
-/** Number of characters of a prompt that are stored. A search covers only these. */
+/** Maximum number of prompt characters in the column `prompt`. A search covers only these. */
 const MAX_PROMPT_CHARACTERS = 1_000
 
-/** Removes NUL and unpaired surrogates, which neither PostgreSQL nor the driver of SQLite can store. */
+/** Removes NUL and unpaired surrogates, which neither PostgreSQL nor the SQLite driver can store. */
 const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '')
 
-/** The first characters of the prompt; null when it is not a text. */
+/** Returns the first characters of the prompt. Null if the prompt is not a string. */
 export const promptOf = ({ prompt }: StoredInput): string | null =>
   typeof prompt === 'string'
     ? [...storable(prompt.slice(0, 4 * MAX_PROMPT_CHARACTERS))].slice(0, MAX_PROMPT_CHARACTERS).join('')
     : null
 
-/** Longer than any real ratio: a model may accept any text. */
+/** Longer than any real aspect ratio. Needed because a model may accept any text. */
 const MAX_RATIO_CHARACTERS = 100
 
 export const aspectRatioOf = ({ aspect_ratio }: StoredInput): string | null =>
   typeof aspect_ratio === 'string' ? storable(aspect_ratio.slice(0, MAX_RATIO_CHARACTERS)) : null
 
-/** The values of a `NewRun` by column. Both databases derive their statements from these names. */
+/** Values of a `NewRun` by column name. Both databases build their INSERT statements from these names. */
 export const newRunColumns = ({ id, accountId, keyId, model, kind, input, price, createdAtMs }: NewRun) =>
   ({
     id,
@@ -287,8 +288,8 @@ export const newRunColumns = ({ id, accountId, keyId, model, kind, input, price,
   }) as const
 
 /**
- * Columns of a `StoredRun` without input, outputs and failure. They are read for every status request, so no others
- * are.
+ * Columns of a `StoredRun`, except input, outputs and failure. Contains no other columns, because every status request
+ * reads these.
  */
 export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.kind, runs.status, runs.created_at,
       runs.started_at, runs.finished_at`
@@ -296,7 +297,7 @@ export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.ki
 export const runOfRow = (row: Row, outputs?: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
 
-/** Converts a row without its input. PostgreSQL returns the outputs in the row, and the failure as JSON. */
+/** Converts a row, except its input. PostgreSQL returns the outputs in the row, and the failure as JSON. */
 export const runSummaryOf = (
   row: Row,
   outputs = row.outputs as readonly Row[] | null | undefined,

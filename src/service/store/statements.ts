@@ -1,18 +1,18 @@
 /**
- * SQL that is the same for both databases, with the parameters of PostgreSQL (`$1`), which `sqliteTexts` rewrites. Statements
- * that differ by necessity are in the folders of the databases.
+ * SQL that both databases share. It uses PostgreSQL's parameters (`$1`), which `sqliteTexts` rewrites. Statements that
+ * must differ are in the folders `sqlite` and `postgres`.
  */
 import type { EntryFilter, FoundRuns, ListedRun, RunFilter } from './console-store.js'
 
-/** For SQLite, where `$1` is a name: its number would be that of its first use. */
+/** Replaces `$1` with `?1`. SQLite reads `$1` as a name, and numbers names in the order of their first use. */
 export const sqliteText = (text: string): string => text.replace(/\$(?=\d)/g, '?')
 
 export const sqliteTexts = <Texts extends Readonly<Record<string, string>>>(texts: Texts): Texts =>
   Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, sqliteText(text)])) as Texts
 
 /**
- * Columns are named: in PostgreSQL a prepared statement with `*` fails on every connection once a newer version has added a
- * column, and libsql spends most of a read on its columns. Without the hashes.
+ * Columns of a key, except its hashes. Not `*`: in PostgreSQL, a prepared statement with `*` fails on every connection
+ * after a newer version adds a column, and libsql spends most of a read on columns.
  */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
       keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
@@ -23,7 +23,7 @@ export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.i
 export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, credits.run_id, credits.key_id, credits.created_at,
       accounts.name AS account`
 
-/** Needed with every request: no other columns. */
+/** Only the columns that the key check needs, because every request reads them. */
 const CALLER_COLUMNS = `keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, accounts.banned
     FROM keys JOIN accounts ON accounts.id = keys.account_id`
 
@@ -33,7 +33,7 @@ export const ACCOUNTS = {
 
   findAccount: `SELECT id, balance FROM accounts WHERE name = $1`,
 
-  // Grouped first: a subquery per account would read all runs once per account.
+  // Groups before the join: a subquery per account would read all runs once per account.
   listAccounts: `
     SELECT accounts.id, accounts.name, accounts.balance, accounts.banned, accounts.created_at,
       coalesce(keyed.keys, 0) AS keys, coalesce(made.runs, 0) AS runs
@@ -67,7 +67,7 @@ export const ACCOUNTS = {
       rate_requests = $8, rate_window_ms = $9
     WHERE id = $1`,
 
-  // Done twice, it keeps the secret that was there before the first.
+  // Idempotent: a repeat with the same hash keeps the old secret from before the first call.
   rotateKey: `
     UPDATE keys SET hash = $2, prefix = $3,
       old_hash = CASE WHEN hash = $2 THEN old_hash ELSE hash END, old_until = $4
@@ -76,7 +76,10 @@ export const ACCOUNTS = {
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 } as const
 
-/** The first returns totals, the second runs without a record. Each other one finds wrong sums, one sentence per row. */
+/**
+ * Order matters: `verificationOf` expects the totals first, then the failed runs without a recorded result. Every other
+ * statement returns one sentence per wrong sum.
+ */
 export const ledgerStatements = (isNotRecorded: string): Readonly<Record<string, string>> => ({
   totals: `
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
@@ -126,20 +129,20 @@ export const ledgerStatements = (isNotRecorded: string): Readonly<Record<string,
     SELECT format('Run %s costs %s, and was charged %s.', runs.id, price,
       coalesce(CAST(-amount AS text), 'nothing')) AS problem
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'charge'
-    WHERE price <> coalesce(-amount, 0) OR ${OF_ANOTHER}`,
+    WHERE price <> coalesce(-amount, 0) OR ${WRONG_OWNER}`,
 
   refunds: `
     SELECT format('Run %s is %s, costs %s, and was given back %s.', runs.id, status, price,
       coalesce(CAST(amount AS text), 'nothing')) AS problem
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
     WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' AND NOT coalesce(${isNotRecorded}, false) THEN price ELSE 0 END
-      OR ${OF_ANOTHER}`,
+      OR ${WRONG_OWNER}`,
 })
 
-const OF_ANOTHER = `(amount IS NOT NULL
+const WRONG_OWNER = `(amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
 
-/** Of a user, beside the columns of another table. */
+/** Columns of a user and its account, with names that differ from the columns of the joined table. */
 export const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
       users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
 
@@ -186,7 +189,10 @@ export const CONSOLE = {
   findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
 } as const
 
-/** SQLite's planner takes the partial indexes only where their condition is repeated word by word. */
+/**
+ * Each statement repeats the condition of its partial index word for word. Otherwise SQLite's planner does not use the
+ * index.
+ */
 export const FILES = {
   liveImage: `
     SELECT key, used_at FROM files
@@ -214,8 +220,8 @@ export const FILES = {
 export const RUNS = {
   findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
 
-  // One scan of the index runs_queue, which has the kind: 100,000 queued runs take 10 to 17 ms. GROUP BY would sort, and take
-  // three times as long.
+  // Scans the index runs_queue once, which contains the kind: 10–17 ms for 100,000 queued runs. GROUP BY would sort,
+  // and take three times as long.
   queueLengths: `
     SELECT count(*) FILTER (WHERE kind = 'video') AS video, count(*) FILTER (WHERE kind = 'image') AS image
     FROM runs WHERE status = 'queued'`,
@@ -225,63 +231,68 @@ export const RUNS = {
   removeWorker: `DELETE FROM workers WHERE id = $1`,
 } as const
 
-/** A filter of the lists of the console. `?` is the parameter. */
+/** A WHERE condition of a console list. `?` in `sql` is the placeholder for `value`. */
 export interface Condition {
   readonly sql: string
   readonly value?: string | number
 }
 
-const ifGiven = (sql: string, value: string | number | undefined): readonly Condition[] =>
+const conditionIfSet = (sql: string, value: string | number | undefined): readonly Condition[] =>
   value === undefined ? [] : [{ sql, value }]
 
-/** How many runs one page looks at: their prompts, or only their entries in an index. */
+/** Maximum number of runs that one page scans. A search reads their prompts; other filters read only an index. */
 const MAX_SEARCHED = 2_000
 const MAX_FILTERED = 50_000
 
-/** Undefined for a list without a filter, which looks at no more than it shows. */
+/**
+ * Returns the maximum number of runs to scan. Undefined without a filter, because the list then reads only the runs
+ * that it shows.
+ */
 export function maxLookedAt({ status, kind, model, key, search }: RunFilter): number | undefined {
   if (search !== undefined) return MAX_SEARCHED
   return [status, kind, model, key].every((each) => each === undefined) ? undefined : MAX_FILTERED
 }
 
-/** `floor` is the first run that this page does not look at; undefined: it looks at all. */
+/** `floor`: sequence of the newest run that this page does not scan. Undefined if the page scans all older runs. */
 export function foundRuns(found: readonly ListedRun[], limit: number, floor: number | undefined): FoundRuns {
   const runs = found.slice(0, limit)
   if (found.length > limit) return { runs, next: runs.at(-1)?.sequence }
   return { runs, next: floor === undefined ? undefined : floor + 1 }
 }
 
-/** Of all runs from which the filter chooses. */
+/** Conditions for the runs to scan: account and sequence. */
 export const rangeConditions = (filter: RunFilter): readonly Condition[] => [
   { sql: 'runs.account_id = ?', value: filter.accountId },
-  ...ifGiven('runs.sequence < ?', filter.before),
-  ...ifGiven('runs.sequence > ?', filter.after),
+  ...conditionIfSet('runs.sequence < ?', filter.before),
+  ...conditionIfSet('runs.sequence > ?', filter.after),
 ]
 
-/** All but the search. */
+/** All conditions except the search, which each database writes differently. */
 export const runConditions = (filter: RunFilter, floor: number | undefined): readonly Condition[] => [
   ...rangeConditions(filter),
-  ...ifGiven('runs.sequence > ?', floor),
-  ...ifGiven('runs.status = ?', filter.status),
-  ...ifGiven('runs.kind = ?', filter.kind),
-  ...ifGiven('runs.model = ?', filter.model),
-  ...(filter.key === 'console' ? [{ sql: 'runs.key_id IS NULL' }] : ifGiven('runs.key_id = ?', filter.key)),
+  ...conditionIfSet('runs.sequence > ?', floor),
+  ...conditionIfSet('runs.status = ?', filter.status),
+  ...conditionIfSet('runs.kind = ?', filter.kind),
+  ...conditionIfSet('runs.model = ?', filter.model),
+  ...(filter.key === 'console'
+    ? [{ sql: 'runs.key_id IS NULL' }]
+    : conditionIfSet('runs.key_id = ?', filter.key)),
 ]
 
 export const entryConditions = (filter: EntryFilter): readonly Condition[] => [
   { sql: 'credits.account_id = ?', value: filter.accountId },
-  ...ifGiven('credits.sequence < ?', filter.before),
-  ...ifGiven('credits.kind = ?', filter.kind),
-  ...ifGiven('credits.key_id = ?', filter.keyId),
-  ...ifGiven('credits.created_at >= ?', filter.fromMs),
-  ...ifGiven('credits.created_at < ?', filter.untilMs),
+  ...conditionIfSet('credits.sequence < ?', filter.before),
+  ...conditionIfSet('credits.kind = ?', filter.kind),
+  ...conditionIfSet('credits.key_id = ?', filter.keyId),
+  ...conditionIfSet('credits.created_at >= ?', filter.fromMs),
+  ...conditionIfSet('credits.created_at < ?', filter.untilMs),
 ]
 
 export interface Where {
-  /** With numbered parameters. */
+  /** SQL with numbered parameters. */
   readonly sql: string
   readonly values: readonly (string | number)[]
-  /** Of the parameter after them. */
+  /** The next free parameter, for example `$3`. */
   readonly next: string
 }
 

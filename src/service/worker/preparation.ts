@@ -1,7 +1,7 @@
 /**
- * The slots in which runs are rendered, and the references of a run. They are loaded before the run takes a slot, so that
- * a slow host or storage occupies none. Only a few runs of an account are prepared at once: its others stay queued, so
- * that the worker claims those of other accounts.
+ * Loads the references of a run, then waits for a render slot. References are loaded before the run takes a slot, so
+ * that a slow host or slow storage does not block a slot. Only a few runs per account are prepared at once; the others
+ * stay queued, so that the worker can claim runs of other accounts.
  *
  *   claimed ──▶ loads its references ──▶ waits for a slot ──▶ rendered
  *      └──────────────── has none ────────────────▲
@@ -17,37 +17,44 @@ import { isDiskUnusable } from '../log.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { StoredRun } from '../stored-run.js'
 
-/** Runs that load references, or wait with them for a slot. With 256 MiB for each, they take at most 2 GiB of the disk. */
+/**
+ * Maximum number of runs that load references, or wait for a slot with loaded references. At 256 MiB per run, they use
+ * at most 2 GiB of disk space.
+ */
 const MAX_LOADING = 8
-/** Per account: only the slow hosts of four accounts together could delay the others, for 30 s. */
+/**
+ * Maximum per account. Other accounts are delayed only if the hosts of at least four accounts are slow, and then by at
+ * most 30 s.
+ */
 const MAX_PREPARED_OF_ACCOUNT = 2
 /**
- * Includes the runs that wait to load: without a bound, this worker would claim runs that others could render. Beyond it,
- * runs without references wait for the slow hosts of others.
+ * Maximum number of prepared runs, including runs that wait to load. Without this limit, the worker would claim runs
+ * that other workers could render. At the limit, the worker claims no runs, not even runs without references, until a
+ * prepared run gets a slot or fails.
  */
 const MAX_PREPARED = 16
 
 export interface PreparationOptions {
   readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
-  /** The parent of the folders with references. */
+  /** Parent of the reference folders. */
   readonly workFolder: string
-  /** The maximum of concurrent renders. */
+  /** Maximum number of concurrent renders. */
   readonly concurrency: number
   onError(error: unknown): void
-  /** Called when a run leaves the preparation for a slot. */
+  /** Called when a prepared run gets a slot. */
   onPrepared(): void
 }
 
 export interface Preparation {
-  /** Runs without a slot because of their references. */
+  /** Number of runs that have no slot yet because of their references. */
   readonly size: number
   readonly isFull: boolean
-  /** The accounts at `MAX_PREPARED_OF_ACCOUNT`. */
+  /** Accounts that have reached `MAX_PREPARED_OF_ACCOUNT`. */
   readonly fullAccounts: readonly number[]
   /**
-   * Does the work in a slot, with the references of the run, and removes them afterwards. Rejects with the signal's
-   * reason when it is aborted before.
+   * Runs `work` in a slot with the loaded references, then deletes the references. Rejects with the signal's reason if
+   * the signal is aborted before `work` starts.
    */
   inSlot<Result>(
     run: StoredRun,
@@ -69,7 +76,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
   ): Promise<RenderJob['references']> {
     const attempt = () =>
       references.load(input, path, signal).catch((error) => {
-        // A full disk and a locked database are retried like unavailable storage.
+        // Retry after a full disk or a locked database, as after unavailable storage.
         throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
       })
     return await untilStorageAnswers(attempt, { clock, signal, onError })

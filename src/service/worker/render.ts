@@ -1,4 +1,4 @@
-/** Renders one run: calls the engine, then measures and stores its files. */
+/** Renders one run: calls the engine, then computes the checksums of the output files and stores them. */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../host/abort.js'
@@ -13,24 +13,24 @@ import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
 export interface RenderOptions {
   readonly engine: Engine
   readonly clock: Pick<Clock, 'sleep'>
-  /** The parent of the engine's folder. */
+  /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
-  /** Receives the complete files. */
+  /** Storage for the complete files. */
   readonly outputs: Pick<FileStore, 'put' | 'remove'>
-  /** Records them before they are stored. False when the run no longer belongs to this worker. */
+  /** Records the outputs before they are stored. Returns false when the run no longer belongs to this worker. */
   enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   onError(error: unknown): void
 }
 
-/** Applies to the engine, not to the storage. */
+/** The time limit of the engine. Storing the files is not limited. */
 export interface RenderLimit extends Timeout {
   readonly signal: AbortSignal
 }
 
-/** How long an aborted engine may take to stop. */
+/** Time that an aborted engine has to stop. */
 const ABORT_GRACE_MS = 3_000
 
-/** Rejects with the engine's error, or with the reason of the limit or its signal. */
+/** Rejects with the error of the engine, of the time limit, of the storage or of `limit.signal`. */
 export async function render(
   run: StoredRun,
   references: RenderJob['references'],
@@ -41,7 +41,7 @@ export async function render(
   const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
   const { signal } = limit
-  const patience = { clock, signal, onError }
+  const retryOptions = { clock, signal, onError }
   const renderFiles = async (limited: AbortSignal) => {
     const job: RenderJob = {
       kind: run.kind,
@@ -64,7 +64,7 @@ export async function render(
     for (const output of outputs) {
       const source = { path: folder.entry(output.name) }
       const options = { contentType: output.contentType, signal }
-      await untilStorageAnswers(() => stored.put(outputKey(output), source, options), patience)
+      await untilStorageAnswers(() => stored.put(outputKey(output), source, options), retryOptions)
     }
     return outputs
   } catch (error) {
@@ -82,7 +82,10 @@ export async function removeOutputs(
   for (const output of outputs) await stored.remove(outputKey(output))
 }
 
-/** With defaults applied, and image_urls as text: the bytes go to the engine as references. */
+/**
+ * Returns the input with defaults applied. Replaces embedded images in `image_urls` by their checksums; the engine gets
+ * their bytes as references.
+ */
 function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>> {
   const sources = input.image_urls
   const complete = { ...LOCAL_DEFAULTS[kind], ...input }
@@ -93,7 +96,10 @@ function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>>
   return { ...complete, image_urls }
 }
 
-/** The outcome of the work, or the signal's reason `ABORT_GRACE_MS` after it is aborted. */
+/**
+ * Settles like `work`. Once the signal is aborted, `work` has `ABORT_GRACE_MS` to settle; then rejects with the
+ * signal's reason.
+ */
 async function withGracePeriod<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
@@ -106,7 +112,7 @@ async function withGracePeriod<Value>(
   return await Promise.race([work, stopped])
 }
 
-/** Hashes the file, for its strong ETag, and syncs it to disk. */
+/** Computes the checksum of the file, which is its strong ETag, and syncs the file to disk. */
 async function measureOutput(
   folder: OwnFolder,
   { name, contentType }: RenderedFile,

@@ -1,4 +1,4 @@
-/** The failures of runs: their codes, and messages for the person who created the run. */
+/** Failures of runs: the codes, and the messages for the person who created the run. */
 import { messageOf } from '../../errors.js'
 import { FolderReplaced } from '../../host/own-folder.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
@@ -9,7 +9,7 @@ import type { RunFailure } from '../stored-run.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 
-/** Aborts a render at its time limit. */
+/** The reason with which a render is aborted at its time limit. */
 export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 
@@ -50,7 +50,7 @@ export const CRASH_LIMIT: CrashLimit = {
   },
 }
 
-/** Adds the end of the renderer's standard error to the message. */
+/** Returns `CRASH_LIMIT` with the end of the renderer's standard error in its message. */
 export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
   if (stderrTail === '') return CRASH_LIMIT
   const { code, message } = CRASH_LIMIT.failure
@@ -59,8 +59,8 @@ export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
 }
 
 /**
- * For a run whose end the database refuses to record: a damaged row, a constraint, a bug. Its render may have succeeded,
- * so it is not refunded. `admin verify` finds it by this code.
+ * Failure of a run whose end the database refuses to record, for example because of a corrupt row, a constraint or a
+ * bug. The render may have succeeded, so the run is not refunded. `admin verify` finds the run by this code.
  */
 export const NOT_RECORDED: RunFailure = {
   code: 'not_recorded',
@@ -68,9 +68,12 @@ export const NOT_RECORDED: RunFailure = {
     'The service could not record how this run ended. Its credits were not refunded; ask the owner of the service for them.',
 }
 
-/** Attempts before that; they take half a minute. */
+/** Refused writes before a run fails with `NOT_RECORDED`. All attempts together take half a minute. */
 export const MAX_REFUSALS = 10
 
-/** False for a full disk and a locked or unreachable database: the caller waits for these. */
+/**
+ * Whether the database refuses the write itself. False for a full disk and for a locked or unreachable database: the
+ * caller retries until these work again.
+ */
 export const isRefusal = (error: unknown): boolean =>
   !/^(SQLITE_(BUSY|FULL|IOERR|LOCKED)|DATABASE_UNAVAILABLE$)/.test(errorCode(error) ?? '')

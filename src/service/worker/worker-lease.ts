@@ -1,6 +1,6 @@
 /**
- * The lease of this worker, renewed by heartbeats, and the removal of other workers whose lease has expired: of their
- * records, and of the folders that they left.
+ * Renews the lease of this worker by heartbeats. Removes the records and the abandoned folders of other workers whose
+ * lease has expired.
  */
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,11 +12,11 @@ import type { Store, WorkerRecord } from '../store/contract.js'
 import { CRASH_LIMIT, isRefusal, MAX_REFUSALS, NOT_RECORDED } from './run-failure.js'
 
 const HEARTBEAT_MS = 5_000
-/** A lease expires when its heartbeat has not changed for this long. */
+/** A lease expires when its heartbeat has not changed for this time. */
 const LEASE_MS = 30_000
 /**
- * A worker that has lost its connection to the database may reconnect within this time. After that it counts as crashed: the
- * database cannot distinguish an unreachable process from one that has ended.
+ * Time that a worker has to reconnect after it lost its connection to the database. After this time, the worker counts
+ * as crashed: the database cannot distinguish an unreachable process from an ended process.
  */
 const RECONNECT_MS = 3_000
 
@@ -24,14 +24,17 @@ export interface WorkerLease {
   readonly id: string
   /** Records this process as a worker, once, and renews its lease until `release`. */
   acquire(): Promise<void>
-  /** Removes the workers whose lease has expired, so that their runs return to the queue. Returns their ids. */
+  /**
+   * Removes the workers whose lease has expired, so that their runs return to the queue. Returns the ids of these
+   * workers.
+   */
   reapExpiredWorkers(): Promise<readonly string[]>
   /**
-   * `stopWork` is called when the lease was lost: another worker has reaped this one although it runs. Once it has resolved, the
-   * lease is acquired again.
+   * Sets the function to call when the lease is lost, which means that another worker reaped this worker although it
+   * still runs. When `stopWork` has resolved, the lease is acquired again.
    */
   onLost(stopWork: () => Promise<void>): void
-  /** Ends the lease; the runs of this worker return to the queue. */
+  /** Ends the lease. The runs of this worker return to the queue. */
   release(): Promise<void>
 }
 
@@ -41,7 +44,10 @@ export interface WorkerLeaseOptions {
   onError(error: unknown): void
 }
 
-/** The heartbeat of another worker, as this process has observed it. The other times are of the clock of this process. */
+/**
+ * The last observed heartbeat of another worker. `changedAtMs` and `disconnectedAtMs` are times on the clock of this
+ * process.
+ */
 interface ObservedHeartbeat {
   readonly heartbeatAtMs: number
   readonly changedAtMs: number
@@ -53,7 +59,7 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
   let acquired: Promise<void> | undefined
   let stopWork = async () => {}
   let disarm: Disarm = () => {}
-  let isEntered = false
+  let isHeartbeatScheduled = false
   let released = false
 
   function scheduleHeartbeat(): void {
@@ -66,7 +72,7 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
 
   async function sendHeartbeat(): Promise<void> {
     if (await store.extendLease(id)) return
-    // Without a lease this worker cannot claim a run.
+    // Set at once: until the lease is acquired again, this worker must not claim a run.
     acquired = acquireAfter(stopWork())
     await acquired
   }
@@ -76,17 +82,17 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
       await stopped
       if (!released) await store.renewLease(id)
     } catch (error) {
-      // A full disk, for example: the next call tries again.
+      // For example a full disk. The next call of `acquire` tries again.
       acquired = undefined
       throw error
     }
   }
 
   const observed = new Map<string, ObservedHeartbeat>()
-  /** How often the database has refused to remove these workers. */
+  /** Number of times that the database refused to remove a worker, by worker id. */
   const refusals = new Map<string, number>()
 
-  /** False when the worker cannot be removed: its runs have to wait, those of other workers do not. */
+  /** Returns false when the worker cannot be removed. Only the runs of this worker then have to wait. */
   async function reap(worker: WorkerRecord): Promise<boolean> {
     const refused = refusals.get(worker.id) ?? 0
     const limit =
@@ -105,25 +111,26 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
   function observe({ id: other, heartbeatAtMs, isDisconnected = false }: WorkerRecord): ObservedHeartbeat {
     const nowMs = clock.monotonic()
     const last = observed.get(other)
-    const known = last?.heartbeatAtMs === heartbeatAtMs ? last : undefined
+    const previous = last?.heartbeatAtMs === heartbeatAtMs ? last : undefined
     const heartbeat = {
       heartbeatAtMs,
-      changedAtMs: known?.changedAtMs ?? nowMs,
-      disconnectedAtMs: isDisconnected ? (known?.disconnectedAtMs ?? nowMs) : undefined,
+      changedAtMs: previous?.changedAtMs ?? nowMs,
+      disconnectedAtMs: isDisconnected ? (previous?.disconnectedAtMs ?? nowMs) : undefined,
     }
     observed.set(other, heartbeat)
     return heartbeat
   }
 
   /**
-   * The other workers whose lease has expired: the heartbeat has not changed for `LEASE_MS` by the clock of this process.
-   * The clocks of two machines are never compared, and a change of the system time ends no lease.
+   * Returns the other workers whose lease has expired: their heartbeat has not changed for `LEASE_MS`, measured by the
+   * monotonic clock of this process. Clocks of two machines are never compared, and a change of the system time does
+   * not end a lease.
    */
   function expired(workers: readonly WorkerRecord[]): readonly WorkerRecord[] {
     const nowMs = clock.monotonic()
     const others = workers.filter((worker) => worker.id !== id)
-    for (const known of observed.keys())
-      if (!others.some((worker) => worker.id === known)) observed.delete(known)
+    for (const observedId of observed.keys())
+      if (!others.some((worker) => worker.id === observedId)) observed.delete(observedId)
     return others.filter((worker) => {
       const { changedAtMs, disconnectedAtMs = nowMs } = observe(worker)
       return worker.hasEnded || nowMs - changedAtMs > LEASE_MS || nowMs - disconnectedAtMs >= RECONNECT_MS
@@ -134,8 +141,8 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
     id,
     acquire() {
       acquired ??= acquireAfter(Promise.resolve()).then(() => {
-        if (!isEntered) scheduleHeartbeat()
-        isEntered = true
+        if (!isHeartbeatScheduled) scheduleHeartbeat()
+        isHeartbeatScheduled = true
       })
       return acquired
     },
@@ -150,17 +157,17 @@ export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions)
     async release() {
       released = true
       disarm()
-      if (isEntered || acquired !== undefined) await store.releaseWorker(id, clock.now())
+      if (isHeartbeatScheduled || acquired !== undefined) await store.releaseWorker(id, clock.now())
     },
   }
 }
 
-/** A younger folder may belong to a service with another database. */
+/** Minimum age of an abandoned folder. A newer folder may belong to a service that uses another database. */
 const ABANDONED_AFTER_MS = 3_600_000
 
 /**
- * Removes the work folders of workers that are no longer in the database, after an hour without a new file. They contain
- * references and incomplete outputs.
+ * Removes the work folders of workers that are no longer in the database, one hour after the last change in the folder.
+ * These folders contain references and incomplete outputs.
  */
 export async function removeAbandonedFolders({
   work,
@@ -168,13 +175,14 @@ export async function removeAbandonedFolders({
   clock,
   onError,
 }: {
-  /** Contains `<worker>/<run>`. */
+  /** Folder with the work folders of all workers: `<worker>/<run>`. */
   readonly work: string
   readonly store: Pick<Store, 'listWorkers'>
   readonly clock: Pick<Clock, 'now'>
   onError(error: unknown): void
 }): Promise<void> {
-  // Read before the database: a worker is recorded before it makes its folder.
+  // Read the folder before the database: a worker is recorded before it creates its folder, so that no folder of an
+  // active worker looks abandoned.
   const entries = await readdir(work, { withFileTypes: true }).catch(() => [])
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   if (names.length === 0) return

@@ -1,12 +1,12 @@
 /**
- * Claims runs from the queue and renders them, up to `concurrency` at once. A create wakes it, also a create in another
- * process if the database announces it. Once a second it reaps expired workers and checks the queue.
+ * Claims runs from the queue and renders up to `concurrency` runs at once. A create wakes the worker; a create in
+ * another process wakes it if the database sends a notification. Once a second, the worker reaps expired workers and
+ * checks the queue.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
- *      ▲                  ├────────▶ failed       engine error, time limit, third crash, an end that cannot be recorded
+ *      ▲                  ├────────▶ failed       engine error, time limit, third crash, result not recordable
  *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease is lost (counted)
  */
-
 import { rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
@@ -35,22 +35,22 @@ import type { WorkerLease } from './worker-lease.js'
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 const MAX_PREFERRED = 1_000
-/** Preferred runs per claim: those that were polled last. */
+/** Maximum number of preferred runs per claim: the most recently polled runs. */
 const MAX_ASKED = 100
-/** For aborted engines, and for storage or a database that does not respond. */
+/** Time that `close` waits for aborted engines, for the storage and for the database. */
 const CLOSE_GRACE_MS = 3_500
 const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
 export interface Worker {
-  /** `requested`: only runs that were created or polled in this process. */
+  /** Starts to claim runs. With `requested`, claims only runs that were created or polled through this process. */
   start(claims?: Claims): void
-  /** Returns the runs of expired workers to the queue. `start` does so once a second. */
+  /** Returns the runs of expired workers to the queue. After `start`, this happens once a second. */
   reap(): Promise<void>
-  /** Called after this run was queued. */
+  /** Must be called after a run was queued. */
   wake(id: string): void
-  /** A client polls this run: claim it before others of its account. */
+  /** Must be called when a client polls a run. The worker claims this run before other runs of its account. */
   prefer(id: string): void
-  /** Aborts all renders, without counting a crash; resolves within four seconds. */
+  /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
   close(): Promise<void>
 }
 
@@ -78,13 +78,15 @@ export function createWorker(options: WorkerOptions): Worker {
   let claimAgain = false
   let disarm: Disarm = () => {}
   let stopListening = () => {}
-  /** Aborts the renders of this tenure of the lease. */
+  /**
+   * Aborts all current renders when the lease is lost. Replaced at each loss, so that later renders are not aborted.
+   */
   let tenure = new AbortController()
 
   const preparation = createPreparation({ ...options, onPrepared: fillSlots })
-  /** Count of the runs whose end cannot be recorded. */
+  /** Number of runs whose end cannot be recorded at present. */
   let unrecorded = 0
-  /** Unrecorded runs and runs in preparation have no slot. */
+  /** Unrecorded runs and runs in preparation do not use a slot. */
   const mayClaim = (): boolean =>
     active.size - preparation.size - unrecorded < concurrency && !preparation.isFull
 
@@ -94,9 +96,12 @@ export function createWorker(options: WorkerOptions): Worker {
     await Promise.all(active)
   })
 
-  /** One round of claims at a time, so that `concurrency` holds; a call during a round starts another one after it. */
+  /**
+   * Claims runs until all slots are in use. Only one round runs at a time, so that `concurrency` is not exceeded; a
+   * call during a round starts another round afterwards.
+   */
   function fillSlots(): void {
-    // A render that ends calls this again, so nothing is lost while every slot is taken.
+    // `fillSlots` is called again when a render ends, so a full worker can skip this call.
     if (claims === undefined || closing.signal.aborted || !mayClaim()) return
     claimAgain = true
     claiming ??= claimRuns()
@@ -111,14 +116,14 @@ export function createWorker(options: WorkerOptions): Worker {
     claimAgain = false
     await lease.acquire()
     while (mayClaim() && !closing.signal.aborted) {
-      const asked = [...preferred].slice(-MAX_ASKED)
+      const preferredIds = [...preferred].slice(-MAX_ASKED)
       const { fullAccounts } = preparation
-      const run = await store.claimRun(lease.id, asked, clock.now(), claims, fullAccounts)
+      const run = await store.claimRun(lease.id, preferredIds, clock.now(), claims, fullAccounts)
       if (run === undefined) {
-        // The preferred runs of these accounts may still be queued.
+        // Preferred runs of full accounts may still be in the queue, so keep all of them.
         if (fullAccounts.length > 0) return
-        // None of them is queued.
-        for (const id of asked) preferred.delete(id)
+        // None of the preferred runs is in the queue.
+        for (const id of preferredIds) preferred.delete(id)
         if (preferred.size === 0) return
         continue
       }
@@ -149,7 +154,7 @@ export function createWorker(options: WorkerOptions): Worker {
         },
       )
     try {
-      // The stored input is corrupt.
+      // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
       const outputs = await preparation.inSlot(run, signal, (references) =>
         timeRender(run.kind, render(run, references, { ...options, enterOutputs }, limit)),
@@ -157,7 +162,8 @@ export function createWorker(options: WorkerOptions): Worker {
       if (await finish(run, outputs))
         log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
     } catch (error) {
-      // The release of the lease returns all runs to the queue at once; the loss of a lease has done so.
+      // After an abort there is no failure to record: the runs return to the queue when the lease is released, or
+      // returned already when it was lost.
       if (!signal.aborted) await recordFailure(run, error)
       else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
     }
@@ -166,8 +172,9 @@ export function createWorker(options: WorkerOptions): Worker {
   const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
 
   /**
-   * Retries after any error, since the run must not stay in `processing`, until the write is refused `maxRefusals` times.
-   * When the service closes first, the release of its lease returns the run to the queue.
+   * Retries after any error, because the run must not stay in `processing`. Rejects after the database has refused the
+   * write `maxRefusals` times, or when the signal is aborted. If the service closes first, the run returns to the queue
+   * when the lease is released.
    */
   function persist<Value>(
     write: () => Promise<Value>,
@@ -190,8 +197,8 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   /**
-   * After `MAX_REFUSALS`, fails the run instead, with `NOT_RECORDED` and without a refund. Undefined when the run no
-   * longer belongs to this worker.
+   * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED` and without a refund.
+   * Returns undefined when the run no longer belongs to this worker.
    */
   async function record<Value>(
     run: StoredRun,
@@ -216,12 +223,12 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  /** Whether the run has succeeded. */
+  /** Returns whether the run was recorded as succeeded. */
   async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<boolean> {
-    const isOwn = await record(run, () => store.finishRun(claimed(run), outputs))
-    // False: the lease had expired and another worker took the run over, whose outputs count.
-    if (isOwn === false || isOwn === 'not_recorded') await removeOutputs(outputs, options.outputs)
-    return isOwn === true
+    const isRecorded = await record(run, () => store.finishRun(claimed(run), outputs))
+    // False: the lease had expired, and another worker took over the run. The outputs of that worker are used.
+    if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, options.outputs)
+    return isRecorded === true
   }
 
   async function recordFailure(run: StoredRun, error: unknown): Promise<void> {
@@ -231,7 +238,7 @@ export function createWorker(options: WorkerOptions): Worker {
       return
     }
     const failure = failureOf(error)
-    // Undefined: another worker has taken the run over, and its folder, so the error is meaningless.
+    // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
     const ended = await record(run, () => store.failRun(claimed(run), failure))
     if (ended === undefined || ended === 'not_recorded') return
     log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
@@ -265,7 +272,8 @@ export function createWorker(options: WorkerOptions): Worker {
       fillSlots()
     },
     prefer(id) {
-      // Moves it to the end. A run that was polled long ago may belong to another node.
+      // Move the run to the end. The oldest is dropped at the limit: a run that was polled long ago may belong to
+      // another node.
       preferred.delete(id)
       const [oldest] = preferred
       if (claims !== 'requested' && preferred.size >= MAX_PREFERRED && oldest !== undefined)
@@ -282,9 +290,9 @@ export function createWorker(options: WorkerOptions): Worker {
         await claiming
         await Promise.all(active)
       }
-      // Continues without a render that does not stop: after the release of the lease it can record nothing.
+      // Do not wait longer for a render that does not stop: after the lease is released, it cannot record anything.
       await settlesWithin(CLOSE_GRACE_MS, stopped(), clock)
-      // Each run has removed its folder, or logged why it could not; a later start removes those.
+      // Fails if a run could not remove its folder. Such a folder is logged, and a later start removes it.
       await rmdir(options.workFolder).catch(() => {})
     },
   }

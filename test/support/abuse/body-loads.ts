@@ -1,4 +1,7 @@
-/** The loads of test/proof/abuse.proof.ts that send bodies: each sends what one client could, and counts the outcomes. */
+/**
+ * Loads of test/proof/abuse.proof.ts that send request bodies. Each sends what one client could send, and counts the
+ * outcomes.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   create,
@@ -18,10 +21,10 @@ import {
 
 const LARGE_BYTES = 62 * MIB
 
-/** `start`, then `part` as often as it fits, then `end`. */
+/** Returns a body of at most this size: `start`, then `part` as often as it fits, then `end`. */
 function filled(bytes: number, start: string, part: string, end: string): Buffer {
   const body = Buffer.alloc(bytes)
-  // Cut at the end of a part.
+  // Contains only whole parts.
   const length = start.length + Math.floor((bytes - start.length - end.length) / part.length) * part.length
   body.fill(part, start.length)
   body.write(start)
@@ -44,7 +47,7 @@ export const emptyLists = (target: Target): Promise<Figures> =>
 export const emptyObjects = (target: Target): Promise<Figures> =>
   createMany(target, target.keys, inInput(60_000_000, '[{}', ',{}', ']'), { count: 16, atOnce: 4 })
 
-/** As much as is accepted, and a little more: values, depth, and both. */
+/** Bodies at the limits and just above: number of values, depth, and both. */
 export async function manyValues(target: Target): Promise<Figures> {
   const [key = '', second = '', third = ''] = target.keys
   const accepted = await Promise.all(
@@ -54,8 +57,8 @@ export async function manyValues(target: Target): Promise<Figures> {
   const largest = createBody(IMAGE_MODEL, { prompt, x: 'y'.repeat(65_000) })
   accepted.push(...(await Promise.all(Array.from({ length: 8 }, () => create(target, second, largest)))))
   const ids = accepted.flatMap(({ body }) => (typeof body?.id === 'string' ? [body.id] : []))
-  const looks: string[] = []
-  for (const id of ids) looks.push(`status ${(await send(target, third, `/api/v1/runs/${id}`)).outcome}`)
+  const statuses: string[] = []
+  for (const id of ids) statuses.push(`status ${(await send(target, third, `/api/v1/runs/${id}`)).outcome}`)
   const [other = ''] = target.others
   const refused = [
     await create(target, other, inInput(40_000, '[1', ',1', ']')),
@@ -66,10 +69,10 @@ export async function manyValues(target: Target): Promise<Figures> {
     await create(target, other, createBody(IMAGE_MODEL, { prompt: 'x'.repeat(60_000_000) })),
     await create(target, other, inInput(60_000_000, '"', '\\u0000', '"')),
   ]
-  return tally([...accepted, ...refused].map(({ outcome }) => outcome).concat(looks))
+  return tally([...accepted, ...refused].map(({ outcome }) => outcome).concat(statuses))
 }
 
-/** Twenty bodies that almost arrive, and then at 1.7 kB a second. */
+/** Twenty bodies that are almost complete and then continue at 1.7 kB per second. */
 export async function slowBodies(target: Target): Promise<Figures> {
   const lines = await openLines(target, 20)
   const body = Buffer.alloc(LARGE_BYTES - MIB, ' ')
@@ -87,7 +90,7 @@ export async function slowBodies(target: Target): Promise<Figures> {
   return tally(outcomes)
 }
 
-/** The same at full speed, again and again. */
+/** The same bodies at full speed, repeated. */
 export const fastBodies = (target: Target): Promise<Figures> =>
   createMany(
     target,

@@ -1,4 +1,4 @@
-/** The loads of test/proof/abuse.proof.ts that are about connections and many small requests. */
+/** Loads of test/proof/abuse.proof.ts with many connections or many small requests. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
@@ -16,7 +16,7 @@ import {
 
 const UNKNOWN_RUN = '/api/v1/runs/run_000000000000000000000000'
 
-/** A thousand connections without a key that keep sending after their 401. */
+/** A thousand connections without a key that keep sending after a 401. */
 export async function refusedConnections(target: Target): Promise<Figures> {
   const lines = await openLines(target, 1_000)
   for (const { socket } of lines)
@@ -32,7 +32,7 @@ export async function refusedConnections(target: Target): Promise<Figures> {
   return { ...tally(lines.map(outcomeOfLine)), 'still open': open, 'all closed after s': closedAfterS }
 }
 
-/** Sends as long as the connection accepts it. Returns the bytes and the time after the response had arrived. */
+/** Sends until the connection closes. Returns the number of bytes and the time after the response. */
 async function sendOn(line: Line): Promise<{ readonly bytes: number; readonly ms: number }> {
   const block = Buffer.alloc(256 * 1024, ' ')
   let answeredAt: number | undefined
@@ -74,7 +74,7 @@ export async function sendAfterRefusal(target: Target): Promise<Figures> {
   }
 }
 
-/** Headers that never end, a byte at a time. */
+/** Headers that never end, sent byte by byte. */
 export async function slowHeaders(target: Target): Promise<Figures> {
   const lines = await openLines(target, 900)
   for (const { socket } of lines) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
@@ -103,7 +103,7 @@ export async function unknownRuns(target: Target): Promise<Figures> {
   return tally(outcomes)
 }
 
-/** Requests without waiting for responses, which are read by some clients and never by others. */
+/** Sends requests without waiting for responses. Some clients read the responses, others never do. */
 export async function pipelined(target: Target): Promise<Figures> {
   const [key = ''] = target.keys
   const one = `GET ${UNKNOWN_RUN} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`

@@ -1,7 +1,7 @@
 /**
- * Asks `/healthz` every 50 ms over its own connection, in a separate process, so that neither the load nor the test
- * delays the measurement. It asks a bare server, in a third process, at the same times: its maximum is the noise of the
- * machine. `health-probe <url>`; a message `reset` begins a measurement, `report` ends it.
+ * Polls `/healthz` every 50 ms over a separate connection, in a separate process, so that neither the load nor the test
+ * delays the measurement. At the same times it polls an empty server in a third process: the maximum of those response
+ * times is the noise of the machine. `health-probe <url>`. The message `reset` starts a measurement, `report` ends it.
  */
 import { fork } from 'node:child_process'
 import { Agent, createServer, get } from 'node:http'
@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const INTERVAL_MS = 50
 const TIMEOUT_MS = 60_000
 
-/** Milliseconds. */
+/** Response times in milliseconds. */
 export interface ProbeReport {
   readonly count: number
   readonly failed: number
@@ -51,7 +51,7 @@ function watch(url: string): Watched {
   return watched
 }
 
-/** The request that has no response yet counts with the time that it has waited. */
+/** A request without a response counts with its waiting time so far. */
 const timesOf = ({ times, sinceMs }: Watched): number[] => {
   const waitedMs = performance.now() - sinceMs
   return waitedMs > INTERVAL_MS * 2 ? [...times, waitedMs] : times

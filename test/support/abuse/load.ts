@@ -1,6 +1,6 @@
 /**
- * The process that sends a load: `load <name> <target as JSON>`. It has the lowest priority, because it shares the
- * machine with the service, and sends its figures to the process that started it.
+ * Process that sends a load: `load <name> <target as JSON>`. Runs with the lowest priority, because it shares the
+ * machine with the service. Sends its figures to the parent process.
  */
 import { setPriority } from 'node:os'
 import * as bodyLoads from './body-loads.js'

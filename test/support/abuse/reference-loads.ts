@@ -1,4 +1,4 @@
-/** The loads of test/proof/abuse.proof.ts about reference images: many of them, and small files of huge pictures. */
+/** Loads of test/proof/abuse.proof.ts with reference images: many images, and small files with huge dimensions. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
@@ -16,7 +16,7 @@ import {
 const colored = (width: number, height: number) =>
   sharp({ create: { width, height, channels: 3, background: '#336699' }, limitInputPixels: false })
 
-/** A create with 200,000 addresses, and creates with fourteen, of a server that counts. */
+/** One create with 200,000 image URLs, and several creates with fourteen. The image server counts its requests. */
 export async function manyReferences(target: Target): Promise<Figures> {
   const picture = await colored(8, 8).png().toBuffer()
   let requests = 0
@@ -52,7 +52,7 @@ export async function manyReferences(target: Target): Promise<Figures> {
   }
 }
 
-/** Different files with the same picture: bytes after its end are ignored. */
+/** Creates different files with the same image: bytes after the end of an image are ignored. */
 const different = (image: Buffer, count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) => {
     const bytes = Buffer.concat([image, Buffer.from(String(index))])

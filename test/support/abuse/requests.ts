@@ -1,4 +1,4 @@
-/** What the loads send: bodies, raw connections, and counts of what came back. */
+/** Helpers of the loads: bodies, raw connections, and counts of outcomes. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -8,14 +8,14 @@ export const MIB = 1_048_576
 export const IMAGE_MODEL = 'rushes/preview-image'
 export const VIDEO_MODEL = 'rushes/preview-video'
 
-/** Whom a load goes to, and with which keys: those of `keys` belong to one account, those of `others` to another. */
+/** Target of a load. `keys` belong to one account, `others` to another account. */
 export interface Target {
   readonly url: string
   readonly keys: readonly string[]
   readonly others: readonly string[]
 }
 
-/** How often each outcome was seen, and further figures. */
+/** Number of occurrences of each outcome, and other figures. */
 export type Figures = Readonly<Record<string, number>>
 
 export interface Reply {
@@ -44,7 +44,7 @@ export const outcomeOf = (status: number | undefined, text: string): string =>
 
 const newConnections = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY })
 
-/** One request, on a new connection or on one of the agent's. */
+/** Sends one request, on a new connection or through the agent. */
 export function send(
   { url }: Pick<Target, 'url'>,
   key: string,
@@ -82,7 +82,7 @@ export const create = (target: Target, key: string, body: Uint8Array | string): 
 
 export const createBody = (model: string, input: object): string => JSON.stringify({ model, input })
 
-/** Sends the same body `count` times, with a bounded number at once. */
+/** Sends the same body `count` times, with a limited number of requests in flight. */
 export async function createMany(
   target: Target,
   keys: readonly string[],
@@ -101,7 +101,7 @@ export async function createMany(
   return tally(outcomes)
 }
 
-/** Polls a run once a second until it has ended; its status, or what kept it from being read. */
+/** Polls a run once per second until it has ended. Returns its status, or the error of the status request. */
 export async function ended(target: Target, key: string, id: string, limitMs = 45_000): Promise<string> {
   const endAt = performance.now() + limitMs
   for (;;) {
@@ -115,13 +115,13 @@ export async function ended(target: Target, key: string, id: string, limitMs = 4
 
 export interface Line {
   readonly socket: Socket
-  /** The beginning of what came back. */
+  /** Beginning of the received text. */
   readonly heard: () => string
   readonly closed: Promise<void>
   isOpen(): boolean
 }
 
-/** A connection for raw bytes. */
+/** Opens a connection for raw bytes. */
 export async function openLine({ url }: Pick<Target, 'url'>): Promise<Line> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })
@@ -144,7 +144,7 @@ export async function openLine({ url }: Pick<Target, 'url'>): Promise<Line> {
 export const openLines = (target: Target, count: number): Promise<readonly Line[]> =>
   Promise.all(Array.from({ length: count }, () => openLine(target)))
 
-/** The status of the first response, or what happened to the connection. */
+/** Returns the status of the first response, or how the connection ended. */
 export const outcomeOfLine = (line: Line): string => {
   const status = /^HTTP\/1\.1 (\d+)/.exec(line.heard())?.[1]
   const code = /"code":"(\w+)"/.exec(line.heard())?.[1]

@@ -1,11 +1,15 @@
-/** The load of test/proof/abuse.proof.ts on the console: each password that is checked takes a core for 110 ms, and 32 MiB. */
+/**
+ * Load of test/proof/abuse.proof.ts on the console's sign-in: each password check uses one core for 110 ms, and 32 MiB.
+ */
 import { AUTH_PATHS } from '../../../src/protocol/console.js'
 import { type Figures, outcomeOf, type Target, tally } from './requests.js'
 
 const AT_ONCE = 50
 const ROUNDS = 3
 
-/** Each from another address and with another email, behind a trusted proxy, so that no limit ends it. */
+/**
+ * Uses a different address and email for each sign-in, through a trusted proxy, so that no rate limit stops the load.
+ */
 export async function signIns({ url }: Target): Promise<Figures> {
   const signIn = async (number: number) => {
     const response = await fetch(`${url}${AUTH_PATHS.signIn}`, {

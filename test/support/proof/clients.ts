@@ -1,4 +1,4 @@
-/** Clients of a real service: each request has a new connection. */
+/** Clients of a real service. Each request uses a new connection. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { until } from '../until.js'
@@ -19,7 +19,7 @@ export const RUNS = '/api/v1/runs'
 export const IMAGE_OF_A_FOX = { model: 'rushes/preview-image', input: { prompt: 'a fox in snow' } }
 export const VIDEO_OF_A_FOX = { model: 'rushes/preview-video', input: { prompt: 'a fox runs' } }
 
-/** Rejects when there is no response. */
+/** Sends a request. Rejects if there is no response. */
 export async function ask({ url, apiKey }: Client, path: string, body?: object) {
   const response = await fetch(new URL(path, url), {
     headers: { authorization: `Bearer ${apiKey}`, connection: 'close' },
@@ -31,7 +31,7 @@ export async function ask({ url, apiKey }: Client, path: string, body?: object) 
   return { status: response.status, bytes, body: isJson ? JSON.parse(bytes.toString()) : undefined }
 }
 
-/** Polls until the run has ended; tries again while the service restarts, is busy or locked. */
+/** Polls until the run has ended. Retries while the service restarts, is busy, or its database is locked. */
 export const endOf = (client: Client, id: string, limitMs = 180_000): Promise<RunBody> =>
   until(
     `the end of ${id}`,
@@ -45,7 +45,7 @@ export const endOf = (client: Client, id: string, limitMs = 180_000): Promise<Ru
     limitMs,
   )
 
-/** What a normal client does: creates a run, polls it, and downloads the picture. */
+/** Acts like a normal client: creates a run, polls it, and downloads the image. */
 export async function makePicture(client: Client): Promise<void> {
   const created = await ask(client, '/api/v1/runs', IMAGE_OF_A_FOX)
   expect(created.status, created.bytes.toString()).toBe(201)

@@ -2,7 +2,10 @@ import { afterAll } from 'vitest'
 
 export type Figures = Readonly<Record<string, number | string>>
 
-/** Call at the top of a proof, and the result for each case: a table for bench/results.md is printed at the end. */
+/**
+ * Returns a function that records the result of a case. At the end, prints a table for bench/results.md. Call it at the
+ * top of a proof.
+ */
 export function tableOfFigures(): (name: string, figures: Figures) => void {
   const rows: string[] = []
   afterAll(() => void process.stdout.write(`${['| case | figures |', '|---|---|', ...rows].join('\n')}\n`))

@@ -1,16 +1,16 @@
-/** The processes of a proof that are not the service: the probe of `/healthz`, and loads. */
+/** Processes of a proof other than the service: the probe of `/healthz`, and loads. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { onTestFinished } from 'vitest'
 import type { ProbeReport } from '../abuse/health-probe.js'
 
-/** Ends with the test. */
+/** Starts a process that ends with the test. */
 export function forked(script: string, ...words: string[]): ChildProcess {
   const child = fork(script, words)
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 
-/** The next message of a process; rejects when it ends without one. */
+/** Returns the next message of a process. Rejects if the process ends without one. */
 export const messageOf = (child: ChildProcess): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
@@ -23,11 +23,11 @@ export const messageOf = (child: ChildProcess): Promise<unknown> =>
   })
 
 export interface HealthProbe {
-  /** The measurements since the probe started. */
+  /** Returns the measurements since the probe started. */
   report(): Promise<ProbeReport>
 }
 
-/** `script` is `health-probe.ts`, built. */
+/** Starts the probe. `script`: the built `health-probe.ts`. */
 export async function probeHealth(script: string, url: string): Promise<HealthProbe> {
   const child = forked(script, `${url}/healthz`)
   await messageOf(child)

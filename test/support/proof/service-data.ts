@@ -1,11 +1,13 @@
-/** The data folder of a service, before and after a proof. */
+/** Data folder of a service, before and after a proof. */
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect } from 'vitest'
 import { createPlace, type Place, rushes, serve } from '../binary.js'
 
-/** A new folder, closed by a service, with keys of accounts with many credits: one account for each number of keys. */
+/**
+ * Creates a data folder by running a service, with one account for each number of keys. The accounts have many credits.
+ */
 export async function prepareData(
   place: Place,
   data: string,
@@ -30,7 +32,7 @@ export async function prepareData(
   return accounts
 }
 
-/** A new place with a copy of the data. */
+/** Creates a place with a copy of the data. */
 export function copiedData(from: string): { readonly place: Place; readonly data: string } {
   const place = createPlace()
   const data = join(place.home, 'data')
@@ -38,7 +40,7 @@ export function copiedData(from: string): { readonly place: Place; readonly data
   return { place, data }
 }
 
-/** Reads the file with SQL, independently of the program. */
+/** Reads the database with SQL, independently of the program. */
 export function query<Row>(data: string, sql: string): readonly Row[] {
   const database = new Database(join(data, 'service.db'), { readonly: true })
   try {
@@ -48,7 +50,7 @@ export function query<Row>(data: string, sql: string): readonly Row[] {
   }
 }
 
-/** Holds the write lock, as a backup or a person with `sqlite3` would; call the result to give it back. */
+/** Holds the write lock, like a backup or a user of `sqlite3`. Call the returned function to release it. */
 export function lockDatabase(data: string): () => void {
   const other = new Database(join(data, 'service.db'))
   other.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE')
@@ -59,15 +61,18 @@ export function lockDatabase(data: string): () => void {
 }
 
 interface Audit {
-  /** Output folders that no run names: a crash between the last file and the database leaves them to `--retain`. */
+  /**
+   * Output folders without a run. A crash between writing the last file and updating the database leaves them.
+   * `--retain` removes them.
+   */
   readonly orphanFolders: number
   readonly charges: number
   readonly refunds: number
 }
 
 /**
- * After all runs have ended: the ledger adds up, each accepted run was charged once, and refunded if it failed; each
- * file on the disk belongs to a run. `accepted`: those that were answered with 201.
+ * Checks the data after all runs have ended: the ledger is consistent; each accepted run was charged once, and refunded
+ * if it failed; each file on disk belongs to a run. `accepted`: ids of creates with a 201 response.
  */
 export async function audit(place: Place, data: string, accepted: readonly string[]): Promise<Audit> {
   const verified = await rushes(place, ['admin', 'verify', '--data', data])

@@ -1,4 +1,4 @@
-/** A service that a proof starts, stops and asks, and the runs that it accepted. */
+/** Starts and stops the service of a proof, sends requests to it, and tracks the accepted runs. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { type Place, processesOf, type Running, start } from '../binary.js'
@@ -13,10 +13,10 @@ export const countOf = (values: readonly (string | number)[]): string => {
 
 const ENGINE = /renderer\.cjs|rushes-engine/
 
-/** The renderers and engines of a place. */
+/** Returns the renderer and engine processes of a place. */
 export const enginesOf = (place: Place): readonly number[] => processesOf(place, ENGINE)
 
-/** False when it has ended already. */
+/** Kills a process. False if it has already ended. */
 export function killProcess(pid: number): boolean {
   try {
     return process.kill(pid, 'SIGKILL')
@@ -41,7 +41,7 @@ export async function urlOf(service: Running): Promise<string> {
 export const isReady = async (url: string): Promise<boolean> =>
   (await ask({ url, apiKey: '' }, '/readyz').catch(() => undefined))?.status === 200
 
-/** Resolves when the run is being rendered. */
+/** Resolves when the service renders the run. */
 export const rendering = (client: Client, id: string): Promise<unknown> =>
   until('a render', async () => (await ask(client, `${RUNS}/${id}`)).body.status === 'processing')
 
@@ -58,15 +58,15 @@ export async function stop(service: Running, place: Place): Promise<void> {
 
 export interface Creates {
   readonly accepted: readonly { readonly id: string; readonly client: Client }[]
-  /** `201`, `503 not_ready`, `no response`. */
+  /** Outcomes such as `201`, `503 not_ready`, `no response`. */
   readonly outcomes: readonly string[]
-  /** Sends one more, without waiting for its response. */
+  /** Sends another create, without waiting for its response. */
   send(order: object): void
-  /** Resolves when all are answered. */
+  /** Resolves when every create has an outcome. */
   settled(): Promise<void>
 }
 
-/** Creates with these keys in turn. */
+/** Sends creates, using these keys in turn. */
 export function createsAt(url: string, keys: readonly string[]): Creates {
   const accepted: { readonly id: string; readonly client: Client }[] = []
   const outcomes: string[] = []
@@ -91,7 +91,7 @@ export function createsAt(url: string, keys: readonly string[]): Creates {
   }
 }
 
-/** One create after the other, until it is stopped. */
+/** Sends one create after another until stopped. */
 export function createSteadily(
   url: string,
   keys: readonly string[],
@@ -116,7 +116,7 @@ export function createSteadily(
   }
 }
 
-/** How all accepted runs ended. */
+/** Returns the final status of each accepted run. */
 export const endsOf = async ({ accepted }: Pick<Creates, 'accepted'>): Promise<readonly string[]> => {
   const ends: string[] = []
   for (const { id, client } of accepted) {

@@ -1,4 +1,4 @@
-/** A disk of a few MiB in memory, which is filled and emptied while the program runs on it. */
+/** A disk of a few MiB in memory. It can be filled and emptied while the program uses it. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,20 +6,20 @@ import { onTestFinished } from 'vitest'
 import { type Place, type Running, start } from '../binary.js'
 import { until } from '../until.js'
 
-/** Whether this machine lets us mount one in a namespace. */
+/** Whether this machine allows mounting one in a namespace. */
 export const canMount =
   process.platform === 'linux' &&
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0 &&
   spawnSync('nsenter', ['--version']).status === 0
 
 export interface SmallDisk {
-  /** As the program sees it. */
+  /** Path as seen by the program. */
   readonly path: string
-  /** As this process sees it. */
+  /** Path as seen by this process. */
   readonly outside: string
-  /** Starts a command in which the disk is mounted. */
+  /** Starts a command in the namespace where the disk is mounted. */
   start(place: Place, words: readonly string[]): Running
-  /** Leaves no byte. */
+  /** Fills the disk until no byte is free. */
   fill(): void
   free(): void
 }
@@ -55,7 +55,7 @@ export async function mountSmallDisk(place: Place, mebibytes: number): Promise<S
         try {
           writeFileSync(filler, Buffer.alloc(left), { flag: 'a' })
         } catch {
-          // Another writer was faster.
+          // Another process has used the space first.
         }
     },
     free: () => rmSync(filler, { force: true }),

@@ -1,6 +1,6 @@
 /**
- * OpenStack Swift with its S3 API, which checks signatures: all in one on loopback, from Debian's packages swift-proxy,
- * swift-object, swift-container and swift-account. They may be unpacked into a folder: SWIFT_ROOT.
+ * OpenStack Swift with its S3 API, which checks signatures. All servers run on loopback, from the Debian packages
+ * swift-proxy, swift-object, swift-container and swift-account. The packages may be unpacked into a folder: SWIFT_ROOT.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
@@ -18,9 +18,9 @@ export interface Swift {
   readonly endpoint: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Ends all of its processes at once. */
+  /** Kills all processes. */
   stop(): Promise<void>
-  /** On the same ports, with the same objects. */
+  /** Starts Swift again on the same ports, with the same objects. */
   start(): Promise<void>
 }
 
@@ -87,7 +87,7 @@ sys.argv = [script, conf]
 runpy.run_path(script, run_name='__main__')
 `
 
-/** Its files are in `folder`, which must exist. Call `stop` at the end. */
+/** Starts Swift with its files in `folder`, which must exist. Call `stop` at the end. */
 export async function startSwift(folder: string): Promise<Swift> {
   const [proxyPort, ...ports] = await freePorts(1 + SERVERS.length)
   const env = {
@@ -133,7 +133,7 @@ export async function startSwift(folder: string): Promise<Swift> {
     )
     const until = performance.now() + START_LIMIT_MS
     for (const port of [proxyPort, ...ports]) {
-      // Any answer will do.
+      // Any response means that the server is running.
       while (!(await isAnswering(`http://127.0.0.1:${port}`))) {
         if (performance.now() > until) throw new Error(`Swift did not start: ${readFileSync(log, 'utf8')}`)
         await sleep(100)

@@ -1,4 +1,6 @@
-/** The console's HTTP: the files of its page, the authentication endpoints (`session.ts`), and the page's data. */
+/**
+ * HTTP routes of the console: the files of its page, the authentication endpoints (`session.ts`), and the page's data.
+ */
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CONSOLE_PATHS, type KeyTermsBody, type LoginRequest } from '../../../protocol/console.js'
@@ -24,7 +26,7 @@ export interface ConsoleRoutes {
   readonly api: ApiRoutes
   readonly page: Page
   readonly publicUrl: string | undefined
-  /** The origin of images and videos if it is not the service: that of a bucket. */
+  /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */
   outputsOrigin(): Promise<string | undefined>
 }
 
@@ -40,7 +42,7 @@ export async function addConsoleRoutes(app: FastifyInstance, options: ConsoleRou
   })
 }
 
-/** The files of the page, which the service reads once, at its start, and sends from memory. */
+/** Routes of the page's files. The service reads the files once, at startup, and sends them from memory. */
 async function addPageRoutes(
   app: FastifyInstance,
   { page, publicUrl, outputsOrigin }: ConsoleRoutes,
@@ -59,7 +61,7 @@ async function addPageRoutes(
   app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {
     const file = page.assets.get(request.params.name)
     if (file === undefined) throw new Refusal('not_found')
-    // The name has a hash of the content.
+    // The name contains a hash of the content, so the file never changes.
     reply.header('cache-control', 'public, max-age=31536000, immutable')
     return sendFile(request, reply, file)
   })
@@ -83,7 +85,7 @@ interface ById {
   Params: { id: string }
 }
 
-/** The data of the page, except the create and the thumbnails, which have separate limits. */
+/** Routes of the page's data, except creates and thumbnails, which have separate limits. */
 async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
   const { limits, runs, keys, credits, sessions } = options.console
   readJsonBodies(app, options.api.bodyLimits)
@@ -119,7 +121,7 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...selected(request)))
   app.get(CONSOLE_PATHS.csv, async (request, reply) => {
     const parts = credits.csv(...selected(request))
-    // An error can become a response only before the first part is sent.
+    // Wait for the first part: once the response begins, an error cannot change its status.
     const first = await parts.next()
     reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
     return Readable.from(prepended(first.value ?? '', parts), { objectMode: false })
@@ -150,7 +152,7 @@ async function* prepended(first: string, others: AsyncGenerator<string>): AsyncG
   yield* others
 }
 
-/** The body is that of a create of the API: with the same limit of size, and read in the same way. */
+/** Route of creates on the console. The body has the same format and size limit as a create of the API. */
 async function addCreateRoute(
   app: FastifyInstance,
   { console: { limits, runs }, api }: ConsoleRoutes,
@@ -172,7 +174,7 @@ async function addCreateRoute(
   })
 }
 
-/** The page loads thumbnails by `<img>`, so the browser caches them. */
+/** Route of thumbnails. The page loads them with `<img>`, so the browser caches them. */
 async function addThumbnailRoute(
   app: FastifyInstance,
   { limits, thumbnails }: Pick<Console, 'limits' | 'thumbnails'>,

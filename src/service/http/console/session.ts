@@ -1,4 +1,6 @@
-/** Sessions of the console: the cookie, the visitor whom it identifies, and the authentication endpoints, which set it. */
+/**
+ * Sessions of the console: the cookie, the visitor that it identifies, and the authentication endpoints, which set it.
+ */
 import cookies from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -35,11 +37,11 @@ const SESSION_COOKIE = 'rushes_session'
 interface Visitor extends Sender {
   readonly session: SessionRecord | undefined
   readonly seen: SeenRequest
-  /** Whether the browser is on this machine and uses plain HTTP, for which a cookie cannot be `Secure`. */
+  /** Whether the browser is on this machine and uses plain HTTP. Then the cookie cannot be `Secure`. */
   readonly isPlain: boolean
 }
 
-/** Refuses requests of other websites, and reads the visitor of every other request of this scope. */
+/** Refuses requests from other websites, and identifies the visitor of every other request in this scope. */
 export async function readVisitors(
   app: FastifyInstance,
   sessions: Pick<Sessions, 'find'>,
@@ -48,7 +50,7 @@ export async function readVisitors(
   await app.register(cookies)
   app.decorateRequest('visitor')
   app.addHook('onRequest', async (request, reply) => {
-    // Before the first `await`: a closed connection has no address.
+    // Read the address before the first `await`: a closed connection has none.
     const address = clientAddress(request)
     const seen = seenRequest(request)
     const isPlain = isPlainLoopback(seen, publicUrl)
@@ -70,22 +72,22 @@ export async function readVisitors(
   })
 }
 
-/** Throws `Refusal` (409) when a page shows another session than that of the cookie. */
-function checkShownSession(shown: string | undefined, session: SessionRecord | undefined): void {
-  if (shown !== undefined && session !== undefined && shown !== sessionIdOf(session))
+/** Throws `Refusal` (409) if the page shows another session than the cookie's. */
+function checkShownSession(shownId: string | undefined, session: SessionRecord | undefined): void {
+  if (shownId !== undefined && session !== undefined && shownId !== sessionIdOf(session))
     throw new Refusal('session_changed')
 }
 
 export const visitorOf = (request: FastifyRequest): Visitor => request.getDecorator<Visitor>('visitor')
 
-/** Throws `Refusal` (401). */
+/** Throws `Refusal` (401) without a session. */
 export function sessionOf(request: FastifyRequest): SessionRecord {
   const { session } = visitorOf(request)
   if (session === undefined) throw new Refusal('not_signed_in')
   return session
 }
 
-/** Throws `Refusal` (403). */
+/** Throws `Refusal` (403) if the account is banned. */
 export function checkNotBanned({ user }: SessionRecord): void {
   if (user.banned) throw new Refusal('account_banned')
 }
@@ -114,7 +116,10 @@ const header = (value: string | readonly string[] | undefined): string | undefin
 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
 
-/** `rushes login --web` uses no session and sends no `Origin`; browsers always send it. */
+/**
+ * Whether a program sent the request: `rushes login --web` uses no session and sends no `Origin`. Browsers always send
+ * `Origin` with a change.
+ */
 const isFromProgram = ({ headers, routeOptions }: FastifyRequest): boolean =>
   routeOptions.url === AUTH_PATHS.login &&
   headers.origin === undefined &&

@@ -1,5 +1,4 @@
 /** Accounts, keys and credits on PostgreSQL. */
-
 import type { AccountStore, KeyTerms, NewAccount, NewKey } from '../account-store.js'
 import {
   accountOfRow,
@@ -15,7 +14,10 @@ import { ACCOUNTS, ENTRY_COLUMNS, KEYS, ledgerStatements } from '../statements.j
 import type { PostgresDatabase, Transaction } from './database.js'
 import { type PgValue, type PreparedStatement, statementsOf } from './driver.js'
 
-/** How the failure of such a run begins: text, since PostgreSQL's own JSON refuses some messages. `_` fits any character. */
+/**
+ * LIKE pattern for the stored failure of a run whose result was not recorded. A pattern for text, because PostgreSQL's
+ * JSON types reject some messages. `_` matches any character.
+ */
 const NOT_RECORDED = '{"code":"not_recorded",%'
 
 export const ACCOUNT_SQL = statementsOf({
@@ -23,7 +25,7 @@ export const ACCOUNT_SQL = statementsOf({
 
   lockAccount: `SELECT id, balance FROM accounts WHERE name = $1 FOR NO KEY UPDATE`,
 
-  // Keys of one account are counted and added, or enabled, one after the other.
+  // Locks the account, so that its keys are counted and added, or enabled, one after the other.
   lockAccountOfKeys: `SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
 
   lockAccountOfKey: `
@@ -36,7 +38,7 @@ export const ACCOUNT_SQL = statementsOf({
 
   lockKey: `${KEYS} WHERE keys.id = $1 FOR NO KEY UPDATE OF keys`,
 
-  // The balance repeats what the entries sum to, so that a create need not sum them up.
+  // The balance duplicates the sum of the entries, so that a create does not have to compute it.
   addCredits: `
     WITH moved AS (UPDATE accounts SET balance = balance + $2::bigint WHERE id = $1)
     INSERT INTO credits (account_id, kind, amount, created_at) VALUES ($1, 'added', $2::bigint, $3)`,
@@ -66,7 +68,7 @@ const valuesOf = (terms: Partial<KeyTerms>): readonly PgValue[] =>
 export function createAccountStore(database: PostgresDatabase): AccountStore {
   const { transaction, snapshot, get, run } = database
 
-  /** Undefined when the name is taken. */
+  /** Returns undefined if the name is taken. */
   async function insertAccount(tx: Transaction, account: NewAccount): Promise<number | undefined> {
     const row = await tx.get(ACCOUNT_SQL.addAccount, account.name, account.nowMs)
     if (row === undefined) return undefined
@@ -82,7 +84,10 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
     )
   }
 
-  /** The key of this hash, which is random, if an attempt before may have added it. */
+  /**
+   * Returns the id of the key with this hash if an earlier attempt may have added it. A hash is random, so a match is
+   * the same key.
+   */
   async function addedBefore(tx: Transaction, hash: string): Promise<number | undefined> {
     if (!tx.mayHaveCommitted) return undefined
     const row = await tx.get(ACCOUNT_SQL.findKey, hash)
@@ -127,7 +132,7 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
           if ((await addedBefore(tx, key.hash)) !== undefined) return true
           const hasKey = async () => (await tx.get(ACCOUNT_SQL.anyKey)) !== undefined
           if (await hasKey()) return false
-          // Nodes that start together make one first key.
+          // Locks the table, so that nodes that start at the same time add only one first key.
           await tx.run(ACCOUNT_SQL.lockKeys)
           if (await hasKey()) return false
           await insertKey(tx, key)
@@ -144,7 +149,7 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
     changeKey: (id, changes) =>
       transaction(
         async (tx) => {
-          // Before the key: creates lock both in this order.
+          // Locks the account before the key, in the same order as creates, to avoid a deadlock.
           if (changes.disabled === false) await tx.run(ACCOUNT_SQL.lockAccountOfKey, id)
           const row = await tx.get(ACCOUNT_SQL.lockKey, id)
           if (row === undefined) return false

@@ -1,9 +1,8 @@
-/** Why there is no connection, and what to do, in sentences. A password is never part of them. */
-
+/** Explains connection errors: the reason, and how to fix it. A message never contains a password. */
 import { messageOf, RushesError, usageError } from '../../../errors.js'
 import { describeError, errorCode } from '../../../host/system-error.js'
 
-/** Host, port and database of the URL. */
+/** Host, port and database of the URL, without user and password. */
 export function nameOf(url: string): string {
   const { hostname, port, pathname, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
@@ -12,12 +11,12 @@ export function nameOf(url: string): string {
 
 const EXAMPLE = 'Example: --database postgres://user:password@db.example.com:5432/rushes'
 
-/** Throws `RushesError` (usage) when this is not the URL of a PostgreSQL database. */
+/** Throws `RushesError` (usage) if this is not the URL of a PostgreSQL database. */
 export function checkUrl(url: string): void {
   const isValid =
     URL.canParse(url) &&
     /^postgres(ql)?:$/.test(new URL(url).protocol) &&
-    // Otherwise a part of the password was taken for the path, and would be printed.
+    // Without this check, messages could print a part of the password: an unescaped `/` makes it part of the path.
     /^\/?[^/@]*$/.test(new URL(url).pathname) &&
     new URL(url).hash === ''
   if (!isValid)
@@ -39,8 +38,8 @@ const SSL_MODES: readonly string[] = ['disable', 'no-verify', 'prefer', 'require
 const VERIFYING = SSL_MODES.slice(2)
 
 /**
- * The URL for the driver. Its next version will check less with some modes, and it warns about each of them; here all of them
- * check everything.
+ * Returns the URL for the driver. The driver's next version will verify less in some of these modes, and warns about
+ * each of them. Here all of them verify everything.
  */
 export function driverUrl(url: string): string {
   const changed = new URL(url)
@@ -65,7 +64,7 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
   '57P03': ['the server is starting or stopping', 'Try again in a moment.'],
 }
 
-/** Undefined for errors that are not about a connection. */
+/** Returns undefined if the error is not about a connection. */
 export function explainConnection(url: string, error: unknown): RushesError | undefined {
   const known = describeFile(error) ?? describeMessage(messageOf(error)) ?? REASONS[codeOf(error)]
   if (known === undefined || error instanceof RushesError) return undefined
@@ -73,14 +72,14 @@ export function explainConnection(url: string, error: unknown): RushesError | un
   return new RushesError('usage', `${nameOf(url)} cannot be used: ${reason}.`, { hint, cause: error })
 }
 
-/** A certificate or key that the URL names. */
+/** Explains an error about a certificate or key file that the URL names. */
 function describeFile(error: unknown): readonly [string, string] | undefined {
   const { syscall, path = '' } = error as NodeJS.ErrnoException
   if (syscall !== 'open') return undefined
   return [describeError(error, path), 'Check sslrootcert, sslcert and sslkey in the URL.']
 }
 
-/** A host with several addresses fails with one error for each. */
+/** If a host has several addresses, each fails with an error. Returns the code of the first. */
 const codeOf = (error: unknown): string =>
   errorCode(error) ?? (error instanceof AggregateError ? (errorCode(error.errors[0]) ?? '') : '')
 
@@ -100,28 +99,31 @@ function describeMessage(message: string): readonly [string, string] | undefined
   return undefined
 }
 
-/** What an error of the driver or of the server means. */
+/** Classifies errors of the driver and of the server. */
 
-/** Of the network. */
+/** Error codes of the network. */
 const SOCKET_CODES =
   /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)UNREACH|E(HOST|NET)DOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/
 
 /**
- * Of the server (docs: Appendix A). 08: connection; 57P: it is stopping or starting; 53300: it has too many connections;
- * 25006: it is a read-only replica since a failover, and the next connection may reach the primary. 28, 3D000, 42501:
- * the login, the
- * database or its rights were changed, which an administrator may be about to complete.
+ * Error codes of the server (PostgreSQL documentation, Appendix A). 08: connection error; 57P: the server is stopping
+ * or starting; 53300: too many connections; 25006: the server is a read-only replica since a failover, and the next
+ * connection may reach the primary. 28, 3D000, 42501: the login, the database or its rights were changed, and an
+ * administrator may be about to complete the change.
  */
 const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006|28...|3D000|42501)$/
 
-/** The driver has no codes for these. */
+/** Errors for which the driver has no code. */
 const DRIVER_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying|Query read timeout|Client (has encountered|was closed)|Cannot use a pool)/
 
-/** A statement that is prepared on this connection returns other columns now (0A000: cached plan must not change result type). */
+/**
+ * Whether a statement that was prepared on this connection now returns other columns (0A000: cached plan must not
+ * change result type).
+ */
 export const isPlanStale = (error: unknown): boolean => errorCode(error) === '0A000'
 
-/** The connection is unusable, or there is none. */
+/** Whether the connection is unusable or could not be established. */
 export function isConnectionLost(error: unknown): boolean {
   const code = errorCode(error) ?? ''
   return (
@@ -132,16 +134,19 @@ export function isConnectionLost(error: unknown): boolean {
   )
 }
 
-/** Removes the fields of a server's error that quote rows and parameters: no log may have emails, hashes and prompts. */
+/**
+ * Removes the fields of a server's error that quote rows and parameters: logs must not contain emails, hashes or
+ * prompts.
+ */
 export function forgetValues(error: unknown): void {
   if (error instanceof Error) for (const field of QUOTING) Reflect.deleteProperty(error, field)
 }
 const QUOTING = ['detail', 'where', 'internalQuery'] as const
 
-/** Deadlock or serialization failure: the transaction was undone, and can be repeated at once. */
+/** Deadlock or serialization failure: the transaction was rolled back, and can be retried at once. */
 export const isSerializationFailure = (error: unknown): boolean =>
   /^40(001|P01)$/.test(errorCode(error) ?? '')
 
-/** The disk, the memory or the lock table is full; a lock or a statement took too long; an I/O error of the server. */
+/** Disk, memory or lock table full; timeout of a lock or statement; or I/O error of the server. */
 export const isOverloaded = (error: unknown): boolean =>
   /^(53...|55P03|57014|58...)$/.test(errorCode(error) ?? '')

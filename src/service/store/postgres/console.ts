@@ -1,4 +1,4 @@
-/** The console on PostgreSQL: its users, and what it reads. Each change can be repeated when its answer was lost. */
+/** Users and data of the console, on PostgreSQL. Each change can be repeated if its response was lost. */
 import { randomUUID } from 'node:crypto'
 import type { ConsoleStore, RunFilter, UserStore } from '../console-store.js'
 import {
@@ -31,7 +31,10 @@ import {
 import type { PostgresDatabase } from './database.js'
 import { hasNul, type PgValue, type PreparedStatement, statementsOf } from './driver.js'
 
-/** Of several callers one gets it: the others wait for its row, and then see who used it. */
+/**
+ * Lets only one of several callers use the row: the others wait for the row, and then see who used it. $3: id of the
+ * call.
+ */
 const USABLE = 'hash = $1 AND expires_at > $2 AND coalesce(used_by, $3) = $3'
 
 const RUNS = `
@@ -41,19 +44,19 @@ const RUNS = `
       ) END AS outputs
     FROM runs LEFT JOIN keys ON keys.id = runs.key_id`
 
-/** The midnight (UTC) that ends the day of this time. */
+/** SQL for the midnight (UTC) that ends the day of `time`. */
 const nextDay = (time: string): string => `(${time} / ${DAY_MS} + 1) * ${DAY_MS}`
 
-/** Of a filter's parameter. With the collation "C" only ASCII letters have two cases. */
+/** Condition of a search. With the collation "C", `lower` changes only ASCII letters. */
 const IN_PROMPT = `position(lower(? COLLATE "C") IN lower(runs.prompt COLLATE "C")) > 0`
 
-/** Planned for the filters and values of each call. */
+/** A statement that is planned for each call, because its filters and values differ. */
 const unnamed = (text: string): PreparedStatement => ({ name: '', text })
 
 const listRunsSql = (where: string, limit: string): PreparedStatement =>
   unnamed(`${RUNS} WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`)
 
-/** The first run that is not looked at. */
+/** Finds the newest run that a page does not scan. */
 const floorOfRunsSql = (where: string, offset: string): PreparedStatement =>
   unnamed(`SELECT sequence FROM runs WHERE ${where} ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`)
 
@@ -73,7 +76,7 @@ export const CONSOLE_SQL = statementsOf({
     ended_logins AS (DELETE FROM logins WHERE user_id = $1)
     UPDATE users SET password = $2 WHERE id = $1`,
 
-  // Nothing is added for a user who was removed in the meantime.
+  // Adds no link if the user was removed before.
   addLink: `
     WITH expired AS (DELETE FROM links WHERE expires_at <= $3)
     INSERT INTO links (hash, user_id, expires_at) SELECT $1, id, $4::bigint FROM users WHERE id = $2
@@ -112,10 +115,10 @@ export const CONSOLE_SQL = statementsOf({
     SELECT users.id AS user_id, users.account_id, accounts.banned, used.challenge, used.name
     FROM used JOIN users ON users.id = used.user_id JOIN accounts ON accounts.id = users.account_id`,
 
-  // The sum is explained at the API's findRun.
+  // For `+ 0`, see `findRun` in run-statements.ts.
   findRuns: `${RUNS} WHERE runs.id = ANY ($1::text[]) AND runs.account_id + 0 = $2`,
 
-  // A range of the index for each day: GROUP BY would take twice as long.
+  // Reads one range of the index per day. GROUP BY would take twice as long.
   spendPerDay: `
     WITH RECURSIVE days AS (
       (
@@ -136,7 +139,7 @@ export const CONSOLE_SQL = statementsOf({
 })
 
 export function createUserStore({ transaction, get, all, run }: PostgresDatabase): UserStore {
-  /** Whether a row was removed, also when the answer to the commit was lost. */
+  /** Returns whether a row was removed, even if the response to the commit was lost. */
   function remove(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<boolean> {
     let isRemoved = false
     return transaction(
@@ -213,7 +216,7 @@ export function createUserStore({ transaction, get, all, run }: PostgresDatabase
   }
 }
 
-const listed = (row: Row) => listedRunOf(row, runSummaryOf(row))
+const toListedRun = (row: Row) => listedRunOf(row, runSummaryOf(row))
 
 export function createConsoleStore({ get, all }: Pick<PostgresDatabase, 'get' | 'all'>): ConsoleStore {
   async function floorOf(filter: RunFilter): Promise<number | undefined> {
@@ -235,13 +238,13 @@ export function createConsoleStore({ get, all }: Pick<PostgresDatabase, 'get' | 
       const floor = await floorOf(filter)
       const prompt = search === undefined ? [] : [{ sql: IN_PROMPT, value: search }]
       const where = whereOf([...runConditions(filter, floor), ...prompt], '$')
-      // One more tells whether there is another page.
+      // Reads one more run to find out whether another page follows.
       const found = await all(listRunsSql(where.sql, where.next), ...where.values, limit + 1)
-      return foundRuns(found.map(listed), limit, floor)
+      return foundRuns(found.map(toListedRun), limit, floor)
     },
     findRuns: async (ids, accountId) => {
       const known = ids.filter((id) => !hasNul(id))
-      return (await all(CONSOLE_SQL.findRuns, known, accountId)).map(listed)
+      return (await all(CONSOLE_SQL.findRuns, known, accountId)).map(toListedRun)
     },
     latestRun: async (accountId) => Number((await get(CONSOLE_SQL.latestRun, accountId))?.latest),
     listLostAttempts: async (runId) => (await all(CONSOLE_SQL.listLostAttempts, runId)).map(lostAttemptOf),

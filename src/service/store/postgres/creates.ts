@@ -1,11 +1,11 @@
-/** Creates: those of one account that wait together share a transaction. */
+/** Adds runs. Creates of one account that wait at the same time share a transaction. */
 import type { AccountState } from '../../rules/key-checks.js'
 import type { AddedRun, FileName, NewRun } from '../contract.js'
 import { accountStateOfRow, keylessStateOf, newRunColumns } from '../rows.js'
 import type { Change, Outcome, PostgresDatabase, Transaction } from './database.js'
 import { type Row, statementsOf } from './driver.js'
 
-/** `inputText`: the input as it is stored, made once. */
+/** A new run with its input as the stored text, which is serialized only once. */
 type RunWithText = NewRun & { readonly inputText: string }
 
 interface Create {
@@ -13,7 +13,9 @@ interface Create {
   check(account: AccountState): void
 }
 
-/** Of a new run, with the type of each in the database. The input stays a text: the JSON of PostgreSQL has no \u0000. */
+/**
+ * Columns of a new run, with their PostgreSQL types. The input is text, because PostgreSQL's JSON types reject \u0000.
+ */
 const COLUMNS = {
   id: 'text',
   account_id: 'bigint',
@@ -31,7 +33,10 @@ const names = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
 
 const recordOf = (run: RunWithText) => ({ ...newRunColumns(run), input: run.inputText })
 
-/** One run alone takes two thirds of the time of `addRunsSql` with one. Its parameters are the columns in their order. */
+/**
+ * Statement for one run. It takes two thirds of the time of `addRunsSql` with one run. The parameters are the columns
+ * in their order.
+ */
 function addRunSql(): string {
   const value = (column: keyof typeof COLUMNS) => `$${names.indexOf(column) + 1}::${COLUMNS[column]}`
   return `
@@ -71,9 +76,9 @@ function addRunsSql(): string {
     SELECT $1, 'charge', -price, id, key_id, created_at FROM new WHERE price <> 0`
 }
 
-// Arrays and records that the planner cannot see into: with others it would plan each call.
+// Passes several values as an array or JSON that the planner cannot inspect. Otherwise it would plan every call again.
 const SQL = statementsOf({
-  // The account and then its keys, locked in this order until the runs are charged.
+  // Locks the account and then its keys, until the runs are charged.
   accountStates: `
     SELECT keys.id, keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
       accounts.banned
@@ -81,7 +86,7 @@ const SQL = statementsOf({
     WHERE accounts.id = $1 AND keys.id = ANY (ARRAY(SELECT unnest($2::bigint[])))
     FOR NO KEY UPDATE OF accounts, keys`,
 
-  // For runs without a key.
+  // Locks the account of runs without a key.
   lockBalance: `SELECT balance, banned FROM accounts WHERE id = $1 FOR NO KEY UPDATE`,
 
   existingRuns: `SELECT id FROM runs WHERE id = ANY ($1::text[])`,
@@ -90,7 +95,8 @@ const SQL = statementsOf({
     SELECT key, run_id, request FROM idempotency_keys
     WHERE account_id = $1 AND key = ANY ($2::text[]) AND expires_at > $3`,
 
-  // Locked until the commit, so that no sweep marks them. In one order, so that creates with the same images do not deadlock.
+  // Locks the files until the commit, so that no sweep marks them. Always in the same order, so that creates with the
+  // same images do not deadlock.
   liveFiles: `
     SELECT kind, key, state FROM files
     WHERE (kind, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
@@ -113,12 +119,13 @@ const SQL = statementsOf({
   addRuns: addRunsSql(),
 })
 
-/** As `addRun` of the contract. */
+/** Creates the function `addRun` of the contract. */
 export function createRunAdder({ merged }: Pick<PostgresDatabase, 'merged'>) {
   const add = merged<Create, AddedRun>(async (tx, creates) => {
     const accountId = creates[0]?.item.run.accountId ?? 0
     const keyIds = new Set(creates.flatMap(({ item }) => item.run.keyId ?? []))
-    // Sent together. The account is locked first, so a commit in progress has ended when its runs are looked for.
+    // Sends all statements at once. The first one locks the account, so a commit in progress has ended before the
+    // others look for its runs.
     const [states, existing, reserved, live] = await Promise.all([
       keyIds.size === 0
         ? tx.all(SQL.lockBalance, accountId)
@@ -161,7 +168,7 @@ const nameOf = ({ kind, key }: FileName): string => `${kind} ${key}`
 
 type Reserved = Map<string, { readonly id: string; readonly request: string }>
 
-/** The runs that the idempotency keys of these creates have got before. */
+/** Finds the runs that earlier creates with these idempotency keys have made. */
 async function findReserved(
   tx: Transaction,
   accountId: number,
@@ -177,7 +184,7 @@ async function findReserved(
   )
 }
 
-/** The states, by name, of the files that these creates need and that are not removed. */
+/** States, by name, of the files that these creates need and that are not being removed. */
 type LiveFiles = ReadonlyMap<string, unknown>
 
 async function findLive(tx: Transaction, creates: readonly Change<Create>[]): Promise<LiveFiles> {
@@ -243,7 +250,7 @@ async function addIdempotencyKeys(
   )
 }
 
-/** The ids of the runs that an attempt before has added. */
+/** Finds the ids of the runs that an earlier attempt has added. */
 async function findExisting(
   creates: readonly Change<Create>[],
   find: (ids: readonly string[]) => Promise<readonly Row[]>,
@@ -252,7 +259,7 @@ async function findExisting(
   return new Set(ids.length === 0 ? [] : (await find(ids)).map(({ id }) => String(id)))
 }
 
-/** Checks one run after the other, each with the state that those before it leave. */
+/** Checks one run after the other. Each check sees the state that the runs before it leave. */
 function chargesOn(rows: readonly Row[]) {
   const states = new Map(rows.map((row) => [Number(row.id), accountStateOfRow(row)]))
   const [first] = rows

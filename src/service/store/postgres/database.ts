@@ -1,6 +1,6 @@
 /**
- * Statements and transactions on a pool of connections. After a lost connection, repeats the work on another one for up
- * to 5 s, then throws `DatabaseUnavailable`.
+ * Statements and transactions on a pool of connections. Retries on another connection after a lost one for up to 5 s,
+ * then throws `DatabaseUnavailable`.
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
@@ -29,7 +29,7 @@ const MAX_END_MS = 1_000
 export interface Queries {
   all(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
   get(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<Row | undefined>
-  /** Returns the number of rows that it touched. */
+  /** Returns the number of affected rows. */
   run(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<number>
 }
 
@@ -37,17 +37,18 @@ export interface Transaction extends Queries {
   /** Sends the last statement together with the commit. */
   commitWith(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
   /**
-   * The answer to the commit of an earlier attempt was lost: look up whether it was committed. Only with `repeatable`.
+   * Whether the response to the commit of an earlier attempt was lost. If true, `work` checks whether it was committed.
+   * True only with `repeatable`.
    */
   readonly mayHaveCommitted: boolean
 }
 
 export interface TransactionOptions {
-  /** `work` checks `mayHaveCommitted`, or is idempotent. Otherwise a lost answer rejects. */
+  /** Whether `work` checks `mayHaveCommitted` or is idempotent. If false, a lost response rejects. */
   readonly repeatable?: boolean
 }
 
-/** The result of an attempt. `isUnknown`: the answer to its commit was lost. */
+/** The result of an attempt. `isUnknown`: the response to its commit was lost. */
 export type Outcome<Result> =
   | { readonly value: Result }
   | { readonly error: unknown; readonly isUnknown: boolean }
@@ -55,26 +56,26 @@ export type Outcome<Result> =
 /** One of several changes that share a transaction. */
 export interface Change<Item> {
   readonly item: Item
-  /** See `Transaction`. */
+  /** See `mayHaveCommitted` of `Transaction`. */
   readonly mayHaveCommitted: boolean
 }
 
-/** Statements outside a transaction must be idempotent. */
+/** Statements outside a transaction must be idempotent, because they are retried. */
 export interface PostgresDatabase extends Queries {
   transaction<Result>(
     work: (transaction: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
   /**
-   * Runs changes of one key that wait at the same time in one repeatable transaction. `work` returns the outcome of
-   * each. If it rejects, each change runs alone, so that none fails because of another. `bytesOf`: approximate size of
-   * an item.
+   * Runs waiting changes of the same key in one repeatable transaction. `work` returns the outcome of each change. If
+   * it rejects, each change runs in a separate transaction, so that no change fails because of another. `bytesOf`:
+   * approximate size of an item in bytes.
    */
   merged<Item, Result>(
     work: MergedWork<Item, Result>,
     bytesOf: (item: Item) => number,
   ): (key: number, item: Item) => Promise<Result>
-  /** All reads in it see the same state, and may take long. */
+  /** Runs `work` in a read-only transaction. All its reads see the same state, and have no statement timeout. */
   snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
@@ -99,7 +100,7 @@ export function createDatabase({
   retryWindow = createRetryWindow(),
 }: PoolOptions): PostgresDatabase {
   const pool = createPool(url, maxConnections, statementTimeoutMs)
-  // An idle connection has ended; the next statement uses another. Without a listener, the process would exit.
+  // An idle connection was lost. The next statement uses another one. Without a listener, the process would exit.
   pool.on('error', () => {})
 
   async function onConnection<Result>(
@@ -126,7 +127,7 @@ export function createDatabase({
     }
   }
 
-  /** Repeats the attempt on another connection while connections are lost. */
+  /** Retries the attempt on another connection after a lost connection. */
   async function attempts<Result>(
     attempt: (mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
     repeatable: boolean,
@@ -231,7 +232,7 @@ export function createDatabase({
         repeatable,
       ),
     merged<Item, Result>(work: MergedWork<Item, Result>, bytesOf: (item: Item) => number) {
-      // Each change repeats its attempts separately, so that it waits no longer than a change that runs alone.
+      // Each change retries separately, so that it waits no longer than a change that shares no transaction.
       const attempt = createMerger(
         (changes: readonly Change<Item>[]) => attemptMerged(changes, work),
         ({ item }) => bytesOf(item),
@@ -263,7 +264,7 @@ export function createDatabase({
       ),
     async close() {
       retryWindow.stop()
-      // A server that does not answer must not delay the exit.
+      // A server that does not respond must not delay the exit.
       await Promise.race([
         pool.end().catch(() => {}),
         new Promise((resolve) => setTimeout(resolve, MAX_END_MS).unref()),

@@ -1,5 +1,4 @@
-/** The driver, with the settings of every connection. */
-
+/** The PostgreSQL driver (`pg`), with the settings of every connection. */
 import pg from 'pg'
 import { type Clock, systemClock } from '../../../host/clock.js'
 import { stepOf } from '../../../host/retry.js'
@@ -8,10 +7,10 @@ import { driverUrl } from './connection-errors.js'
 export type Row = Readonly<Record<string, unknown>>
 export type PgValue = string | number | boolean | null | readonly string[] | readonly number[]
 
-/** PostgreSQL refuses this character, so nothing that is stored has it. */
+/** PostgreSQL rejects this character, so no stored value contains it. */
 export const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
 
-/** A statement is prepared once for each connection, under its name; one with an empty name for each call. */
+/** A statement with a name is prepared once per connection. With an empty name, it is prepared for each call. */
 export interface PreparedStatement {
   readonly name: string
   readonly text: string
@@ -26,16 +25,19 @@ export const statementsOf = <Texts extends Readonly<Record<string, string>>>(
     Object.entries(texts).map(([name, text]) => [name, { name, text }]),
   ) as unknown as Statements<Texts>
 
-/** A statement that takes longer is cancelled by the server, and a little later given up by the driver. */
+/**
+ * The server cancels a statement after 5 s. The driver stops waiting a little later, in case the server does not
+ * respond.
+ */
 const STATEMENT_TIMEOUT_MS = 5_000
 const QUERY_TIMEOUT_MS = 6_000
-/** A process that stops within a transaction holds its locks no longer than this. */
+/** The server ends a transaction that is idle for this time, so that a stopped process does not keep its locks. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 4_000
 export const CONNECT_TIMEOUT_MS = 5_000
 
 /**
- * The tables grow from nothing to millions of rows faster than statistics are gathered, and a plan is kept: without these a
- * plan for an empty table would read a whole one. Each statement has an index.
+ * Without sequential scans: every statement has an index, but the tables grow from empty to millions of rows before
+ * statistics exist. A cached plan for an empty table would then scan the full one.
  */
 const settings = (statementTimeoutMs: number): string => `
   SET search_path = rushes;
@@ -45,11 +47,11 @@ const settings = (statementTimeoutMs: number): string => `
   SET statement_timeout = ${statementTimeoutMs};
   SET idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_TIMEOUT_MS}`
 
-/** A bigint comes as text otherwise; ours fit into a double. */
+/** Parses bigint as a number. The driver returns text by default; all values here fit into a double. */
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, Number)
 
-/** Throws what the driver says about an invalid URL. */
+/** Throws the driver's error if the URL is invalid. */
 export const clientConfig = (url: string): pg.ClientConfig => ({
   connectionString: driverUrl(url),
   fallback_application_name: 'rushes',
@@ -70,38 +72,42 @@ export const createPool = (url: string, max: number, statementTimeoutMs = STATEM
     max,
     idleTimeoutMillis: 30_000,
     query_timeout: QUERY_TIMEOUT_MS,
-    // Statements that do not wait for each other are sent together.
+    // Sends a statement without waiting for the result of the previous one.
     pipeline: true,
     onConnect: (client) => prepareSession(client, statementTimeoutMs),
   })
 
-/** A connection outside of the pool, without a limit on its statements. */
+/** Creates a connection outside the pool, without a statement timeout. */
 export const createClient = (url: string, options: { readonly pipeline?: boolean } = {}): pg.Client =>
   new pg.Client({ ...clientConfig(url), ...options })
 
 export type { Client, ClientBase, Pool, PoolClient } from 'pg'
 
 /**
- * Advisory locks, which the server releases when the connection ends. Each is a pair of numbers: the first is ours, so that other
- * programs in the same database are not met; the second is one of these, or the number of a worker, from 1.
+ * First number of all advisory locks of rushes. It separates them from the locks of other programs in the same
+ * database. The second number is one of the constants below or the slot of a worker, from 1. The server releases a lock
+ * when its connection ends.
  */
 export const LOCKS = 0x72_75_73_68
 
-/** Held by a transaction that claims a run: accounts are served in turn. */
+/** Held by a transaction that claims a run, so that accounts are served in turn. */
 export const CLAIMS_LOCK = 0
 /** Held by a process that creates or migrates the schema. */
 export const FORMAT_LOCK = -1
 
 const MAX_WAIT_MS = 5_000
-/** When the service closes: it waits 3 s for its responses. */
+/** Maximum wait when the service closes. Below the 3 s that the service waits for its responses. */
 const MAX_CLOSING_WAIT_MS = 1_500
 const PAUSES_MS = [10, 25, 50, 100, 200] as const
 
 export interface RetryWindow {
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
-  /** The pause after attempt `number` (from 1) of what began at this time; undefined when it has waited long enough. */
+  /**
+   * Returns the pause after attempt `number` (from 1) of an operation that began at `startedMs`. Undefined if the
+   * operation has waited long enough.
+   */
   pauseMs(startedMs: number, number: number): number | undefined
-  /** From now on nothing waits long. */
+  /** Called when the service closes: shortens all waits. */
   stop(): void
 }
 
@@ -109,10 +115,10 @@ export function createRetryWindow(clock: RetryWindow['clock'] = systemClock): Re
   let stoppedMs: number | undefined
 
   function deadlineMs(startedMs: number): number {
-    const usual = startedMs + MAX_WAIT_MS
+    const normalMs = startedMs + MAX_WAIT_MS
     return stoppedMs === undefined
-      ? usual
-      : Math.min(usual, Math.max(startedMs, stoppedMs) + MAX_CLOSING_WAIT_MS)
+      ? normalMs
+      : Math.min(normalMs, Math.max(startedMs, stoppedMs) + MAX_CLOSING_WAIT_MS)
   }
 
   return {

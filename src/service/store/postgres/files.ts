@@ -1,4 +1,4 @@
-/** Files and the runs that need them, on PostgreSQL. */
+/** Records of files and of the runs that need them, on PostgreSQL. */
 import { outputKey } from '../../stored-run.js'
 import {
   type FileName,
@@ -15,13 +15,13 @@ import { statementsOf } from './driver.js'
 export const FILE_SQL = statementsOf({
   ...FILES,
 
-  // Waits for a sweep that marks it, and then does not find it.
+  // If a sweep is marking the image, waits for the sweep and then finds no row.
   renewImage: `
     UPDATE files SET used_at = greatest(used_at, $2)
     WHERE kind = 'input' AND sha256 = $1 AND state IN ('writing', 'stored')
     RETURNING key`,
 
-  // Nothing is added where another process has done so at this moment.
+  // Adds no row if another process adds the image at the same time.
   addImage: `
     INSERT INTO files (kind, key, sha256, bytes, state, used_at)
     SELECT 'input', CASE WHEN EXISTS (SELECT 1 FROM files WHERE kind = 'input' AND key = $1) THEN $2 ELSE $1 END,
@@ -39,7 +39,7 @@ export const FILE_SQL = statementsOf({
     )
     SELECT id FROM rendering`,
 
-  // Files that a create is taking at this moment are locked by it, and passed over.
+  // Skips files that are locked by a create that is about to use them.
   lockOld: `
     SELECT key FROM files
     WHERE kind = $1 AND state = 'stored' AND used_at < $2
@@ -47,7 +47,7 @@ export const FILE_SQL = statementsOf({
     ORDER BY used_at LIMIT ${MAX_MARKED}
     FOR UPDATE SKIP LOCKED`,
 
-  // A second statement sees what a create committed before the rows were locked.
+  // A separate statement, so that it sees creates that were committed before the rows were locked.
   markOld: `
     UPDATE files SET state = 'removing', used_at = $3
     WHERE kind = $1 AND key = ANY ($2::text[])
@@ -92,7 +92,7 @@ export function createFileRecords({
         outputs.map(({ bytes }) => bytes),
       )) !== undefined,
 
-    // Repeated after a lost answer it marks others.
+    // A repeat after a lost response marks further files.
     markOldFiles: (kind, beforeMs, nowMs) =>
       transaction(
         async (tx) => {

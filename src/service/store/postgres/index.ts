@@ -1,12 +1,12 @@
 /**
- * The store's contract on PostgreSQL, for several nodes on one database. Each function is one statement or one transaction. The
- * row of a run is the job: it is claimed in the same database as money and leases.
+ * The store's contract on PostgreSQL, for several nodes on one database. Each function is one statement or one
+ * transaction. The queue is the table of runs itself: a run is claimed in the same database as credits and leases.
  *
- *   driver.ts      the package `pg`, and the settings of a connection
- *   database.ts    statements and transactions on a pool, which outlive lost connections
- *   creates.ts     creates of one account that wait together share a transaction
- *   connection.ts     one connection that stays: locks of workers, and who hears of queued runs
- *   open-schema.ts the schema `rushes`, created and migrated at the start
+ *   driver.ts           the package `pg`, and the settings of a connection
+ *   database.ts         statements and transactions on a pool, retried after a lost connection
+ *   creates.ts          creates of one account that wait at the same time share a transaction
+ *   node-connection.ts  the permanent connection: locks of workers, and notifications of queued runs
+ *   open-schema.ts      creates and migrates the schema `rushes` at the start
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../host/clock.js'
@@ -32,7 +32,10 @@ import { openSchema } from './open-schema.js'
 import { SQL } from './run-statements.js'
 
 const MAX_CONNECTIONS = 10
-/** Of a pool for pages, lists and sums, so that these take no connection from creates and status requests. */
+/**
+ * Connections of a separate pool for pages, lists and sums, so that these take no connection from creates and status
+ * requests.
+ */
 const PAGE_CONNECTIONS = 2
 const PAGE_TIMEOUT_MS = 2_000
 
@@ -40,19 +43,22 @@ export interface PostgresStore extends Store {
   readonly onQueued: NonNullable<Store['onQueued']>
   /** Counts the requests of all nodes on this database together. */
   readonly rateLimiter: RateLimiter
-  /** From now on a change that waits for a connection gives up in time for the service to close. */
+  /** Called when the service closes: a change that still waits for a connection then fails in time for the close. */
   stopWaiting(): void
 }
 
 export interface PostgresOptions {
-  /** Whether to create the data of a service in a database without any; by default it does. */
+  /** Whether to create the schema of a service if the database has none. Default: true. */
   readonly make?: boolean
-  /** Connections of the pool; a node with workers has one more, and one with a console two. By default 10. */
+  /** Connections of the pool. A node with workers uses one more, and a node with a console two more. Default: 10. */
   readonly maxConnections?: number | undefined
   readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined
 }
 
-/** Throws `RushesError` (usage) when the database cannot be reached or used, or is of a later version of `rushes`. */
+/**
+ * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by a newer version of
+ * `rushes`.
+ */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
   const { make = true, ...others } = options
   await openSchema(url, { make })
@@ -78,8 +84,9 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   let notifying: Promise<unknown> | undefined
   let notifyAgain = false
   /**
-   * Wakes the workers of other nodes: after the commit, since a notification in a transaction makes all commits wait for each
-   * other; and one for all runs that are queued while one is sent. When it is lost, they look once a second.
+   * Notifies the workers of other nodes. Sent after the commit, because a notification in a transaction makes all
+   * commits wait for each other. All runs that are queued while a notification is sent share the next one. If a
+   * notification is lost, workers find the run when they poll the queue, once a second.
    */
   function announceQueued(): void {
     notifyAgain = notifying !== undefined
@@ -92,12 +99,12 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       })
   }
 
-  /** Claims and results whose answers were lost, until their outcome is known. */
+  /** Claims (by worker) and results (by run) whose response was lost, until their outcome is known. */
   const lostClaims = new Map<string, readonly string[]>()
   const lostResults = new Set<string>()
 
   async function claimNext(tx: Transaction, worker: string, ...values: readonly PgValue[]) {
-    // Sent together: none of them needs what the one before answers.
+    // Sends the statements without waiting, because none needs the result of an earlier one.
     const lock = tx.run(SQL.lockClaims)
     const lease = tx.run(SQL.holdLease, worker)
     const before = Promise.all([lock, lease])
@@ -106,7 +113,8 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       const [row] = await tx.commitWith(SQL.claimRun, worker, ...values)
       return row && runOfRow(row)
     } catch (error) {
-      // Their error is the reason; the claim's own says only that the transaction was aborted.
+      // Throws the error of `lock` or `lease` if one failed: the error of the claim says only that the transaction was
+      // aborted.
       await before
       throw error
     }
@@ -149,7 +157,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
         lostClaims.set(worker, stillLost)
         return claimed
       } catch (error) {
-        // Those that were found too: their answers were lost with this error.
+        // Keeps all lost claims, also any that this attempt found: its response was lost with this error.
         lostClaims.set(worker, [...lost, claim])
         throw error
       }
@@ -207,7 +215,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     reapWorker: ({ id, heartbeatAtMs }, { crashes, failure, refunds = true }, nowMs) =>
       transaction(
         async (tx) => {
-          // Waits for a claim of this worker that is being committed.
+          // Waits until a claim of this worker that is being committed has ended.
           if ((await tx.run(SQL.removeExpiredWorker, id, heartbeatAtMs)) === 0) return undefined
           const values = [crashes, JSON.stringify(failure), nowMs, refunds]
           const row = await tx.get(SQL.recordCrash, id, null, ...values)
@@ -242,7 +250,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   }
 }
 
-/** A connection that ended may be that of a living process: `isDisconnected` alone ends no lease. */
+/** `isDisconnected` does not end a lease, because a running process can lose its connection. */
 const workerOfRow = (row: Row): WorkerRecord => ({
   id: String(row.id),
   heartbeatAtMs: Number(row.heartbeat_at),
@@ -250,7 +258,7 @@ const workerOfRow = (row: Row): WorkerRecord => ({
   isDisconnected: row.isDisconnected === true,
 })
 
-/** Undefined when no run was moved. */
+/** Returns undefined if no run was moved. */
 const failedRunsOf = (row: Row | undefined): FailedRuns | undefined =>
   row === undefined || row.moved === 0
     ? undefined

@@ -1,9 +1,7 @@
 /**
- * The permanent connection of a node: holds the locks that prove to others that its workers are alive, renews
- * their leases, and receives
- * the notification of a queued run. A lost connection is opened again after growing pauses. Notifications of
- * the meantime are lost, so
- * the listeners are called then.
+ * Permanent connection of a node. It holds the locks that prove to other nodes that its workers are alive, renews their
+ * leases, and receives notifications of queued runs. After a loss, it reconnects with growing pauses, then calls the
+ * listeners, because notifications were lost while it was disconnected.
  */
 import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
@@ -20,27 +18,27 @@ import {
 import { SQL } from './run-statements.js'
 
 const RECONNECT_STEPS_MS = [0, 50, 100, 250, 500, 1_000] as const
-/** Closes a connection that does not answer for this long. */
+/** Timeout of a query, after which the connection is closed. */
 const QUERY_TIMEOUT_MS = 4_000
 const QUEUED = 'rushes_queued'
 
 export interface NodeConnection {
-  /** Adds a worker, or renews its lease. */
+  /** Adds a worker with its lock, or renews its lease. */
   addWorker(id: string): Promise<void>
-  /** Renews the lease of a worker; false when it has none. */
+  /** Renews the lease of a worker. Returns false if the worker has no lease. */
   extendLease(id: string): Promise<boolean>
-  /** After the worker was removed. */
+  /** Releases the worker's lock. Call it after the worker was removed. */
   forgetWorker(id: string): Promise<void>
-  /** `listener` is called when another node has queued a run, or may have. */
+  /** Calls `listener` when another node has queued a run, or may have. Returns a function that removes the listener. */
   onQueued(listener: () => void): () => void
-  /** Rejects when a node that needs this connection does not have it. */
+  /** Rejects if the node needs this connection and cannot get it. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
 export interface NodeConnectionOptions {
   readonly url: string
-  /** The payload of this node's own notifications, which are ignored. */
+  /** Id of this node. It is the payload of the node's own notifications, which are ignored. */
   readonly node: string
   readonly retryWindow: RetryWindow
 }
@@ -49,7 +47,7 @@ type Attempt<Result> = { readonly value: Result } | { readonly error: unknown }
 
 interface Connection {
   readonly client: Client
-  /** The slots whose locks it holds, by worker. */
+  /** Slots whose locks this connection holds, by worker. */
   readonly slots: Map<string, number>
 }
 
@@ -68,13 +66,13 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
     clearTimeout(timer)
     const opening = open()
     connection = opening
-    opening.catch(() => lose(opening))
+    opening.catch(() => onLost(opening))
     return opening
   }
 
   async function open(): Promise<Connection> {
     const client = createClient(url, { pipeline: true })
-    // Both events come with a lost connection, in either order.
+    // A lost connection emits `error` and `end`, in either order. `end` is handled below.
     client.on('error', () => {})
     await client.connect()
     client.on('notification', ({ payload }) => payload !== node && announce())
@@ -84,7 +82,7 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
       const slots = new Map<string, number>()
       for (const id of workers) await extend({ client, slots }, id)
       attempt = 0
-      client.once('end', () => lose(current))
+      client.once('end', () => onLost(current))
       const current = connection
       announce()
       return { client, slots }
@@ -94,8 +92,8 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
     }
   }
 
-  /** Connects again, unless that has happened already. */
-  function lose(lost: Promise<Connection> | undefined): void {
+  /** Schedules a reconnect, unless another call has already replaced the connection. */
+  function onLost(lost: Promise<Connection> | undefined): void {
     if (connection !== lost) return
     connection = undefined
     if (!isNeeded()) return
@@ -107,22 +105,24 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
     for (const listener of listeners) listener()
   }
 
-  /** Renews the lease, and takes its lock, unless this connection has it; false when the worker has no lease. */
+  /**
+   * Renews the lease, and takes the lock if this connection does not hold it. Returns false if the worker has no lease.
+   */
   async function extend(on: Connection, id: string): Promise<boolean> {
-    const row = await ask(on.client, SQL.extendLease, id, on.slots.has(id))
+    const row = await queryRow(on.client, SQL.extendLease, id, on.slots.has(id))
     if (row === undefined) return false
-    await keepLock(on, id, row)
+    await ensureLock(on, id, row)
     return true
   }
 
-  async function keepLock(on: Connection, id: string, { slot, isLocked }: Row): Promise<void> {
+  async function ensureLock(on: Connection, id: string, { slot, isLocked }: Row): Promise<void> {
     if (isLocked === true) return void on.slots.set(id, Number(slot))
-    await ask(on.client, SQL.endHolder, Number(slot))
-    const again = await ask(on.client, SQL.extendLease, id, false)
+    await queryRow(on.client, SQL.endHolder, Number(slot))
+    const again = await queryRow(on.client, SQL.extendLease, id, false)
     if (again?.isLocked === true) on.slots.set(id, Number(slot))
   }
 
-  /** Runs `work` on the connection, which is made again while it is lost. */
+  /** Runs `work` on the connection. Reconnects and retries if the connection is lost. */
   function onConnection<Result>(work: (on: Connection) => Promise<Result>): Promise<Result> {
     const startedMs = retryWindow.clock.monotonic()
 
@@ -132,9 +132,9 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
         return { value: await work(await current) }
       } catch (error) {
         if (isConnectionLost(error)) {
-          // A connection whose statement has no answer is of no use, though it may still be open.
+          // Closes the connection, which can still be open although its statement got no response.
           current.then(({ client }) => client.end()).catch(() => {})
-          lose(current)
+          onLost(current)
         }
         return { error }
       }
@@ -156,8 +156,8 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
     async addWorker(id) {
       workers.add(id)
       await onConnection(async (on) => {
-        const row = await ask(on.client, SQL.addWorker, id)
-        if (row !== undefined) await keepLock(on, id, row)
+        const row = await queryRow(on.client, SQL.addWorker, id)
+        if (row !== undefined) await ensureLock(on, id, row)
       })
     },
     extendLease: (id) => onConnection((on) => extend(on, id)),
@@ -167,7 +167,7 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
       const { client, slots } = await connection
       const slot = slots.get(id)
       slots.delete(id)
-      if (slot !== undefined) await ask(client, SQL.unlock, slot)
+      if (slot !== undefined) await queryRow(client, SQL.unlock, slot)
     },
     onQueued(listener) {
       listeners.add(listener)
@@ -175,7 +175,7 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
       return () => void listeners.delete(listener)
     },
     async check() {
-      if (isNeeded()) await onConnection(({ client }) => ask(client, SQL.askNothing))
+      if (isNeeded()) await onConnection(({ client }) => queryRow(client, SQL.askNothing))
     },
     async close() {
       isClosed = true
@@ -186,7 +186,7 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
   }
 }
 
-async function ask(
+async function queryRow(
   client: Client,
   statement: PreparedStatement,
   ...values: readonly PgValue[]

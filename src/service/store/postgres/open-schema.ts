@@ -9,11 +9,17 @@ const MIN_VERSION = 14
 
 export interface SchemaOptions {
   readonly migrations?: readonly string[]
-  /** Whether to create the schema of a database without one; otherwise it is refused, since the URL is probably wrong. */
+  /**
+   * Whether to create a missing schema. If false, throws for a database without the schema, because the URL is probably
+   * wrong.
+   */
   readonly make?: boolean
 }
 
-/** Throws `RushesError` (usage), and then nothing was changed. Processes that start together wait for each other. */
+/**
+ * Creates or migrates the schema. If it throws `RushesError` (usage), nothing was changed. Processes that start at the
+ * same time wait for each other.
+ */
 export async function openSchema(
   url: string,
   { migrations = POSTGRES_MIGRATIONS, make = true }: SchemaOptions = {},
@@ -59,7 +65,7 @@ export async function openSchema(
 async function connect(url: string): Promise<Client> {
   try {
     const client = createClient(url)
-    // An error while a statement runs rejects the statement too.
+    // The error also rejects the running statement. Without a listener, the process would exit.
     client.on('error', () => {})
     await client.connect()
     return client
@@ -103,7 +109,10 @@ const readOnly = (url: string): RushesError =>
     'Use the primary server (--database), or set default_transaction_read_only to off for this database.',
   )
 
-/** 0 for a database without the schema that may get it. Throws for that of another program. */
+/**
+ * Returns the version of the schema, or 0 if the schema can be created. Throws if the database belongs to another
+ * program.
+ */
 async function findVersion(client: Client, url: string): Promise<number> {
   const { rows } = await client.query(`
     SELECT to_regnamespace('rushes') IS NOT NULL AS "hasSchema", to_regclass('rushes.format') IS NOT NULL AS "hasFormat",
@@ -130,7 +139,7 @@ async function findVersion(client: Client, url: string): Promise<number> {
   return 0
 }
 
-/** Undefined for other errors. */
+/** Explains missing rights. Returns undefined for other errors. */
 function explainRights(url: string, error: unknown): RushesError | undefined {
   if (errorCode(error) === '42501')
     return usageError(

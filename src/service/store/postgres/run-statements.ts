@@ -1,19 +1,19 @@
 /**
- * The statements about runs, outputs and workers. A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each statement
- * that moves one names the status that it comes from.
+ * Statements for runs, outputs and workers. The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts)
+ * allows: each statement that changes it also checks the previous status.
  */
 import { STORED_RUN_COLUMNS } from '../rows.js'
 import { RUNS } from '../statements.js'
 import { CLAIMS_LOCK, LOCKS, statementsOf } from './driver.js'
 
-/** Milliseconds by the clock of the database. */
+/** Current time of the database's clock, in milliseconds. */
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, input, failure`
 
 /**
- * Refunds what failed among the runs that `moved` returns. The sums come first, because an UPDATE takes one row of several for
- * the same account; accounts are locked before keys, as addRun does. `refunds` is a boolean.
+ * Refunds the failed runs that `moved` returns. Sums the refunds first, because an UPDATE uses only one of several rows
+ * for the same account. Locks accounts before keys, as `addRun` does. `refunds`: SQL for a boolean.
  */
 const refundIf = (refunds: string): string => `
     failed AS (SELECT * FROM moved WHERE status = 'failed' AND price <> 0 AND ${refunds}),
@@ -43,8 +43,8 @@ const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
 export const SQL = statementsOf({
   ...RUNS,
 
-  // Asked with every status request: no other columns. `+ 0` keeps the planner off the index of the account's runs until a new
-  // database has statistics.
+  // Executed for every status request, so it reads no other columns. `+ 0` keeps the planner off the index of the
+  // account's runs until a new database has statistics.
   findRun: `
     SELECT ${RUN_COLUMNS},
       CASE WHEN status = 'succeeded' THEN (
@@ -52,15 +52,15 @@ export const SQL = statementsOf({
       ) END AS outputs
     FROM runs WHERE id = $1 AND account_id + 0 = $2`,
 
-  // One claim at a time, so that each sees the turns that those before it took.
+  // Allows one claim at a time, so that each claim sees the turns that earlier claims took.
   lockClaims: `SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`,
 
-  // A process that reaps this worker waits until the claim is committed, and finds the run.
+  // Makes a process that reaps this worker wait until the claim is committed, so that it finds the run.
   holdLease: `SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE`,
 
-  // One indexed lookup for any number of runs and accounts: turns_queued has the accounts with queued runs in the order of
-  // claims. Accounts with runs in processing are skipped; they are few, and are chosen only if no other account waits.
-  // The preferred runs are materialized: a plan that joins them with the queue would read all of it.
+  // One index lookup for any number of runs and accounts: turns_queued contains the accounts with queued runs in claim
+  // order. It skips accounts with runs in processing: they are few, and are chosen only if no other account waits. The
+  // preferred runs are materialized, because a plan that joins them with the queue would read the whole queue.
   claimRun: `
     WITH busy AS MATERIALIZED (
       SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
@@ -110,7 +110,7 @@ export const SQL = statementsOf({
     )
     SELECT ${RUN_COLUMNS} FROM claimed AS runs`,
 
-  // What a claim got whose answer was lost.
+  // Finds the run of a claim whose response was lost.
   findClaimed: `
     SELECT ${RUN_COLUMNS}, claim
     FROM runs WHERE owner = $1 AND status = 'processing' AND claim = ANY ($2::text[]) LIMIT 1`,
@@ -129,7 +129,7 @@ export const SQL = statementsOf({
     )
     SELECT id FROM finished`,
 
-  // Whether a change whose answer was lost was made: a token is of one render alone.
+  // Checks whether `finishRun` was committed although its response was lost. Each render has its own tokens.
   wasFinished: `
     SELECT 1 FROM runs WHERE id = $1 AND owner = $2 AND status = 'succeeded'
       AND NOT EXISTS (SELECT 1 FROM outputs WHERE run_id = $1 AND token <> ALL ($3::text[]))`,
@@ -141,7 +141,8 @@ export const SQL = statementsOf({
       RETURNING ${REFUND_COLUMNS}
     ),${refundIf('$5::boolean')}`,
 
-  // One run of the owner; when $2 is null, all runs that it was rendering. The attempt of a run that fails is in the run itself.
+  // Moves one run of the owner. If $2 is null, moves all runs that it was rendering. The last attempt of a failed run
+  // is in the run itself.
   recordCrash: `
     WITH rendering AS (
       SELECT sequence, started_at AS since FROM runs
@@ -164,7 +165,7 @@ export const SQL = statementsOf({
       SELECT id, since, $5::bigint, 'crashed' FROM moved WHERE status = 'queued'
     ),${refundIf('$6::boolean')}`,
 
-  // The row appears together with the lock, which this connection then holds: no node sees one without the other.
+  // Adds the row and takes the lock in one statement, so that no node sees the row without the lock.
   addWorker: `
     WITH added AS (
       INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
@@ -173,14 +174,15 @@ export const SQL = statementsOf({
     )
     SELECT slot, pg_try_advisory_lock(${LOCKS}, slot) AS "isLocked" FROM added`,
 
-  // $2: whether this connection holds the lock already.
+  // $2: whether this connection already holds the lock.
   extendLease: `
     WITH extended AS (
       UPDATE workers SET heartbeat_at = greatest(heartbeat_at + 1, ${NOW_MS}) WHERE id = $1 RETURNING slot
     )
     SELECT slot, CASE WHEN $2::boolean THEN true ELSE pg_try_advisory_lock(${LOCKS}, slot) END AS "isLocked" FROM extended`,
 
-  // A connection that this process has lost, and the server has not noticed, still holds its lock.
+  // Ends a connection that this process has lost but that still holds the lock, because the server has not noticed the
+  // loss.
   endHolder: `
     SELECT pg_terminate_backend(pid, 1000) FROM pg_locks
     WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = $1::integer AND objsubid = 2 AND granted

@@ -1,9 +1,11 @@
-/** The tables of the schema `rushes`: as `service.db` has them, with what several machines need. */
+/** Tables of the schema `rushes`: the tables of `service.db`, plus what several nodes need. */
 
-/** Of `SCHEMA`: formats before it were never released. */
+/** Format version of `SCHEMA`. Earlier formats were never released. */
 export const SCHEMA_VERSION = 4
 
-/** Script n brings the schema from version `SCHEMA_VERSION` + n to the next. A released script never changes. */
+/**
+ * Script n migrates the schema from version `SCHEMA_VERSION` + n to the next version. Never change a released script.
+ */
 export const POSTGRES_MIGRATIONS: readonly string[] = []
 
 export const SCHEMA = `

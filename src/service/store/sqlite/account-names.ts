@@ -6,7 +6,7 @@ export interface AccountNames {
   readonly keys: readonly { readonly id: number; readonly name: string; readonly account: string }[]
 }
 
-/** Throws when the file does not exist, or is of an older format without these columns. */
+/** Throws if the file does not exist, or has an older format without these columns. */
 export const readAccountNames = (path: string): AccountNames => ({
   accounts: readRows(path, 'SELECT name, balance FROM accounts ORDER BY id LIMIT 1000').map((row) => ({
     name: String(row.name),

@@ -30,7 +30,7 @@ const SQL = {
 
   balance: `SELECT balance, banned FROM accounts WHERE id = ?1`,
 
-  // Balances and spends repeat what the entries sum to, so that a create need not sum them up.
+  // Balances and spends duplicate the sums of the entries, so that a create does not have to compute them.
   moveBalance: `UPDATE accounts SET balance = balance + ?2 WHERE id = ?1`,
 
   moveSpend: `UPDATE keys SET spent = spent + ?2, used = used + ?3 WHERE id = ?1`,
@@ -51,7 +51,7 @@ const valuesOf = (terms: Partial<KeyTerms>): readonly SqlValue[] =>
   termValues<SqlValue>(terms, (value) => (typeof value === 'boolean' ? Number(value) : JSON.stringify(value)))
 
 export function createAccountStore({ run, get, all, transaction, snapshot }: OpenDatabase): AccountStore {
-  /** Undefined when the name is taken. */
+  /** Returns undefined if the name is taken. */
   function insertAccount({ name, credits, nowMs }: NewAccount): number | undefined {
     const row = get(SQL.addAccount, name, nowMs)
     if (row === undefined) return undefined
@@ -68,18 +68,21 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
   const insertKey = ({ accountId, name, hash, prefix, nowMs, ...terms }: NewKey): number =>
     Number(get(SQL.addKey, accountId, name, hash, ...valuesOf(terms), nowMs, prefix)?.id)
 
-  /** SQLite fails after its first row when a page cannot be read, so one is enough. */
-  const findDamage = (): readonly string[] =>
+  /**
+   * Returns the result of the integrity check. Asks for one row only, because SQLite fails after its first row if a
+   * page cannot be read.
+   */
+  const findCorruption = (): readonly string[] =>
     String(get('PRAGMA integrity_check(1)')?.integrity_check)
       .split('\n')
       .filter((line) => line !== 'ok' && !line.startsWith('***'))
 
-  function verifyLedger(isDamaged: boolean): Verification {
+  function verifyLedger(isCorrupt: boolean): Verification {
     try {
       return snapshot(() => verificationOf(LEDGER_STATEMENTS.map((sql) => all(sql))))
     } catch (error) {
-      // The damage is reported already.
-      if (!isDamaged) throw error
+      // The corruption is already reported.
+      if (!isCorrupt) throw error
       return verificationOf([])
     }
   }
@@ -138,25 +141,25 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
       }),
     listEntries: async (account, limit) => all(SQL.listEntries, account, limit).map(ledgerEntryOfRow),
     async verify() {
-      const damage = findDamage()
-      const ledger = verifyLedger(damage.length > 0)
+      const corruption = findCorruption()
+      const ledger = verifyLedger(corruption.length > 0)
       return {
         ...ledger,
-        problems: [...damage.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
+        problems: [...corruption.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
       }
     },
   }
 }
 
 /**
- * Charges and refunds of a run, each within the transaction of the caller: the run, the entry, the balance and the spend of
- * the key change together or not at all.
+ * Charges and refunds runs within the caller's transaction, so that the run, the entry, the balance and the key's spend
+ * change together or not at all.
  */
 export interface CreditLedger {
-  /** Throws when the key or the account does not exist. */
+  /** Throws if the key or the account does not exist. */
   accountState(run: Pick<NewRun, 'accountId' | 'keyId'>): AccountState
   charge(run: Pick<NewRun, 'id' | 'accountId' | 'keyId' | 'price'>, nowMs: number): void
-  /** `run` is a row of the table. The credits. */
+  /** `run` is a row of the table `runs`. Returns the refunded credits. */
   refund(run: Row, nowMs: number): number
 }
 

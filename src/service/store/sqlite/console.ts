@@ -1,4 +1,4 @@
-/** The console on SQLite: its users, and what it reads. */
+/** Users and data of the console, on SQLite. */
 import type { OpenDatabase, Row } from '../../../host/database.js'
 import type { ConsoleStore, DaySpend, ListedRun, RunFilter, UserStore } from '../console-store.js'
 import {
@@ -30,20 +30,20 @@ import {
   whereOf,
 } from '../statements.js'
 
-/** Only the columns that are needed, on which libsql spends most of its time. */
+/** Only the needed columns, because libsql spends most of a read on columns. */
 const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, key_id, prompt, aspect_ratio, price, error_code, error_message,
       keys.name AS key_name`
-const NAMED = 'LEFT JOIN keys ON keys.id = key_id'
+const JOIN_KEY = 'LEFT JOIN keys ON keys.id = key_id'
 
-/** Of a filter's parameter; lower and instr know no letters but those of ASCII. */
+/** Condition of a search. `lower` changes only ASCII letters. */
 const IN_PROMPT = 'instr(lower(runs.prompt), lower(?)) > 0'
 
-// By name, since the planner has no statistics.
+// Names the index, because the planner has no statistics.
 const listRunsSql = (where: string, limit: string): string => `
-    SELECT ${RUN_COLUMNS} FROM runs INDEXED BY runs_of_account ${NAMED}
+    SELECT ${RUN_COLUMNS} FROM runs INDEXED BY runs_of_account ${JOIN_KEY}
     WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`
 
-/** The first run that is not looked at. */
+/** Finds the newest run that a page does not scan. */
 const floorOfRunsSql = (where: string, offset: string): string => `
     SELECT sequence FROM runs INDEXED BY runs_of_account WHERE ${where} ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`
 
@@ -59,7 +59,7 @@ const SQL = {
 
   setPassword: `UPDATE users SET password = ?2 WHERE id = ?1`,
 
-  // Nothing is added for a user who was removed in the meantime.
+  // Adds no link if the user was removed before.
   addLink: `INSERT INTO links (hash, user_id, expires_at) SELECT ?1, id, ?3 FROM users WHERE id = ?2`,
 
   useLink: `DELETE FROM links WHERE hash = ?1 AND expires_at > ?2 RETURNING user_id`,
@@ -97,7 +97,7 @@ const SQL = {
   endExpiredLogins: `DELETE FROM logins WHERE expires_at <= ?1`,
 
   findRuns: `
-    SELECT ${RUN_COLUMNS} FROM json_each(?1) AS wanted CROSS JOIN runs ON runs.id = wanted.value ${NAMED}
+    SELECT ${RUN_COLUMNS} FROM json_each(?1) AS wanted CROSS JOIN runs ON runs.id = wanted.value ${JOIN_KEY}
     WHERE runs.account_id = ?2`,
 
   outputsOfRuns: `
@@ -218,7 +218,7 @@ export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all
       const floor = floorOf(filter)
       const prompt = search === undefined ? [] : [{ sql: IN_PROMPT, value: search }]
       const where = whereOf([...runConditions(filter, floor), ...prompt], '?')
-      // One more tells whether there is another page.
+      // Reads one more run to find out whether another page follows.
       const found = all(listRunsSql(where.sql, where.next), ...where.values, limit + 1)
       return foundRuns(runsOf(found), limit, floor)
     },
@@ -237,7 +237,7 @@ export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all
     },
     async spendPerDay(accountId, fromMs) {
       const days: DaySpend[] = []
-      // A range of the index for each day. GROUP BY would sort all entries.
+      // Reads one range of the index per day. GROUP BY would sort all entries.
       for (let at = nextSpend(fromMs); at !== undefined; ) {
         const endMs = (Math.floor(at / DAY_MS) + 1) * DAY_MS
         const row = get(SQL.spendBetween, accountId, at, endMs)

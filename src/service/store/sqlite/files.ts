@@ -1,5 +1,4 @@
-/** Files and the runs that need them, on SQLite. */
-
+/** Records of files and of the runs that need them, on SQLite. */
 import type { OpenDatabase } from '../../../host/database.js'
 import { outputKey } from '../../stored-run.js'
 import {

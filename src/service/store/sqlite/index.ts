@@ -1,4 +1,4 @@
-/** The store's contract on SQLite, in one file that several processes may have open. */
+/** The store's contract on SQLite, in one file that several processes can open at the same time. */
 import { existsSync, statSync } from 'node:fs'
 import { RushesError, usageError } from '../../../errors.js'
 import { isCorruption } from '../../../host/corruption.js'
@@ -20,17 +20,17 @@ import { SQLITE_MIGRATIONS } from './migrations.js'
 import { explainMoved, refuseMoved } from './moved-mark.js'
 import { createRunStore } from './runs.js'
 
-/** Throws `RushesError` (usage) when the file is of a later version of `rushes`. */
+/** Throws `RushesError` (usage) if the file cannot be used or was written by a newer version of `rushes`. */
 export function openSqliteStore(path: string): Store {
   return storeOf(openServiceDatabase(path))
 }
 
 interface ServiceDatabaseOptions extends Pick<DatabaseOptions, 'busyTimeoutMs'> {
-  /** Whether to open data that was moved to another database, which can only be read. */
+  /** Whether to open data that was moved to another database. The data is then read-only. */
   readonly evenMoved?: boolean
 }
 
-/** Throws as `openSqliteStore` does, also for data that was moved to another database. */
+/** Throws as `openSqliteStore` does. Without `evenMoved`, also throws if the data was moved to another database. */
 export function openServiceDatabase(
   path: string,
   { evenMoved = false, ...options }: ServiceDatabaseOptions = {},
@@ -47,7 +47,7 @@ export function openServiceDatabase(
   }
 }
 
-/** Nothing is created or changed in a database of another program. */
+/** Throws for a database of another program, before anything in it is created or changed. */
 function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
   quarantineForeignLog(path)
   const [found] = withDatabase(path, busyTimeoutMs, (database) =>
@@ -65,7 +65,7 @@ function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
     )
 }
 
-/** A service that lost its database must not start with a new one, and a new first key. */
+/** Throws if the database was lost: a service must not continue with a new database and a new first key. */
 function refuseLost(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })
@@ -80,7 +80,10 @@ function refuseLost(path: string): void {
 }
 
 export function storeOf(database: OpenDatabase): Store {
-  /** A missing row proves nothing if the file was removed or replaced. */
+  /**
+   * Throws `ReplacedFile` instead of returning undefined if the file was removed or replaced: a missing row then proves
+   * nothing.
+   */
   const assertNotReplaced =
     <Args extends readonly unknown[], Found>(find: (...args: Args) => Promise<Found | undefined>) =>
     async (...args: Args): Promise<Found | undefined> => {
@@ -106,7 +109,7 @@ export function storeOf(database: OpenDatabase): Store {
   }
 }
 
-/** Undefined for other errors. */
+/** Explains an error of the database. Returns undefined for other errors. */
 export function explainDatabaseError(path: string, error: unknown): RushesError | undefined {
   if (error instanceof NewerFormat)
     return usageError(

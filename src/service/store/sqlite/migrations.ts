@@ -1,20 +1,24 @@
 /**
- * The format of `service.db`. Script n brings the file from version n to n+1. A released script never changes: a change
- * is a further script.
+ * Format of `service.db`. Script n migrates the file from version n to n+1. Never change a released script: add a new
+ * one.
  */
 
-/** Of a JSON text: SQLite turns half a surrogate pair into invalid UTF-8, on which the driver ends the process. */
+/**
+ * SQL for the prompt of a JSON input. A prompt with surrogate escapes stays escaped: SQLite turns an unpaired surrogate
+ * into invalid UTF-8, which makes the driver end the process.
+ */
 const PROMPT = `
   CASE WHEN input LIKE '%\\ud%' THEN trim(input -> '$.prompt', '"') ELSE json_extract(input, '$.prompt') END`
 
-/** One with an escape is none that a model takes. */
+/** SQL for the aspect ratio. Skips a value with an escape, because no model accepts it. */
 const ASPECT_RATIO = `
   CASE WHEN input -> '$.aspect_ratio' NOT LIKE '%\\%' THEN substr(json_extract(input, '$.aspect_ratio'), 1, 100) END`
 
 /**
- * Lists read no inputs, which can have 0.8 MB: the beginning of the prompt is a column, and inputs have a separate table, since
- * SQLite reads a row up to the column that it needs. Files have an owner: runs name the files that they need, so that a file is
- * removed only when no unfinished run needs it. A create can be repeated with its idempotency key.
+ * Adds a table for inputs, which can be 0.8 MB, because SQLite reads a row up to the column that it needs. Lists read
+ * no inputs: the beginning of the prompt becomes a column. Adds records of files and of the runs that need them, so
+ * that a file is removed only if no unfinished run needs it. Adds idempotency keys, with which a create can be
+ * repeated.
  */
 const FILES = `
 CREATE TABLE run_inputs (
@@ -160,7 +164,7 @@ CREATE TABLE outputs (
 ) STRICT;
 `
 
-/** Credits. Earlier runs were free. */
+/** Adds credits. Earlier runs were free. */
 const CREDITS = `
 -- No balance grows beyond what a double holds exactly.
 ALTER TABLE accounts ADD COLUMN balance INTEGER NOT NULL DEFAULT 0
@@ -205,13 +209,16 @@ UPDATE accounts SET balance = 10000 WHERE name = 'default';
 UPDATE keys SET used = (SELECT count(*) FROM runs WHERE runs.key_id = keys.id);
 `
 
-/** The oldest queued run of each account and owner is found without a scan. */
+/** Finds the oldest queued run of each account and owner without a scan. */
 const QUEUE = `
 DROP INDEX runs_waiting;
 CREATE INDEX runs_queue ON runs (account_id, owner, sequence) WHERE status = 'queued';
 `
 
-/** A queued run has no owner, and a processing run a worker with a lease. A key can have its own rate. */
+/**
+ * From this version, a queued run has no owner, and the owner of a processing run is a worker with a lease. A key can
+ * have a separate rate limit.
+ */
 const CLAIMS = `
 UPDATE runs SET status = 'queued', started_at = NULL
 WHERE status = 'processing' AND owner NOT IN (SELECT id FROM workers);
@@ -224,7 +231,7 @@ ALTER TABLE keys ADD COLUMN rate_requests INTEGER;
 ALTER TABLE keys ADD COLUMN rate_window_ms INTEGER;
 `
 
-/** The console: its users, and indexes for what it reads. Keys can be rotated, and show when they were last used. */
+/** Adds the console's users, and indexes for the console's lists. Keys can be rotated, and record their last use. */
 const CONSOLE = `
 ALTER TABLE keys ADD COLUMN prefix TEXT;
 ALTER TABLE keys ADD COLUMN last_used_at INTEGER;

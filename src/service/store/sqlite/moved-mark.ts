@@ -1,12 +1,12 @@
 /**
- * The mark of a database whose data was moved to PostgreSQL (`admin migrate`): a table, and triggers that refuse every change,
- * also of processes that have the file open. With two writable copies, a key that is disabled in one works in the other.
+ * Marks a database whose data was moved to PostgreSQL (`admin migrate`). The mark is a table, with triggers that reject
+ * every change, also changes of processes that have the file open. If both copies were writable, a key that is disabled
+ * in one copy would still work in the other.
  *
- *   copying     says only why the file is locked. Without a lock, the migration has ended, and nothing was moved.
- *   committing  PostgreSQL is about to commit, or has committed: the next `admin migrate` looks there. Nothing may write.
- *   moved       PostgreSQL has the data. Nothing may write.
+ *   copying     Explains why the file is locked. If it is not locked, the migration ended and moved nothing.
+ *   committing  PostgreSQL is about to commit or has committed. The next `admin migrate` checks this. No writes.
+ *   moved       PostgreSQL has the data. No writes.
  */
-
 import { existsSync } from 'node:fs'
 import { type RushesError, usageError } from '../../../errors.js'
 import type { OpenDatabase, Row } from '../../../host/database.js'
@@ -20,16 +20,16 @@ import {
 import { errorCode, isBusy } from '../../../host/system-error.js'
 
 export interface MovedMark {
-  /** Of this migration; the new database has it too. */
+  /** Id of this migration, which the new database also stores. */
   readonly id: string
-  /** The new database, without its user and password. */
+  /** Name of the new database, without user and password. */
   readonly database: string
   readonly state: 'copying' | 'committing' | 'moved'
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** SQL that sets the mark. `tables`: those that refuse changes from now on, unless it says `copying`. */
+/** SQL that sets the mark. `tables`: tables that reject changes from now on, unless the state is `copying`. */
 export const markStatements = ({ id, database, state }: MovedMark, tables: readonly string[]): string =>
   [
     'CREATE TABLE IF NOT EXISTS moved (id TEXT NOT NULL, database TEXT NOT NULL, state TEXT NOT NULL)',
@@ -46,7 +46,7 @@ export const markStatements = ({ id, database, state }: MovedMark, tables: reado
 const CHANGES = ['INSERT', 'UPDATE', 'DELETE'] as const
 const REFUSAL = 'the data was moved to another database'
 
-/** SQL that removes the mark, also one of another version, which knows other tables. */
+/** SQL that removes the mark, even a mark of another version of `rushes` that has other tables. */
 export const unmarkStatements = (database: SqliteConnection): string =>
   [
     ...namesIn(database, "type = 'trigger' AND name LIKE 'moved\\_%' ESCAPE '\\'").map(
@@ -55,7 +55,7 @@ export const unmarkStatements = (database: SqliteConnection): string =>
     'DROP TABLE IF EXISTS moved',
   ].join(';\n')
 
-/** All tables except the mark itself. */
+/** Returns the names of all tables except the mark. */
 export const tablesIn = (database: SqliteConnection): readonly string[] =>
   namesIn(database, "type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'moved'")
 
@@ -64,11 +64,11 @@ const namesIn = (database: SqliteConnection, condition: string): readonly string
     String(name),
   )
 
-/** Undefined without a mark. */
+/** Returns undefined if the file has no mark. */
 export const readMark = (path: string, busyTimeoutMs = 0): MovedMark | undefined =>
   existsSync(path) ? withDatabase(path, busyTimeoutMs, markIn) : undefined
 
-/** As `readMark`. */
+/** Reads the mark in an open database. Returns undefined if it has no mark. */
 export function markIn(database: SqliteConnection): MovedMark | undefined {
   const [table] = database
     .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'moved'")
@@ -79,7 +79,10 @@ export function markIn(database: SqliteConnection): MovedMark | undefined {
     | undefined
 }
 
-/** Throws `RushesError` (usage) when the data was or is being moved. Removes the mark of a migration that copied nothing. */
+/**
+ * Throws `RushesError` (usage) if the data was moved or is being moved. Removes the mark of a migration that ended
+ * before it moved the data.
+ */
 export function refuseMoved(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
   withDatabase(path, busyTimeoutMs, (database) => {
     const mark = markIn(database)
@@ -90,15 +93,15 @@ export function refuseMoved(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void
     } catch (error) {
       throw isBusy(error) ? explainMark(path, mark) : error
     }
-    // Read again under the lock: the migration may have gone on meanwhile.
+    // Reads the mark again under the lock: the migration may have continued since the first read.
     const last = markIn(database)
-    const hasGoneOn = last !== undefined && last.state !== 'copying'
-    database.exec(hasGoneOn ? 'ROLLBACK' : 'DROP TABLE IF EXISTS moved; COMMIT')
-    if (hasGoneOn) throw explainMark(path, last)
+    const hasContinued = last !== undefined && last.state !== 'copying'
+    database.exec(hasContinued ? 'ROLLBACK' : 'DROP TABLE IF EXISTS moved; COMMIT')
+    if (hasContinued) throw explainMark(path, last)
   })
 }
 
-/** Of an error of a database that is marked; undefined for other errors. */
+/** Explains an error that the mark caused. Returns undefined for other errors. */
 export function explainMoved(path: string, error: unknown): RushesError | undefined {
   const isRefused = errorCode(error)?.startsWith('SQLITE_CONSTRAINT') && String(error).includes(REFUSAL)
   if (!isRefused && !isBusy(error)) return undefined
@@ -127,22 +130,24 @@ export function explainMark(path: string, { state, database }: MovedMark): Rushe
   )
 }
 
-/** Holds the database of the folder still while its rows are copied, and marks it when they are moved. */
-
+/** Locks the folder's database while its rows are copied, and marks it when they are moved. */
 export interface SourceLock {
   /**
-   * From now on others only read. Waits up to 10 s for a process that writes, then throws its error; throws `RushesError`
-   * (usage) when the data was moved.
+   * Blocks writes of other processes, which can still read. Waits up to 10 s for a process that writes, then throws the
+   * database's error. Throws `RushesError` (usage) if the data was moved.
    */
   hold(): void
-  /** From now on nothing writes to the data until `undo`, also when this process ends. */
+  /** Blocks all writes until `undo`, even after this process ends. */
   seal(): void
   /**
-   * PostgreSQL has committed. When it fails, the data stays sealed, and the next migration completes it. Throws `RushesError`
-   * (usage) when the mark of this move was removed.
+   * Marks the data as moved, after PostgreSQL has committed. If this fails, the data stays sealed, and the next
+   * migration completes the move. Throws `RushesError` (usage) if the mark of this move was removed.
    */
   complete(): void
-  /** Nothing was moved: the data is as before. When it fails, as `complete`. Leaves the mark of another move. */
+  /**
+   * Call it if nothing was moved: removes the mark of this move. If this fails, the mark stays, as with `complete`.
+   * Does not remove the mark of another move.
+   */
   undo(): void
   close(): void
 }
@@ -152,11 +157,11 @@ export function createSourceLock(
   move: Pick<MovedMark, 'id' | 'database'>,
 ): SourceLock {
   const { path } = source
-  // A second connection: `source` reads meanwhile.
+  // A second connection, because `source` reads at the same time.
   const lock = connect(path)
   lock.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA synchronous = FULL`)
 
-  /** The mark stays as it is read until the transaction ends. */
+  /** Reads the mark in a write transaction, so that the mark cannot change until the transaction ends. */
   function lockedMark(): MovedMark | undefined {
     if (!lock.inTransaction) lock.exec('BEGIN IMMEDIATE')
     if (!source.isCurrent()) throw new Error('the database was replaced while its data was copied')
@@ -172,8 +177,11 @@ export function createSourceLock(
     throw explainMark(path, found)
   }
 
-  /** False when the mark is not of this move. A failure is not told: the mark stays as it is. */
-  function changeOurs(change: () => void): boolean {
+  /**
+   * Runs `change` and returns true. Returns false if the mark does not belong to this move. Ignores errors: the mark
+   * then stays as it is.
+   */
+  function changeOwnMark(change: () => void): boolean {
     try {
       if (lockedMark()?.id === move.id) change()
       else return false
@@ -188,20 +196,20 @@ export function createSourceLock(
     hold() {
       refuseMarked()
       mark('copying')
-      // Another process may have come between.
+      // Locks and checks again: another process may have changed the mark since the commit.
       refuseMarked()
     },
     seal: () => mark('committing'),
     complete() {
-      if (!changeOurs(() => mark('moved')))
+      if (!changeOwnMark(() => mark('moved')))
         throw usageError(
           `The data of ${path} was moved to ${move.database}, but its mark was removed meanwhile: both can be changed.`,
           'Use only one of them. To use the database, stop what uses the folder and remove the folder.',
         )
     },
-    undo: () => void changeOurs(() => lock.exec(`${unmarkStatements(lock)}; COMMIT`)),
+    undo: () => void changeOwnMark(() => lock.exec(`${unmarkStatements(lock)}; COMMIT`)),
     close() {
-      // Statements that are not collected yet would keep the lock.
+      // Rolls back first: statements that are not garbage-collected yet would keep the lock.
       rollBack(lock)
       lock.close()
     },

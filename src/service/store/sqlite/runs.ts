@@ -1,4 +1,4 @@
-/** Runs, their queue and the workers on SQLite. Each function is one statement or one transaction. */
+/** Runs, the queue and the workers, on SQLite. Each function is one statement or one transaction. */
 import type { OpenDatabase, Row, SqlValue } from '../../../host/database.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { AccountStore } from '../account-store.js'
@@ -20,20 +20,21 @@ import { createCreditLedger } from './accounts.js'
 import { createWorkerLocks, processColumns, type WorkerLocks } from './worker-locks.js'
 
 /**
- * A run moves only as `LOCAL_MOVES` (protocol/run.ts) allows: each
- * statement that moves one names the status that it comes from.
+ * The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts) allows: each statement that changes it also
+ * checks the previous status.
  */
 const SQL = {
   ...sqliteTexts(RUNS),
 
-  // Asked with every status request, and libsql spends most of a read on its columns.
+  // Executed for every status request. Reads no other columns, because libsql spends most of a read on columns.
   findRun: `
     SELECT ${STORED_RUN_COLUMNS}, error_code, error_message, coalesce(run_inputs.input, runs.input) AS input
     FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1 AND account_id = ?2`,
 
   addInput: `INSERT INTO run_inputs (run_id, input) VALUES (?1, ?2)`,
 
-  // An older process, which still runs while a newer one migrates the file, writes the input into the run.
+  // Reads both columns: a process of an older version, which continues while a newer version migrates the file, writes
+  // the input into `runs`.
   inputOfRun: `
     SELECT coalesce(run_inputs.input, runs.input) AS input FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1`,
 
@@ -59,8 +60,8 @@ const SQL = {
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
-  // A queue of any length costs one indexed look per account: `queues` steps from one account to the next in the index
-  // runs_queue, and `candidates` takes the oldest run of each, beside the preferred ones.
+  // Costs one index lookup per account for a queue of any length: `queues` steps from one account to the next in the
+  // index runs_queue. `candidates` contains the oldest run of each account, plus the preferred runs.
   claimRun: `
     WITH RECURSIVE queues (account_id) AS (
       SELECT min(account_id) FROM runs WHERE status = 'queued'
@@ -109,7 +110,7 @@ const SQL = {
     WHERE id = ?1 AND owner = ?2 AND status = 'processing'
     RETURNING *`,
 
-  // One run of the owner; when ?2 is null, all runs that it was rendering.
+  // Moves one run of the owner. If ?2 is null, moves all runs that it was rendering.
   recordCrash: `
     UPDATE runs SET
       attempts = attempts + 1,
@@ -122,7 +123,8 @@ const SQL = {
     WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)
     RETURNING *`,
 
-  // Before recordCrash, for the runs that it returns to the queue. The attempt of a run that fails is in the run itself.
+  // Executed before `recordCrash`, for the runs that `recordCrash` returns to the queue. The last attempt of a failed
+  // run is in the run itself.
   recordCrashedAttempts: `
     INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
     SELECT id, started_at, ?4, 'crashed' FROM runs
@@ -149,7 +151,7 @@ const SQL = {
   writeNothing: `UPDATE accounts SET served = served WHERE id = (SELECT min(id) FROM accounts)`,
 } as const
 
-/** The input is in another table (migrations.ts). */
+/** Adds a run with an empty input: the input is in the table `run_inputs` (migrations.ts). */
 const addRunSql = (columns: readonly string[]): string => `
     INSERT INTO runs (${columns.join(', ')}, input, status, owner)
     VALUES (${columns.map((_, index) => `?${index + 1}`).join(', ')}, '', 'queued', '')`
@@ -167,7 +169,10 @@ export function createRunStore(database: OpenDatabase): RunStore {
   const ledger = createCreditLedger(database)
   const locks = createWorkerLocks(database.path)
 
-  /** Runs a statement that moves runs, and refunds those that failed. Call it within a transaction. */
+  /**
+   * Runs a statement that moves runs, and refunds the failed ones. Returns undefined if no run was moved. Call it
+   * within a transaction.
+   */
   function moveRuns(
     { nowMs, refunds = true }: { readonly nowMs: number; readonly refunds?: boolean | undefined },
     sql: string,
@@ -193,14 +198,14 @@ export function createRunStore(database: OpenDatabase): RunStore {
   const isRemoved = ({ kind, key }: FileName): boolean =>
     kind === 'input' && get(SQL.liveImage, key) === undefined
 
-  /** What a create with this idempotency key has got before. */
+  /** Returns the result of an earlier create with the same idempotency key. */
   function createdBefore({ accountId, idempotency, createdAtMs }: NewRun): AddedRun | undefined {
     const row = idempotency && get(SQL.createdBefore, accountId, idempotency.key, createdAtMs)
     if (row === undefined) return undefined
     return row.request === idempotency?.request ? { id: String(row.run_id) } : { refused: 'key_reused' }
   }
 
-  function rememberKey({ id, accountId, idempotency, createdAtMs }: NewRun): void {
+  function recordIdempotencyKey({ id, accountId, idempotency, createdAtMs }: NewRun): void {
     if (idempotency === undefined) return
     const { key, request, expiresAtMs } = idempotency
     run(SQL.removeExpiredKeys, createdAtMs)
@@ -222,7 +227,7 @@ export function createRunStore(database: OpenDatabase): RunStore {
           run(SQL.recordImages, JSON.stringify(files.filter(({ kind }) => kind === 'input')))
           run(SQL.addRunFiles, id, JSON.stringify(files))
         }
-        rememberKey(added)
+        recordIdempotencyKey(added)
         ledger.charge({ id, accountId, keyId, price }, createdAtMs)
         return { id }
       }),

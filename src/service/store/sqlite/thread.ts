@@ -1,7 +1,7 @@
 /**
- * The entry of the database thread; built as `dist/store.cjs`, and started by `openStoreThread`. Each commit waits for the
- * disk, so the changes that wait together share one. A database that another process has locked is tried again every
- * few milliseconds, and reads are answered meanwhile. Two threads with this entry only read.
+ * Entry point of the database threads, built as `dist/store.cjs` and started by `openStoreThread`. Each commit waits
+ * for the disk, so waiting changes share one commit. If another process has locked the database, changes are retried
+ * every 25 ms, and reads continue in between. Two of the threads only read.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { errorCode, isBusy } from '../../../host/system-error.js'
@@ -12,10 +12,10 @@ import { openServiceDatabase, storeOf } from './index.js'
 
 export type StoreMethod = Exclude<keyof ServiceStore, 'onQueued'>
 
-/** Which thread runs a method, and whether it is a change, which shares a commit with others (open-store.ts). */
+/** Thread that runs a method (open-store.ts). Only a `change` shares a commit with others. */
 export type StoreRoute = 'change' | 'read' | 'lookup' | 'page'
 
-/** What a thread is started with. */
+/** `workerData` of a thread. */
 export interface StoreThreadData {
   readonly path: string
   readonly role: Exclude<StoreRoute, 'read'>
@@ -27,18 +27,21 @@ interface StoreCall {
   readonly route: StoreRoute
 }
 
-/** `stop waiting`: the service closes, so a change waits for a lock only a little longer. */
+/** `stop waiting`: the service closes, so a change waits for a lock for at most `MAX_CLOSING_BUSY_MS` from now. */
 export type StoreRequest = StoreCall | { readonly method: 'stop waiting' }
 
 export type StoreAnswer = { readonly result: unknown } | { readonly error: SentError }
 
-/** How long one statement waits for a lock, and reads wait behind it. */
+/** Maximum time that one statement waits for a lock. Reads behind the statement wait too. */
 const BUSY_TIMEOUT_MS = 100
 const BUSY_PAUSE_MS = 25
 const MAX_BUSY_MS = 10_000
-/** When the service closes: it waits 3 s for its responses. */
+/** Maximum wait when the service closes. Below the 3 s that the service waits for its responses. */
 const MAX_CLOSING_BUSY_MS = 1_500
-/** Of one transaction, however large its changes are: what does not fit waits for the next, and reads come between. */
+/**
+ * Maximum duration of a transaction, regardless of the size of its changes. Changes that do not fit wait for the next
+ * transaction, and reads run in between.
+ */
 const MAX_COMMIT_MS = 20
 
 const port = parentPort
@@ -69,10 +72,13 @@ const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
     (error: unknown) => send(id, { error: sentError(error) }),
   )
 
-/** Every statement of the store runs before its function returns, so all of them are part of the transaction. */
+/**
+ * Commits as many changes as fit in one transaction. A store function runs all its statements before it returns, so all
+ * of them are part of the transaction.
+ */
 async function commit(batch: readonly PendingChange[]): Promise<void> {
   const results: Promise<unknown>[] = []
-  const taken = () => batch.slice(0, results.length)
+  const attempted = () => batch.slice(0, results.length)
   try {
     database.transaction(() => {
       const untilMs = performance.now() + MAX_COMMIT_MS
@@ -86,17 +92,20 @@ async function commit(batch: readonly PendingChange[]): Promise<void> {
     changes = [...batch.slice(results.length), ...changes]
   } catch (error) {
     if (isBusy(error)) return retryLater(batch, error)
-    const failed = results.length === 0 ? batch : taken()
+    const failed = results.length === 0 ? batch : attempted()
     changes = [...batch.slice(failed.length), ...changes]
     const reason = (await firstFailure(results)) ?? error
     for (const { request } of failed) send(request.id, { error: sentError(reason) })
     return
   }
-  for (const [index, { request }] of taken().entries())
+  for (const [index, { request }] of attempted().entries())
     await sendOutcome(request.id, results[index] ?? Promise.resolve())
 }
 
-/** A full disk ends the whole transaction: the change that met it knows why the commit failed. */
+/**
+ * Finds the reason for a failed commit. For example, a full disk ends the whole transaction, but only the change that
+ * hit it has the reason.
+ */
 async function firstFailure(results: readonly Promise<unknown>[]): Promise<unknown> {
   const settled = await Promise.allSettled(results)
   return settled
@@ -104,16 +113,16 @@ async function firstFailure(results: readonly Promise<unknown>[]): Promise<unkno
     .find(({ reason }) => errorCode(reason) !== undefined)?.reason
 }
 
-function isLate({ sinceMs }: PendingChange): boolean {
+function hasTimedOut({ sinceMs }: PendingChange): boolean {
   const nowMs = performance.now()
-  const isLateToClose =
+  const hasExceededClosing =
     closingSinceMs !== undefined && nowMs - Math.max(sinceMs, closingSinceMs) > MAX_CLOSING_BUSY_MS
-  return isLateToClose || nowMs - sinceMs > MAX_BUSY_MS
+  return hasExceededClosing || nowMs - sinceMs > MAX_BUSY_MS
 }
 
 function retryLater(batch: readonly PendingChange[], error: unknown): void {
-  for (const { request } of batch.filter(isLate)) send(request.id, { error: sentError(error) })
-  changes = [...batch.filter((change) => !isLate(change)), ...changes]
+  for (const { request } of batch.filter(hasTimedOut)) send(request.id, { error: sentError(error) })
+  changes = [...batch.filter((change) => !hasTimedOut(change)), ...changes]
   retrying = true
   setTimeout(() => {
     retrying = false
@@ -151,7 +160,7 @@ async function receive(first: Numbered<StoreRequest>): Promise<void> {
   await commitAll()
 }
 
-/** A request that is waiting already. */
+/** Returns the next waiting request, or undefined if none is waiting. */
 const receiveNow = (): Numbered<StoreRequest> | undefined => receiveMessageOnPort(port)?.message
 
 port.on('message', (request: Numbered<StoreRequest>) => void receive(request))

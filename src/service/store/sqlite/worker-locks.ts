@@ -1,4 +1,7 @@
-/** Which workers have proven to have ended: each holds a lock for as long as its process runs. The others have their lease. */
+/**
+ * Detects workers that have ended: each worker holds a file lock while its process runs. For a worker without a lock,
+ * only the expired lease shows that it has ended.
+ */
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -12,8 +15,8 @@ import {
 } from '../../../host/process-lock.js'
 
 /**
- * What a row says of its process, for people. Earlier versions compared it with their own to find processes that had ended; with
- * this host, a worker is on another machine to them.
+ * Columns that describe the worker's process to people. Earlier versions compared them with their own values to find
+ * ended processes. With this host, they treat the worker as a worker on another machine.
  */
 export const processColumns = (): readonly [host: string, pid: number, bornAtMs: number] => [
   `${hostname()} (locked)`,
@@ -22,24 +25,27 @@ export const processColumns = (): readonly [host: string, pid: number, bornAtMs:
 ]
 
 export interface WorkerLocks {
-  /** Call it in the transaction that writes the worker's row. `others` have rows too. */
+  /**
+   * Takes the worker's lock. Call it in the transaction that writes the worker's row. `others`: ids of all other rows,
+   * whose locks are kept.
+   */
   hold(id: string, others: readonly string[]): void
-  /** False where nothing proves it, as for a worker of an earlier version. */
+  /** Returns false if no lock proves it, for example for a worker of an earlier version. */
   hasEnded(id: string): boolean
-  /** Call it in the transaction that removes the worker's row. */
+  /** Removes the worker's lock. Call it in the transaction that removes the worker's row. */
   remove(id: string): void
-  /** Ends what this process holds; the workers whose rows are left have ended. */
+  /** Releases all locks of this process. Workers of this process that still have a row then count as ended. */
   end(): void
 }
 
-/** `path` is that of the database. */
+/** `path`: path of the database. */
 export function createWorkerLocks(path: string): WorkerLocks {
   const folder = locksFolder(dirname(path))
   const held = new Map<string, HeldLock | undefined>()
   const pathOf = (id: string) => join(folder, id)
   return {
     hold(id, others) {
-      // A process that reaped this worker although it lives has removed its file.
+      // The lock file is missing if another process reaped this worker while it was alive.
       if (held.get(id) !== undefined && existsSync(pathOf(id))) return
       held.get(id)?.release()
       held.set(id, takeLock(pathOf(id)))
@@ -47,10 +53,10 @@ export function createWorkerLocks(path: string): WorkerLocks {
     },
     hasEnded: (id) => isLocked(pathOf(id)) === false,
     remove(id) {
-      const own = held.get(id)
+      const ownLock = held.get(id)
       held.delete(id)
-      if (own === undefined) removeLock(pathOf(id))
-      else own.remove()
+      if (ownLock === undefined) removeLock(pathOf(id))
+      else ownLock.remove()
     },
     end() {
       for (const lock of held.values()) lock?.release()

@@ -1,17 +1,17 @@
-/** Checks a history. Pure: it knows the promises of the service, and nothing of how the history came about. */
+/** Checks a history against the promises of the service. Pure. */
 import { createHash } from 'node:crypto'
 import type { Event, Requested } from './history.js'
 
 export interface Promises {
   readonly requests: number
   readonly windowMs: number
-  /** The bytes that the engine makes of a prompt. */
+  /** Returns the bytes that the engine creates from a prompt. */
   outputOf(prompt: string): Uint8Array
 }
 
 const ENDED = ['succeeded', 'failed']
 
-/** One sentence for each broken promise. */
+/** Returns one sentence for each broken promise. */
 export function brokenPromises(events: readonly Event[], promises: Promises): readonly string[] {
   const only = <Is extends Event['is']>(is: Is) =>
     events.filter((event): event is Extract<Event, { is: Is }> => event.is === is)
@@ -47,7 +47,7 @@ export function brokenPromises(events: readonly Event[], promises: Promises): re
   return [...problems, ...verified.flatMap((event) => event.problems)]
 }
 
-/** A refused create has no run; one without a response has at most one. */
+/** A refused create must have no run. A create without a response has at most one. */
 function wrongRuns(
   creates: readonly Extract<Event, { is: 'create' }>[],
   stored: readonly Extract<Event, { is: 'stored' }>[],
@@ -83,7 +83,7 @@ function wrongCharges(
   return [...wrong, ...[...byRun.keys()].map((id) => `${id} was charged, and is not stored`)]
 }
 
-/** A run that one node has shown as ended stays ended on every node. */
+/** After one node has shown that a run ended, no node may show another status. */
 function changedAfterEnd(polls: readonly Extract<Event, { is: 'poll' }>[]): readonly string[] {
   const ends = new Map<string, { readonly runStatus: string; readonly receivedMs: number }>()
   const problems: string[] = []
@@ -98,7 +98,10 @@ function changedAfterEnd(polls: readonly Extract<Event, { is: 'poll' }>[]): read
   return problems
 }
 
-/** Only requests that were sent and answered within one window count: they were surely taken within it. */
+/**
+ * Counts only requests that were sent and answered within one window: the service has surely counted these in that
+ * window.
+ */
 function aboveLimit(
   requests: readonly Requested[],
   { requests: limit, windowMs }: Pick<Promises, 'requests' | 'windowMs'>,

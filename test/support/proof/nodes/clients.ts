@@ -1,19 +1,22 @@
-/** The clients of a proof of several nodes: each creates runs one after the other, follows them and downloads them. */
+/**
+ * Clients for a proof with several nodes. Each creates runs one after another, follows them and downloads their
+ * outputs.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, RUNS, type RunBody } from '../clients.js'
 import type { History } from './history.js'
 
 export interface ClientOptions {
-  /** Base URLs of the nodes that answer requests. */
+  /** Base URLs of the available nodes. */
   readonly nodes: readonly string[]
   readonly key: { readonly name: string; readonly apiKey: string }
-  /** A hasty client polls without a pause, so that its key meets the limit. */
+  /** Whether the client polls without a pause, so that its key reaches the rate limit. */
   readonly isHasty: boolean
   readonly history: History
-  /** Stops creating runs; those that exist are followed to their end. */
+  /** Stops creating runs. Existing runs are followed to their end. */
   readonly stop: AbortSignal
-  /** From then on a run that has not ended is left to the checker. */
+  /** After this time, runs are no longer followed: the checker checks unfinished ones. */
   readonly endAtMs: number
 }
 
@@ -52,7 +55,7 @@ async function follow(options: ClientOptions, id: string): Promise<void> {
   }
 }
 
-/** From any node: the address in the run may be that of a node that is gone. */
+/** Downloads from any node: the address in the run may belong to a node that has stopped. */
 async function download(options: ClientOptions, id: string, { output }: RunBody): Promise<void> {
   for (const url of output?.urls ?? [])
     while (performance.now() < options.endAtMs) {

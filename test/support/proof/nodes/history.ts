@@ -1,25 +1,25 @@
 /**
- * What happened in a proof of several nodes, in the order in which it was seen. The clients and the injector of faults write it,
- * and the checker reads nothing else. Times are milliseconds of one monotonic clock.
+ * Events of a proof with several nodes, in the order in which they were observed. Clients and the fault injector write
+ * them, and the checker reads nothing else. Times are milliseconds of one monotonic clock.
  */
 import { createWriteStream } from 'node:fs'
 
 export interface Requested {
   readonly sentMs: number
   readonly receivedMs: number
-  /** The name of its key. */
+  /** Name of the API key. */
   readonly key: string
-  /** HTTP status; 0 when there was no response. */
+  /** HTTP status. 0 if there was no response. */
   readonly status: number
 }
 
 export type Event =
-  /** A create: its prompt is of this create alone. `id` when it was accepted. */
+  /** A create with a unique prompt. `id` is set if it was accepted. */
   | (Requested & { readonly is: 'create'; readonly prompt: string; readonly id?: string })
   | (Requested & { readonly is: 'poll'; readonly id: string; readonly runStatus?: string })
   | { readonly is: 'output'; readonly id: string; readonly sha256: string }
   | { readonly is: 'fault'; readonly atMs: number; readonly what: string }
-  /** The rest is read when everything has ended. */
+  /** The following events are read after all runs have ended. */
   | {
       readonly is: 'stored'
       readonly id: string
@@ -41,7 +41,7 @@ export interface History {
   close(): Promise<void>
 }
 
-/** Kept in memory, and written to a file, so that a failure can be read afterwards. */
+/** Keeps events in memory and also writes them to a file, for analysis after a failure. */
 export function createHistory(path: string): History {
   const events: Event[] = []
   const file = createWriteStream(path)

@@ -745,6 +745,22 @@ it('a batch whose time limit has passed leaves the run in the journal as the ser
   expect((await service.run(['list'])).stdout).toMatch(/^run_\w+\tprocessing\t/)
 })
 
+const NO_RUN = { error: { code: 'run_not_found', message: 'no such run' } }
+
+it('a time limit that passes while a replica does not know the new run does not advise to pay again', async () => {
+  const { run, service, lock } = await createFamily([SHEET])
+  const fetch: Fetch = (request) =>
+    request.method === 'POST'
+      ? service.counting(request)
+      : scripted({ status: 404, body: NO_RUN }).fetch(request)
+  const { stderr } = await run(['--timeout', '5s'], { fetch })
+  expect(stderr).not.toMatch(/pay again|--force/)
+  expect(lock().sheet.pending.state).toBe('accepted')
+  expect((await service.run(['list'])).stdout).not.toMatch(/not found/i)
+  // The next batch continues with the same run.
+  expect((await run()).code).toBe(0)
+})
+
 const CHANGED = { ...SHEET, prompt: 'another sheet' }
 const leftIn = (stdout: string) => objects(stdout).at(-1).summary.not_waited_for
 

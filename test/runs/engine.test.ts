@@ -1,0 +1,125 @@
+/** The life of a run, with a client of a few functions: whole commands are in test/cli. */
+import { describe, expect, it } from 'vitest'
+import type { FollowStep } from '../../src/client/index.js'
+import { EXIT, RushesError } from '../../src/errors.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
+import type { RunState } from '../../src/protocol/run-state.js'
+import type { FollowedRun } from '../../src/runs/follow.js'
+import { carryOut, type Row, type StopReason } from '../../src/runs/index.js'
+import { createManualClock } from '../support/clock.js'
+
+const NOT_FOUND = new RushesError('run_not_found', 'no such run', {
+  exitCode: EXIT.notFound,
+  httpStatus: 404,
+})
+const LIMIT = new RushesError('wait_timeout', 'the limit passed')
+const RUNNING = { id: 'a', status: 'processing', phase: 'running', urls: [] } as unknown as RunState
+const ENDED = { ...RUNNING, status: 'succeeded', phase: 'succeeded' } as unknown as RunState
+
+/** `stepsOf`: the results of the status requests of a run; the last one repeats. */
+async function play(
+  rows: readonly Row[],
+  stepsOf: (id: string) => readonly FollowStep[],
+  timeoutMs?: number,
+) {
+  const clock = createManualClock()
+  const { first: signal } = createInterrupts()
+  const notFound: string[] = []
+  const played = carryOut({
+    rows,
+    clock,
+    signal,
+    random: () => 0.5,
+    timeoutMs,
+    mayCreate: () => true,
+    client: {
+      load: () => 0,
+      get: () => expect.unreachable(),
+      follow(id) {
+        const steps = [...stepsOf(id)]
+        return {
+          poll: async () => (steps.length > 1 ? steps.shift() : steps[0]) as FollowStep,
+          errorAtLimit: () => NOT_FOUND,
+        }
+      },
+    },
+    recorder: {
+      durations: () => [],
+      recordStatus() {},
+      recordNotFound: (_error, id) => void notFound.push(id),
+    },
+  })
+  if (timeoutMs !== undefined) await clock.advance(timeoutMs + 1)
+  await clock.runUntil(played)
+  return notFound
+}
+
+function rowOf(id: string, more: Partial<Row> = {}) {
+  const ended: FollowedRun[] = []
+  const stops: StopReason[] = []
+  const row: Row = {
+    model: 'acme/still-1',
+    run: { id },
+    onStatus() {},
+    errorAt(stop, errorAtLimit) {
+      stops.push(stop)
+      return errorAtLimit(LIMIT)
+    },
+    async end(run) {
+      ended.push(run)
+      return []
+    },
+    ...more,
+  }
+  return { row, ended, stops }
+}
+
+const NO_ANSWER: FollowStep = { is: 'error', error: NOT_FOUND, againInMs: 1_000 }
+
+describe('a time limit', () => {
+  it('that passes while a replica does not know the run yet does not record it as lost', async () => {
+    const { row, ended } = rowOf('a')
+    expect(await play([row], () => [NO_ANSWER], 5_000)).toEqual([])
+    expect(ended.map(({ error }) => error)).toEqual([NOT_FOUND])
+  })
+
+  it('has the error of its own run, and says whether the service answered for another one', async () => {
+    const running: FollowStep = { is: 'running', state: RUNNING, next: { soonestMs: 1_000, latestMs: 1_000 } }
+    const rows = [rowOf('silent'), rowOf('running')]
+    await play(
+      rows.map(({ row }) => row),
+      (id) => (id === 'running' ? [running] : [NO_ANSWER]),
+      5_000,
+    )
+    expect(rows.map(({ stops }) => stops)).toEqual(
+      rows.map(() => [{ is: 'time limit', isServiceAnswering: true }]),
+    )
+  })
+})
+
+it('a run that the service gave up is recorded', async () => {
+  const { row } = rowOf('a')
+  expect(await play([row], () => [{ is: 'gave up', error: NOT_FOUND }])).toEqual(['a'])
+})
+
+it('an exception in the end of one row waits for the ends of the others', async () => {
+  const isDone: string[] = []
+  const failing = rowOf('a', { end: () => Promise.reject(new Error('a bug')) })
+  const slow = rowOf('b', {
+    async end() {
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+      isDone.push('b')
+      return []
+    },
+  })
+  const ended: FollowStep = { is: 'ended', state: ENDED, durationMs: undefined }
+  await expect(play([failing.row, slow.row], () => [ended])).rejects.toThrow('a bug')
+  expect(isDone).toEqual(['b'])
+})
+
+it('rows that an end returns are carried out', async () => {
+  const next = rowOf('b')
+  const first = rowOf('a', { chainLength: 1, end: async () => [next.row] })
+  await play([first.row], () => [{ is: 'ended', state: ENDED, durationMs: undefined }])
+  expect(next.ended).toHaveLength(1)
+})

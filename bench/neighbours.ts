@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { hashOfKey, newKey, newSecret, prefixOfKey } from '../src/service/secrets.js'
+import { hashOfKey, newKey, newSecret } from '../src/service/secrets.js'
 import type { NewRun, Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openServiceDatabase, storeOf } from '../src/service/store/sqlite/index.js'
@@ -123,8 +123,8 @@ async function prepare(store: Store, addAll: (runs: readonly NewRun[]) => Promis
   const addKeys = async (owner: number, count: number, disabled = false) => {
     const keys = Array.from({ length: count }, newKey)
     const key = { accountId: owner, name: 'bench', nowMs, disabled, allowedIps: ['127.0.0.1', '10.0.0.0/8'] }
-    for (const each of keys) await store.addKey({ ...key, hash: hashOfKey(each), prefix: prefixOfKey(each) })
-    return keys
+    for (const { hash, prefix } of keys) await store.addKey({ ...key, hash, prefix })
+    return keys.map(({ apiKey }) => apiKey)
   }
   const keys = await addKeys(accountId, CLIENT_KEYS)
   const otherKeys = await addKeys(otherId, 100)

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fastify } from 'fastify'
-import { hashOfKey, newKey, prefixOfKey } from '../src/service/secrets.js'
+import { newKey } from '../src/service/secrets.js'
 import { openServiceDatabase, openSqliteStore } from '../src/service/store/sqlite/index.js'
 import {
   best,
@@ -194,10 +194,10 @@ async function addKeys(path: string): Promise<readonly string[]> {
   const accountId = await store.ensureAccount({ name: 'default', credits: 1_000_000_000, nowMs })
   const keys = Array.from({ length: KEYS }, newKey)
   const terms = { accountId, name: 'bench', nowMs, disabled: true }
-  for (const key of keys) await store.addKey({ ...terms, hash: hashOfKey(key), prefix: prefixOfKey(key) })
+  for (const { hash, prefix } of keys) await store.addKey({ ...terms, hash, prefix })
   await store.close()
   const database = openServiceDatabase(path)
   database.run('UPDATE keys SET disabled = 0')
   database.close()
-  return keys
+  return keys.map(({ apiKey }) => apiKey)
 }

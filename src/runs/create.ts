@@ -9,7 +9,7 @@ import type { CreateNote } from './recorder.js'
 /** Time to wait for the response to a create after the first signal, so that the run id is not lost. */
 const ANSWER_GRACE_MS = 10_000
 
-export interface AcceptedRun {
+interface AcceptedRun {
   readonly id: string
   /** Parsed body of the 201 response. */
   readonly body: unknown
@@ -18,7 +18,7 @@ export interface AcceptedRun {
   readonly answeredAtMs: number
 }
 
-export interface Submission {
+interface Submission {
   readonly client: Pick<ApiClient, 'create'>
   readonly body: Uint8Array
   readonly clock: Clock

@@ -7,7 +7,7 @@ import type { RunState } from '../protocol/run-state.js'
 
 type DownloadOptions = Parameters<Downloader['download']>[1]
 
-export interface DeliverOptions
+interface DeliverOptions
   extends Pick<DownloadOptions, 'target' | 'namer' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly client: Pick<ApiClient, 'get'>
   readonly downloader: Downloader
@@ -23,7 +23,7 @@ export interface DeliverOptions
   beforeMove(file: DownloadedFile, index: number): Promise<void>
 }
 
-export interface Delivered {
+interface Delivered {
   /** Complete files in the order of the outputs. After an interruption, in the order in which they were completed. */
   readonly files: readonly DownloadedFile[]
   readonly errors: readonly RushesError[]

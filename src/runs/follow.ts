@@ -53,7 +53,7 @@ export interface FollowedRun {
   readonly elapsedMs: number | undefined
 }
 
-export type RunStep =
+type RunStep =
   | Exclude<FollowStep, { readonly is: 'ended' | 'gave up' }>
   | { readonly is: 'over'; readonly run: FollowedRun; readonly durationMs?: number | undefined }
 

@@ -70,7 +70,7 @@ export interface Recorder {
   end(): void
 }
 
-export interface RecorderOptions extends JournalWritesOptions {
+interface RecorderOptions extends JournalWritesOptions {
   readonly address: string
   readonly profile: string
 }

@@ -38,7 +38,7 @@ export type Polled =
   | { readonly is: 'error'; readonly againInMs: number }
 
 /** Tasks that can start because others have ended. Never rejects. */
-export type Arrivals = Promise<readonly Task[]>
+type Arrivals = Promise<readonly Task[]>
 
 export interface ScheduleOptions {
   readonly tasks: readonly Task[]

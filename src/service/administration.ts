@@ -13,7 +13,7 @@ import { DATABASE_NAME, openData } from './data-folders.js'
 import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
-import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
+import { newKey } from './secrets.js'
 import type {
   AccountRecord,
   KeyDetails,
@@ -185,7 +185,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     async createKey(account, terms) {
       checkTerms(terms)
       const { id: accountId } = await accountOf(account)
-      const { apiKey, ...secret } = newSecretKey()
+      const { apiKey, ...secret } = newKey()
       const key: NewKey = { name: 'key', ...terms, ...secret, accountId, nowMs: clock.now() }
       const id = await explainTooManyKeys(account, store.addKey(key))
       return { apiKey, key: await keyOf(String(id)) }
@@ -203,7 +203,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
     async rotateKey(key, { endOld }) {
       const { id, rotatesUntilMs = 0 } = await keyOf(key)
-      const { apiKey, ...secret } = newSecretKey()
+      const { apiKey, ...secret } = newKey()
       const nowMs = clock.now()
       await store.rotateKey(id, { ...secret, oldUntilMs: nowMs + (endOld ? 0 : ROTATION_MS) })
       const endedUntilMs = rotatesUntilMs > nowMs ? rotatesUntilMs : undefined
@@ -241,11 +241,6 @@ async function explainTooManyKeys<Changed>(account: string, change: Promise<Chan
       'Disable one that is not used any more: `rushes admin key disable <number>`.',
     )
   }
-}
-
-function newSecretKey() {
-  const apiKey = newKey()
-  return { apiKey, hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
 }
 
 function noAccount(name: string, accounts: readonly AccountRecord[]): RushesError {

@@ -3,7 +3,7 @@
  * key was last used.
  */
 import type { KeyRecord } from './rules/key-checks.js'
-import { hashOfKey, newKey, prefixOfKey } from './secrets.js'
+import { newKey } from './secrets.js'
 import type { Store } from './store/contract.js'
 
 export const FIRST_ACCOUNT = { name: 'default', credits: 10_000 }
@@ -23,17 +23,16 @@ export async function openKeyLookup(
   ephemeral: boolean,
 ): Promise<KeyLookup> {
   const accountId = await store.ensureAccount({ ...FIRST_ACCOUNT, nowMs })
-  const key = newKey()
-  const hash = hashOfKey(key)
+  const { apiKey, hash, prefix } = newKey()
   if (!ephemeral) {
     const isFirst = await store.addFirstKey({
       accountId,
       hash,
-      prefix: prefixOfKey(key),
+      prefix,
       name: 'first',
       nowMs,
     })
-    return { newKey: isFirst ? key : undefined, find: store.findKey }
+    return { newKey: isFirst ? apiKey : undefined, find: store.findKey }
   }
   const ephemeralKey: KeyRecord = {
     id: EPHEMERAL_ID,
@@ -46,7 +45,7 @@ export async function openKeyLookup(
     rate: undefined,
   }
   return {
-    newKey: key,
+    newKey: apiKey,
     find: async (hashOfUsed, atMs) => (hashOfUsed === hash ? ephemeralKey : store.findKey(hashOfUsed, atMs)),
   }
 }

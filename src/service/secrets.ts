@@ -5,10 +5,14 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_LENGTH = 20
 
-export const newKey = (): string => `rk_${randomBytes(32).toString('base64url')}`
+/** A new API key, with the hash and the visible part that are stored. The key itself is shown once. */
+export function newKey() {
+  const apiKey = `rk_${randomBytes(32).toString('base64url')}`
+  return { apiKey, hash: hashOfKey(apiKey), prefix: prefixOfKey(apiKey) }
+}
 
 /** Visible part of a key, to recognize it in a list: `rk_` and the next 6 of its 43 characters. */
-export const prefixOfKey = (key: string): string => key.slice(0, 9)
+const prefixOfKey = (key: string): string => key.slice(0, 9)
 
 /** Hashes a key. Only the hash is stored. Keys are long and random, so one round of SHA-256 is enough. */
 export const hashOfKey = (key: string): string => hash('sha256', key, 'hex')

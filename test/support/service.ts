@@ -6,7 +6,7 @@ import { type Fetch, readText } from '../../src/host/http.js'
 import { removeFolder } from '../../src/host/own-folder.js'
 import { createService } from '../../src/service/index.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
-import { hashOfKey, newKey, prefixOfKey } from '../../src/service/secrets.js'
+import { newKey } from '../../src/service/secrets.js'
 import type { Service, ServiceOptions } from '../../src/service/service.js'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import { whenOver } from './after-file.js'
@@ -154,10 +154,9 @@ export async function addAccount(
   more: Partial<NewKey> = {},
 ): Promise<string> {
   const store = await openStoreOf(data)
-  const key = newKey()
+  const { apiKey, ...secret } = newKey()
   const accountId = await store.ensureAccount({ name, credits: 10_000, nowMs: clock.now() })
-  const secret = { hash: hashOfKey(key), prefix: prefixOfKey(key) }
   await store.addKey({ accountId, ...secret, name: 'test', nowMs: clock.now(), ...more })
   await store.close()
-  return key
+  return apiKey
 }

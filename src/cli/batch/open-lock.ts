@@ -95,7 +95,7 @@ function changedError(path: string, names: readonly string[]): RushesError {
 /**
  * Error for a lock file that cannot be written. No create was sent, because the lock file is written before each one.
  */
-export const neverWritable = (path: string, error: unknown): RushesError =>
+const neverWritable = (path: string, error: unknown): RushesError =>
   usageError(
     `Cannot write the lock file ${describeError(error, path)}. Nothing was sent.`,
     'Check that the folder is writable and that the disk has space.',

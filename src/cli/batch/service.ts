@@ -46,7 +46,7 @@ export interface Created {
   readonly answeredAtMs: number
 }
 
-export type Submitted =
+type Submitted =
   | ({ readonly is: 'created'; readonly id: string } & Created)
   /** A run may exist. `key`: key of its row in the journal. */
   | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
@@ -61,7 +61,7 @@ export interface Downloaded {
   readonly error?: RushesError | undefined
 }
 
-export interface BatchServiceOptions {
+interface BatchServiceOptions {
   /** The command line, for hints about how to continue. */
   readonly words: BatchWords
   /** Absolute path of the manifest's folder. */

@@ -19,7 +19,7 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { dataUrl } from '../../protocol/media.js'
 import type { RunState } from '../../protocol/run-state.js'
 
-export interface SourceUrls {
+interface SourceUrls {
   /** Remembers the URLs of a run that this batch has followed. */
   learn(state: Pick<RunState, 'id' | 'urls'>): void
   /**

@@ -82,7 +82,7 @@ export const BATCH_OUTPUT = shape({
   ...COMMON,
 })
 
-export interface RunResult {
+interface RunResult {
   readonly id: string | null
   readonly state: 'running' | 'succeeded' | 'failed' | 'unknown'
   readonly status: string | null

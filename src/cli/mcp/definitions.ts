@@ -20,7 +20,7 @@ export type ToolName =
   | 'plan_batch'
   | 'run_batch'
 
-export interface SessionFacts {
+interface SessionFacts {
   /** Maximum number of runs that this session may create. */
   readonly maxRuns: number
   /** Whether this process renders the runs, at no cost. */

@@ -14,7 +14,7 @@ import type { InputStream, OutputStream } from '../process/io.js'
 import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
 
-export interface JobOptions {
+interface JobOptions {
   readonly base: Context
   /** Request id of the create, for its row in the journal. */
   readonly requestId?: string

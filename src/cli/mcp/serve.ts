@@ -42,7 +42,7 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
 
 /** Returns the tools of a session: each definition with its function. */
 
-export function toolsOf(session: McpSession): Tools {
+function toolsOf(session: McpSession): Tools {
   const finished: Finished = new Map()
   const calls: Readonly<Record<ToolName, (call: Call) => Promise<Answer>>> = {
     list_models: (call) => listModels(session, call),

@@ -28,7 +28,7 @@ import {
   type Tools,
 } from './tool.js'
 
-export interface McpServerOptions {
+interface McpServerOptions {
   readonly version: string
   readonly instructions: string
   readonly tools: Tools
@@ -39,7 +39,7 @@ export interface McpServerOptions {
   log(text: string): void
 }
 
-export interface McpServer {
+interface McpServer {
   connect(transport: Transport): Promise<void>
   /** Resolves when the transport has closed. */
   readonly closed: Promise<void>

@@ -51,7 +51,7 @@ export interface SavedDelivery {
   readonly overwrite: boolean
 }
 
-export interface NewTask {
+interface NewTask {
   readonly key?: JobKey
   readonly delivery?: SavedDelivery
   readonly requestId?: string
@@ -77,7 +77,7 @@ export interface McpSession extends McpSessionOptions {
   close(by: SignalName): Promise<void>
 }
 
-export interface CallWait {
+interface CallWait {
   readonly call: Call
   readonly sinceMs: number
   readonly jobs: readonly Job[]

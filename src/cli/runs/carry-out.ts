@@ -38,7 +38,7 @@ export interface CarryOutOptions {
   readonly many: ResumeMany
 }
 
-export interface CarriedOut {
+interface CarriedOut {
   /** Number of creates that were not sent. */
   readonly unsent: number
   readonly exitCode: number

@@ -7,7 +7,7 @@ import { reasonUnwritable } from '../../host/directories.js'
 import type { Delivery } from '../flags/delivery.js'
 import { sidecarOf } from './sidecar.js'
 
-export interface CheckTargetOptions {
+interface CheckTargetOptions {
   readonly runs: number
   readonly kind?: string | undefined
   /** Absolute paths of earlier files of these runs, which may exist. Called when a file exists. */

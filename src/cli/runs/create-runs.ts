@@ -15,7 +15,7 @@ import { encodeRequest } from './request.js'
 import { resumeCommand } from './resume.js'
 import { withRunOutputs } from './run-outputs.js'
 
-export interface CreateRunsOptions {
+interface CreateRunsOptions {
   readonly connection: Connection
   readonly delivery: Delivery
   readonly count: number
@@ -95,7 +95,7 @@ interface ReuseRequest {
  * account. Rejects with `usage` if the journal cannot be read, and with errors of the status requests: nothing has been
  * paid at that point.
  */
-export async function findReusable(
+async function findReusable(
   ctx: Context,
   client: Pick<ApiClient, 'get'>,
   { model, meaning, count }: ReuseRequest,

@@ -8,7 +8,7 @@ import type { KnownRun } from '../../runs/follow.js'
 import type { Context } from '../context/context.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
-export interface PrintOptions {
+interface PrintOptions {
   readonly target: Target | undefined
   /** Whether the command waited for the run. */
   readonly isFollowed: boolean

@@ -178,7 +178,7 @@ const problemError = (parameter: string, message: string): string => {
   return `${flagOf(name)}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`} ${message}.`
 }
 
-export interface PromptOptions {
+interface PromptOptions {
   readonly words: readonly string[]
   readonly prompt?: string | undefined
   readonly promptFile?: string | undefined
@@ -207,7 +207,7 @@ function sourceOf(options: PromptOptions): Source | undefined {
 }
 
 /** Name of the prompt for `checkStdinUsers`. Undefined if it is not read from standard input. */
-export const promptReadsStdin = (options: PromptOptions): string | undefined =>
+const promptReadsStdin = (options: PromptOptions): string | undefined =>
   sourceOf(options)?.value === '-' ? 'The prompt' : undefined
 
 const withoutFinalLineEnd = (text: string): string => text.replace(/\r?\n$/, '')
@@ -246,11 +246,11 @@ async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
   }
 }
 
-export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
+const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
   sources.filter((source) => source === '-').map(() => '-i')
 
 /** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */
-export async function resolveReferences(
+async function resolveReferences(
   sources: readonly string[],
   stdin: Stdin,
   signal: AbortSignal,

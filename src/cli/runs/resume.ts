@@ -8,7 +8,7 @@ import { commandLine, type Globals } from '../flags/globals.js'
 import type { RunChoice } from '../flags/run-selection.js'
 import { formatDuration } from '../terminal/format.js'
 
-export interface ResumeContext {
+interface ResumeContext {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>
   /** Output flags, as given. */
   readonly delivery: readonly string[]

@@ -8,7 +8,7 @@ import { checkTarget } from './check-target.js'
 import type { ResumeMany } from './resume.js'
 import { sidecarOf } from './sidecar.js'
 
-export interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
+interface RevisitOptions extends Omit<DeliveryNeeds, 'runs'> {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
 }

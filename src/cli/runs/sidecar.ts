@@ -12,7 +12,7 @@ import type { KnownRun } from '../../runs/follow.js'
 
 export const sidecarOf = (path: string): string => `${path}.json`
 
-export interface SidecarOptions {
+interface SidecarOptions {
   readonly known: KnownRun
   readonly state: RunState
   readonly file: DownloadedFile
@@ -29,7 +29,7 @@ const fieldOf = (value: unknown, name: string): unknown =>
  * Returns the record of one file. A field missing from the journal is taken from the service's response, else it is
  * null.
  */
-export const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
+const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
   model: known.model ?? fieldOf(state.service, 'model') ?? null,
   input: known.input ?? fieldOf(state.service, 'input') ?? null,
   run_id: state.id,

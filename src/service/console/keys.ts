@@ -17,7 +17,7 @@ import { cursorIn, type Query } from '../rules/console-requests.js'
 import { keyNameOf, keyTermsOf } from '../rules/key-terms.js'
 import { Refusal } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
-import { hashOfKey, newKey, newSecret, prefixOfKey, sameHash } from '../secrets.js'
+import { hashOfKey, newKey, newSecret, sameHash } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
 import type { ConsoleStore, UserRecord, UserStore } from '../store/console-store.js'
 import type { Limits } from './limits.js'
@@ -62,14 +62,13 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
   }
 
   const create: ConsoleKeys['create'] = async (accountId, body) => {
-    const apiKey = newKey()
+    const { apiKey, ...secret } = newKey()
     const nowMs = clock.now()
     const id = await store.addKey({
       ...keyTermsOf(body, nowMs),
+      ...secret,
       name: body.name,
       accountId,
-      hash: hashOfKey(apiKey),
-      prefix: prefixOfKey(apiKey),
       nowMs,
     })
     return { key: keyBody(await find(accountId, String(id))), api_key: apiKey }
@@ -98,12 +97,8 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
 
     async rotate(accountId, id) {
       const key = await find(accountId, id)
-      const apiKey = newKey()
-      await store.rotateKey(key.id, {
-        hash: hashOfKey(apiKey),
-        prefix: prefixOfKey(apiKey),
-        oldUntilMs: clock.now() + ROTATION_MS,
-      })
+      const { apiKey, ...secret } = newKey()
+      await store.rotateKey(key.id, { ...secret, oldUntilMs: clock.now() + ROTATION_MS })
       return { key: keyBody(await find(accountId, id)), api_key: apiKey }
     },
 

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
@@ -22,10 +22,8 @@ const STAMP = 'inputs.sha256'
 const inputs = hashOfInputs()
 if (readIfThere(join(root, 'dist', STAMP)) === inputs) process.exit(0)
 
-const [{ rolldown }, { Ajv }, { default: standaloneCode }, { figuresAtBuild }] = await Promise.all([
+const [{ rolldown }, { figuresAtBuild }] = await Promise.all([
   import('rolldown'),
-  import('ajv'),
-  import('ajv/dist/standalone/index.js').then(({ default: module }) => module),
   import('./src/preview/cast/figures.mjs'),
 ])
 
@@ -101,7 +99,7 @@ async function bundle(input, format) {
     input,
     platform: 'node',
     external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
-    plugins: [compiledSchemas(), textFiles(), figuresAtBuild()],
+    plugins: [textFiles(), figuresAtBuild()],
     logLevel: 'warn',
     // Otherwise it warns on a slow machine.
     checks: { bundlerTimings: false },
@@ -211,33 +209,6 @@ function writeTypes(folder) {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-}
-
-/** Replaces `protocol/validators.ts` by code that Ajv generates, which would take half of Node's own start otherwise. */
-function compiledSchemas() {
-  return {
-    name: 'compiled-schemas',
-    load: {
-      filter: { id: /protocol[\\/]validators\.ts$/ },
-      async handler(id) {
-        const build = await rolldown({ cwd: root, input: id, platform: 'node', external: ['ajv'] })
-        const { output } = await build.generate({ format: 'esm' })
-        await build.close()
-        const file = join(target, 'schemas.mjs')
-        fs.writeFileSync(file, output[0].code)
-        const { AJV_OPTIONS, VALIDATORS } = await import(pathToFileURL(file).href)
-        fs.rmSync(file)
-        const ajv = new Ajv({ ...AJV_OPTIONS, code: { source: true, esm: true } })
-        for (const [kind, { schema }] of Object.entries(VALIDATORS)) ajv.addSchema(schema, kind)
-        const kinds = Object.keys(VALIDATORS)
-        const code = standaloneCode(ajv, Object.fromEntries(kinds.map((kind) => [kind, kind])))
-        return {
-          code: `${code}\nexport const VALIDATORS = { ${kinds.join(', ')} }\n`,
-          moduleType: 'js',
-        }
-      },
-    },
-  }
 }
 
 /** `import text from './name.sh?raw'`, as vitest has it. */

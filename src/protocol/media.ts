@@ -1,13 +1,10 @@
 /** Media in inputs and outputs: the parameters that contain media, its types, and a summary that replaces its bytes. */
-import { kindsWith, PARAMETER_NAMES, parametersOf } from './parameters.js'
 
 /**
- * Parameters that contain images, as http(s) or data: URLs: the list parameters of the schemas. Text in any other
- * parameter is plain text, even if it looks like a data: URL. The same names apply to models without a schema.
+ * The parameter that contains images, as http(s) or data: URLs, in the inputs of all models. Text in any other parameter
+ * is plain text, even if it looks like a data: URL.
  */
-export const MEDIA_PARAMETERS: readonly string[] = PARAMETER_NAMES.filter((name) =>
-  kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array'),
-)
+export const MEDIA_PARAMETERS: readonly string[] = ['image_urls']
 
 /**
  * Identifies media by its content. Only media that rushes has read becomes an instance. An input may itself contain an

@@ -1,40 +1,53 @@
 /**
- * The inputs of the two published models as JSON Schema. Flags, help, completion, the batch manifest, `rushes models`,
- * the local service and the TypeScript types are all derived from these objects, so each parameter is defined only
- * here.
+ * Models as documents: a name, a kind, the JSON Schema of the input, and a price where one is known. Flags, help,
+ * checks, completion, manifests, MCP tools, the console's form and the local service are all derived from a document.
+ * The inputs of the two published models are the built-in schemas of their kinds.
  *
- * Source: sections 2.3 and 2.4 of the interface. It defines no length limits and allows unknown fields, and so do these
- * schemas.
+ * Source of the built-in schemas: sections 2.3 and 2.4 of the interface. It defines no length limits and allows unknown
+ * fields, and so do these schemas.
  */
 
-interface StringSchema {
-  readonly type: 'string'
+interface Described {
   readonly description: string
-  readonly enum?: readonly string[]
 }
 
-interface NumberSchema {
+interface StringSchema extends Described {
+  readonly type: 'string'
+  readonly enum?: readonly string[]
+  /** In characters (code points). */
+  readonly maxLength?: number
+  readonly default?: string
+}
+
+interface NumberSchema extends Described {
   /** An `integer` is a number without a fraction. */
   readonly type: 'integer' | 'number'
-  readonly description: string
   readonly enum?: readonly number[]
   readonly minimum?: number
   readonly maximum?: number
+  readonly default?: number
 }
 
-interface BooleanSchema {
+interface BooleanSchema extends Described {
   readonly type: 'boolean'
-  readonly description: string
+  readonly default?: boolean
 }
 
-interface StringListSchema {
+interface StringListSchema extends Described {
   readonly type: 'array'
-  readonly description: string
   readonly items: { readonly type: 'string' }
   readonly maxItems?: number
+  readonly default?: readonly string[]
 }
 
-export type ParameterSchema = StringSchema | NumberSchema | BooleanSchema | StringListSchema
+/** A property of another type. It has no flag and no check; `--input` and manifests can set it. */
+export interface OtherSchema extends Described {
+  readonly type: 'other'
+  /** The schema as the document has it. */
+  readonly json: unknown
+}
+
+export type ParameterSchema = StringSchema | NumberSchema | BooleanSchema | StringListSchema | OtherSchema
 
 export interface ModelSchema {
   readonly type: 'object'
@@ -42,6 +55,24 @@ export interface ModelSchema {
   readonly description: string
   readonly required: readonly string[]
   readonly properties: Readonly<Record<string, ParameterSchema>>
+}
+
+export interface ModelDocument {
+  /** `<provider>/<model_name>` */
+  readonly name: string
+  readonly kind: Kind
+  readonly input: ModelSchema
+  /** Undefined if the price is not known. It is then never counted as 0. */
+  readonly price?: Price | undefined
+  /** Whether the service names it as the default model of its kind. */
+  readonly default?: boolean | undefined
+}
+
+/** The price of a run: `run`, times one factor for each parameter whose value has one. At most six decimals each. */
+export interface Price {
+  readonly run: number
+  /** By parameter, and by the value as text: `{ "resolution": { "1080p": 2 } }`. */
+  readonly factors: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
 export const VIDEO_INPUT = {

@@ -1,30 +1,72 @@
 /**
- * Parameters of the models: which kinds have them, descriptions of their types, and conversion from text without loss
- * of digits. Only this file and the flags depend on the types, so a new parameter is one property in `models.ts`.
+ * Parameters of the models: their flags, descriptions of their types, and conversion from text without loss of digits.
+ * Only this file and the flags depend on the types.
  */
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from './models.js'
 import { isObject } from './parse.js'
 import { printable, quoteWord } from './text.js'
 
-export const parametersOf = (kind: Kind): Readonly<Record<string, ParameterSchema>> =>
-  (MODEL_INPUTS[kind] as ModelSchema).properties
-
-export const isRequired = (kind: Kind, name: string): boolean =>
-  (MODEL_INPUTS[kind] as ModelSchema).required.includes(name)
-
-/** All parameters of both models, in the order of the schemas. */
+/** All parameters of both built-in schemas, in their order. */
 export const PARAMETER_NAMES: readonly string[] = [
-  ...new Set(KINDS.flatMap((kind) => Object.keys(parametersOf(kind)))),
+  ...new Set(KINDS.flatMap((kind) => Object.keys(MODEL_INPUTS[kind].properties))),
 ]
 
+/** The built-in schema of a kind. */
+export const builtInSchema = (kind: Kind): ModelSchema => MODEL_INPUTS[kind]
+
 export const kindsWith = (name: string): readonly Kind[] =>
-  KINDS.filter((kind) => Object.hasOwn(parametersOf(kind), name))
+  KINDS.filter((kind) => Object.hasOwn(MODEL_INPUTS[kind].properties, name))
 
 /** Flags with their own name. A list has a flag in the singular, because each use adds one entry. */
 const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
 
-/** Returns the flag of a parameter: `--aspect-ratio` for `aspect_ratio`. */
-export const flagOf = (parameter: string): string => FLAGS[parameter] ?? `--${parameter.replaceAll('_', '-')}`
+/** Returns the name that the flag of a parameter has: `--aspect-ratio` for `aspect_ratio`. See `flagsOf`. */
+export const flagOf = (parameter: string): string =>
+  FLAGS[parameter] ?? `--${parameter.replace(/[_.]/g, '-').toLowerCase()}`
+
+/** The other flags of `rushes run`, without `--no-`. A parameter with one of these names has no flag. */
+export const RUN_FLAGS: readonly string[] = [
+  'prompt-file',
+  'model',
+  'input',
+  'count',
+  'wait',
+  'reuse',
+  'dry-run',
+  'yes',
+  'timeout',
+  'download',
+  'output',
+  'sidecar',
+  'overwrite',
+  'open',
+  'json',
+  'quiet',
+  'debug',
+  'color',
+  'profile',
+  'base-url',
+  'local',
+  'version',
+  'help',
+]
+
+/**
+ * Returns the flags of a schema by parameter. A parameter has no flag if its type has none, if its name is not plain, or
+ * if another flag has the same name: it is then set by `--input`, or in a manifest.
+ */
+export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string> {
+  const taken = new Set(RUN_FLAGS)
+  const flags = new Map<string, string>()
+  for (const [name, { type }] of Object.entries(properties)) {
+    const flag = flagOf(name)
+    const word = flag.replace(/^--(no-)?/, '')
+    if (type === 'other' || !/^--[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag) || taken.has(word)) continue
+    taken.add(word)
+    flags.set(name, flag)
+  }
+  return flags
+}
 
 /** Returns the flag that sets a boolean parameter to false. */
 export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
@@ -52,7 +94,9 @@ export function describeType(schema: ParameterSchema): string {
     case 'number':
       return `a number${describeBounds(schema)}`
     case 'string':
-      return 'text'
+      return schema.maxLength === undefined ? 'text' : `text of at most ${schema.maxLength} characters`
+    case 'other':
+      return 'JSON'
   }
 }
 
@@ -95,22 +139,26 @@ interface RunWords {
 }
 
 /** Returns the input of a run as arguments of `rushes run`. */
-export function runWords(kind: Kind, input: Readonly<Record<string, unknown>>): RunWords {
+export function runWords(model: ModelSchema, input: Readonly<Record<string, unknown>>): RunWords {
   const words: string[] = []
-  const rest: Record<string, unknown> = {}
-  const schemas = parametersOf(kind)
+  const rest: [string, unknown][] = []
+  const flags = flagsOf(model)
   for (const [name, value] of Object.entries(input)) {
-    const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
-    const text = String(value)
-    const fits = schema !== undefined && schema.type !== 'array' && valueOfText(schema, text) === value
+    const schema = Object.hasOwn(model.properties, name) ? model.properties[name] : undefined
+    const flag = flags.get(name)
+    const fits = isPrimitive(value) && schema !== undefined && valueOfText(schema, String(value)) === value
+    const text = fits ? String(value) : ''
     // A control character in a pasted line could act as a command of the terminal or the shell.
-    if (!fits || printable(text) !== text || text === '' || text === '-') rest[name] = value
-    else if (schema.type === 'boolean') words.push(value === true ? flagOf(name) : negatedFlagOf(name))
+    if (flag === undefined || !fits || printable(text) !== text || text === '' || text === '-')
+      rest.push([name, value])
+    else if (schema.type === 'boolean') words.push(value === true ? flag : negatedFlagOf(name))
     else if (name === 'prompt' && !text.startsWith('-')) words.unshift(quoteWord(text))
-    else words.push(flagOf(name), quoteWord(text))
+    else words.push(flag, quoteWord(text))
   }
-  return { words, rest }
+  return { words, rest: Object.fromEntries(rest) }
 }
+
+const isPrimitive = (value: unknown): boolean => typeof value !== 'object' && value !== undefined
 
 /** Summary that replaces an image which was sent as a data: URL. */
 export interface SentImage {

@@ -1,9 +1,8 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
 import type { ErrorObject } from 'ajv'
-import { KINDS, type Kind, type ModelInput, type ParameterSchema } from './models.js'
-import { describeLoss, describeType, isExact, listedValues, NUMBER, parametersOf } from './parameters.js'
+import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
+import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
 import { nearest, shortened } from './text.js'
-import { VALIDATORS } from './validators.js'
 
 export interface InputProblem {
   /** Name of the parameter: `aspect_ratio`, or `image_urls/3` for an entry of a list. Empty for the whole input. */
@@ -32,58 +31,95 @@ const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
   Number.isFinite(Number(data)) &&
   !isExact(data, Number(data))
 
-function problemOfAjv({
-  instancePath,
-  keyword,
-  params,
-  parentSchema,
-  data,
-  message,
-}: ErrorObject): InputProblem {
-  const parameter = instancePath.slice(1)
-  const problem = (what: string): InputProblem => ({ parameter, message: what })
-  const schema = parentSchema as ParameterSchema
+/**
+ * Returns what is wrong with the value of a parameter, or undefined. For an entry of a list, see `inputProblems`. Checks
+ * only the keywords of `ParameterSchema`: a document may come from a service, and its regular expressions are not run.
+ */
+export function valueProblem(schema: ParameterSchema, value: unknown): string | undefined {
   const listed = listedValues(schema)
-  switch (keyword) {
-    case 'required':
-      return { parameter: String(params.missingProperty), message: 'is missing' }
-    case 'maxItems':
-      return problem(`takes at most ${params.limit}, not ${(data as unknown[]).length}`)
-    case 'enum':
-      return problem(notListed(listed ?? [], data, schema))
-    case 'minimum':
-    case 'maximum':
-      return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)
-    case 'type':
-      if (listed !== undefined)
-        return problem(
-          notListed(listed, data, schema, `the ${schema.type === 'string' ? 'string' : 'number'}s `),
-        )
-      if (schema.type === 'string') return problem('must be of type string')
-      if (schema.type === 'array') return problem('must be a list of strings')
-      if (isLossy(schema, data)) return problem(`must have fewer digits: ${describeLoss(data, Number(data))}`)
-      return problem(`must be ${describeType(schema)}, not ${shownValue(data)}`)
+  if (!hasType(schema, value)) {
+    if (listed !== undefined)
+      return notListed(listed, value, schema, `the ${schema.type === 'string' ? 'string' : 'number'}s `)
+    if (schema.type === 'string') return 'must be of type string'
+    if (schema.type === 'array') return 'must be a list of strings'
+    if (isLossy(schema, value)) return `must have fewer digits: ${describeLoss(value, Number(value))}`
+    return `must be ${describeType(schema)}, not ${shownValue(value)}`
+  }
+  if (listed !== undefined && !listed.includes(String(value))) return notListed(listed, value, schema)
+  switch (schema.type) {
+    case 'integer':
+    case 'number': {
+      const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema
+      const isWithin = (value as number) >= minimum && (value as number) <= maximum
+      return isWithin ? undefined : `must be ${describeType(schema)}, not ${shownValue(value)}`
+    }
+    case 'string':
+      return lengthProblem(value as string, schema.maxLength)
+    case 'array': {
+      const { length } = value as readonly unknown[]
+      return length <= (schema.maxItems ?? length)
+        ? undefined
+        : `takes at most ${schema.maxItems}, not ${length}`
+    }
     default:
-      return problem(message ?? 'is not valid')
+      return undefined
   }
 }
 
-/** Returns the problems of an input, at most one for each parameter. */
-export function inputProblems(kind: Kind, input: ModelInput): readonly InputProblem[] {
-  const validate = VALIDATORS[kind]
-  return validate(input) ? [] : problemsOfAjv(validate.errors ?? [])
+/** JSON Schema counts code points. */
+function lengthProblem(text: string, maxLength: number | undefined): string | undefined {
+  if (maxLength === undefined || text.length <= maxLength) return undefined
+  let length = 0
+  for (const _ of text) length++
+  return length <= maxLength ? undefined : `must have at most ${maxLength} characters, not ${length}`
 }
 
-/**
- * Converts the errors of a validation with the options `allErrors` and `verbose` to problems, at most one for each
- * parameter.
- */
+function hasType({ type }: ParameterSchema, value: unknown): boolean {
+  switch (type) {
+    case 'integer':
+      return Number.isInteger(value)
+    // `1e999` in JSON is parsed as Infinity.
+    case 'number':
+      return typeof value === 'number'
+    case 'array':
+      return Array.isArray(value)
+    case 'other':
+      return true
+    default:
+      return typeof value === type
+  }
+}
+
+/** Returns the problems of an input, at most one for each parameter, and one for each entry of a list. */
+export function inputProblems(
+  { required, properties }: ModelSchema,
+  input: ModelInput,
+): readonly InputProblem[] {
+  const missing = required
+    .filter((name) => !Object.hasOwn(input, name))
+    .map((name) => ({ parameter: name, message: 'is missing' }))
+  const wrong = Object.entries(properties).flatMap(([name, schema]): readonly InputProblem[] => {
+    if (!Object.hasOwn(input, name) || input[name] === undefined) return []
+    const value = input[name]
+    const message = valueProblem(schema, value)
+    if (message !== undefined) return [{ parameter: name, message }]
+    if (schema.type !== 'array') return []
+    return (value as readonly unknown[]).flatMap((entry, index) =>
+      typeof entry === 'string' ? [] : [{ parameter: `${name}/${index}`, message: 'must be of type string' }],
+    )
+  })
+  return [...missing, ...wrong]
+}
+
+/** Converts Ajv's errors for the arguments of a tool (`allErrors`, `verbose`), at most one for each parameter. */
 export function problemsOfAjv(errors: readonly ErrorObject[]): readonly InputProblem[] {
   const byParameter = new Map<string, InputProblem>()
-  // A value of the wrong type also fails `enum`. The error for `type` comes first and is clearer.
-  for (const error of errors) {
-    const problem = problemOfAjv(error)
-    if (!byParameter.has(problem.parameter)) byParameter.set(problem.parameter, problem)
+  for (const { instancePath, keyword, params, parentSchema, data, message } of errors) {
+    const isMissing = keyword === 'required'
+    const parameter = isMissing ? String(params.missingProperty) : instancePath.slice(1)
+    const problem = isMissing ? 'is missing' : valueProblem(parentSchema as ParameterSchema, data)
+    if (!byParameter.has(parameter))
+      byParameter.set(parameter, { parameter, message: problem ?? message ?? 'is not valid' })
   }
   return [...byParameter.values()]
 }
@@ -93,10 +129,10 @@ export function problemsOfAjv(errors: readonly ErrorObject[]): readonly InputPro
  * mistyped.
  */
 export function unknownFields(
-  kind: Kind,
+  { properties }: ModelSchema,
   input: ModelInput,
 ): readonly { name: string; nearest: string | undefined }[] {
-  const known = Object.keys(parametersOf(kind))
+  const known = Object.keys(properties)
   return Object.keys(input)
     .filter((name) => !known.includes(name))
     .map((name) => ({ name, nearest: nearest(name, known) }))

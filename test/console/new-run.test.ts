@@ -1,4 +1,5 @@
 /** The form of a new run: fields, input, price, what was typed, images, and what a refusal says. */
+
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { failureOf, fieldMessages, unknownOutcome } from '../../src/console/runs/create-failure.js'
@@ -27,6 +28,7 @@ import {
 } from '../../src/console/runs/references.js'
 import { priceOf } from '../../src/protocol/limits.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
+import { builtInSchema } from '../../src/protocol/parameters.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 import { readCreate } from '../../src/service/rules/create-request.js'
 import { Refusal } from '../../src/service/rules/refusal.js'
@@ -66,7 +68,9 @@ describe('the input', () => {
   it.each(KINDS)('of %s matches the schema for every choice', (kind) => {
     for (const { name, choices } of fieldsOf(kind))
       for (const choice of choices)
-        expect(inputProblems(kind, inputOf(kind, { prompt: 'a fox', [name]: choice }, []))).toEqual([])
+        expect(
+          inputProblems(builtInSchema(kind), inputOf(kind, { prompt: 'a fox', [name]: choice }, [])),
+        ).toEqual([])
   })
 
   it.each([

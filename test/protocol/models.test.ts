@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { IMAGE_INPUT, isModelName, KINDS, MODEL_INPUTS, VIDEO_INPUT } from '../../src/protocol/models.js'
+import { builtInSchema } from '../../src/protocol/parameters.js'
 import { nearest } from '../../src/protocol/text.js'
 import { inputProblems, isKind, unknownFields } from '../../src/protocol/validate.js'
 
@@ -53,7 +54,7 @@ describe('the inputs', () => {
 
 describe('an input', () => {
   const said = (kind: 'video' | 'image', input: object) =>
-    inputProblems(kind, input as Record<string, unknown>).map(
+    inputProblems(builtInSchema(kind), input as Record<string, unknown>).map(
       ({ parameter, message }) => `${parameter} ${message}`,
     )
 
@@ -114,7 +115,9 @@ describe('an input', () => {
   })
 
   it('with unknown fields names the nearest known one', () => {
-    expect(unknownFields('video', { prompt: 'x', aspectratio: '1:1', seed: 1, Durations: '5' })).toEqual([
+    expect(
+      unknownFields(builtInSchema('video'), { prompt: 'x', aspectratio: '1:1', seed: 1, Durations: '5' }),
+    ).toEqual([
       { name: 'aspectratio', nearest: 'aspect_ratio' },
       { name: 'seed', nearest: undefined },
       { name: 'Durations', nearest: 'duration' },

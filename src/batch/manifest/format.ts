@@ -4,7 +4,7 @@
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
-import { kindsWith, parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { builtInSchema, kindsWith, valueOfText } from '../../protocol/parameters.js'
 import { nearest } from '../../protocol/text.js'
 import { parseJsonAt, parseJsonLines, parseJsonText } from './json.js'
 import {
@@ -234,7 +234,7 @@ function cellValue(name: string, cell: string, at: Position, report: ReportProbl
 /** Converts a cell to the type that a kind of model has for this field. Keeps the text for a kind with text values. */
 function typedCell(name: string, cell: string): string | number | boolean {
   const values = kindsWith(name).flatMap((kind) => {
-    const schema = parametersOf(kind)[name]
+    const schema = builtInSchema(kind).properties[name]
     return schema === undefined ? [] : [valueOfText(schema, cell)]
   })
   return values.find((value) => typeof value !== 'string') ?? cell

@@ -5,7 +5,7 @@
  */
 import { anyOf, type JsonSchema, list, NULL, orNull } from '../../protocol/json-schema.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
-import { PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { builtInSchema, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { FORBIDDEN_KEYS, KEY_PATTERN } from './combinations.js'
 import { DEFAULTS_FIELDS, MAX_RUNS, OWN_FIELDS } from './sections.js'
 
@@ -60,7 +60,7 @@ function parameterSchema(schema: ParameterSchema): JsonSchema {
   return anyOf([schema.type === 'string' ? choices(schema.enum ?? []) : typed, PLACEHOLDER])
 }
 
-const schemasOf = (name: string) => KINDS.flatMap((kind) => parametersOf(kind)[name] ?? [])
+const schemasOf = (name: string) => KINDS.flatMap((kind) => builtInSchema(kind).properties[name] ?? [])
 
 /** Accepts what either kind accepts for this field. `kindSchema` narrows it if the kind is known. */
 const anyKind = (name: string): JsonSchema => anyOf(schemasOf(name).map(parameterSchema))
@@ -119,10 +119,10 @@ const cannotSet = (names: readonly string[]): NamedSchemas => ({
 const kindSchema = (kind: Kind): JsonSchema => ({
   properties: {
     ...schemasFor(PARAMETER_NAMES, (name) => {
-      const schema = parametersOf(kind)[name]
+      const schema = builtInSchema(kind).properties[name]
       return schema === undefined ? NULL : orNull(parameterSchema(schema))
     }),
-    ...cannotSet(PARAMETER_NAMES.filter((name) => !Object.hasOwn(parametersOf(kind), name))),
+    ...cannotSet(PARAMETER_NAMES.filter((name) => !Object.hasOwn(builtInSchema(kind).properties, name))),
   },
 })
 

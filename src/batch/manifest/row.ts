@@ -6,7 +6,7 @@ import {
   type ModelInput,
   type ParameterSchema,
 } from '../../protocol/models.js'
-import { kindsWith, listedValues, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { builtInSchema, kindsWith, listedValues, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 import { inputProblems, isKind } from '../../protocol/validate.js'
 import { NO_INCLUDE } from './combinations.js'
@@ -80,7 +80,7 @@ const defaultUnlessGiven = ({ fields }: MapNode, name: string, { defaults }: Sec
  */
 function withDefaults(own: FieldMap, node: MapNode, kind: Kind, sections: Sections): FieldMap {
   const fields = new Map(own)
-  for (const name of Object.keys(parametersOf(kind))) {
+  for (const name of Object.keys(builtInSchema(kind).properties)) {
     const field = defaultUnlessGiven(node, name, sections)
     if (field !== undefined) fields.set(name, field)
   }
@@ -89,7 +89,7 @@ function withDefaults(own: FieldMap, node: MapNode, kind: Kind, sections: Sectio
 
 function inputOf(fields: FieldMap, kind: Kind | undefined, report: ReportProblem): ModelInput {
   if (kind === undefined) return {}
-  const parameters = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
+  const parameters = Object.entries(builtInSchema(kind).properties).flatMap(([name, schema]) => {
     const value = fields.get(name)?.value
     if (value === undefined) return []
     if (!isText(schema)) for (const problem of lostDigitsIn(value)) report(problem, problem.message)
@@ -114,7 +114,7 @@ function parameterValue(schema: ParameterSchema, value: Node): unknown {
 }
 
 function checkInput(row: ManifestRow, kind: Kind, own: FieldMap, report: ReportProblem): void {
-  const known = parametersOf(kind)
+  const known = builtInSchema(kind).properties
   for (const name of PARAMETER_NAMES) {
     const field = own.get(name)
     if (field !== undefined && !own.has('input') && !Object.hasOwn(known, name))
@@ -123,7 +123,7 @@ function checkInput(row: ManifestRow, kind: Kind, own: FieldMap, report: ReportP
         `the ${kind} model has no parameter "${name}"; the ${kindsWith(name).join(' and the ')} model has`,
       )
   }
-  for (const { parameter, message } of inputProblems(kind, row.input)) {
+  for (const { parameter, message } of inputProblems(builtInSchema(kind), row.input)) {
     const [name = '', item] = parameter.split('/')
     const place = item === undefined ? name : `${name} (entry ${Number(item) + 1})`
     report(

@@ -3,12 +3,12 @@
  * row.
  */
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
-import { kindsWith, PARAMETER_NAMES, parametersOf } from '../../protocol/parameters.js'
+import { builtInSchema, kindsWith, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { nearest } from '../../protocol/text.js'
 import { type Field, isNull, type MapNode, type Node, type ReportProblem } from './nodes.js'
 
 export const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
-  kindsWith(name).some((kind) => parametersOf(kind)[name]?.type === 'array'),
+  kindsWith(name).some((kind) => builtInSchema(kind).properties[name]?.type === 'array'),
 )
 
 export const OWN_FIELDS = {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import { describeValues, flagOf, isRequired, parametersOf } from '../../protocol/parameters.js'
+import { builtInSchema, describeValues, flagOf } from '../../protocol/parameters.js'
 import { didYouMean } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { orList } from '../flags/values.js'
@@ -43,10 +43,10 @@ const HEADER = ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION']
 
 /** Cells: model, flag, whether the flag is required, allowed values, meaning. */
 const rowsOf = (kind: Kind): readonly (readonly string[])[] =>
-  Object.entries(parametersOf(kind)).map(([name, schema]) => [
+  Object.entries(builtInSchema(kind).properties).map(([name, schema]) => [
     kind,
     flagOf(name),
-    isRequired(kind, name) ? 'required' : 'optional',
+    builtInSchema(kind).required.includes(name) ? 'required' : 'optional',
     describeValues(schema, ' ').replace(/^a /, ''),
     schema.description,
   ])

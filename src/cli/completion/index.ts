@@ -7,7 +7,7 @@
  */
 import type { Argument, Command, Option } from 'commander'
 import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
-import { flagOf, listedValues, parametersOf } from '../../protocol/parameters.js'
+import { builtInSchema, flagOf, listedValues } from '../../protocol/parameters.js'
 import { printable } from '../../protocol/text.js'
 import { commandWord, globalsOf } from '../flags/globals.js'
 import { TOPICS } from '../help/format-help.js'
@@ -186,7 +186,8 @@ const settings = (): Suggestions =>
 function schemaValues([command, word]: readonly string[], { long }: Option): readonly string[] | undefined {
   const kind = KINDS.find((each) => each === word)
   if (command !== 'run' || kind === undefined) return undefined
-  const [, schema] = Object.entries(parametersOf(kind)).find(([name]) => flagOf(name) === long) ?? []
+  const [, schema] =
+    Object.entries(builtInSchema(kind).properties).find(([name]) => flagOf(name) === long) ?? []
   return schema === undefined ? undefined : listedValues(schema)
 }
 

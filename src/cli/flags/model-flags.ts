@@ -2,11 +2,11 @@
 import { Option } from 'commander'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
 import {
+  builtInSchema,
   describeValues,
   flagOf,
   listedValues,
   negatedFlagOf,
-  parametersOf,
   valueOfText,
 } from '../../protocol/parameters.js'
 import { repeated } from './values.js'
@@ -33,7 +33,7 @@ function optionOf(name: string, schema: ParameterSchema): Option {
 }
 
 export const modelOptions = (kind: Kind): readonly Option[] =>
-  Object.entries(parametersOf(kind))
+  Object.entries(builtInSchema(kind).properties)
     .flatMap(([name, schema]) => [
       optionOf(name, schema),
       ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `Turn ${flagOf(name)} off`)] : []),
@@ -45,7 +45,7 @@ export function parametersGiven(
   kind: Kind,
   options: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, ParameterValue>> {
-  const values = Object.entries(parametersOf(kind)).flatMap(([name, schema]) => {
+  const values = Object.entries(builtInSchema(kind).properties).flatMap(([name, schema]) => {
     const value = options[optionOf(name, schema).attributeName()] as
       | Exclude<ParameterValue, number>
       | undefined

@@ -2,11 +2,11 @@
 import { EXIT, OWN_CODES } from '../../errors.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
 import {
+  builtInSchema,
   describeValues,
   flagOf,
   listedValues,
   negatedFlagOf,
-  parametersOf,
 } from '../../protocol/parameters.js'
 import { PROBLEMS } from '../../protocol/problems.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, type SettingRow, SHARED_ENVIRONMENT } from '../settings/table.js'
@@ -185,7 +185,7 @@ function flagWithValue(name: string, schema: ParameterSchema): string {
 }
 
 const flagsOf = (kind: Kind): string =>
-  Object.entries(parametersOf(kind))
+  Object.entries(builtInSchema(kind).properties)
     .filter(([name]) => name !== 'prompt')
     .map(([name, schema]) => `\`${flagWithValue(name, schema)}\``)
     .join(', ')

@@ -1,7 +1,7 @@
 /** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
 import { flag, integer, type JsonSchema, type Properties, text } from '../../protocol/json-schema.js'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import { isRequired, parametersOf } from '../../protocol/parameters.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { BATCH_OUTPUT, LIST_OUTPUT, MODELS_OUTPUT, PLAN_OUTPUT, RUN_OUTPUT, SHOW_OUTPUT } from './answers.js'
 import type { ObjectSchema, ToolDefinition } from './tool.js'
 
@@ -75,7 +75,7 @@ const IMAGES =
 
 const parametersFor = (kind: Kind): Readonly<Record<string, JsonSchema>> =>
   Object.fromEntries(
-    Object.entries(parametersOf(kind)).map(([name, schema]) => [
+    Object.entries(builtInSchema(kind).properties).map(([name, schema]) => [
       name,
       {
         ...schema,
@@ -132,7 +132,9 @@ export function definitionsFor(
         `repeated call is not paid twice.`,
       inputSchema: object(
         { ...parametersFor(kind), model: MODEL, ...CREATE },
-        Object.keys(parametersOf(kind)).filter((name) => isRequired(kind, name)),
+        Object.keys(builtInSchema(kind).properties).filter((name) =>
+          builtInSchema(kind).required.includes(name),
+        ),
       ),
       outputSchema: RUN_OUTPUT,
       annotations: WRITES,

@@ -1,7 +1,8 @@
 /** Builds the command that creates a run again, from its row in the journal. */
+
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
-import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
+import { builtInSchema, isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printableJson, quoteWord } from '../../protocol/text.js'
 import { LOCAL_MODELS } from '../../service/names.js'
@@ -32,7 +33,8 @@ export function commandAgain(journal: EarlierOutputs, run: JournalRun, flags: re
   const { image_urls: images, ...others } = input
   const sources = Array.isArray(images) ? images.map((image) => sourceOf(journal, run, image)) : []
   const areFlags = kind !== undefined && Array.isArray(images) && !sources.includes(undefined)
-  const { words, rest } = kind === undefined ? { words: [], rest: others } : runWords(kind, others)
+  const { words, rest } =
+    kind === undefined ? { words: [], rest: others } : runWords(builtInSchema(kind), others)
   const left = areFlags || images === undefined ? rest : { ...rest, image_urls: images }
   const model = run.address === LOCAL_ADDRESS && kind !== undefined && run.model === LOCAL_MODELS[kind]
   const found = areFlags ? sources.flatMap((source) => source?.word ?? []) : []

@@ -2,6 +2,7 @@
  * Builds the request of a run: merges prompt, reference images, flags and `--input`, checks them against the schema,
  * and encodes them once. A prompt stays text: it is never read as JSON or as a path.
  */
+
 import { statSync } from 'node:fs'
 import { encodeCreate, tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
@@ -9,7 +10,7 @@ import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { dataUrl, imageTypeOf } from '../../protocol/media.js'
 import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
-import { flagOf } from '../../protocol/parameters.js'
+import { builtInSchema, flagOf } from '../../protocol/parameters.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/names.js'
@@ -149,7 +150,7 @@ async function readInputFile(path: string, signal: AbortSignal): Promise<Buffer>
 function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
   if (typeof input.prompt === 'string' && input.prompt.trim() === '')
     throw usageError('The prompt is empty.', exampleOf(kind))
-  const problems = inputProblems(kind, input)
+  const problems = inputProblems(builtInSchema(kind), input)
   if (problems.length > 0) {
     const lines = problems.map(({ parameter, message }) => problemError(parameter, message))
     const isPromptAlone = problems.length === 1 && isMissingPrompt(problems[0])
@@ -158,7 +159,7 @@ function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
       isPromptAlone ? exampleOf(kind) : `See all parameters with \`rushes models ${kind}\`.`,
     )
   }
-  for (const { name, nearest } of unknownFields(kind, input))
+  for (const { name, nearest } of unknownFields(builtInSchema(kind), input))
     out.warn(
       `The ${kind} model has no parameter ` +
         `"${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent unchanged.`,

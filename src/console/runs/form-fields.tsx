@@ -1,7 +1,7 @@
 /** Form fields of a new run, derived from the model schemas. A new model parameter needs no change here. */
 import { LOCAL_DEFAULTS } from '../../protocol/limits.js'
 import type { Kind, ParameterSchema } from '../../protocol/models.js'
-import { isRequired, listedValues, parametersOf, valueOfText } from '../../protocol/parameters.js'
+import { builtInSchema, listedValues, valueOfText } from '../../protocol/parameters.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { RadioGroup, TextAreaField, TextField } from '../components/field.js'
 
@@ -84,7 +84,9 @@ export interface FormField {
 export const SOURCES = 'image_urls'
 
 export function fieldsOf(kind: Kind): readonly FormField[] {
-  const fields = Object.entries(parametersOf(kind)).map(([name, schema]) => fieldOf(kind, name, schema))
+  const fields = Object.entries(builtInSchema(kind).properties).map(([name, schema]) =>
+    fieldOf(kind, name, schema),
+  )
   // Put the prompt first, wherever it is in the schema.
   return [...fields.filter(isPrompt), ...fields.filter((field) => !isPrompt(field))]
 }
@@ -99,7 +101,7 @@ function fieldOf(kind: Kind, name: string, schema: ParameterSchema): FormField {
     hint: schema.description,
     control: controlOf(name, schema),
     schema,
-    isRequired: isRequired(kind, name),
+    isRequired: builtInSchema(kind).required.includes(name),
     choices: listedValues(schema) ?? [],
     standard: standard === undefined ? undefined : String(standard),
   }

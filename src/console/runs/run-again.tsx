@@ -1,8 +1,9 @@
 /** Commands that create a run again, in tabs: `rushes`, curl and Node.js. */
+
 import { useId, useRef, useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
 import { RUNS_PATH } from '../../protocol/id.js'
-import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
+import { builtInSchema, isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { printable, printableJson, quoteWord } from '../../protocol/text.js'
 import { CodeBlock } from '../components/copy.js'
 import { Card } from '../components/page.js'
@@ -118,7 +119,7 @@ function rushesCommand(run: CommandRun, base: string): string {
   )
   // `-i` accepts only files and URLs. If there is another source, put all sources in `--input`.
   const areFlags = flagged.every((word) => word !== undefined)
-  const { words, rest } = runWords(run.kind, areFlags ? others : run.input)
+  const { words, rest } = runWords(builtInSchema(run.kind), areFlags ? others : run.input)
   const parts = [
     ['rushes', 'run', run.kind, ...words].join(' '),
     ...(areFlags ? flagged.map((word) => `-i ${quoteWord(word ?? '')}`) : []),

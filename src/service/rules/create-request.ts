@@ -2,8 +2,10 @@
  * Parses and checks the bytes of a create: limits of the structure, model and schema, limits of the input, and embedded
  * images. Pure.
  */
+
 import { createHash } from 'node:crypto'
 import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
@@ -84,7 +86,7 @@ function readModelAndInput(
   if (!isObject(input)) throw new Refusal('missing_input')
   const kind = KINDS.find((each) => models[each] === model)
   if (kind === undefined) throw new Refusal('model_not_found', available(model, models))
-  const problems = inputProblems(kind, input)
+  const problems = inputProblems(builtInSchema(kind), input)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
   return { model, kind, input }
 }

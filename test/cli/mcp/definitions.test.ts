@@ -4,7 +4,7 @@ import { definitionsFor, instructionsFor } from '../../../src/cli/mcp/definition
 import { checkArguments } from '../../../src/cli/mcp/server.js'
 import { resultOf } from '../../../src/cli/mcp/tool.js'
 import { KINDS } from '../../../src/protocol/models.js'
-import { parametersOf } from '../../../src/protocol/parameters.js'
+import { builtInSchema } from '../../../src/protocol/parameters.js'
 
 const TOOLS = definitionsFor({ maxRuns: 20, isLocal: false })
 const tool = (name: string) => TOOLS.find((each) => each.name === name) ?? expect.unreachable()
@@ -24,7 +24,7 @@ describe('the definitions', () => {
     'create_%s takes each parameter of the model, and none is hidden by one of its own',
     (kind) => {
       const own = Object.keys(tool('create_model_run').inputSchema.properties)
-      for (const [name, { type }] of Object.entries(parametersOf(kind))) {
+      for (const [name, { type }] of Object.entries(builtInSchema(kind).properties)) {
         expect(tool(`create_${kind}`).inputSchema.properties[name]).toMatchObject({ type })
         expect(own).not.toContain(name)
       }

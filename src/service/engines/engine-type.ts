@@ -1,0 +1,46 @@
+/**
+ * The interface of a type of engine (`engine: {type: images}` in a model's document). A type reads its settings, with
+ * all problems at their places, before the service listens; the result creates the engine.
+ */
+import type { Clock } from '../../host/clock.js'
+import type { Fetch } from '../../host/http.js'
+import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import type { Engine } from './engine.js'
+
+export type ReadEngine = (settings: EngineSettings, document: ModelDocument) => CreateEngine
+
+export type CreateEngine = (parts: EngineParts) => Engine
+
+/** What a node gives to all of its engines. */
+export interface EngineParts {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  /** Sends requests to the servers of models. It adds no key and follows no redirect. */
+  readonly fetch: Fetch
+  /** URLs of the service's database and storage, whose secrets no command gets. */
+  readonly urls: readonly (string | undefined)[]
+  /** Creates the built-in renderer, once for all models that use it. */
+  preview(): Engine
+}
+
+/**
+ * Reads the map `engine` of a document. Every method reports a value of another type and then returns undefined. A key
+ * that no method was called for is reported as unknown.
+ */
+export interface EngineSettings {
+  /** Returns the text, or undefined if the key is not set. */
+  text(name: string): string | undefined
+  /** Returns an http or https URL without a user name, a query or a fragment. Reports a missing one. */
+  url(name: string): URL | undefined
+  /** Returns the map, or an empty one if the key is not set. */
+  map(name: string): Readonly<Record<string, unknown>>
+  /** Returns the contents of a file whose path is relative to the document. Reports a missing or unreadable one. */
+  file(name: string): string | undefined
+  /** Returns the value of the environment variable that the key names. Reports a variable that is not set. */
+  secret(name: string): string | undefined
+  /** Reports a problem at a path below `engine`. */
+  readonly report: ReportProblem
+  /** Whether a problem was reported at this path or below it. */
+  hasProblem(path: DocumentPath): boolean
+}

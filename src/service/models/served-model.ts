@@ -1,0 +1,43 @@
+/** A model of a service: its document, and how this node renders it. */
+
+import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
+import { builtInSchema } from '../../protocol/parameters.js'
+import { LOCAL_MODELS } from '../names.js'
+
+export interface ServedModel {
+  readonly document: ModelDocument
+  /** Maximum number of runs of this model that one node renders at the same time. Undefined: the node's own limit. */
+  readonly concurrency?: number | undefined
+}
+
+/** Adds defaults, which the interface does not publish, to a built-in schema. */
+function withDefaults(kind: Kind, defaults: Readonly<Record<string, string>>): ModelSchema {
+  const schema = builtInSchema(kind)
+  const properties = Object.entries(schema.properties).map(([name, each]) => [
+    name,
+    Object.hasOwn(defaults, name) ? { ...each, default: defaults[name] } : each,
+  ])
+  return { ...schema, properties: Object.fromEntries(properties) }
+}
+
+/** The documents of the built-in preview models, with the prices in credits of docs/service-rules.md. */
+export const PREVIEW_DOCUMENTS: Readonly<Record<Kind, ModelDocument>> = {
+  video: {
+    name: LOCAL_MODELS.video,
+    kind: 'video',
+    input: withDefaults('video', { aspect_ratio: '16:9', resolution: '720p', duration: '5' }),
+    price: { run: 5, factors: { duration: { 10: 2 }, resolution: { '1080p': 2 } } },
+    default: true,
+  },
+  image: {
+    name: LOCAL_MODELS.image,
+    kind: 'image',
+    input: withDefaults('image', { aspect_ratio: '1:1', quality: 'basic' }),
+    price: { run: 1, factors: { quality: { high: 2 } } },
+    default: true,
+  },
+}
+
+export const PREVIEW_MODELS: readonly ServedModel[] = KINDS.map((kind) => ({
+  document: PREVIEW_DOCUMENTS[kind],
+}))

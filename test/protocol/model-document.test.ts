@@ -1,0 +1,264 @@
+import { describe, expect, it } from 'vitest'
+import { documentJson, MAX_PROPERTIES, readModelDocument } from '../../src/protocol/model-document.js'
+import type { ModelDocument } from '../../src/protocol/models.js'
+import { flagsOf, RUN_FLAGS, runWords } from '../../src/protocol/parameters.js'
+import { defaultsOf, priceOf } from '../../src/protocol/price.js'
+import { inputProblems } from '../../src/protocol/validate.js'
+
+function read(value: unknown): { readonly document?: ModelDocument; readonly problems: readonly string[] } {
+  const problems: string[] = []
+  const document = readModelDocument(value, (path, message) => problems.push(`${path.join('.')}: ${message}`))
+  return { ...(document && { document }), problems }
+}
+
+function documentOf(value: object): ModelDocument {
+  const { document, problems } = read({ name: 'acme/still-2', kind: 'image', ...value })
+  expect(problems).toEqual([])
+  return document as ModelDocument
+}
+
+const SCHEMA = {
+  type: 'object',
+  description: 'Stills',
+  required: ['prompt', 'size'],
+  properties: {
+    prompt: { type: 'string', description: 'What to draw', maxLength: 5 },
+    size: { type: 'string', enum: ['s', 'm'], default: 's' },
+    steps: { type: 'integer', minimum: 1, maximum: 50, default: 20 },
+    guidance: { type: 'number', minimum: 0 },
+    tiled: { type: 'boolean' },
+    loras: { type: 'array', items: { type: 'string' }, maxItems: 2 },
+    region: { type: 'object', properties: { x: { type: 'integer' } } },
+    either: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+    output: { type: 'string' },
+    a_b: { type: 'string' },
+    'a-b': { type: 'string' },
+    no_tiled: { type: 'boolean' },
+    wait: { type: 'boolean' },
+  },
+}
+
+describe('a document', () => {
+  it('with a whole schema has its properties alone', () => {
+    const { input } = documentOf({ input: SCHEMA })
+    expect(input.required).toEqual(['prompt', 'size'])
+    expect(Object.entries(input.properties).map(([name, { type }]) => `${name} ${type}`)).toEqual([
+      'prompt string',
+      'size string',
+      'steps integer',
+      'guidance number',
+      'tiled boolean',
+      'loras array',
+      'region other',
+      'either other',
+      'output string',
+      'a_b string',
+      'a-b string',
+      'no_tiled boolean',
+      'wait boolean',
+    ])
+  })
+
+  it('in the short form adds to the built-in properties of its kind, and takes away from them', () => {
+    const { input } = documentOf({
+      input: { aspect_ratio: false, seed: { type: 'integer', required: true }, quality: { type: 'string' } },
+    })
+    expect(Object.keys(input.properties)).toEqual(['prompt', 'quality', 'image_urls', 'seed'])
+    expect(input.required).toEqual(['prompt', 'seed'])
+    expect(input.properties.seed).toEqual({ type: 'integer', description: '' })
+  })
+
+  it('without an input is that of its kind', () => {
+    expect(Object.keys(documentOf({ kind: 'video' }).input.properties)).toContain('resolution')
+  })
+
+  it('is shown with the keywords that it was read with', () => {
+    const input = { ...SCHEMA, title: 'image' }
+    const price = { run: 0.1, factors: { size: { m: 1.5 } } }
+    const shown = documentJson(documentOf({ input, price, default: true, engine: { url: 'x' } }))
+    expect(shown).toMatchObject({ name: 'acme/still-2', kind: 'image', price, default: true })
+    expect(read(shown).document).toEqual(documentOf({ input, price, default: true }))
+    expect(shown).not.toHaveProperty('engine')
+    const { properties } = shown.input as { properties: Record<string, unknown> }
+    expect(properties.region).toEqual(SCHEMA.properties.region)
+  })
+
+  const image = { name: 'acme/still-2', kind: 'image' }
+  const property = (schema: unknown) => ({ ...image, input: { x: schema } })
+  const many = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }]),
+  )
+  it.each<[unknown, string]>([
+    [null, ': is not a map'],
+    [[], ': is not a map'],
+    [{ kind: 'image' }, 'name: must be a model name of the form <provider>/<name>'],
+    [{ ...image, name: 'acme/\u001b[31m' }, 'name: must be a model name of the form <provider>/<name>'],
+    [{ ...image, name: `a/${'x'.repeat(300)}` }, 'name: must be a model name of the form <provider>/<name>'],
+    [{ ...image, kind: 'audio' }, 'kind: must be video or image'],
+    [{ ...image, kind: 'toString' }, 'kind: must be video or image'],
+    [{ ...image, default: 1 }, 'default: must be true or false'],
+    [{ ...image, input: [] }, 'input: must be a map'],
+    [{ ...image, input: { fps: false } }, 'input.fps: is not a built-in property of image models'],
+    [{ ...image, input: many }, `input: has 10004 properties; the limit is ${MAX_PROPERTIES}`],
+    [{ ...image, pad: 'x'.repeat(300_000) }, ': is larger than 256 KiB'],
+    [
+      JSON.parse('{"name":"a/b","kind":"image","input":{"__proto__":{"type":"string"}}}'),
+      'input.__proto__: "__proto__" is not a property name',
+    ],
+    [
+      { ...image, input: { constructor: { type: 'string' } } },
+      'input.constructor: "constructor" is not a property name',
+    ],
+    [{ ...image, input: { 'a b': { type: 'string' } } }, 'input.a b: "a b" is not a property name'],
+    [{ ...image, input: { prompt: { type: 'integer' } } }, 'input.prompt: must be a string'],
+    [{ ...image, input: { image_urls: { type: 'string' } } }, 'input.image_urls: must be a list of strings'],
+    [
+      { ...image, input: { type: 'object', required: ['x'] } },
+      'input.required.0: "x" is not among the properties',
+    ],
+    [{ ...image, input: { type: 'object', required: 'x' } }, 'input.required: must be a list of strings'],
+    [property('string'), 'input.x: must be a map'],
+    [
+      property({ type: 'string', enum: [] }),
+      'input.x.enum: must be a list of 1 to 1000 values of type string',
+    ],
+    [
+      property({ type: 'integer', enum: [1, 1.5] }),
+      'input.x.enum: must be a list of 1 to 1000 values of type integer',
+    ],
+    [
+      property({ type: 'boolean', enum: [true] }),
+      'input.x.enum: must be a list of 1 to 1000 values of type boolean',
+    ],
+    [
+      property({ type: 'integer', minimum: 50, maximum: 1 }),
+      'input.x.minimum: 50 is greater than the maximum 1',
+    ],
+    [property({ type: 'integer', maximum: '9' }), 'input.x.maximum: must be a number'],
+    [property({ type: 'string', maxLength: -1 }), 'input.x.maxLength: must be a whole number from 0'],
+    [
+      property({ type: 'integer', maximum: 9, default: 10 }),
+      'input.x.default: must be a whole number up to 9, not 10',
+    ],
+    [property({ type: 'string', enum: ['a'], default: 'b' }), 'input.x.default: must be one of a, not "b" (did you mean "a"?)'],
+    [{ ...image, price: 2 }, 'price.run: must be a number from 0 to 1000000000 with at most six decimals'],
+    [
+      { ...image, price: { run: -1 } },
+      'price.run: must be a number from 0 to 1000000000 with at most six decimals',
+    ],
+    [
+      { ...image, price: { run: 0.0000001 } },
+      'price.run: must be a number from 0 to 1000000000 with at most six decimals',
+    ],
+    [
+      { ...image, price: { run: 1, factors: { fps: { 1: 2 } } } },
+      'price.factors.fps: is not a property of the input',
+    ],
+    [
+      { ...image, price: { run: 1, factors: { quality: { best: 2 } } } },
+      'price.factors.quality.best: "best" is not one of basic, high',
+    ],
+  ])('is refused: %#', (value, problem) => {
+    const { document, problems } = read(value)
+    expect(document).toBeUndefined()
+    expect(problems).toContain(problem)
+  })
+
+  it('that is nested too deeply to be written is refused', () => {
+    const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)
+    expect(read({ ...image, deep }).problems).toEqual([': is larger than 256 KiB'])
+  })
+
+  it('never runs a regular expression', () => {
+    const { input } = documentOf({ input: { code: { type: 'string', pattern: '^(a+)+$' } } })
+    expect(inputProblems(input, { prompt: 'x', code: `${'a'.repeat(40)}!` })).toEqual([])
+  })
+})
+
+describe('the flags of a document', () => {
+  const { input } = documentOf({ input: SCHEMA })
+
+  it('leave out other types, and names that another flag has', () => {
+    expect([...flagsOf(input)]).toEqual([
+      ['prompt', '--prompt'],
+      ['size', '--size'],
+      ['steps', '--steps'],
+      ['guidance', '--guidance'],
+      ['tiled', '--tiled'],
+      ['loras', '--loras'],
+      ['a_b', '--a-b'],
+    ])
+    expect(RUN_FLAGS).toContain('output')
+  })
+
+  it('and --input write a run again', () => {
+    expect(
+      runWords(input, { prompt: 'fox', steps: 30, tiled: false, output: 'x', wait: true, region: { x: 1 } }),
+    ).toEqual({
+      words: ['fox', '--steps', '30', '--no-tiled'],
+      rest: { output: 'x', wait: true, region: { x: 1 } },
+    })
+  })
+})
+
+describe('an input of a document', () => {
+  const { input } = documentOf({ input: SCHEMA })
+  it.each<[object, readonly string[]]>([
+    [{ prompt: 'fox', size: 's', region: 'anything', either: null }, []],
+    [{}, ['prompt is missing', 'size is missing']],
+    [{ prompt: '🦊🦊🦊🦊🦊', size: 's' }, []],
+    [{ prompt: 'sixsix', size: 's' }, ['prompt must have at most 5 characters, not 6']],
+    [{ prompt: 'x', size: 's', steps: 51 }, ['steps must be a whole number from 1 to 50, not 51']],
+    [{ prompt: 'x', size: 's', steps: 1.5 }, ['steps must be a whole number from 1 to 50, not 1.5']],
+    [{ prompt: 'x', size: 's', guidance: '1' }, ['guidance must be a number from 0, not "1"']],
+    [{ prompt: 'x', size: 's', loras: ['a', 'b', 'c'] }, ['loras takes at most 2, not 3']],
+    [{ prompt: 'x', size: 's', loras: ['a', 1] }, ['loras/1 must be of type string']],
+    [{ prompt: 'x', size: 's', tiled: 'yes' }, ['tiled must be true or false, not "yes"']],
+    [{ prompt: 'x', size: 's', constructor: 1, toString: 1 }, []],
+  ])('%j: %j', (value, problems) => {
+    expect(
+      inputProblems(input, value as Record<string, unknown>).map(
+        ({ parameter, message }) => `${parameter} ${message}`,
+      ),
+    ).toEqual(problems)
+  })
+})
+
+describe('a price', () => {
+  const price = { run: 0.1, factors: { size: { m: 1.1 }, steps: { 30: 3 }, tiled: { true: 2 } } }
+  const document = documentOf({ input: SCHEMA, price })
+
+  it.each([
+    [{}, 0.1],
+    [{ size: 'm' }, 0.11],
+    [{ size: 'm', steps: 30 }, 0.33],
+    [{ size: 'm', steps: 30, tiled: true }, 0.66],
+    [{ size: 'constructor', tiled: false }, 0.1],
+  ])('of %j is %d', (input, expected) => {
+    expect(priceOf(document, input)).toBe(expected)
+  })
+
+  it('counts the default of a parameter that is left out', () => {
+    const withFactor = documentOf({
+      input: SCHEMA,
+      price: { run: 1, factors: { size: { s: 4 }, steps: { 20: 2 } } },
+    })
+    expect(priceOf(withFactor, {})).toBe(8)
+    expect(priceOf(withFactor, { steps: 21 })).toBe(4)
+    expect(defaultsOf(withFactor)).toEqual({ size: 's', steps: 20 })
+  })
+
+  it('is exact to six decimals, rounded up', () => {
+    const exact = documentOf({ input: SCHEMA, price: { run: 0.333333, factors: { size: { m: 0.1 } } } })
+    expect(priceOf(exact, { size: 'm' })).toBe(0.033334)
+    expect(
+      priceOf(documentOf({ input: SCHEMA, price: { run: 10, factors: { size: { m: 1.1 } } } }), {
+        size: 'm',
+      }),
+    ).toBe(11)
+  })
+
+  it('that is not in the document is not known', () => {
+    expect(priceOf(documentOf({ input: SCHEMA }), {})).toBeUndefined()
+  })
+})

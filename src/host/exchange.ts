@@ -8,7 +8,7 @@ import type { Dispatcher } from 'undici'
 import undiciErrors from 'undici/lib/core/errors.js'
 import { onAbort } from './abort.js'
 import type { Clock, Disarm } from './clock.js'
-import { HttpFailure, type HttpRequest, type HttpResponse } from './http.js'
+import { HttpFailure, type HttpResponse, type ServerRequest } from './http.js'
 
 /** Timeout from the last byte sent to the head of the response, and between two chunks of a body. */
 export const SILENCE_TIMEOUT_MS = 60_000
@@ -22,7 +22,7 @@ const MAX_WAITING_CHUNKS = 8
 
 /** Resolves with the head of the response. Rejects with the reason of the request's signal, or an `HttpFailure`. */
 export const exchange = (
-  request: HttpRequest,
+  request: ServerRequest,
   dispatcher: Dispatcher,
   clock: Pick<Clock, 'alarm' | 'monotonic'>,
 ): Promise<HttpResponse> =>
@@ -86,7 +86,8 @@ export const exchange = (
         if (isOver) return started.abort(new Error('the request was aborted'))
         // undici now has a connection and will write the request. No byte was sent before.
         sent = true
-        silence.restart()
+        if (request.isSlow) silence.stop()
+        else silence.restart()
       },
       onResponseStart(_, status, headers) {
         if (isOver || status < MIN_FINAL_STATUS) return
@@ -119,7 +120,7 @@ export const exchange = (
     // Start the timer before the connection exists: undici waits five minutes for a proxy that never answers CONNECT.
     silence.restart()
     try {
-      dispatcher.dispatch(optionsOf(request, silence.restart), handler)
+      dispatcher.dispatch(optionsOf(request, request.isSlow ? () => {} : silence.restart), handler)
     } catch (error) {
       failed(error)
     }
@@ -129,27 +130,39 @@ export const exchange = (
 const MIN_FINAL_STATUS = 200
 
 const optionsOf = (
-  { url, method, headers, body }: HttpRequest,
+  { url, method, headers, body, stream }: ServerRequest,
   onProgress: () => void,
-): Dispatcher.DispatchOptions => ({
-  origin: url.origin,
-  path: `${url.pathname}${url.search}`,
-  method,
-  headers: body === undefined ? headers : { ...headers, 'content-length': String(body.byteLength) },
-  body:
-    body === undefined || body.byteLength <= CHUNK_BYTES
-      ? (body ?? null)
-      : iterable(chunksOf(body, onProgress)),
-})
+): Dispatcher.DispatchOptions => {
+  const bytes = stream?.bytes ?? body?.byteLength
+  return {
+    origin: url.origin,
+    path: `${url.pathname}${url.search}`,
+    method,
+    headers: bytes === undefined ? headers : { ...headers, 'content-length': String(bytes) },
+    body: stream
+      ? iterable(withProgress(stream.chunks(), onProgress))
+      : body === undefined || body.byteLength <= CHUNK_BYTES
+        ? (body ?? null)
+        : iterable(withProgress(chunksOf(body), onProgress)),
+  }
+}
 
 /** undici accepts iterables according to its documentation, but not according to its types. */
 const iterable = (body: AsyncIterable<Uint8Array>) => body as unknown as Uint8Array
 
-/** Splits the body into chunks, so that progress is visible: a body that is still being sent does not time out. */
-async function* chunksOf(body: Uint8Array, onProgress: () => void): AsyncGenerator<Uint8Array> {
-  for (let offset = 0; offset < body.byteLength; offset += CHUNK_BYTES) {
-    onProgress()
+function* chunksOf(body: Uint8Array): Generator<Uint8Array> {
+  for (let offset = 0; offset < body.byteLength; offset += CHUNK_BYTES)
     yield body.subarray(offset, offset + CHUNK_BYTES)
+}
+
+/** Reports each chunk, so that a body that is still being sent does not time out. */
+async function* withProgress(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onProgress: () => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    onProgress()
+    yield chunk
   }
   onProgress()
 }

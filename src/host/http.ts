@@ -17,6 +17,25 @@ export interface HttpRequest {
   readonly fresh?: boolean
 }
 
+/** A request to a server of models. */
+export interface ServerRequest extends Omit<HttpRequest, 'method'> {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** A body that is not held in memory; in place of `body`. */
+  readonly stream?: RequestStream
+  /**
+   * Wait for the head of the response until `signal` is aborted: for a server that answers when its work is done. A
+   * body that pauses still fails.
+   */
+  readonly isSlow?: boolean
+}
+
+export type ServerFetch = (request: ServerRequest) => Promise<HttpResponse>
+
+export interface RequestStream {
+  readonly bytes: number
+  chunks(): AsyncIterable<Uint8Array>
+}
+
 /** Head of a response, and a stream of its body. */
 export interface HttpResponse {
   readonly status: number

@@ -10,13 +10,13 @@ import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Clock } from './clock.js'
 import { CONNECT_TIMEOUT_MS, exchange } from './exchange.js'
-import { type Fetch, findProxy, type HttpRequest, isLoopback, noProxy } from './http.js'
+import { findProxy, isLoopback, noProxy, type ServerFetch, type ServerRequest } from './http.js'
 
 const FRESH_IDLE_MS = 1_000
 const POLLING_IDLE_MS = 10_000
 
 export interface Network {
-  readonly fetch: Fetch
+  readonly fetch: ServerFetch
   /** Closes idle connections, so that the process can end. */
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ export interface NetworkOptions {
 export function createNetwork({ env, clock, lookup }: NetworkOptions): Network {
   const dispatchers = new Map<string, Promise<Dispatcher>>()
 
-  function dispatcherFor({ url, fresh }: HttpRequest): Promise<Dispatcher> {
+  function dispatcherFor({ url, fresh }: ServerRequest): Promise<Dispatcher> {
     const proxy = isLoopback(url.hostname) ? undefined : findProxy(env, url.protocol)
     const name = `${proxy?.href ?? 'direct'} ${fresh ? 'fresh' : 'kept'}`
     const dispatcher = dispatchers.get(name) ?? createDispatcher(proxy, fresh ?? false, env, lookup)

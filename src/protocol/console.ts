@@ -3,7 +3,7 @@
  * are JSON. Errors have the format of section 7 of the interface. Times are ISO 8601 in UTC, amounts are in credits,
  * and an unknown value is null.
  */
-import type { Kind } from './models.js'
+import type { Kind, ModelDocument } from './models.js'
 import type { LocalStatus } from './run-state.js'
 
 /** Authentication endpoints (docs/console.md, "Endpoints"). */
@@ -59,7 +59,7 @@ export interface Session {
   readonly can_set_password: boolean
   readonly has_password: boolean
   readonly expires_at: string
-  /** Name of this service's model, for each kind. */
+  /** Name of this service's default model, for each kind. */
   readonly models: Readonly<Record<Kind, string>>
   /** Base of the output URLs, and of the URLs in the page's examples. */
   readonly base_url: string
@@ -71,6 +71,8 @@ export interface Session {
  * with 404 `not_found` or `run_not_found`.
  */
 export const CONSOLE_PATHS = {
+  /** GET → `ModelList`, with an ETag: the documents can be large, and change only when the service starts. */
+  models: '/api/console/models',
   /** GET with the query `RunsQuery` → `RunsPage`. POST a create request → 201 `RunDetails`. */
   runs: '/api/console/runs',
   /**
@@ -108,6 +110,10 @@ export const CONSOLE_PATHS = {
   logins: '/api/console/logins',
 } as const
 
+export interface ModelList {
+  readonly models: readonly [ModelDocument, ...(readonly ModelDocument[])]
+}
+
 /** All fields are optional. */
 export interface RunsQuery {
   /** `next` cursor of the previous page. Runs are sorted newest first. */
@@ -139,11 +145,15 @@ export interface RunSummary {
   readonly kind: Kind
   readonly model: string
   readonly status: LocalStatus
+  /** From 0 to 1 while the process that answers renders the run. Null if it does not, or if the engine reports none. */
+  readonly progress: number | null
   /** First 500 characters of the prompt. */
   readonly prompt: string
+  /** Of the input, or the default of the model; null if neither has one. */
   readonly aspect_ratio: string | null
   /** Null for a run created in the console or with `--local`. */
   readonly key: { readonly id: number; readonly name: string } | null
+  /** Credits that were charged. */
   readonly price: number
   readonly outputs: readonly RunOutput[]
   /**

@@ -3,7 +3,6 @@
  * fields.
  */
 import { usageError } from '../errors.js'
-import type { Kind } from './models.js'
 import { isObject } from './parse.js'
 import { printable, shortened } from './text.js'
 
@@ -87,14 +86,19 @@ export const RUNS_PATH = '/api/v1/runs'
 /** Path of the local service's OpenAPI document. */
 export const OPENAPI_PATH = '/api/v1/openapi.json'
 
-/** Returns the name of the schema for the body of a create, in that document. */
-export const createSchemaName = (kind: Kind): string =>
+/** Path of the list of a service's models. */
+export const MODELS_PATH = '/api/v1/models'
+
+/** Returns the name of the schema for the body of a create of the kind's default model, in the OpenAPI document. */
+export const createSchemaName = (kind: string): string =>
   `Create${kind.charAt(0).toUpperCase()}${kind.slice(1)}Run`
 
 /** Removes trailing slashes from a base URL: `https://host/prefix`. */
 const withoutSlash = (baseUrl: string): string => baseUrl.replace(/\/+$/, '')
 
 export const createRunUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}`)
+
+export const modelsUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseUrl)}${MODELS_PATH}`)
 
 /** Returns the URL of a run. The id is percent-encoded, so that it is one path segment. */
 export const runUrl = (baseUrl: string, id: string): URL =>

@@ -1,8 +1,4 @@
-/**
- * The published limits and intervals (sections 2.4, 4.2, 7 and 8 of the interface), and the prices of the local
- * service.
- */
-import type { Kind } from './models.js'
+/** The published limits and intervals (sections 2.4, 4.2, 7 and 8 of the interface). */
 
 /** Requests per API key to the runs endpoints, create and status together. */
 export const RUNS_LIMIT = { requests: 20, windowMs: 10_000 } as const
@@ -24,22 +20,6 @@ export const RATE_LIMITED_WAITS_MS = [1_000, 2_000, 4_000] as const
  * (docs/service-rules.md).
  */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024
-
-/**
- * Defaults of the parameters that decide the price in the local service (docs/service-rules.md). The interface
- * publishes no defaults.
- */
-export const LOCAL_DEFAULTS: Readonly<Record<Kind, Readonly<Record<string, string | number | boolean>>>> = {
-  video: { aspect_ratio: '16:9', resolution: '720p', duration: '5' },
-  image: { aspect_ratio: '1:1', quality: 'basic' },
-}
-
-/** Returns the price of a run in credits. `input` must match the schema of its kind. */
-export function priceOf(kind: Kind, input: Readonly<Record<string, unknown>>): number {
-  const { quality, resolution, duration } = { ...LOCAL_DEFAULTS[kind], ...input }
-  if (kind === 'image') return quality === 'high' ? 2 : 1
-  return Number(duration) * (resolution === '1080p' ? 2 : 1)
-}
 
 /** Formats an amount of credits: `1 credit`, `5 credits`. */
 export const credits = (amount: number): string => `${amount} credit${amount === 1 ? '' : 's'}`

@@ -102,13 +102,25 @@ function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSch
     problem(['input'], 'must be a map')
     return undefined
   }
-  const isSchema = input.type === 'object' && (input.properties === undefined || isObject(input.properties))
+  const isSchema = input.type === 'object'
   const at: DocumentPath = isSchema ? ['input', 'properties'] : ['input']
+  const { properties: own = {} } = isSchema ? input : { properties: input }
+  if (!isObject(own)) {
+    problem(at, 'must be a map')
+    return undefined
+  }
+  if (!isSchema && isObject(own.properties) && typeof own.properties.type !== 'string') {
+    problem(
+      [...at, 'properties'],
+      'needs "type: object" beside it. Without that, write its entries directly below "input"',
+    )
+    return undefined
+  }
   const builtIn: ModelSchema = MODEL_INPUTS[kind]
   const properties = new Map<string, ParameterSchema>(isSchema ? [] : Object.entries(builtIn.properties))
   const required = new Set<string>(isSchema ? [] : builtIn.required)
   const { description = isSchema ? '' : builtIn.description } = isSchema ? input : {}
-  for (const [name, schema] of Object.entries(isSchema ? (input.properties ?? {}) : input)) {
+  for (const [name, schema] of Object.entries(own)) {
     const path = [...at, name]
     if (schema === false) {
       if (!isSchema && !properties.has(name)) problem(path, `is not a built-in property of ${kind} models`)
@@ -120,10 +132,11 @@ function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSch
       const read = readProperty(schema, path, problem)
       if (read === undefined) continue
       properties.set(name, read)
-      if (!isSchema && isObject(schema)) {
-        if (schema.required === true) required.add(name)
-        else required.delete(name)
-      }
+      const isRequired = isObject(schema) ? schema.required : undefined
+      if (isRequired === true) required.add(name)
+      else if (isRequired === false) required.delete(name)
+      else if (isRequired !== undefined && !Array.isArray(isRequired))
+        problem([...path, 'required'], 'must be true or false')
     }
   }
   if (properties.size > MAX_PROPERTIES)
@@ -169,7 +182,13 @@ function readProperty(
     return undefined
   }
   // `required: true` is this program's short form; in JSON Schema, `required` is a list.
-  const { required: _, ...json } = schema
+  const { required, ...others } = schema
+  const json: Json = Array.isArray(required) ? schema : others
+  const { type } = json
+  if (typeof type === 'string' && !TYPES.includes(type)) {
+    problem([...path, 'type'], `must be one of ${TYPES.join(', ')}`)
+    return undefined
+  }
   const description = typeof json.description === 'string' ? json.description : ''
   if (!isSimple(json)) return { type: 'other', description, json }
   let isValid = true
@@ -187,6 +206,7 @@ function readProperty(
 }
 
 const SIMPLE: readonly unknown[] = ['string', 'integer', 'number', 'boolean']
+const TYPES = [...SIMPLE, 'array', 'object', 'null']
 
 const isSimple = ({ type, items }: Json): boolean =>
   SIMPLE.includes(type) || (type === 'array' && isObject(items) && items.type === 'string')
@@ -203,8 +223,9 @@ function checkKeywords(
       : typeof value === 'string' && value !== ''
   if (values !== undefined) {
     const isList = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES
+    const quotes = isList && type === 'string' ? ' (put numbers, true and false in quotes)' : ''
     if (!isList || !values.every(fits) || !(isNumber || type === 'string'))
-      report(['enum'], `must be a list of 1 to ${MAX_VALUES} values of type ${String(type)}`)
+      report(['enum'], `must be a list of 1 to ${MAX_VALUES} values of type ${String(type)}${quotes}`)
   }
   for (const [name, bound] of Object.entries({ minimum, maximum }))
     if (bound !== undefined && !Number.isFinite(bound)) report([name], 'must be a number')
@@ -237,7 +258,7 @@ function readPrice(
     else if (!isObject(byValue)) problem(path, 'must be a map from a value to its factor')
     else
       for (const [value, factor] of Object.entries(byValue)) {
-        const listed = listedValues(parameter)
+        const listed = parameter.type === 'boolean' ? ['true', 'false'] : listedValues(parameter)
         if (listed !== undefined && !listed.includes(value))
           problem([...path, value], `"${shortened(printable(value), 80)}" is not one of ${listed.join(', ')}`)
         else if (!isAmount(factor)) problem([...path, value], AMOUNT)

@@ -61,7 +61,9 @@ export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string
   for (const [name, { type }] of Object.entries(properties)) {
     const flag = flagOf(name)
     const word = flag.replace(/^--(no-)?/, '')
-    if (type === 'other' || !/^--[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag) || taken.has(word)) continue
+    // commander reads `--no-x` as turning `--x` off.
+    const isPlain = /^--(?!no-)[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag)
+    if (type === 'other' || !isPlain || taken.has(word)) continue
     taken.add(word)
     flags.set(name, flag)
   }

@@ -17,9 +17,9 @@ export function priceOf(
   let scale = 1n
   for (const [name, byValue] of Object.entries(price.factors)) {
     const value = Object.hasOwn(input, name) ? input[name] : defaultOf(properties[name])
-    const text = String(value)
-    if (value === undefined || value === null || !Object.hasOwn(byValue, text)) continue
-    amount *= inUnits(byValue[text] ?? 1)
+    // A map or a list has no factor. A map of an input may also have its own `toString`.
+    if (typeof value === 'object' || !Object.hasOwn(byValue, String(value))) continue
+    amount *= inUnits(byValue[String(value)] ?? 1)
     scale *= UNIT
   }
   return Number((amount + scale - 1n) / scale) / Number(UNIT)

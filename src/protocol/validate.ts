@@ -1,5 +1,4 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
-import type { ErrorObject } from 'ajv'
 import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
 import { nearest, shortened } from './text.js'
@@ -32,7 +31,7 @@ const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
   !isExact(data, Number(data))
 
 /**
- * Returns what is wrong with the value of a parameter, or undefined. For an entry of a list, see `inputProblems`. Checks
+ * Describes the problem of a parameter's value; undefined without one. For an entry of a list, see `inputProblems`. Checks
  * only the keywords of `ParameterSchema`: a document may come from a service, and its regular expressions are not run.
  */
 export function valueProblem(schema: ParameterSchema, value: unknown): string | undefined {
@@ -109,19 +108,6 @@ export function inputProblems(
     )
   })
   return [...missing, ...wrong]
-}
-
-/** Converts Ajv's errors for the arguments of a tool (`allErrors`, `verbose`), at most one for each parameter. */
-export function problemsOfAjv(errors: readonly ErrorObject[]): readonly InputProblem[] {
-  const byParameter = new Map<string, InputProblem>()
-  for (const { instancePath, keyword, params, parentSchema, data, message } of errors) {
-    const isMissing = keyword === 'required'
-    const parameter = isMissing ? String(params.missingProperty) : instancePath.slice(1)
-    const problem = isMissing ? 'is missing' : valueProblem(parentSchema as ParameterSchema, data)
-    if (!byParameter.has(parameter))
-      byParameter.set(parameter, { parameter, message: problem ?? message ?? 'is not valid' })
-  }
-  return [...byParameter.values()]
 }
 
 /**

@@ -1,7 +1,12 @@
 /** The real network on loopback: what was certainly not sent, what may have been, and which way it goes. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import {
   type AddressInfo,
@@ -18,7 +23,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { GRACE_AFTER_SUSPENSION_MS, SILENCE_TIMEOUT_MS } from '../../src/host/exchange.js'
-import { HttpFailure, type HttpRequest, type HttpResponse, readText } from '../../src/host/http.js'
+import { HttpFailure, type HttpResponse, readText, type ServerRequest } from '../../src/host/http.js'
 import { createNetwork, type Network, type NetworkOptions } from '../../src/host/undici.js'
 import { createManualClock } from '../support/clock.js'
 import { until } from '../support/until.js'
@@ -60,7 +65,7 @@ const serveRaw = async (onConnection: (socket: Socket) => void): Promise<string>
   return `http://127.0.0.1:${await listening(server)}/`
 }
 
-const get = (url: string, more: Partial<HttpRequest> = {}): HttpRequest => ({
+const get = (url: string, more: Partial<ServerRequest> = {}): ServerRequest => ({
   method: 'GET',
   url: new URL(url),
   headers: { authorization: `Bearer ${KEY}` },
@@ -69,8 +74,8 @@ const get = (url: string, more: Partial<HttpRequest> = {}): HttpRequest => ({
 const post = (
   url: string,
   body: Uint8Array = Buffer.from('{}'),
-  more: Partial<HttpRequest> = {},
-): HttpRequest => get(url, { method: 'POST', body, fresh: true, ...more })
+  more: Partial<ServerRequest> = {},
+): ServerRequest => get(url, { method: 'POST', body, fresh: true, ...more })
 
 async function failure(promise: Promise<unknown>): Promise<HttpFailure> {
   const error = await promise.then(
@@ -330,6 +335,24 @@ describe('a connection that ends with its answer', () => {
   })
 })
 
+it('a stream is sent with its length, and read chunk by chunk', async () => {
+  const got = awaited<readonly [string | undefined, Buffer]>()
+  const { url } = await serve(async (request, response) => {
+    got.resolve([request.headers['content-length'], await received(request)])
+    response.end('done')
+  })
+  const stream = {
+    bytes: 3,
+    async *chunks() {
+      yield Buffer.from('a')
+      yield Buffer.from('bc')
+    },
+  }
+  const response = await newNetwork().fetch(get(url, { method: 'POST', stream }))
+  expect(await readText(response, 100)).toBe('done')
+  expect(await got.promise).toEqual(['3', Buffer.from('abc')])
+})
+
 describe('60 s of silence', () => {
   it('before the head end the request: perhaps sent', async () => {
     const clock = createManualClock()
@@ -341,17 +364,36 @@ describe('60 s of silence', () => {
     expect(await failed).toMatchObject({ sent: true, message: 'no response for 60 s' })
   })
 
-  it('of a proxy that never answers CONNECT end the request: certainly not sent', async () => {
+  it('do not count before the head of a slow server, but amid its body', async () => {
     const clock = createManualClock()
-    const heard = awaited<void>()
-    const proxy = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
-    const failed = failure(
-      newNetwork({ clock, env: { HTTPS_PROXY: proxy } }).fetch(post('https://api.test/')),
-    )
-    await heard.promise
+    const heard = awaited<ServerResponse>()
+    const { url } = await serve((_, response) => heard.resolve(response))
+    const asked = newNetwork({ clock }).fetch(post(url, Buffer.from('{}'), { isSlow: true }))
+    const server = await heard.promise
+    await clock.advance(SILENCE_TIMEOUT_MS * 30)
+    server.writeHead(200, { 'content-length': '100' }).write('a')
+    const failed = failure(readText(await asked, 100))
+    await until('the alarm of the body', () => clock.alarms.length > 0)
     await clock.advance(SILENCE_TIMEOUT_MS)
-    expect(await failed).toMatchObject({ sent: false, message: 'no response for 60 s' })
+    expect(await failed).toMatchObject({ message: 'no response for 60 s' })
   })
+
+  it.each([false, true])(
+    'of a proxy that never answers CONNECT end the request: certainly not sent (slow server: %s)',
+    async (isSlow) => {
+      const clock = createManualClock()
+      const heard = awaited<void>()
+      const proxy = await serveRaw((socket) => socket.once('data', () => heard.resolve()))
+      const failed = failure(
+        newNetwork({ clock, env: { HTTPS_PROXY: proxy } }).fetch(
+          post('https://api.test/', undefined, { isSlow }),
+        ),
+      )
+      await heard.promise
+      await clock.advance(SILENCE_TIMEOUT_MS)
+      expect(await failed).toMatchObject({ sent: false, message: 'no response for 60 s' })
+    },
+  )
 
   it('amid a body end the reading, and every chunk winds the alarm up again', async () => {
     const clock = createManualClock()
@@ -628,7 +670,7 @@ describe('a proxy', () => {
 })
 
 describe('a connection', () => {
-  const exchange = async (network: Network, request: HttpRequest) =>
+  const exchange = async (network: Network, request: ServerRequest) =>
     readText(await network.fetch(request), 100)
 
   it.each([

@@ -68,6 +68,13 @@ describe('a document', () => {
     expect(input.properties.seed).toEqual({ type: 'integer', description: '' })
   })
 
+  it('keeps a built-in property required that it replaces, unless it says otherwise', () => {
+    const input = (required?: boolean) =>
+      documentOf({ input: { prompt: { type: 'string', maxLength: 9, required } } }).input
+    expect(input().required).toEqual(['prompt'])
+    expect(input(false).required).toEqual([])
+  })
+
   it('without an input is that of its kind', () => {
     expect(Object.keys(documentOf({ kind: 'video' }).input.properties)).toContain('resolution')
   })
@@ -117,7 +124,25 @@ describe('a document', () => {
       'input.required.0: "x" is not among the properties',
     ],
     [{ ...image, input: { type: 'object', required: 'x' } }, 'input.required: must be a list of strings'],
+    [{ ...image, input: { type: 'object', properties: [] } }, 'input.properties: must be a map'],
+    [
+      { ...image, input: { properties: { x: { type: 'string' } } } },
+      'input.properties: needs "type: object" beside it. Without that, write its entries directly below "input"',
+    ],
     [property('string'), 'input.x: must be a map'],
+    [
+      property({ type: 'int' }),
+      'input.x.type: must be one of string, integer, number, boolean, array, object, null',
+    ],
+    [property({ type: 'integer', required: 'yes' }), 'input.x.required: must be true or false'],
+    [
+      property({ type: 'string', enum: [5, 10] }),
+      'input.x.enum: must be a list of 1 to 1000 values of type string (put numbers, true and false in quotes)',
+    ],
+    [
+      { ...image, input: { hd: { type: 'boolean' } }, price: { run: 1, factors: { hd: { yes: 2 } } } },
+      'price.factors.hd.yes: "yes" is not one of true, false',
+    ],
     [
       property({ type: 'string', enum: [] }),
       'input.x.enum: must be a list of 1 to 1000 values of type string',
@@ -140,7 +165,10 @@ describe('a document', () => {
       property({ type: 'integer', maximum: 9, default: 10 }),
       'input.x.default: must be a whole number up to 9, not 10',
     ],
-    [property({ type: 'string', enum: ['a'], default: 'b' }), 'input.x.default: must be one of a, not "b" (did you mean "a"?)'],
+    [
+      property({ type: 'string', enum: ['a'], default: 'b' }),
+      'input.x.default: must be one of a, not "b" (did you mean "a"?)',
+    ],
     [{ ...image, price: 2 }, 'price.run: must be a number from 0 to 1000000000 with at most six decimals'],
     [
       { ...image, price: { run: -1 } },
@@ -236,6 +264,14 @@ describe('a price', () => {
     [{ size: 'constructor', tiled: false }, 0.1],
   ])('of %j is %d', (input, expected) => {
     expect(priceOf(document, input)).toBe(expected)
+  })
+
+  it('does not count a map or a list, whatever they contain', () => {
+    const priced = documentOf({
+      input: SCHEMA,
+      price: { run: 2, factors: { region: { x: 9 }, loras: { a: 9 } } },
+    })
+    expect(priceOf(priced, { region: { toString: 1, valueOf: 1 }, loras: ['a'] })).toBe(2)
   })
 
   it('counts the default of a parameter that is left out', () => {

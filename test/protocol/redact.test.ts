@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRedact } from '../../src/client/redact.js'
+import { createRedact } from '../../src/protocol/redact.js'
 
 const KEY = 'rk_live/"4f%9+secret'
 const redact = createRedact(KEY)

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { NewKey } from '../../src/service/store/account-store.js'
 import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
-import { newRun as createNewRun } from '../support/runs.js'
+import { claimRun, newRun as createNewRun } from '../support/runs.js'
 
 const GIVEN_UP: CrashLimit = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const USABLE = { disabled: false, expiresAtMs: undefined, banned: false }
@@ -33,7 +33,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       await store.addRun(newRun(id, { keyId: key, price, createdAtMs: created }), may)
       return id
     }
-    const claim = async () => (await store.claimRun('me', [], 5))?.id ?? ''
+    const claim = async () => (await claimRun(store, 'me'))?.id ?? ''
     const balance = async () => (await store.listAccounts()).find(({ name }) => name === 'acme')?.balance
     const key = async (id = keyId) => (await store.listKeys()).find((each) => each.id === id)
     const entries = async () =>
@@ -182,7 +182,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
           if (banned) throw new Error('banned')
         }),
       ).rejects.toThrow('banned')
-      expect((await store.claimRun('me', ['one'], 5))?.id).toBe('one')
+      expect((await claimRun(store, 'me', { preferred: ['one'] }))?.id).toBe('one')
       expect(await store.failRun({ id: 'one', owner: 'me', nowMs: 9 }, FAILURE)).toEqual({
         runs: 1,
         refunded: 4,
@@ -419,7 +419,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       for (let n = 0; n < 2; n++)
         await store.addRun(newRun(`${name}_${n}`, { accountId: id, keyId, createdAtMs: 100 }), () => {})
     }
-    const next = async () => (await store.claimRun('me', [], 5))?.id ?? ''
+    const next = async () => (await claimRun(store, 'me'))?.id ?? ''
     const first = [await next(), await next(), await next()]
     expect(first).toEqual(['run_1', 'b_0', 'c_0'])
     // Those of b and c are done, that of acme goes on.
@@ -439,7 +439,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const ids = [await addRun(0), await addRun(0), await addRun(0)]
     for (const id of ['b_0', 'b_1']) await store.addRun(newRun(id, { accountId: other }), () => {})
     const claim = (skipped: readonly number[], claims: 'all' | 'requested' = 'all') =>
-      store.claimRun('me', [ids[2] ?? ''], 5, claims, skipped)
+      claimRun(store, 'me', { preferred: [ids[2] ?? ''], claims: claims, skippedAccounts: skipped })
     expect(await claim([accountId], 'requested')).toBeUndefined()
     expect(await claim([accountId, other])).toBeUndefined()
     expect(await claim([accountId])).toMatchObject({ id: 'b_0' })
@@ -459,7 +459,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const serve = async (count: number) => {
       const served: string[] = []
       for (let n = 0; n < count; n++) {
-        const id = (await store.claimRun('me', [], 5))?.id ?? ''
+        const id = (await claimRun(store, 'me'))?.id ?? ''
         await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])
         served.push(id)
       }

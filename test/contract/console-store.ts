@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
 import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import { claimRun } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const FAILURE = { code: 'render_failed', message: 'no' }
@@ -29,7 +30,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const run = { id, accountId, keyId, model: 'acme/small', kind: 'image', input, price: 2 } as const
       await store.addRun({ ...run, createdAtMs: 1, ...more }, () => {})
     }
-    const claim = async (id: string) => void (await store.claimRun('me', [id], 5, 'requested'))
+    const claim = async (id: string) =>
+      void (await claimRun(store, 'me', { preferred: [id], claims: 'requested' }))
     const finish = async (id: string) => {
       await claim(id)
       await store.finishRun(
@@ -274,7 +276,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { store, add, finish } = await createStore()
       await add('one')
       await add('untouched')
-      const start = (owner: string, nowMs: number) => store.claimRun(owner, ['one'], nowMs, 'requested')
+      const start = (owner: string, nowMs: number) =>
+        claimRun(store, owner, { preferred: ['one'], nowMs, claims: 'requested' })
       await start('me', 10)
       await store.recordCrash({ id: 'one', owner: 'me', nowMs: 12 }, LIMIT)
       await start('me', 20)

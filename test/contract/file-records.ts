@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { type FileName, MAX_MARKED, type Store } from '../../src/service/store/contract.js'
 import { outputKey, type StoredOutput } from '../../src/service/stored-run.js'
-import { newRun } from '../support/runs.js'
+import { claimRun, newRun } from '../support/runs.js'
 
 const HOUR_MS = 3_600_000
 const IMAGE = { sha256: 'a1b2', bytes: 3 }
@@ -33,7 +33,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     }
     const marked = () => store.listMarkedFiles(MAX_MARKED, undefined)
     const claimed = async (id: string) => {
-      await store.claimRun('me', [id], 5, 'requested')
+      await claimRun(store, 'me', { preferred: [id], claims: 'requested' })
       return { id, owner: 'me', nowMs: 9 }
     }
     return { store, create, holdImage, storeImage, marked, claimed }
@@ -177,7 +177,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     await store.addOutputFiles(await claimed('run'), [OUTPUT])
     await store.releaseWorker('me', 9)
     await store.renewLease('other')
-    expect(await store.claimRun('other', [], 5)).toMatchObject({ id: 'run' })
+    expect(await claimRun(store, 'other')).toMatchObject({ id: 'run' })
     const second = { ...OUTPUT, token: 'second' }
     await store.addOutputFiles({ id: 'run', owner: 'other', nowMs: 9 }, [second])
     expect(await store.markOrphans(0, 10)).toBe(1)

@@ -1,8 +1,9 @@
 /** What every implementation of the store's contract keeps to. */
 import { expect, test } from 'vitest'
-import { KINDS } from '../../src/protocol/models.js'
+import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
-import type { ClaimedRun, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import type { ClaimedRun, ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import { claimRun } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
@@ -25,7 +26,7 @@ const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
 /** Every function that moves a run, by what it makes of it. */
 const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise<unknown>>> = {
   queued: (store, id) => store.recordCrash(held(id), LIMIT),
-  processing: (store, id) => store.claimRun('me', [id], 5, 'requested'),
+  processing: (store, id) => claimRun(store, 'me', { preferred: [id], claims: 'requested' }),
   succeeded: (store, id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
   failed: (store, id) => store.failRun(held(id), { code: 'x', message: 'y' }),
 }
@@ -118,7 +119,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('only the owner finishes a run, once, and its outputs are then found', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
-    await store.claimRun('me', [], 5)
+    await claimRun(store, 'me')
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await store.failRun(held(id, 'other'), LIMIT.failure)).toBeUndefined()
     expect(await store.recordCrash(held(id, 'other'), LIMIT)).toBeUndefined()
@@ -144,7 +145,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       const before = await recordOf('me')
       if (before === undefined) throw new Error('no worker')
       expect(before.hasEnded).toBe(false)
-      expect((await store.claimRun('me', [], 5))?.id).toBe(rendering)
+      expect((await claimRun(store, 'me'))?.id).toBe(rendering)
       await store.renewLease('me')
       expect(await store.reapWorker(before, LIMIT, 7)).toBeUndefined()
       expect(await statusOf(rendering)).toBe('processing')
@@ -156,7 +157,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.listWorkers()).toEqual([])
     }
     await store.renewLease('other')
-    expect((await store.claimRun('other', [], 5))?.id).toBe(waiting)
+    expect((await claimRun(store, 'other'))?.id).toBe(waiting)
   })
 
   test('a lease is renewed while it is there, and only then', async () => {
@@ -176,7 +177,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const ids: string[] = []
     for (let n = 0; n < 30; n++) ids.push(await addRun())
     const claimed = await Promise.all(
-      Array.from({ length: 40 }, (_, n) => store.claimRun(n % 2 === 0 ? 'me' : 'other', [], 5)),
+      Array.from({ length: 40 }, (_, n) => claimRun(store, n % 2 === 0 ? 'me' : 'other')),
     )
     expect(claimed.flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
   })
@@ -192,7 +193,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     })) {
       await store.addRun({ ...RUN, input, id: name, accountId, createdAtMs: 1 }, never)
       expect((await store.findRun(name, accountId))?.input, name).toEqual(input)
-      expect((await store.claimRun('me', [], 5))?.input, name).toEqual(input)
+      expect((await claimRun(store, 'me'))?.input, name).toEqual(input)
       // The text of an error may have anything, and is for people.
       const message = 'stderr: \u0000\ud800\n'
       expect(await store.failRun(held(name), { code: 'render_failed', message })).toMatchObject({ runs: 1 })
@@ -213,7 +214,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('several outputs of a run keep their order', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
-    await store.claimRun('me', [], 5)
+    await claimRun(store, 'me')
     const outputs = ['b', 'a', 'ä,{}"\\', 'c'].map((name, at) => ({ ...OUTPUT, name, bytes: 2 ** 33 + at }))
     expect(await store.finishRun(held(id), outputs)).toBe(true)
     expect((await store.findRun(id, accountId))?.outputs).toEqual(outputs)
@@ -222,7 +223,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('an end that the database refuses changes nothing', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
     const id = await addRun()
-    await store.claimRun('me', [], 5)
+    await claimRun(store, 'me')
     const damaged = { ...OUTPUT, name: 'b.png', sha256: null as never }
     await expect(store.finishRun(held(id), [OUTPUT, damaged])).rejects.toThrow()
     expect(await statusOf(id)).toBe('processing')
@@ -234,32 +235,135 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('a worker without a lease gets no run', async () => {
     const { store, addRun } = await createStore()
     const id = await addRun()
-    expect(await store.claimRun('stranger', [id], 5)).toBeUndefined()
+    expect(await claimRun(store, 'stranger', { preferred: [id] })).toBeUndefined()
     await store.releaseWorker('me', 7)
-    expect(await store.claimRun('me', [id], 5)).toBeUndefined()
+    expect(await claimRun(store, 'me', { preferred: [id] })).toBeUndefined()
     await store.renewLease('me')
-    expect(await store.claimRun('me', [id], 5)).toMatchObject({ id })
+    expect(await claimRun(store, 'me', { preferred: [id] })).toMatchObject({ id })
   })
 
   test('preferred runs go first; with `requested` they are the only ones', async () => {
     const { store, addRun } = await createStore()
     const [first, second, third] = [await addRun(), await addRun(), await addRun()]
-    expect(await store.claimRun('me', ['unknown'], 5, 'requested')).toBeUndefined()
-    expect(await store.claimRun('me', [third], 5, 'requested')).toMatchObject({ id: third })
-    expect(await store.claimRun('me', [third], 5, 'requested')).toBeUndefined()
-    expect(await store.claimRun('me', [second], 5)).toMatchObject({ id: second })
-    expect(await store.claimRun('me', [second], 5)).toMatchObject({ id: first })
+    expect(await claimRun(store, 'me', { preferred: ['unknown'], claims: 'requested' })).toBeUndefined()
+    expect(await claimRun(store, 'me', { preferred: [third], claims: 'requested' })).toMatchObject({
+      id: third,
+    })
+    expect(await claimRun(store, 'me', { preferred: [third], claims: 'requested' })).toBeUndefined()
+    expect(await claimRun(store, 'me', { preferred: [second] })).toMatchObject({ id: second })
+    expect(await claimRun(store, 'me', { preferred: [second] })).toMatchObject({ id: first })
+  })
+
+  /** Runs of two models, of accounts that were served in their order. */
+  async function createMixedQueue() {
+    const one = await createStore()
+    const { store } = one
+    const accounts = [one.accountId, await store.ensureAccount({ name: 'other', credits: 100, nowMs: 0 })]
+    for (const [n, accountId] of accounts.entries()) {
+      await store.addRun({ ...RUN, id: `first_${n}`, accountId, createdAtMs: 0 }, never)
+      await claimRun(store, 'me')
+      await store.finishRun(held(`first_${n}`), [])
+    }
+    const add = (id: string, account: number, model: string, kind: Kind = 'image') =>
+      store.addRun({ ...RUN, id, accountId: accounts[account] ?? 0, model, kind, createdAtMs: 1 }, never)
+    const claim = async (models: readonly string[], request: Partial<ClaimRequest> = {}) =>
+      (await claimRun(store, 'me', { models, ...request }))?.id
+    return { ...one, add, claim }
+  }
+
+  test('a worker gets runs of its models only, however many of others are before them', async () => {
+    const { add, claim, statusOf } = await createMixedQueue()
+    for (let n = 0; n < 5; n++) await add(`other_${n}`, n % 2, 'acme/other')
+    await add('mine', 1, 'acme/mine')
+    expect(await claim([])).toBeUndefined()
+    expect(await claim(['acme/none', 'acme/mine%', 'ACME/MINE', "'"])).toBeUndefined()
+    expect(await claim(['acme/none', 'acme/mine'])).toBe('mine')
+    expect(await claim(['acme/mine'])).toBeUndefined()
+    expect(await statusOf('other_0')).toBe('queued')
+    expect(await claim(['acme/other', 'acme/mine'])).toBe('other_0')
+  })
+
+  test('accounts are served in turn, and of an account the oldest run of the models goes first', async () => {
+    const { add, claim } = await createMixedQueue()
+    await add('a1', 0, 'acme/foreign')
+    for (const id of ['a2', 'a3', 'a4']) await add(id, 0, id === 'a3' ? 'acme/two' : 'acme/one')
+    for (const id of ['b1', 'b2']) await add(id, 1, 'acme/two')
+    const both = ['acme/two', 'acme/one']
+    const order = []
+    for (let n = 0; n < 6; n++) order.push(await claim(both))
+    expect(order).toEqual(['a2', 'b1', 'a3', 'b2', 'a4', undefined])
+  })
+
+  test('a worker of many models gets its runs in turn, behind many accounts that wait for another model', async () => {
+    const { store, accountId } = await createStore()
+    const models = Array.from({ length: 500 }, (_, n) => `acme/model-${n}`)
+    const accounts = [accountId]
+    for (let n = 1; n < 6; n++)
+      accounts.push(await store.ensureAccount({ name: `account ${n}`, credits: 100, nowMs: 0 }))
+    const add = (id: string, account: number, model: string) =>
+      store.addRun({ ...RUN, id, accountId: accounts[account] ?? 0, model, createdAtMs: 1 }, never)
+    for (let n = 0; n < 4; n++) await add(`other_${n}`, n, 'acme/other')
+    for (const id of ['b1', 'b2']) await add(id, 5, 'acme/model-7')
+    await Promise.all(models.map((model, n) => add(`a${n}`, 4, model)))
+    const order = []
+    for (let n = 0; n < 4; n++) order.push((await claimRun(store, 'me', { models }))?.accountId)
+    expect(order).toEqual([5, 4, 5, 4].map((n) => accounts[n]))
+    expect((await claimRun(store, 'me', { models: ['acme/other'] }))?.id).toBe('other_0')
+    const preferred = ['a400', 'a450']
+    expect((await claimRun(store, 'me', { models, preferred }))?.id).toBe('a400')
+  })
+
+  test('a preferred run of another model stays queued', async () => {
+    const { add, claim } = await createMixedQueue()
+    await add('foreign', 0, 'acme/foreign')
+    await add('mine', 0, 'acme/mine')
+    await add('late', 0, 'acme/mine')
+    for (const claims of ['requested', 'all'] as const) {
+      expect(await claim(['acme/mine'], { preferred: ['foreign', 'late'], claims })).toBe(
+        claims === 'requested' ? 'late' : 'mine',
+      )
+      expect(await claim(['acme/mine'], { preferred: ['foreign'], claims: 'requested' })).toBeUndefined()
+    }
+    expect(await claim(['acme/foreign'], { preferred: ['foreign'], claims: 'requested' })).toBe('foreign')
+  })
+
+  test('the models are those of live workers and of unfinished runs', async () => {
+    const { store, add, claim } = await createMixedQueue()
+    expect(await store.listModels()).toEqual([])
+    const [still, film] = [
+      { name: 'acme/still', kind: 'image' },
+      { name: 'acme/film', kind: 'video' },
+    ] as const
+    await store.renewLease('me', [still, film])
+    await store.renewLease('other', [still])
+    for (const id of ['one', 'two', 'three']) await add(id, 0, 'acme/still')
+    for (const id of ['four', 'five']) await add(id, 1, 'acme/alone', 'video')
+    expect([await claim(['acme/still']), await claim(['acme/alone'])]).toEqual(['one', 'four'])
+    const none = { queued: 0, processing: 0 }
+    const models = [
+      { name: 'acme/alone', kind: 'video', workers: 0, queued: 1, processing: 1 },
+      { ...film, ...none, workers: 1 },
+      { ...still, workers: 2, queued: 2, processing: 1 },
+    ]
+    expect(await store.listModels()).toEqual(models)
+    await store.finishRun(held('one'), [])
+    await store.releaseWorker('other', 7)
+    await store.renewLease('me', [film])
+    expect(await store.listModels()).toEqual([
+      ...models.slice(0, 2),
+      { ...still, workers: 0, queued: 2, processing: 0 },
+    ])
   })
 
   test('a run belongs to the worker that claimed it, and to nobody once it is queued again', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()
     await store.renewLease('other')
-    await store.claimRun('other', [], 5)
+    await claimRun(store, 'other')
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
     await store.releaseWorker('other', 7)
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
-    expect(await store.claimRun('me', [], 6)).toMatchObject({ id })
+    expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id })
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'succeeded' })
@@ -277,7 +381,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const id = await addRun()
     for (let times = 0; times < 5; times++) {
       await store.renewLease('me')
-      await store.claimRun('me', [], 5)
+      await claimRun(store, 'me')
       await store.releaseWorker('me', 7)
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
@@ -292,7 +396,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
         await store.addRun({ ...RUN, kind, id: `${kind}_${n}`, accountId, createdAtMs: 0 }, never)
     const all = Object.fromEntries(KINDS.map((kind, at) => [kind, 2 * at + 3]))
     expect(await store.queueLengths()).toEqual(all)
-    const moved = await Promise.all([1, 2, 3].map(() => store.claimRun('me', [], 5)))
+    const moved = await Promise.all([1, 2, 3].map(() => claimRun(store, 'me')))
     const [first, second, third] = moved.map((run) => run?.id ?? '')
     await store.finishRun(held(first ?? ''), [])
     await store.failRun(held(second ?? ''), LIMIT.failure)

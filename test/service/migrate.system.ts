@@ -17,6 +17,7 @@ import { filesBelow } from '../support/binary.js'
 import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
+import { claimRun } from '../support/runs.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
 import {
   addAccount,
@@ -80,11 +81,11 @@ async function createGrown() {
   await quiet.clock.runUntil(quiet.service.close())
   const store = openSqliteStore(join(dataFolder, 'service.db'))
   await store.renewLease('dead')
-  expect((await store.claimRun('dead', [rendering], 5, 'requested'))?.id).toBe(rendering)
+  expect((await claimRun(store, 'dead', { preferred: [rendering], claims: 'requested' }))?.id).toBe(rendering)
   // Another worker had lost it before.
   await store.releaseWorker('dead', 6)
   await store.renewLease('dead')
-  await store.claimRun('dead', [rendering], 7, 'requested')
+  await claimRun(store, 'dead', { preferred: [rendering], nowMs: 7, claims: 'requested' })
   const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
   await store.addUser({ email: 'bob@example.com', accountId: 1, nowMs: 4 })
   const session = { hash: 's', userId, fromLink: true, address: undefined, userAgent: undefined }

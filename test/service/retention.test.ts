@@ -20,6 +20,7 @@ import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { removeAbandonedFolders } from '../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
+import { claimRun } from '../support/runs.js'
 import { createTestService, finished, temporaryFolder } from '../support/service.js'
 import { until } from '../support/until.js'
 
@@ -66,7 +67,7 @@ async function open() {
   async function storeImage(sha256: string) {
     const file = await saveImage(sha256)
     await create(`of_${sha256}`, [file])
-    await store.claimRun('me', [`of_${sha256}`], 0, 'requested')
+    await claimRun(store, 'me', { preferred: [`of_${sha256}`], nowMs: 0, claims: 'requested' })
     await store.failRun(
       { id: `of_${sha256}`, owner: 'me', nowMs: 0 },
       { code: 'render_failed', message: 'y' },
@@ -76,7 +77,7 @@ async function open() {
   /** As a worker does it, up to the end of the run. */
   async function render(id: string) {
     await create(id)
-    await store.claimRun('me', [id], 0, 'requested')
+    await claimRun(store, 'me', { preferred: [id], nowMs: 0, claims: 'requested' })
     const held = { id, owner: 'me', nowMs: clock.now() }
     const output = { token: id, name: 'a.png', contentType: 'image/png', bytes: 1, sha256: 'abc' }
     await store.addOutputFiles(held, [output])

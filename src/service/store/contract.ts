@@ -10,6 +10,7 @@ import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
+import type { CarriedModel, ModelUse } from './model-use.js'
 
 /**
  * A process that renders runs. Its row is its lease: no other worker takes its claimed runs until the lease expires.
@@ -70,6 +71,21 @@ export interface CrashLimit {
 /** The runs that a worker takes: all, or only runs that were created through it. */
 export type Claims = 'all' | 'requested'
 
+/** What a worker asks for when it has a free slot. */
+export interface ClaimRequest {
+  /** The worker, which must have a lease. */
+  readonly worker: string
+  readonly nowMs: number
+  /** Names of the models that it can render now. Runs of other models stay queued, also preferred ones. */
+  readonly models: readonly string[]
+  /** Ids of runs that it takes before other runs of their account. Default: none. */
+  readonly preferred?: readonly string[]
+  /** With `requested`, runs that are not preferred stay queued. Default: all. */
+  readonly claims?: Claims | undefined
+  /** Accounts whose runs stay queued. Default: none. */
+  readonly skippedAccounts?: readonly number[]
+}
+
 /**
  * A run and the worker that claimed it. A change is refused (returns false or undefined) unless the run is processing
  * and this worker still owns it.
@@ -95,17 +111,11 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   addRun(run: NewRun, check: (account: AccountState) => void): Promise<AddedRun>
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
-   * Moves one queued run to processing, owned by the worker, which must have a lease. Order: the account with the
-   * fewest runs in processing, then the account served longest ago; within an account, preferred runs first, then the
-   * oldest run. With `requested`, runs that are not preferred stay queued. Runs of skipped accounts stay queued too.
+   * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest
+   * runs in processing, then the account served longest ago; within an account, preferred runs first, then the oldest
+   * run.
    */
-  claimRun(
-    worker: string,
-    preferred: readonly string[],
-    nowMs: number,
-    claims?: Claims,
-    skippedAccounts?: readonly number[],
-  ): Promise<StoredRun | undefined>
+  claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
   /** Records outputs before they are stored. Returns false and records nothing if the change is refused. */
   addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
@@ -127,8 +137,11 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
   queueLengths(): Promise<Readonly<Record<Kind, number>>>
 
-  /** Adds this process as a worker, or renews its lease. */
-  renewLease(id: string): Promise<void>
+  /** Lists the models of live workers and of unfinished runs, by name. */
+  listModels(): Promise<readonly ModelUse[]>
+
+  /** Adds this process as a worker that renders these models (default: none), or renews its lease. */
+  renewLease(id: string, models?: readonly CarriedModel[]): Promise<void>
   /**
    * Renews the lease of a worker. Returns false if it has no lease: it was reaped, and other workers can own its runs.
    */

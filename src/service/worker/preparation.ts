@@ -1,10 +1,10 @@
 /**
- * Loads the references of a run, then waits for a render slot. References are loaded before the run takes a slot, so
- * that a slow host or slow storage does not block a slot. Only a few runs per account are prepared at once; the others
- * stay queued, so that the worker can claim runs of other accounts.
+ * Loads the references of a run, then waits for a render slot of its model and of the worker. References are loaded
+ * before the run takes a slot, so that a slow host or slow storage does not block a slot. Only a few runs per account
+ * and per model are prepared at once; the others stay queued, so that the worker can claim other runs.
  *
- *   claimed ──▶ loads its references ──▶ waits for a slot ──▶ rendered
- *      └──────────────── has none ────────────────▲
+ *   claimed ──▶ loads its references ──▶ waits for its slots ──▶ rendered
+ *      └──────────────── has none ─────────────────▲
  */
 import { mkdir } from 'node:fs/promises'
 import type { Clock } from '../../host/clock.js'
@@ -14,13 +14,11 @@ import { describeReason } from '../../host/system-error.js'
 import type { RenderJob } from '../engines/engine.js'
 import { StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import { isDiskUnusable } from '../log.js'
+import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { StoredRun } from '../stored-run.js'
 
-/**
- * Maximum number of runs that load references, or wait for a slot with loaded references. At 256 MiB per run, they use
- * at most 2 GiB of disk space.
- */
+/** Maximum number of runs that load references at the same time. */
 const MAX_LOADING = 8
 /**
  * Maximum per account. Other accounts are delayed only if the hosts of at least four accounts are slow, and then by at
@@ -28,13 +26,19 @@ const MAX_LOADING = 8
  */
 const MAX_PREPARED_OF_ACCOUNT = 2
 /**
+ * Maximum per model with its own `concurrency`. It is higher than for an account, so that no account with slow hosts
+ * delays the model for others.
+ */
+const MAX_PREPARED_OF_MODEL = 3
+/**
  * Maximum number of prepared runs, including runs that wait to load. Without this limit, the worker would claim runs
- * that other workers could render. At the limit, the worker claims no runs, not even runs without references, until a
- * prepared run gets a slot or fails.
+ * that other workers could render. At 256 MiB per run, they use at most 4 GiB of disk space. At the limit, the worker
+ * claims no runs, not even runs without references, until a prepared run gets a slot or fails.
  */
 const MAX_PREPARED = 16
 
 export interface PreparationOptions {
+  readonly models: readonly ServedModel[]
   readonly references: ReferenceLoader
   readonly clock: Pick<Clock, 'sleep'>
   /** Parent of the reference folders. */
@@ -52,6 +56,8 @@ export interface Preparation {
   readonly isFull: boolean
   /** Accounts that have reached `MAX_PREPARED_OF_ACCOUNT`. */
   readonly fullAccounts: readonly number[]
+  /** Whether a run of the model may be claimed, if the worker has claimed `claimed` of its runs. */
+  mayClaim(model: ServedModel, claimed: number): boolean
   /**
    * Runs `work` in a slot with the loaded references, then deletes the references. Rejects with the signal's reason if
    * the signal is aborted before `work` starts.
@@ -64,8 +70,13 @@ export interface Preparation {
 }
 
 export function createPreparation(options: PreparationOptions): Preparation {
-  const { references, clock, workFolder, concurrency, onError, onPrepared } = options
+  const { references, models, clock, workFolder, concurrency, onError, onPrepared } = options
   const slots = createSlots(concurrency)
+  const slotsOfModels = new Map(
+    models.flatMap(({ document, concurrency: limit }) =>
+      limit === undefined ? [] : [[document.name, createSlots(limit)] as const],
+    ),
+  )
   const loading = createSlots(MAX_LOADING)
   const inPreparation = new Set<StoredRun>()
 
@@ -95,7 +106,14 @@ export function createPreparation(options: PreparationOptions): Preparation {
         (account) => accounts.filter((each) => each === account).length >= MAX_PREPARED_OF_ACCOUNT,
       )
     },
+    mayClaim({ document: { name }, concurrency: limit = Number.POSITIVE_INFINITY }, claimed) {
+      const prepared = [...inPreparation].filter(({ model }) => model === name).length
+      return (
+        claimed - prepared < limit && (limit === Number.POSITIVE_INFINITY || prepared < MAX_PREPARED_OF_MODEL)
+      )
+    },
     async inSlot(run, signal, work) {
+      const ofModel = slotsOfModels.get(run.model)
       const releases: ReleaseSlot[] = []
       let folder: OwnFolder | undefined
       let files: RenderJob['references'] = []
@@ -103,17 +121,18 @@ export function createPreparation(options: PreparationOptions): Preparation {
       try {
         if (Array.isArray(sources) && sources.length > 0) {
           inPreparation.add(run)
-          releases.push(await loading.take({ signal }))
-          await mkdir(workFolder, { recursive: true, mode: 0o700 })
-          folder = await makeOwnFolder(workFolder, `${run.id}-references-`)
-          files = await load(run, folder, signal)
+          await loading.use(
+            async () => {
+              await mkdir(workFolder, { recursive: true, mode: 0o700 })
+              folder = await makeOwnFolder(workFolder, `${run.id}-references-`)
+              files = await load(run, folder, signal)
+            },
+            { signal },
+          )
         }
-        const [releaseLoading] = releases
+        if (ofModel !== undefined) releases.push(await ofModel.take({ signal }))
         releases.push(await slots.take({ signal }))
-        if (inPreparation.delete(run)) {
-          releaseLoading?.()
-          onPrepared()
-        }
+        if (inPreparation.delete(run)) onPrepared()
         return await work(files)
       } finally {
         inPreparation.delete(run)

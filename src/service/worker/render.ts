@@ -4,14 +4,18 @@ import { mkdir } from 'node:fs/promises'
 import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
-import { LOCAL_DEFAULTS } from '../../protocol/limits.js'
+import type { ModelInput } from '../../protocol/models.js'
+import { defaultsOf } from '../../protocol/price.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
 import { type FileStore, untilStorageAnswers } from '../files/contract.js'
+import type { ServedModel } from '../models/served-model.js'
 import { newToken } from '../secrets.js'
 import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 export interface RenderOptions {
   readonly engine: Engine
+  /** The models that the engine renders. */
+  readonly models: readonly ServedModel[]
   readonly clock: Pick<Clock, 'sleep'>
   /** Parent of the folder that the engine writes to. */
   readonly workFolder: string
@@ -19,6 +23,8 @@ export interface RenderOptions {
   readonly outputs: Pick<FileStore, 'put' | 'remove'>
   /** Records the outputs before they are stored. Returns false when the run no longer belongs to this worker. */
   enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
+  /** Called with the progress of the engine, from 0 to 1. */
+  onProgress?(fraction: number): void
   onError(error: unknown): void
 }
 
@@ -34,7 +40,7 @@ const ABORT_GRACE_MS = 3_000
 export async function render(
   run: StoredRun,
   references: RenderJob['references'],
-  { engine, clock, workFolder, outputs: stored, enterOutputs, onError }: RenderOptions,
+  { engine, models, clock, workFolder, outputs: stored, enterOutputs, onProgress, onError }: RenderOptions,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
@@ -46,10 +52,11 @@ export async function render(
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },
-      input: inputFor(run),
+      input: inputFor(run, models),
       folder: folder.path,
       references,
       signal: limited,
+      ...(onProgress && { onProgress }),
     }
     return await withGracePeriod(engine.render(job), limited, clock)
   }
@@ -58,7 +65,7 @@ export async function render(
     await folder.check()
     const token = newToken()
     for (const file of files) outputs.push(await measureOutput(folder, file, token))
-    if (outputs.length === 0) throw new Error('The renderer wrote no output file.')
+    if (outputs.length === 0) throw new Error('The engine wrote no output file.')
     signal.throwIfAborted()
     if (!(await enterOutputs(outputs))) throw new Error('Another worker has taken the run over.')
     for (const output of outputs) {
@@ -86,9 +93,13 @@ export async function removeOutputs(
  * Returns the input with defaults applied. Replaces embedded images in `image_urls` by their checksums; the engine gets
  * their bytes as references.
  */
-function inputFor({ kind, input }: StoredRun): Readonly<Record<string, unknown>> {
+function inputFor(
+  { model, input }: Pick<StoredRun, 'model' | 'input'>,
+  models: readonly ServedModel[],
+): ModelInput {
   const sources = input.image_urls
-  const complete = { ...LOCAL_DEFAULTS[kind], ...input }
+  const served = models.find(({ document }) => document.name === model)
+  const complete = { ...(served && defaultsOf(served.document)), ...input }
   if (!Array.isArray(sources)) return complete
   const image_urls = sources.map((source) =>
     typeof source === 'string' ? source : `sha256:${source.sha256}`,
@@ -119,7 +130,7 @@ async function measureOutput(
   token: string,
 ): Promise<StoredOutput> {
   if (name.startsWith('.') || name.includes('/') || !/^[^\\\u0000-\u001f\u007f]{1,200}$/.test(name))
-    throw new Error('The renderer gave an output an invalid name.')
+    throw new Error('The engine gave an output an invalid name.')
   const file = await folder.openFile(name)
   try {
     const hash = createHash('sha256')

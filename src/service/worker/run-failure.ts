@@ -2,7 +2,7 @@
 import { messageOf } from '../../errors.js'
 import { FolderReplaced } from '../../host/own-folder.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
-import { shortened } from '../../protocol/text.js'
+import { shortened, withoutControls } from '../../protocol/text.js'
 import type { RendererCrashed } from '../engines/engine.js'
 import type { CrashLimit } from '../store/contract.js'
 import type { RunFailure } from '../stored-run.js'
@@ -14,7 +14,7 @@ export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 
   constructor(limitMs: number) {
-    super(`The renderer took longer than ${formatLimit(limitMs)}.`)
+    super(`The engine took longer than ${formatLimit(limitMs)}.`)
   }
 }
 
@@ -22,13 +22,10 @@ const formatLimit = (ms: number): string =>
   ms % 60_000 === 0 ? `${ms / 60_000} minute${ms === 60_000 ? '' : 's'}` : `${ms / 1_000} s`
 
 export function failureOf(error: unknown): RunFailure {
-  const message = messageFor(error)
+  const message = withoutControls(messageFor(error)).trim()
   return {
     code: 'render_failed',
-    message: shortened(
-      message.trim() === '' ? 'The renderer failed without a message.' : message,
-      MAX_MESSAGE_LENGTH,
-    ),
+    message: shortened(message === '' ? 'The engine failed without a message.' : message, MAX_MESSAGE_LENGTH),
   }
 }
 
@@ -46,7 +43,7 @@ export const CRASH_LIMIT: CrashLimit = {
   crashes: 3,
   failure: {
     code: 'renderer_crashed',
-    message: 'The renderer crashed three times on this run.',
+    message: 'The engine crashed three times on this run.',
   },
 }
 
@@ -54,7 +51,10 @@ export const CRASH_LIMIT: CrashLimit = {
 export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
   if (stderrTail === '') return CRASH_LIMIT
   const { code, message } = CRASH_LIMIT.failure
-  const withStderr = shortened(`${message} End of its standard error: ${stderrTail}`, MAX_MESSAGE_LENGTH)
+  const withStderr = shortened(
+    `${message} End of its standard error: ${withoutControls(stderrTail)}`,
+    MAX_MESSAGE_LENGTH,
+  )
   return { ...CRASH_LIMIT, failure: { code, message: withStderr } }
 }
 

@@ -20,6 +20,7 @@ import type { Metrics } from '../metrics/index.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
+import { createPreferredRuns, type QueuedRun } from './preferred-runs.js'
 import { createPreparation } from './preparation.js'
 import { type RenderOptions, removeOutputs, render } from './render.js'
 import {
@@ -34,9 +35,6 @@ import type { WorkerLease } from './worker-lease.js'
 
 const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
-const MAX_PREFERRED = 1_000
-/** Maximum number of preferred runs per claim: the most recently polled runs. */
-const MAX_ASKED = 100
 /** Time that `close` waits for aborted engines, for the storage and for the database. */
 const CLOSE_GRACE_MS = 3_500
 const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
@@ -47,14 +45,16 @@ export interface Worker {
   /** Returns the runs of expired workers to the queue. After `start`, this happens once a second. */
   reap(): Promise<void>
   /** Must be called after a run was queued. */
-  wake(id: string): void
-  /** Must be called when a client polls a run. The worker claims this run before other runs of its account. */
-  prefer(id: string): void
+  wake(run: QueuedRun): void
+  /** Must be called when a client polls a queued run. The worker claims this run before other runs of its account. */
+  prefer(run: QueuedRun): void
+  /** Returns the progress, up to 1, of a run that this worker renders. */
+  progressOf(id: string): number | undefined
   /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
   close(): Promise<void>
 }
 
-export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutputs'> {
+export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'onProgress'> {
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
@@ -64,31 +64,35 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
   readonly clock: Clock
   readonly concurrency: number
   readonly timeRender?: Metrics['timeRender'] | undefined
-  readonly log?: Pick<Log, 'info'>
+  readonly log?: Pick<Log, 'info' | 'debug'>
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, lease, clock, concurrency, onError, log = silentLog } = options
+  const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
   const { timeRender = (_kind, rendering) => rendering } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
-  const preferred = new Set<string>()
+  const preferred = createPreferredRuns()
+  /** Claimed runs whose render has not ended. */
+  const claimedRuns = new Set<StoredRun>()
+  const progressById = new Map<string, number>()
   let claims: Claims | undefined
   let claiming: Promise<void> | undefined
   let claimAgain = false
   let disarm: Disarm = () => {}
   let stopListening = () => {}
-  /**
-   * Aborts all current renders when the lease is lost. Replaced at each loss, so that later renders are not aborted.
-   */
+  /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
   let tenure = new AbortController()
 
   const preparation = createPreparation({ ...options, onPrepared: fillSlots })
-  /** Number of runs whose end cannot be recorded at present. */
-  let unrecorded = 0
-  /** Unrecorded runs and runs in preparation do not use a slot. */
-  const mayClaim = (): boolean =>
-    active.size - preparation.size - unrecorded < concurrency && !preparation.isFull
+  /** Names of the models whose runs may be claimed now. Runs in preparation use no slot. */
+  function claimableModels(): readonly string[] {
+    if (claimedRuns.size - preparation.size >= concurrency || preparation.isFull) return []
+    const claimedOf = (name: string) => [...claimedRuns].filter(({ model }) => model === name).length
+    return models
+      .filter((model) => preparation.mayClaim(model, claimedOf(model.document.name)))
+      .map(({ document: { name } }) => name)
+  }
 
   lease.onLost(async () => {
     tenure.abort(new Error('The lease of this worker was lost.'))
@@ -102,7 +106,7 @@ export function createWorker(options: WorkerOptions): Worker {
    */
   function fillSlots(): void {
     // `fillSlots` is called again when a render ends, so a full worker can skip this call.
-    if (claims === undefined || closing.signal.aborted || !mayClaim()) return
+    if (claims === undefined || closing.signal.aborted || claimableModels().length === 0) return
     claimAgain = true
     claiming ??= claimRuns()
       .catch(onError)
@@ -112,25 +116,46 @@ export function createWorker(options: WorkerOptions): Worker {
       })
   }
 
+  /** A run that cannot be claimed now, for example of a full model, causes no claim: it may be polled often. */
+  function onQueuedRun(run: QueuedRun, isPreferred: boolean): void {
+    // Only a worker with the model can claim the run.
+    if (isPreferred && models.some(({ document }) => document.name === run.model))
+      preferred.add(run, { bounded: claims !== 'requested' })
+    if (claimableModels().includes(run.model)) fillSlots()
+  }
+
   async function claimRuns(): Promise<void> {
     claimAgain = false
     await lease.acquire()
-    while (mayClaim() && !closing.signal.aborted) {
-      const preferredIds = [...preferred].slice(-MAX_ASKED)
+    for (;;) {
+      const claimable = claimableModels()
+      if (claimable.length === 0 || closing.signal.aborted) return
+      // Runs of a full model stay preferred until it has a free place.
+      const { ids: asked, hasMore } = preferred.next(claimable)
       const { fullAccounts } = preparation
-      const run = await store.claimRun(lease.id, preferredIds, clock.now(), claims, fullAccounts)
+      const run = await store.claimRun({
+        worker: lease.id,
+        nowMs: clock.now(),
+        models: claimable,
+        preferred: asked,
+        claims,
+        skippedAccounts: fullAccounts,
+      })
       if (run === undefined) {
         // Preferred runs of full accounts may still be in the queue, so keep all of them.
         if (fullAccounts.length > 0) return
-        // None of the preferred runs is in the queue.
-        for (const id of preferredIds) preferred.delete(id)
-        if (preferred.size === 0) return
+        // None of these runs is in the queue.
+        preferred.remove(asked)
+        if (!hasMore) return
         continue
       }
-      preferred.delete(run.id)
+      preferred.remove([run.id])
+      claimedRuns.add(run)
       const work = processRun(run)
         .catch(onError)
         .finally(() => {
+          claimedRuns.delete(run)
+          progressById.delete(run.id)
           active.delete(work)
           fillSlots()
         })
@@ -139,12 +164,21 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function processRun(run: StoredRun): Promise<void> {
-    const limitMs = options.engine.limitMs?.(run.kind) ?? RENDER_DEADLINE_MS
+    const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
     const { signal } = tenure
     const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
     const startedAtMs = clock.monotonic()
     const fields = { run: run.id, kind: run.kind, model: run.model }
     log.info(fields, 'run started')
+    const onProgress = (fraction: number) => {
+      const last = progressById.get(run.id) ?? 0
+      // Also skips a value that is not a number.
+      if (!(fraction > last && fraction <= 1)) return
+      progressById.set(run.id, fraction)
+      const tens = Math.floor(fraction * 10)
+      const about = { run: run.id, model: run.model, percent: tens * 10 }
+      if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
+    }
     const enterOutputs = (outputs: readonly StoredOutput[]) =>
       persist(() => store.addOutputFiles(claimed(run), outputs), { maxRefusals: MAX_REFUSALS, signal }).catch(
         (error) => {
@@ -157,7 +191,7 @@ export function createWorker(options: WorkerOptions): Worker {
       // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
       const outputs = await preparation.inSlot(run, signal, (references) =>
-        timeRender(run.kind, render(run, references, { ...options, enterOutputs }, limit)),
+        timeRender(run.kind, render(run, references, { ...options, enterOutputs, onProgress }, limit)),
       )
       if (await finish(run, outputs))
         log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
@@ -211,16 +245,13 @@ export function createWorker(options: WorkerOptions): Worker {
       closing.signal.throwIfAborted()
       onError(error)
     }
-    unrecorded++
+    // Until its end is recorded, which may take long, the run uses no slot.
+    claimedRuns.delete(run)
     fillSlots()
-    try {
-      const fail = () => store.failRun(claimed(run), NOT_RECORDED, { refunds: false })
-      if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
-      log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
-      return 'not_recorded'
-    } finally {
-      unrecorded--
-    }
+    const fail = () => store.failRun(claimed(run), NOT_RECORDED, { refunds: false })
+    if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
+    log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
+    return 'not_recorded'
   }
 
   /** Returns whether the run was recorded as succeeded. */
@@ -267,20 +298,9 @@ export function createWorker(options: WorkerOptions): Worker {
       keepReaping()
     },
     reap: reapWorkers,
-    wake(id) {
-      if (claims === 'requested') preferred.add(id)
-      fillSlots()
-    },
-    prefer(id) {
-      // Move the run to the end. The oldest is dropped at the limit: a run that was polled long ago may belong to
-      // another node.
-      preferred.delete(id)
-      const [oldest] = preferred
-      if (claims !== 'requested' && preferred.size >= MAX_PREFERRED && oldest !== undefined)
-        preferred.delete(oldest)
-      preferred.add(id)
-      fillSlots()
-    },
+    wake: (run) => onQueuedRun(run, claims === 'requested'),
+    prefer: (run) => onQueuedRun(run, true),
+    progressOf: (id) => progressById.get(id),
     async close() {
       closing.abort()
       tenure.abort()

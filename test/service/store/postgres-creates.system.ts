@@ -4,6 +4,7 @@ import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/s
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { claimRun } from '../../support/runs.js'
 
 async function opened(url: string): Promise<Store> {
   const store = await openPostgresStore(url)
@@ -55,7 +56,7 @@ describePostgres('on PostgreSQL', () => {
       expect((await store.findRun(id, accountId))?.input).toEqual(inputs[n % 3])
     expect(await store.queueLengths()).toEqual({ image: 15, video: 15 })
     await store.renewLease('me')
-    for (const id of ids) expect((await store.claimRun('me', [], 5))?.id).toBe(id)
+    for (const id of ids) expect((await claimRun(store, 'me'))?.id).toBe(id)
     expect((await store.listEntries('acme', -1)).map((entry) => entry.runId).reverse()).toEqual([
       undefined,
       ...ids,

@@ -23,7 +23,7 @@ import {
   temporaryDatabase,
 } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
-import { newRun as createNewRun } from '../../support/runs.js'
+import { claimRun, newRun as createNewRun } from '../../support/runs.js'
 import { until } from '../../support/until.js'
 
 const GIVEN_UP = { crashes: 1, failure: { code: 'renderer_crashed', message: 'gave up' } }
@@ -56,7 +56,7 @@ test.skipIf(!hasPostgres)('a login that is refused for a while is waited for, as
   await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
   const { store, add, status } = await openWithKey(Object.assign(new URL(url), { username: name }).href, 5)
   await add('run_1')
-  await store.claimRun('me', [], 1)
+  await claimRun(store, 'me', { nowMs: 1 })
   await server.query(`ALTER ROLE ${name} NOLOGIN`)
   await server.killBackends(url)
   await Promise.all([
@@ -158,9 +158,9 @@ describePostgres('on PostgreSQL', () => {
     const { behind, beside, proxy, add, status } = await openBehindProxy()
     for (const id of ['one', 'two']) await add(id)
     proxy.breakAt('COMMIT', reachesServer)
-    expect(await behind.claimRun('me', [], 5)).toMatchObject({ id: 'one' })
-    expect(await behind.claimRun('me', [], 5)).toMatchObject({ id: 'two' })
-    expect(await behind.claimRun('me', [], 5)).toBeUndefined()
+    expect(await claimRun(behind, 'me')).toMatchObject({ id: 'one' })
+    expect(await claimRun(behind, 'me')).toMatchObject({ id: 'two' })
+    expect(await claimRun(behind, 'me')).toBeUndefined()
     expect(proxy.broken).toBe(1)
     expect(await behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])).toBe(true)
     expect([await status('one'), await status('two')]).toEqual(['succeeded', 'processing'])
@@ -175,11 +175,11 @@ describePostgres('on PostgreSQL', () => {
     await add('one')
     for (const times of [1, 2, 3]) {
       proxy.breakAt('COMMIT', true)
-      await expect(behind.claimRun('me', [], 5)).rejects.toBeInstanceOf(DatabaseUnavailable)
+      await expect(claimRun(behind, 'me')).rejects.toBeInstanceOf(DatabaseUnavailable)
       expect([proxy.broken, await status('one')]).toEqual([times, 'processing'])
     }
-    expect(await behind.claimRun('me', [], 5)).toMatchObject({ id: 'one' })
-    expect(await behind.claimRun('me', [], 5)).toBeUndefined()
+    expect(await claimRun(behind, 'me')).toMatchObject({ id: 'one' })
+    expect(await claimRun(behind, 'me')).toBeUndefined()
   })
 
   test('a claim that cannot have its lock says so, not that its transaction was aborted', async () => {
@@ -189,7 +189,7 @@ describePostgres('on PostgreSQL', () => {
     onTestFinished(() => other.end())
     await other.connect()
     await other.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`)
-    const claim = store.claimRun('me', [], 5)
+    const claim = claimRun(store, 'me')
     claim.catch(() => {})
     const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event = 'advisory'`
@@ -197,13 +197,13 @@ describePostgres('on PostgreSQL', () => {
     await expect(claim).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
     expect(await status('one')).toBe('queued')
     await other.query('ROLLBACK')
-    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'one' })
+    expect(await claimRun(store, 'me')).toMatchObject({ id: 'one' })
   })
 
   test.each([true, false])('a result is written once (it reaches the server: %s)', async (reachesServer) => {
     const { behind, proxy, store, accountId, add } = await openBehindProxy()
     await add('one')
-    await store.claimRun('me', [], 5)
+    await claimRun(store, 'me')
     const held = { id: 'one', owner: 'me', nowMs: 6 }
     proxy.breakAt('COMMIT', reachesServer)
     expect(await behind.finishRun(held, [output('t')])).toBe(true)
@@ -217,7 +217,7 @@ describePostgres('on PostgreSQL', () => {
     const clock = { ...systemClock, monotonic: () => proxy.broken * 5_000 }
     const behind = await openWithKeyless(proxy.url, { clock })
     await add('one')
-    await store.claimRun('me', [], 5)
+    await claimRun(store, 'me')
     const finish = () => behind.finishRun({ id: 'one', owner: 'me', nowMs: 6 }, [output('t')])
     proxy.breakAt('COMMIT', true)
     await expect(finish()).rejects.toBeInstanceOf(DatabaseUnavailable)
@@ -299,7 +299,7 @@ describePostgres('on PostgreSQL', () => {
   test('a lost attempt is recorded once when the answer is lost', async () => {
     const { behind, beside, proxy, add } = await openBehindProxy()
     await add('one')
-    await behind.claimRun('me', [], 5)
+    await claimRun(behind, 'me')
     proxy.breakAt('COMMIT', true)
     await behind.releaseWorker('me', 7)
     expect(await beside.listLostAttempts('one')).toEqual([
@@ -309,7 +309,7 @@ describePostgres('on PostgreSQL', () => {
 
   const OPERATIONS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
     ['a status', (store, id) => store.findRun(id, 1)],
-    ['a claim', (store) => store.claimRun('me', [], 5)],
+    ['a claim', (store) => claimRun(store, 'me')],
     ['a result', (store, id) => store.finishRun({ id, owner: 'me', nowMs: 6 }, [output(id)])],
     ['a failure', (store, id) => store.failRun({ id, owner: 'me', nowMs: 6 }, FAILURE)],
     ['a crash', (store, id) => store.recordCrash({ id, owner: 'me', nowMs: 6 }, GIVEN_UP)],
@@ -323,7 +323,7 @@ describePostgres('on PostgreSQL', () => {
     const { store, add } = await openWithKey(url, 1_000)
     const server = await sharedPostgres()
     for (let n = 0; n < 20; n++) await add(`run_${n}`)
-    for (let n = 0; n < 10; n++) await store.claimRun('me', [], 5)
+    for (let n = 0; n < 10; n++) await claimRun(store, 'me')
     const killing = (async () => {
       for (let times = 0; times < 5; times++) await server.killBackends(url)
     })()
@@ -351,7 +351,7 @@ describePostgres('on PostgreSQL', () => {
       const finished: string[] = []
       const worker = (async () => {
         while (!isOver) {
-          const run = await store.claimRun('me', [], 5)
+          const run = await claimRun(store, 'me')
           if (run === undefined) continue
           if (await store.finishRun({ id: run.id, owner: 'me', nowMs: 6 }, [output(run.id)]))
             finished.push(run.id)
@@ -388,7 +388,7 @@ describePostgres('on PostgreSQL', () => {
           () => add('one'),
           () => status('one'),
           () => store.extendLease('me'),
-          () => store.claimRun('me', [], 5),
+          () => claimRun(store, 'me'),
         ].map((operation) =>
           operation().then(
             () => {},

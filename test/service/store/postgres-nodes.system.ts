@@ -1,11 +1,13 @@
 /** Several nodes on one database. */
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
+import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
 import { createReadiness } from '../../../src/service/node.js'
 import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { claimRun } from '../../support/runs.js'
 
 const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 1 } as const
@@ -34,7 +36,7 @@ describePostgres('on PostgreSQL', () => {
     for (const id of ids.slice(20)) await one.addRun({ ...RUN, id, accountId: second }, () => {})
     await one.renewLease('a')
     await other.renewLease('b')
-    const claim = (n: number) => (n % 2 === 0 ? one.claimRun('a', [], 5) : other.claimRun('b', [], 5))
+    const claim = (n: number) => (n % 2 === 0 ? claimRun(one, 'a') : claimRun(other, 'b'))
     const first = await Promise.all(Array.from({ length: 20 }, (_, n) => claim(n)))
     expect(first.filter((run) => run?.accountId === second)).toHaveLength(10)
     const rest = await Promise.all(Array.from({ length: 30 }, (_, n) => claim(n)))
@@ -57,7 +59,7 @@ describePostgres('on PostgreSQL', () => {
     await expect.poll(() => heard).toBe(4)
     await add('own', other)
     await one.renewLease('me')
-    await one.claimRun('me', [], 5)
+    await claimRun(one, 'me')
     await one.releaseWorker('me', 7)
     await expect.poll(() => heard).toBe(5)
     stop()
@@ -71,7 +73,7 @@ describePostgres('on PostgreSQL', () => {
     await other.renewLease('other')
     expect(await workerOf('third')).toMatchObject({ hasEnded: false, isDisconnected: false })
     await add('one')
-    expect(await third.claimRun('third', [], 5)).toMatchObject({ id: 'one' })
+    expect(await claimRun(third, 'third')).toMatchObject({ id: 'one' })
     const began = performance.now()
     await proxy.close()
     await expect.poll(() => workerOf('third'), { interval: 2 }).toMatchObject({ isDisconnected: true })
@@ -79,7 +81,7 @@ describePostgres('on PostgreSQL', () => {
     expect(await workerOf('other')).toMatchObject({ isDisconnected: false })
     const dead = await workerOf('third')
     expect(dead && (await one.reapWorker(dead, LIMIT, 7))).toEqual({ runs: 0, refunded: 0 })
-    expect(await other.claimRun('other', [], 8)).toMatchObject({ id: 'one' })
+    expect(await claimRun(other, 'other', { nowMs: 8 })).toMatchObject({ id: 'one' })
   })
 
   test('a worker takes its lock again by itself, and a reap with what was seen before is refused', async () => {
@@ -98,14 +100,14 @@ describePostgres('on PostgreSQL', () => {
     const { one, other, add, workerOf } = await openNodes()
     await other.renewLease('other')
     await add('one')
-    await other.claimRun('other', [], 5)
+    await claimRun(other, 'other')
     const seen = await workerOf('other')
     expect(seen && (await one.reapWorker(seen, LIMIT, 7))).toEqual({ runs: 0, refunded: 0 })
     expect(await other.extendLease('other')).toBe(false)
-    expect(await other.claimRun('other', [], 8)).toBeUndefined()
+    expect(await claimRun(other, 'other', { nowMs: 8 })).toBeUndefined()
     expect(await other.finishRun({ id: 'one', owner: 'other', nowMs: 9 }, [])).toBe(false)
     await one.renewLease('one')
-    expect(await one.claimRun('one', [], 9)).toMatchObject({ id: 'one' })
+    expect(await claimRun(one, 'one', { nowMs: 9 })).toMatchObject({ id: 'one' })
   })
 
   test('a lock that a hanging connection of the same worker holds is taken from it', async () => {
@@ -135,9 +137,9 @@ describePostgres('on PostgreSQL', () => {
       await other.renewLease(name)
       const worker = (await one.listWorkers()).find(({ id }) => id === name)
       await Promise.all([
-        ...Array.from({ length: 3 }, () => other.claimRun(name, [], 5)),
+        ...Array.from({ length: 3 }, () => claimRun(other, name)),
         worker && one.reapWorker(worker, { ...LIMIT, crashes: 99 }, 7),
-        ...Array.from({ length: 3 }, () => other.claimRun(name, [], 5)),
+        ...Array.from({ length: 3 }, () => claimRun(other, name)),
       ])
       await other.releaseWorker(name, 7)
     }
@@ -173,14 +175,19 @@ describePostgres('on PostgreSQL', () => {
     const third = await openNode(proxy.url)
     await third.renewLease('third')
     await add('one')
-    await third.claimRun('third', [], 5)
-    const lease = createWorkerLease({ store: one, clock: systemClock, onError: () => {} })
+    await claimRun(third, 'third')
+    const lease = createWorkerLease({
+      store: one,
+      clock: systemClock,
+      models: PREVIEW_MODELS,
+      onError: () => {},
+    })
     onTestFinished(() => lease.release())
     await lease.acquire()
     await proxy.close()
     const began = performance.now()
     await expect.poll(() => lease.reapExpiredWorkers(), { interval: 500, timeout: 20_000 }).toEqual(['third'])
     expect(performance.now() - began).toBeLessThan(8_000)
-    expect(await one.claimRun(lease.id, [], 8)).toMatchObject({ id: 'one' })
+    expect(await claimRun(one, lease.id, { nowMs: 8 })).toMatchObject({ id: 'one' })
   })
 })

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { explainConnection } from '../../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
-import { SCHEMA_VERSION } from '../../../src/service/store/postgres/schema.js'
+import { POSTGRES_MIGRATIONS, SCHEMA_VERSION } from '../../../src/service/store/postgres/schema.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 async function open(url: string) {
@@ -73,11 +73,12 @@ describePostgres('on PostgreSQL', () => {
   test('a later start finds everything, and a migration runs once', async () => {
     const url = await temporaryDatabase()
     await (await open(url)).ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
-    await openSchema(url, { migrations: ['CREATE TABLE later (x integer)'] })
-    await openSchema(url, { migrations: ['CREATE TABLE later (x integer)'] })
+    const migrations = [...POSTGRES_MIGRATIONS, 'CREATE TABLE later (x integer)']
+    await openSchema(url, { migrations })
+    await openSchema(url, { migrations })
     const server = await sharedPostgres()
     expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
-      { name: 'kept', version: SCHEMA_VERSION + 1 },
+      { name: 'kept', version: SCHEMA_VERSION + migrations.length },
     ])
     await expect(openPostgresStore(url)).rejects.toMatchObject(
       usage(/newer version of rushes/, /Update rushes/),

@@ -18,4 +18,37 @@ describePostgres('on a new database', () => {
     expect(plan).toContain('runs_id_key')
     expect(plan).not.toContain('runs_of_account')
   })
+
+  test.each([
+    [20, 'before', 400],
+    [20, 'after', 400],
+    [5_000, 'before', 2_500],
+    [5_000, 'after', 2_500],
+  ])(
+    'a claim reads few pages of a long queue of %i accounts for other models, %s statistics are gathered',
+    async (accounts, when, limit) => {
+      const url = await temporaryDatabase()
+      await (await openPostgresStore(url)).close()
+      const server = await sharedPostgres()
+      await server.query(
+        `SET search_path TO rushes;
+       INSERT INTO accounts (id, name, created_at) SELECT i, 'account ' || i, 0 FROM generate_series(1, ${accounts}) AS i;
+       INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
+       SELECT 'run_' || i, 1 + i % ${accounts}, CASE WHEN i = 20019 THEN 'acme/mine' ELSE 'acme/other' END, 'image', '{}', 0, 'queued', 0
+       FROM generate_series(0, 20019) AS i;
+       INSERT INTO workers (id, heartbeat_at) VALUES ('me', 0)`,
+        url,
+      )
+      if (when === 'after') await server.query('ANALYZE rushes.runs, rushes.turns', url)
+      for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+        const session = `SET search_path TO rushes; SET enable_seqscan TO off; SET plan_cache_mode TO ${mode};
+        PREPARE claim AS ${SQL.claimRun.text}; BEGIN`
+        const claim = `EXECUTE claim ('me', 1, ARRAY['run_0', 'run_none'], 'all', 'c', '{}', ARRAY['acme/mine', 'acme/none'])`
+        const plan = await server.query(`${session}; EXPLAIN (ANALYZE, BUFFERS, TIMING off) ${claim}`, url)
+        const [, pages] = /Buffers: shared hit=(\d+)/.exec(JSON.stringify(plan)) ?? []
+        expect(Number(pages), mode).toBeLessThan(limit)
+        expect(await server.query(`${session}; ${claim}`, url)).toMatchObject([{ id: 'run_20019' }])
+      }
+    },
+  )
 })

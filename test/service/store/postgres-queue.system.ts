@@ -12,6 +12,7 @@ import {
   startPostgres,
   temporaryDatabase,
 } from '../../support/postgres.js'
+import { claimRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const ACCOUNTS = 4
@@ -35,8 +36,10 @@ async function fill<Filled extends Store>(store: Filled, credits: number): Promi
   return store
 }
 
-const runOf = (id: string, account: number, price = 1): NewRun => ({
-  ...{ id, accountId: account, keyId: account, model: 'm', kind: 'image', input: {}, price, createdAtMs: 1 },
+const MODELS = ['m', 'acme/small']
+
+const runOf = (id: string, account: number, price = 1, model = 'm'): NewRun => ({
+  ...{ id, accountId: account, keyId: account, model, kind: 'image', input: {}, price, createdAtMs: 1 },
 })
 
 /** Accounts with a flag, and accounts with queued runs. */
@@ -50,8 +53,20 @@ async function turnsOf(url: string): Promise<{ flagged: readonly number[]; queue
 }
 
 type Step =
-  | { readonly do: 'create'; readonly account: number; readonly price: number; readonly keyless: boolean }
-  | { readonly do: 'claim'; readonly worker: string; readonly requested: boolean; readonly run: number }
+  | {
+      readonly do: 'create'
+      readonly account: number
+      readonly price: number
+      readonly keyless: boolean
+      readonly model: string
+    }
+  | {
+      readonly do: 'claim'
+      readonly worker: string
+      readonly requested: boolean
+      readonly run: number
+      readonly models: readonly string[]
+    }
   | { readonly do: 'finish' | 'fail' | 'crash'; readonly run: number }
   | { readonly do: 'reap' | 'release'; readonly worker: string }
 
@@ -64,6 +79,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       account: fc.integer({ min: 1, max: ACCOUNTS }),
       price: fc.integer({ min: 0, max: 3 }),
       keyless: fc.boolean(),
+      model: fc.constantFrom(...MODELS),
     }),
   },
   {
@@ -73,6 +89,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       worker,
       requested: fc.boolean(),
       run: fc.nat(20),
+      models: fc.subarray(MODELS),
     }),
   },
   {
@@ -85,19 +102,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** What the store answers; `n` names what is created. */
 async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
   if (each.do === 'create') {
-    const run = runOf(`run_${n}`, each.account, each.keyless ? 0 : each.price)
+    const run = runOf(`run_${n}`, each.account, each.keyless ? 0 : each.price, each.model)
     return await withBudgetCheck(store)
       .addRun(each.keyless ? { ...run, keyId: undefined } : run)
       .catch((error) => error.code)
   }
   if (each.do === 'claim') {
     await store.renewLease(each.worker)
-    const run = await store.claimRun(
-      each.worker,
-      [`run_${each.run}`],
-      5,
-      each.requested ? 'requested' : 'all',
-    )
+    const run = await claimRun(store, each.worker, {
+      preferred: [`run_${each.run}`],
+      claims: each.requested ? 'requested' : 'all',
+      models: each.models,
+    })
     return run && { id: run.id, status: run.status, accountId: run.accountId }
   }
   if ('worker' in each) {
@@ -117,24 +133,37 @@ describePostgres('on PostgreSQL', () => {
   test('whatever is done, claims are those of SQLite, and the turns those that counting gives', async () => {
     const server = await sharedPostgres()
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-        const url = await server.createDatabase()
-        const store = await openPostgresStore(url)
-        const model = openSqliteStore(join(temporaryFolder(), 'service.db'))
-        try {
-          for (const each of [store, model]) await fill(each, 6)
-          for (const [n, each] of steps.entries()) {
-            expect(await carryOut(store, each, n)).toEqual(await carryOut(model, each, n))
-            const { flagged, queued } = await turnsOf(url)
-            expect(flagged).toEqual(queued)
+      fc.asyncProperty(
+        fc.array(step, { minLength: 10, maxLength: 40 }),
+        fc.boolean(),
+        async (steps, isServed) => {
+          const url = await server.createDatabase()
+          const store = await openPostgresStore(url)
+          const model = openSqliteStore(join(temporaryFolder(), 'service.db'))
+          try {
+            for (const each of [store, model]) await fill(each, 6)
+            // Which of several accounts that were never served is the first is told only for a worker of all models.
+            for (let account = 1; isServed && account <= ACCOUNTS; account++)
+              for (const each of [store, model]) {
+                await each.addRun(runOf(`first_${account}`, account, 0), () => {})
+                await each.renewLease('one')
+                await claimRun(each, 'one')
+                await each.finishRun({ id: `first_${account}`, owner: 'one', nowMs: 6 }, [])
+              }
+            for (const [n, drawn] of steps.entries()) {
+              const each = drawn.do === 'claim' && !isServed ? { ...drawn, models: MODELS } : drawn
+              expect(await carryOut(store, each, n)).toEqual(await carryOut(model, each, n))
+              const { flagged, queued } = await turnsOf(url)
+              expect(flagged).toEqual(queued)
+            }
+            expect(await store.queueLengths()).toEqual(await model.queueLengths())
+            expect(await store.verify()).toEqual(await model.verify())
+          } finally {
+            await Promise.all([store.close(), model.close()])
+            await server.dropDatabase(url)
           }
-          expect(await store.queueLengths()).toEqual(await model.queueLengths())
-          expect(await store.verify()).toEqual(await model.verify())
-        } finally {
-          await Promise.all([store.close(), model.close()])
-          await server.dropDatabase(url)
-        }
-      }),
+        },
+      ),
       { numRuns: 15 },
     )
   })
@@ -157,7 +186,7 @@ describePostgres('on PostgreSQL', () => {
         const owner = `worker_${n}_${round}`
         await node.renewLease(owner)
         for (let claims = 0; claims < 12; claims++) {
-          const run = await node.claimRun(owner, [], 5)
+          const run = await claimRun(node, owner)
           if (run === undefined) continue
           const held = { id: run.id, owner, nowMs: 6 }
           if (claims % 4 === 0) await node.finishRun(held, [])
@@ -182,7 +211,7 @@ describePostgres('on PostgreSQL', () => {
     const claimed: string[] = []
     const claimer = async () => {
       for (;;) {
-        const run = await store.claimRun('last', [], 8)
+        const run = await claimRun(store, 'last', { nowMs: 8 })
         if (run === undefined) return
         claimed.push(run.id)
       }
@@ -249,9 +278,9 @@ describePostgres('on PostgreSQL', () => {
     await store.addRun(runOf('a', 2), () => {})
     await store.addRun(runOf('b', 2), () => {})
     await server.query('INSERT INTO rushes.turns VALUES (1, 0, 0)', url)
-    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'a' })
+    expect(await claimRun(store, 'me')).toMatchObject({ id: 'a' })
     // Then every account that waits is busy.
-    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'b' })
+    expect(await claimRun(store, 'me')).toMatchObject({ id: 'b' })
     await store.addRun(runOf('c', 2), () => {})
     await server.query('UPDATE rushes.turns SET queued_since = NULL', url)
     expect((await store.verify()).problems).toEqual([
@@ -286,11 +315,11 @@ describePostgres('on PostgreSQL', () => {
       `INSERT INTO rushes.runs (id, account_id, model, kind, input, price, status, created_at)
        VALUES ('e', 1, 'm', 'image', '{}', 0, 'queued', 1)`,
       async () => {
-        for (const id of ['b', 'c', 'd']) expect(await store.claimRun('me', [], 5)).toMatchObject({ id })
-        expect(await store.claimRun('me', [], 5)).toBeUndefined()
+        for (const id of ['b', 'c', 'd']) expect(await claimRun(store, 'me')).toMatchObject({ id })
+        expect(await claimRun(store, 'me')).toBeUndefined()
       },
     )
-    expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'e' })
+    expect(await claimRun(store, 'me')).toMatchObject({ id: 'e' })
     expect(await turnsOf(url)).toEqual({ flagged: [], queued: [] })
   })
 })

@@ -8,8 +8,10 @@ import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import type { PreparedStatement } from '../../../src/service/store/postgres/driver.js'
 import { FILE_SQL } from '../../../src/service/store/postgres/files.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
+import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import { SQL } from '../../../src/service/store/postgres/run-statements.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { claimRun } from '../../support/runs.js'
 
 const STATEMENTS: readonly PreparedStatement[] = [ACCOUNT_SQL, CONSOLE_SQL, FILE_SQL, SQL].flatMap(
   (statements): readonly PreparedStatement[] => Object.values(statements),
@@ -30,6 +32,46 @@ async function opened(url: string) {
 }
 
 describePostgres('on PostgreSQL', () => {
+  test('format 4 is upgraded beside its nodes, which keep claiming, and its runs are claimed by model', async () => {
+    const url = await temporaryDatabase()
+    await openSchema(url, { migrations: [] })
+    const node = new pg.Client({ connectionString: url, options: '-c search_path=rushes' })
+    await node.connect()
+    onTestFinished(() => node.end())
+    await node.query("INSERT INTO accounts (name, created_at) VALUES ('acme', 1)")
+    const add = (id: string, model: string) =>
+      node.query(
+        `INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
+         VALUES ($1, 1, $2, 'image', '{}', 0, 'queued', 4)`,
+        [id, model],
+      )
+    for (const id of ['one', 'two']) await add(id, `acme/${id}`)
+    await node.query("INSERT INTO workers (id, heartbeat_at) VALUES ('old', 1)")
+    // A claim of a node of format 4 that is under way.
+    await node.query('BEGIN')
+    await node.query("SELECT 1 FROM workers WHERE id = 'old' FOR KEY SHARE")
+    const upgrading = opened(url)
+    const waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'rushes.workers'::regclass"
+    const server = await sharedPostgres()
+    await expect.poll(() => server.query(waits, url)).toHaveLength(1)
+    await node.query("UPDATE runs SET status = 'processing', owner = 'old' WHERE id = 'one'")
+    await node.query('COMMIT')
+    const store = await upgrading
+    expect(await server.query('SELECT version FROM rushes.format', url)).toEqual([{ version: 5 }])
+
+    await node.query("INSERT INTO workers (id, heartbeat_at) VALUES ('older', 1)")
+    await add('three', 'acme/two')
+    await store.renewLease('me', [{ name: 'acme/two', kind: 'image' }])
+    expect(await store.listModels()).toEqual([
+      { name: 'acme/one', kind: 'image', workers: 0, queued: 0, processing: 1 },
+      { name: 'acme/two', kind: 'image', workers: 1, queued: 2, processing: 0 },
+    ])
+    for (const id of ['two', 'three'])
+      expect(await claimRun(store, 'me', { models: ['acme/two'] })).toMatchObject({ id })
+    expect((await store.verify()).problems).toEqual([])
+    expect(await store.findRun('one', 1)).toMatchObject({ status: 'processing' })
+  })
+
   test('every prepared statement works after a newer version has added columns', async () => {
     const url = await temporaryDatabase()
     await opened(url)

@@ -12,6 +12,7 @@ import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
+import { claimRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -90,7 +91,7 @@ test('what was made before there were credits was free, and the first account ge
   ])
   expect(await store.listKeys()).toMatchObject([{ spent: 0, used: 3, allowedIps: undefined }])
   await store.renewLease('me')
-  expect(await store.claimRun('me', [], 5)).toMatchObject({ id: 'queued' })
+  expect(await claimRun(store, 'me')).toMatchObject({ id: 'queued' })
   expect(await store.failRun({ id: 'queued', owner: 'me', nowMs: 6 }, { code: 'x', message: 'y' })).toEqual({
     runs: 1,
     refunded: 0,
@@ -113,8 +114,8 @@ test('a database from before claims: a process with a lease keeps its run, and t
   before.close()
   const store = openSqliteStore(path)
   await store.renewLease('me')
-  expect(await store.claimRun('me', [], 6)).toMatchObject({ id: 'gone' })
-  expect(await store.claimRun('me', [], 6)).toBeUndefined()
+  expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id: 'gone' })
+  expect(await claimRun(store, 'me', { nowMs: 6 })).toBeUndefined()
   expect(await store.finishRun({ id: 'alive', owner: 'alive', nowMs: 7 }, [])).toBe(true)
   await store.close()
 })
@@ -203,6 +204,36 @@ test('a database from before the table of files keeps every input, and knows its
     { run_id: 'run_1', key: 'a' },
     { run_id: 'run_1', key: 'b' },
   ])
+})
+
+test('a database from before models: its runs are claimed by model, and a process of the version before goes on', async () => {
+  const path = newPath()
+  const before = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 6) })
+  onTestFinished(() => before.close())
+  before.run("INSERT INTO accounts (name, created_at) VALUES ('acme', 1)")
+  const add = (id: string, model: string) =>
+    before.run(
+      `INSERT INTO runs (id, account_id, model, kind, input, status, owner, created_at)
+       VALUES (?1, 1, ?2, 'image', '{}', 'queued', '', 4)`,
+      ...[id, model],
+    )
+  for (const id of ['one', 'two']) add(id, `acme/${id}`)
+  const store = openSqliteStore(path)
+  onTestFinished(() => store.close())
+  add('three', 'acme/two')
+  before.run("INSERT INTO workers (id, host, pid, born_at, heartbeat_at) VALUES ('old', 'host', 1, 1, 1)")
+  const oldest =
+    "SELECT min(sequence) FROM runs INDEXED BY runs_queue WHERE status = 'queued' AND account_id = 1"
+  const moved = `UPDATE runs SET status = 'processing', owner = 'old' WHERE sequence = (${oldest}) RETURNING id`
+  expect(before.all(moved)).toEqual([{ id: 'one' }])
+  await store.renewLease('me', [{ name: 'acme/two', kind: 'image' }])
+  expect(await store.listModels()).toEqual([
+    { name: 'acme/one', kind: 'image', workers: 0, queued: 0, processing: 1 },
+    { name: 'acme/two', kind: 'image', workers: 1, queued: 2, processing: 0 },
+  ])
+  expect(await claimRun(store, 'me', { models: ['acme/two'] })).toMatchObject({ id: 'two' })
+  expect(await claimRun(store, 'me', { models: ['acme/two'] })).toMatchObject({ id: 'three' })
+  expect((await store.verify()).problems).toEqual([])
 })
 
 const image = (sha256: string) => ({ sha256, bytes: 5, content_type: 'image/png' })

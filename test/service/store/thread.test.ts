@@ -8,7 +8,7 @@ import type { NewRun } from '../../../src/service/store/contract.js'
 import { openStoreThread } from '../../../src/service/store/open-store.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { SQLITE_MIGRATIONS } from '../../../src/service/store/sqlite/migrations.js'
-import { newRun as createNewRun } from '../../support/runs.js'
+import { claimRun, newRun as createNewRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
 
 const newPath = () => join(temporaryFolder(), 'service.db')
@@ -44,7 +44,7 @@ test('claims that arrive together get different runs, each once', async () => {
   await store.renewLease('me')
   const ids = Array.from({ length: 30 }, (_, index) => `run_${index}`)
   await Promise.all(ids.map((id) => store.addRun(newRun(id))))
-  const claimed = await Promise.all(Array.from({ length: 40 }, () => store.claimRun('me', [], 5)))
+  const claimed = await Promise.all(Array.from({ length: 40 }, () => claimRun(store, 'me')))
   expect(claimed.flatMap((run) => run?.id ?? []).sort()).toEqual(ids.sort())
 })
 
@@ -107,7 +107,7 @@ test('large creates that arrive together are committed in parts, and reads come 
   await Promise.all(creates)
   await store.renewLease('me')
   for (let n = 0; n < 3; n++) {
-    const { id = '' } = (await store.claimRun('me', [], 5)) ?? {}
+    const { id = '' } = (await claimRun(store, 'me')) ?? {}
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'processing' })
   }
   expect(await store.listAccounts()).toMatchObject([{ balance: 40, runs: 60 }])

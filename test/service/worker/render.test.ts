@@ -4,9 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine } from '../../../src/service/engines/command.js'
+import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
+import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
 import { render } from '../../../src/service/worker/render.js'
 import { failureOf } from '../../../src/service/worker/run-failure.js'
 import { createInstantEngine } from '../../support/engines.js'
@@ -43,6 +44,7 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
     [],
     {
       engine: engineOf(env),
+      models: PREVIEW_MODELS,
       clock: systemClock,
       workFolder: join(root, 'work'),
       outputs: createLocalFiles(outputs, systemClock),
@@ -174,9 +176,9 @@ test.each(['../../outside/sentinel.png', '.hidden', '..', 'a/b', ''])(
   'an output cannot be named %j',
   async (name) => {
     const { failure, published } = await renderWith(() => createInstantEngine({ files: [] }))
-    expect(failure?.message).toBe('The renderer wrote no output file.')
+    expect(failure?.message).toBe('The engine wrote no output file.')
     const named = await renderWith(() => ({ render: async () => [{ name, contentType: 'image/png' }] }))
-    expect(named.failure?.message).toBe('The renderer gave an output an invalid name.')
+    expect(named.failure?.message).toBe('The engine gave an output an invalid name.')
     expect([...published, ...named.published]).toEqual([])
   },
 )

@@ -6,7 +6,7 @@ test('the failure after the last crash ends with what the renderer wrote to stde
   const { crashes, failure } = crashLimitFor(new RendererCrashed('it crashed', 'out of memory'))
   expect(crashes).toBe(3)
   expect(failure.code).toBe('renderer_crashed')
-  expect(failure.message).toMatch(/^The renderer crashed three times .+: out of memory$/)
+  expect(failure.message).toMatch(/^The engine crashed three times .+: out of memory$/)
 })
 
 test('without any stderr the failure is the plain one', () => {
@@ -31,7 +31,8 @@ test('a system error is told by its code, without the paths of its message', () 
 
 test.each([
   [new Error('the model refused'), 'the model refused'],
-  [new Error('  '), 'The renderer failed without a message.'],
+  [new Error('out of\nmemory\u001b[2J\u202e\u0000'), 'out of\nmemory[2J'],
+  [new Error(' \u0007 '), 'The engine failed without a message.'],
   [new Error('x'.repeat(9_000)), expect.stringMatching(/^x+…?/)],
 ])('an error of the engine is told by its message', (error, message) => {
   const failure = failureOf(error)

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RendererCrashed } from '../../../src/service/engines/engine.js'
 import { createLocalFiles } from '../../../src/service/files/local-files.js'
+import { PREVIEW_MODELS, type ServedModel } from '../../../src/service/models/served-model.js'
+import type { ClaimRequest } from '../../../src/service/store/contract.js'
 import type { RunFailure, StoredOutput, StoredRun } from '../../../src/service/stored-run.js'
 import { createWorker } from '../../../src/service/worker/worker.js'
 import { createManualClock } from '../../support/clock.js'
@@ -12,6 +14,7 @@ import { temporaryFolder } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
 const RUN = storedRun()
+const queued = (id: string) => ({ id, model: RUN.model })
 
 type WorkerParts = Parameters<typeof createWorker>[0]
 type OneStore = Omit<WorkerParts['store'], 'addOutputFiles'> & Partial<WorkerParts['store']>
@@ -38,6 +41,7 @@ function createOne({ store, ...more }: { readonly store: OneStore } & Partial<Om
     clock,
     concurrency: 1,
     engine: createInstantEngine(),
+    models: PREVIEW_MODELS,
     references: { load: async () => [] },
     workFolder: join(root, 'work'),
     outputs: createLocalFiles(outputsFolder, clock),
@@ -72,7 +76,7 @@ async function renderOnce(isOwn: boolean, failures: readonly string[] = []) {
       recordCrash: async () => (isOwn ? { runs: 0, refunded: 0 } : undefined),
     },
   })
-  worker.wake(RUN.id)
+  worker.wake(RUN)
   const outputs = await clock.runUntil(finished)
   await clock.runUntil(worker.close())
   return { tokens: outputs.map(({ token }) => token), left: readdirSync(outputsFolder), errors }
@@ -119,7 +123,7 @@ function createRefused(refuses: (change: string) => boolean, engine = createInst
   })
   const add = (id: string) => {
     waiting.push({ ...RUN, id })
-    one.worker.wake(id)
+    one.worker.wake({ ...RUN, id })
   }
   return { ...one, changes, add, left: () => readdirSync(one.outputsFolder) }
 }
@@ -197,7 +201,7 @@ function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRu
       },
     },
     store: {
-      async claimRun(_worker, preferred) {
+      async claimRun({ preferred = [] }) {
         claims.push(preferred)
         const answer = waiting.shift()
         if (answer instanceof Error) throw answer
@@ -218,10 +222,10 @@ function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRu
 test('a run that is polled is asked for, whatever else was polled before and belongs to other nodes now', async () => {
   const { worker, clock, claims, end } = createBusy()
   await clock.runUntil(until('the first claim', () => claims.length > 0))
-  worker.prefer('again')
-  for (let n = 0; n < 150; n++) worker.prefer(`elsewhere_${n}`)
-  worker.prefer('mine')
-  worker.prefer('again')
+  worker.prefer(queued('again'))
+  for (let n = 0; n < 150; n++) worker.prefer(queued(`elsewhere_${n}`))
+  worker.prefer(queued('mine'))
+  worker.prefer(queued('again'))
   end()
   await clock.runUntil(until('the next claim', () => claims.length > 1))
   expect(claims[1]).toEqual(expect.arrayContaining(['mine', 'again']))
@@ -293,4 +297,167 @@ test('a worker that lost its lease stops what it renders, and renders again with
   await expect.poll(() => written).toEqual(['next finished'])
   await clock.runUntil(worker.close())
   expect([isListening, errors]).toEqual([false, []])
+})
+
+const [STILL] = PREVIEW_MODELS
+/** A model of this name, of which a worker renders so many at once. */
+const served = (name: string, concurrency?: number): ServedModel => ({
+  document: { ...(STILL as ServedModel).document, name },
+  concurrency,
+})
+
+/** A worker of the models `acme/one` (one at a time) and `acme/many`. Renders last until `end` is called with the run. */
+function createShared(queue: StoredRun[], more: Partial<WorkerParts> = {}) {
+  const rendering = new Map<string, () => void>()
+  const asked: ClaimRequest[] = []
+  const instant = createInstantEngine()
+  const one = createOne({
+    concurrency: 3,
+    models: [served('acme/one', 1), served('acme/many')],
+    engine: {
+      ...instant,
+      async render(job) {
+        await new Promise<void>((resolve) => {
+          rendering.set(job.run?.id ?? '', resolve)
+          job.signal.addEventListener('abort', () => resolve())
+        })
+        return await instant.render(job)
+      },
+    },
+    store: {
+      async claimRun(request) {
+        asked.push(request)
+        const at = queue.findIndex(({ model }) => request.models.includes(model))
+        return at < 0 ? undefined : queue.splice(at, 1)[0]
+      },
+      finishRun: async ({ id }) => rendering.delete(id),
+      failRun: async () => undefined,
+      recordCrash: async () => undefined,
+    },
+    ...more,
+  })
+  const isRendering = (...ids: readonly string[]) =>
+    until(`rendering ${ids}`, () => `${[...rendering.keys()].sort()}` === `${ids}`)
+  return { ...one, asked, isRendering, end: (id: string) => rendering.get(id)?.() }
+}
+
+const runsOf = (model: string, ...ids: readonly string[]) => ids.map((id) => storedRun({ id, model }))
+
+test('a worker renders as many runs of a model as it may, and goes on with other models', async () => {
+  const queue = [...runsOf('acme/one', 'a', 'b'), ...runsOf('acme/many', 'c', 'd', 'e')]
+  const { worker, clock, asked, isRendering, end } = createShared(queue)
+  await clock.runUntil(isRendering('a', 'c', 'd'))
+  expect(asked.map(({ models }) => models)).toEqual([['acme/one', 'acme/many'], ['acme/many'], ['acme/many']])
+  end('a')
+  await clock.runUntil(isRendering('b', 'c', 'd'))
+  end('c')
+  await clock.runUntil(isRendering('b', 'd', 'e'))
+  expect(queue).toEqual([])
+  await clock.runUntil(worker.close())
+})
+
+test('a worker whose models are all full does not ask', async () => {
+  const queue = runsOf('acme/one', 'a', 'b')
+  const { worker, clock, asked, isRendering, end } = createShared(queue, { models: [served('acme/one', 1)] })
+  await clock.runUntil(isRendering('a'))
+  await clock.advance(10_000)
+  expect(asked).toHaveLength(1)
+  end('a')
+  await clock.runUntil(isRendering('b'))
+  await clock.runUntil(worker.close())
+})
+
+test('runs that wait for their references leave the place of their model to others, and are few', async () => {
+  const slow = runsOf('acme/one', 's1', 's2', 's3', 's4').map((run) => ({
+    ...run,
+    input: { image_urls: ['https://slow.test/a.png'] },
+  }))
+  const queue = [
+    ...slow.slice(0, 2),
+    ...runsOf('acme/one', 'next'),
+    ...slow.slice(2),
+    ...runsOf('acme/many', 'other'),
+  ]
+  const loaded: (() => void)[] = []
+  const { worker, clock, isRendering, end } = createShared(queue, {
+    references: {
+      load: () =>
+        new Promise((resolve) => {
+          loaded.push(() => resolve([undefined]))
+        }),
+    },
+  })
+  await clock.runUntil(isRendering('next', 'other'))
+  // The place of the model is taken, so no further run of it is claimed.
+  expect([loaded.length, queue.map(({ id }) => id)]).toEqual([2, ['s3', 's4']])
+  for (const load of loaded.splice(0)) load()
+  end('next')
+  await clock.runUntil(isRendering('other', 's1'))
+  expect(queue.map(({ id }) => id)).toEqual(['s3', 's4'])
+  end('s1')
+  await clock.runUntil(isRendering('other', 's2'))
+  end('s2')
+  await clock.runUntil(until('two more', () => loaded.length === 2))
+  await clock.runUntil(worker.close())
+})
+
+test('a polled run is asked for while its model has a free place, and never without the model', async () => {
+  const queue = runsOf('acme/one', 'a')
+  const { worker, clock, asked, isRendering, end } = createShared(queue)
+  await clock.runUntil(isRendering('a'))
+  worker.prefer({ id: 'foreign', model: 'acme/foreign' })
+  worker.prefer({ id: 'waits', model: 'acme/one' })
+  worker.prefer({ id: 'elsewhere', model: 'acme/many' })
+  const preferred = () => [...new Set(asked.flatMap((each) => each.preferred ?? []))]
+  await clock.runUntil(until('the claim', () => preferred().length > 0))
+  expect(preferred()).toEqual(['elsewhere'])
+  end('a')
+  await clock.runUntil(until('a further claim', () => preferred().length > 1))
+  expect(preferred()).toEqual(['elsewhere', 'waits'])
+  await clock.runUntil(worker.close())
+})
+
+test('a worker does not ask because of a run that it cannot take now', async () => {
+  const { worker, clock, asked, isRendering } = createShared(runsOf('acme/one', 'a'))
+  await clock.runUntil(isRendering('a'))
+  const before = asked.length
+  for (const model of ['acme/one', 'acme/foreign']) {
+    worker.wake({ id: 'waits', model })
+    worker.prefer({ id: 'waits', model })
+    await clock.advance(1)
+  }
+  expect(asked).toHaveLength(before)
+  worker.wake({ id: 'new', model: 'acme/many' })
+  await clock.advance(1)
+  expect(asked).toHaveLength(before + 1)
+  await clock.runUntil(worker.close())
+})
+
+test('the progress of an engine is logged at each further 10 percent', async () => {
+  const instant = createInstantEngine()
+  const logged: unknown[] = []
+  const { worker, clock } = createOne({
+    engine: {
+      ...instant,
+      render(job) {
+        for (const fraction of [0, 0.04, 0.12, 0.19, Number.NaN, 0.5, 0.4, 1, 7]) job.onProgress?.(fraction)
+        return instant.render(job)
+      },
+    },
+    log: { info: (_, message) => logged.push(message), debug: (fields) => logged.push(fields) },
+    store: {
+      claimRun: async () => (logged.length === 0 ? RUN : undefined),
+      finishRun: async () => true,
+      failRun: async () => undefined,
+      recordCrash: async () => undefined,
+    },
+  })
+  await clock.runUntil(until('the end', () => logged.includes('run succeeded')))
+  const fields = { run: RUN.id, model: RUN.model }
+  expect(logged).toEqual([
+    'run started',
+    ...[10, 50, 100].map((percent) => ({ ...fields, percent })),
+    'run succeeded',
+  ])
+  await clock.runUntil(worker.close())
 })

@@ -20,6 +20,7 @@ import {
   type Store,
   type WorkerRecord,
 } from '../contract.js'
+import { modelUses } from '../model-use.js'
 import { outputOfRow, type Row, runOfRow } from '../rows.js'
 import { createAccountStore } from './accounts.js'
 import { createConsoleStore, createUserStore } from './console.js'
@@ -136,7 +137,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       const row = await get(SQL.findRun, id, accountId)
       return row && runOfRow(row)
     },
-    async claimRun(worker, preferred, nowMs, claims = 'all', skippedAccounts = []) {
+    async claimRun({ worker, nowMs, models, preferred = [], claims = 'all', skippedAccounts = [] }) {
       const claim = randomUUID()
       const lost = lostClaims.get(worker) ?? []
       let stillLost: readonly string[] = []
@@ -150,7 +151,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
               stillLost = row === undefined ? [] : lost.filter((token) => token !== row.claim)
               if (row !== undefined) return runOfRow(row)
             }
-            return await claimNext(tx, worker, nowMs, preferred, claims, claim, skippedAccounts)
+            return await claimNext(tx, worker, nowMs, preferred, claims, claim, skippedAccounts, models)
           },
           { repeatable: true },
         )
@@ -207,6 +208,14 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     async queueLengths() {
       const row = await get(SQL.queueLengths)
       return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
+    },
+
+    async listModels() {
+      const [counts, workers] = await Promise.all([all(SQL.countUnfinished), all(SQL.listCarried)])
+      return modelUses(
+        counts,
+        workers.filter(({ isDisconnected }) => isDisconnected !== true),
+      )
     },
 
     renewLease: connection.addWorker,

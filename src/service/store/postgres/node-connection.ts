@@ -5,6 +5,7 @@
  */
 import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
+import type { CarriedModel } from '../model-use.js'
 import { isConnectionLost, isOverloaded } from './connection-errors.js'
 import {
   type Client,
@@ -23,8 +24,8 @@ const QUERY_TIMEOUT_MS = 4_000
 const QUEUED = 'rushes_queued'
 
 export interface NodeConnection {
-  /** Adds a worker with its lock, or renews its lease. */
-  addWorker(id: string): Promise<void>
+  /** Adds a worker of these models with its lock, or renews its lease. */
+  addWorker(id: string, models?: readonly CarriedModel[]): Promise<void>
   /** Renews the lease of a worker. Returns false if the worker has no lease. */
   extendLease(id: string): Promise<boolean>
   /** Releases the worker's lock. Call it after the worker was removed. */
@@ -153,10 +154,10 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
   }
 
   return {
-    async addWorker(id) {
+    async addWorker(id, models = []) {
       workers.add(id)
       await onConnection(async (on) => {
-        const row = await queryRow(on.client, SQL.addWorker, id)
+        const row = await queryRow(on.client, SQL.addWorker, id, JSON.stringify(models))
         if (row !== undefined) await ensureLock(on, id, row)
       })
     },

@@ -2,6 +2,8 @@
  * Statements for runs, outputs and workers. The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts)
  * allows: each statement that changes it also checks the previous status.
  */
+
+import { countUnfinishedSql } from '../model-use.js'
 import { STORED_RUN_COLUMNS } from '../rows.js'
 import { RUNS } from '../statements.js'
 import { CLAIMS_LOCK, LOCKS, statementsOf } from './driver.js'
@@ -38,6 +40,35 @@ const refundIf = (refunds: string): string => `
       (SELECT coalesce(sum(price), 0)::bigint FROM failed) AS refunded
     FROM moved`
 
+/**
+ * Returns the first queued run of the model after this place in the index runs_of_model. Compares whole rows of the
+ * index, because PostgreSQL could use any other index for equal columns, and would then read the queued runs of other
+ * models.
+ */
+const firstAfter = (model: string, account: string, sequence: string): string => `(
+        SELECT * FROM (
+          SELECT model, account_id, sequence FROM runs
+          WHERE status = 'queued' AND (model, account_id, sequence) > (${model}, ${account}, ${sequence})
+          ORDER BY model, account_id, sequence LIMIT 1
+        ) AS next
+        WHERE next.model = ${model}
+      )`
+
+/** Returns the oldest queued run of an account among the models in `carried`: one index lookup per model. */
+const oldestOf = (account: string): string => `(
+        SELECT min(first.sequence) AS sequence
+        FROM carried CROSS JOIN LATERAL ${firstAfter('carried.model', account, '0')} AS first
+        WHERE first.account_id = ${account}
+      )`
+
+const workersSql = (columns: string): string => `
+    SELECT ${columns}, NOT EXISTS (
+      SELECT 1 FROM pg_locks
+      WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = slot::bigint AND objsubid = 2 AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS "isDisconnected"
+    FROM workers`
+
 const REFUND_COLUMNS = 'id, account_id, key_id, price, status, finished_at'
 
 export const SQL = statementsOf({
@@ -58,38 +89,58 @@ export const SQL = statementsOf({
   // Makes a process that reaps this worker wait until the claim is committed, so that it finds the run.
   holdLease: `SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE`,
 
-  // One index lookup for any number of runs and accounts: turns_queued contains the accounts with queued runs in claim
-  // order. It skips accounts with runs in processing: they are few, and are chosen only if no other account waits. The
-  // preferred runs are materialized, because a plan that joins them with the queue would read the whole queue.
+  // A few index lookups for any number of runs: turns_queued contains the accounts with queued runs in claim order, and
+  // `near` is the first of them with a run of the worker's models. `carried` contains those models that are queued at
+  // all. If many accounts that come first wait for other models, `far` reads the accounts of the worker's models
+  // instead. Both skip accounts with runs in processing: they are few, and are chosen only if no other account waits.
+  // The preferred runs are materialized, because a plan that joins them with the queue would read the whole queue.
   claimRun: `
-    WITH busy AS MATERIALIZED (
+    WITH RECURSIVE carried AS MATERIALIZED (
+      SELECT first.* FROM unnest($7::text[]) AS name CROSS JOIN LATERAL ${firstAfter('name', '0', '0')} AS first
+    ),
+    busy AS MATERIALIZED (
       SELECT account_id, count(*) AS runs FROM runs WHERE status = 'processing' GROUP BY account_id
     ),
-    idle AS MATERIALIZED (
-      SELECT account_id, served, oldest.sequence
-      FROM turns CROSS JOIN LATERAL (
-        SELECT sequence FROM runs
-        WHERE status = 'queued' AND runs.account_id = turns.account_id ORDER BY runs.account_id, sequence LIMIT 1
-      ) AS oldest
-      WHERE $4 = 'all' AND queued_since IS NOT NULL AND account_id NOT IN (SELECT account_id FROM busy)
-        AND account_id <> ALL ($6::bigint[])
+    near AS MATERIALIZED (
+      SELECT account_id, oldest.sequence
+      FROM (
+        SELECT account_id, served, queued_since FROM turns
+        WHERE $4 = 'all' AND queued_since IS NOT NULL AND account_id NOT IN (SELECT account_id FROM busy)
+          AND account_id <> ALL ($6::bigint[])
+        ORDER BY served, queued_since
+        LIMIT (SELECT 1 + 1000 / (1 + count(*)) FROM carried)
+      ) AS front CROSS JOIN LATERAL ${oldestOf('front.account_id')} AS oldest
+      WHERE oldest.sequence IS NOT NULL
       ORDER BY served, queued_since
       LIMIT 1
     ),
+    queues AS (
+      SELECT model, account_id, sequence FROM carried
+      UNION ALL
+      SELECT next.*
+      FROM queues CROSS JOIN LATERAL ${firstAfter('queues.model', 'queues.account_id', String(2n ** 63n - 1n))} AS next
+    ),
+    far AS (
+      SELECT account_id, min(sequence) AS sequence
+      FROM queues JOIN turns USING (account_id)
+      WHERE $4 = 'all' AND NOT EXISTS (SELECT 1 FROM near) AND account_id NOT IN (SELECT account_id FROM busy)
+        AND account_id <> ALL ($6::bigint[])
+      GROUP BY account_id, served, queued_since
+      ORDER BY served, queued_since
+      LIMIT 1
+    ),
+    idle AS MATERIALIZED (SELECT * FROM near UNION ALL SELECT * FROM far),
     preferred AS MATERIALIZED (
-      SELECT account_id, sequence, status FROM runs WHERE id = ANY ($3::text[])
+      SELECT account_id, sequence, status, model FROM runs WHERE id = ANY ($3::text[])
     ),
     candidates AS (
       SELECT account_id, sequence, 0 AS preferred FROM idle
       UNION ALL
       SELECT busy.account_id, oldest.sequence, 0
-      FROM busy CROSS JOIN LATERAL (
-        SELECT sequence FROM runs
-        WHERE status = 'queued' AND runs.account_id = busy.account_id ORDER BY runs.account_id, sequence LIMIT 1
-      ) AS oldest
-      WHERE $4 = 'all' AND NOT EXISTS (SELECT 1 FROM idle)
+      FROM busy CROSS JOIN LATERAL ${oldestOf('busy.account_id')} AS oldest
+      WHERE $4 = 'all' AND NOT EXISTS (SELECT 1 FROM idle) AND oldest.sequence IS NOT NULL
       UNION ALL
-      SELECT account_id, sequence, 1 FROM preferred WHERE status = 'queued'
+      SELECT account_id, sequence, 1 FROM preferred WHERE status = 'queued' AND model = ANY ($7::text[])
     ),
     chosen AS MATERIALIZED (
       SELECT candidates.sequence
@@ -168,8 +219,9 @@ export const SQL = statementsOf({
   // Adds the row and takes the lock in one statement, so that no node sees the row without the lock.
   addWorker: `
     WITH added AS (
-      INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
-      ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at)
+      INSERT INTO workers (id, heartbeat_at, models) VALUES ($1, ${NOW_MS}, $2)
+      ON CONFLICT (id) DO UPDATE SET
+        heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at), models = excluded.models
       RETURNING slot
     )
     SELECT slot, pg_try_advisory_lock(${LOCKS}, slot) AS "isLocked" FROM added`,
@@ -190,13 +242,12 @@ export const SQL = statementsOf({
 
   unlock: `SELECT pg_advisory_unlock(${LOCKS}, $1)`,
 
-  listWorkers: `
-    SELECT id, heartbeat_at, NOT EXISTS (
-      SELECT 1 FROM pg_locks
-      WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = slot::bigint AND objsubid = 2 AND granted
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    ) AS "isDisconnected"
-    FROM workers`,
+  // Executed once a second, so it does not read the models.
+  listWorkers: workersSql('id, heartbeat_at'),
+
+  listCarried: workersSql('models'),
+
+  countUnfinished: countUnfinishedSql('runs', 'runs'),
 
   requeueRuns: `
     WITH rendering AS (

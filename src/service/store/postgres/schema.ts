@@ -1,12 +1,25 @@
 /** Tables of the schema `rushes`: the tables of `service.db`, plus what several nodes need. */
 
-/** Format version of `SCHEMA`. Earlier formats were never released. */
+/** Format version of `SCHEMA`, to which `POSTGRES_MIGRATIONS` are then applied. Earlier formats were never released. */
 export const SCHEMA_VERSION = 4
+
+/**
+ * Workers record the models that they render, and claim only runs of these. Nodes of version 4 may still be running:
+ * their claims and shutdowns lock workers before runs, so the script does too. The index runs_queue stays for them.
+ */
+const MODELS = `
+LOCK TABLE workers IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE runs IN SHARE MODE;
+-- JSON, as in SQLite.
+ALTER TABLE workers ADD COLUMN models text NOT NULL DEFAULT '[]';
+-- With the kind, so that the queued runs of each model are counted in the index alone.
+CREATE INDEX runs_of_model ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
+`
 
 /**
  * Script n migrates the schema from version `SCHEMA_VERSION` + n to the next version. Never change a released script.
  */
-export const POSTGRES_MIGRATIONS: readonly string[] = []
+export const POSTGRES_MIGRATIONS: readonly string[] = [MODELS]
 
 export const SCHEMA = `
 -- One row. checked_at changes when a node checks whether the database can be written.

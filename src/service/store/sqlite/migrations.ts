@@ -300,4 +300,14 @@ CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, 
 CREATE INDEX credits_spent ON credits (account_id, created_at, amount) WHERE kind <> 'added';
 `
 
-export const SQLITE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS, CONSOLE, FILES]
+/**
+ * Workers record the models that they render, and claim only runs of these. The index `runs_queue` stays: a process of
+ * the version before, which continues beside a newer one, claims by it.
+ */
+const MODELS = `
+ALTER TABLE workers ADD COLUMN models TEXT NOT NULL DEFAULT '[]';
+-- With the kind, so that the queued runs of each model are counted in the index alone.
+CREATE INDEX runs_of_model ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
+`
+
+export const SQLITE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS, CONSOLE, FILES, MODELS]

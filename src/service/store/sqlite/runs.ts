@@ -1,5 +1,5 @@
-/** Runs, the queue and the workers, on SQLite. Each function is one statement or one transaction. */
-import type { OpenDatabase, Row, SqlValue } from '../../../host/database.js'
+/** Runs, the queue and the end of workers, on SQLite. Each function is one statement or one transaction. */
+import type { OpenDatabase, SqlValue } from '../../../host/database.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { AccountStore } from '../account-store.js'
 import type { ConsoleStore, UserStore } from '../console-store.js'
@@ -12,12 +12,13 @@ import type {
   FileRecords,
   NewRun,
   Store,
-  WorkerRecord,
 } from '../contract.js'
 import { newRunColumns, outputOfRow, runOfRow, STORED_RUN_COLUMNS } from '../rows.js'
 import { RUNS, sqliteTexts } from '../statements.js'
 import { createCreditLedger } from './accounts.js'
-import { createWorkerLocks, processColumns, type WorkerLocks } from './worker-locks.js'
+import { CLAIM_RUN } from './claim-run.js'
+import { createLeaseStore } from './leases.js'
+import { createWorkerLocks } from './worker-locks.js'
 
 /**
  * The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts) allows: each statement that changes it also
@@ -60,40 +61,7 @@ const SQL = {
 
   outputsOfRun: `SELECT * FROM outputs WHERE run_id = ?1 ORDER BY position`,
 
-  // Costs one index lookup per account for a queue of any length: `queues` steps from one account to the next in the
-  // index runs_queue. `candidates` contains the oldest run of each account, plus the preferred runs.
-  claimRun: `
-    WITH RECURSIVE queues (account_id) AS (
-      SELECT min(account_id) FROM runs WHERE status = 'queued'
-      UNION ALL
-      SELECT (SELECT min(account_id) FROM runs WHERE status = 'queued' AND account_id > queues.account_id)
-      FROM queues WHERE queues.account_id IS NOT NULL
-    ),
-    candidates AS (
-      SELECT account_id, 0 AS preferred, (
-        SELECT min(sequence) FROM runs WHERE status = 'queued' AND account_id = queues.account_id
-      ) AS sequence
-      FROM queues
-      WHERE ?4 = 'all' AND account_id IS NOT NULL
-      UNION ALL
-      SELECT account_id, 1, sequence FROM runs
-      WHERE id IN (SELECT value FROM json_each(?3)) AND status = 'queued'
-    ),
-    busy AS MATERIALIZED (
-      SELECT account_id, count(*) AS runs FROM runs INDEXED BY runs_rendering WHERE status = 'processing'
-      GROUP BY account_id
-    )
-    UPDATE runs SET status = 'processing', owner = ?1, started_at = ?2
-    WHERE sequence = (
-      SELECT candidates.sequence
-      FROM candidates JOIN accounts ON accounts.id = candidates.account_id
-      LEFT JOIN busy ON busy.account_id = candidates.account_id
-      WHERE candidates.account_id NOT IN (SELECT value FROM json_each(?5))
-      ORDER BY coalesce(busy.runs, 0), accounts.served, candidates.preferred DESC, candidates.sequence
-      LIMIT 1
-    )
-    AND EXISTS (SELECT 1 FROM workers WHERE id = ?1)
-    RETURNING *`,
+  claimRun: CLAIM_RUN,
 
   markServed: `UPDATE accounts SET served = (SELECT max(served) + 1 FROM accounts) WHERE id = ?1`,
 
@@ -129,17 +97,6 @@ const SQL = {
     INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
     SELECT id, started_at, ?4, 'crashed' FROM runs
     WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2) AND attempts + 1 < ?3`,
-
-  renewLease: `
-    INSERT INTO workers (id, host, pid, born_at, heartbeat_at)
-    VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER))
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
-
-  extendLease: `
-    UPDATE workers SET heartbeat_at = max(heartbeat_at + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER))
-    WHERE id = ?1`,
-
-  listWorkers: `SELECT * FROM workers`,
 
   recordReturnedAttempts: `
     INSERT INTO lost_attempts (run_id, started_at, ended_at, result)
@@ -236,9 +193,14 @@ export function createRunStore(database: OpenDatabase): RunStore {
       if (row === undefined) return undefined
       return runOfRow(row, row.status === 'succeeded' ? all(SQL.outputsOfRun, id) : [])
     },
-    claimRun: async (worker, preferred, nowMs, claims = 'all', skippedAccounts = []) =>
+    claimRun: async ({ worker, nowMs, models, preferred = [], claims = 'all', skippedAccounts = [] }) =>
       transaction(() => {
-        const lists = [JSON.stringify(preferred), claims, JSON.stringify(skippedAccounts)]
+        const lists = [
+          JSON.stringify(preferred),
+          claims,
+          JSON.stringify(skippedAccounts),
+          JSON.stringify(models),
+        ]
         const row = get(SQL.claimRun, worker, nowMs, ...lists)
         if (row === undefined) return undefined
         run(SQL.markServed, Number(row.account_id))
@@ -264,14 +226,7 @@ export function createRunStore(database: OpenDatabase): RunStore {
       return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
     },
 
-    renewLease: async (id) =>
-      transaction(() => {
-        const others = all(SQL.listWorkers).map((row) => String(row.id))
-        locks.hold(id, others)
-        run(SQL.renewLease, id, ...processColumns())
-      }),
-    extendLease: async (id) => changed(SQL.extendLease, id),
-    listWorkers: async () => all(SQL.listWorkers).map((row) => workerOfRow(row, locks)),
+    ...createLeaseStore(database, locks),
     reapWorker: async ({ id, heartbeatAtMs }, limit, nowMs) =>
       transaction(() => {
         if (!changed(SQL.removeExpiredWorker, id, heartbeatAtMs)) return undefined
@@ -294,9 +249,3 @@ export function createRunStore(database: OpenDatabase): RunStore {
     },
   }
 }
-
-const workerOfRow = (row: Row, { hasEnded }: Pick<WorkerLocks, 'hasEnded'>): WorkerRecord => ({
-  id: String(row.id),
-  heartbeatAtMs: Number(row.heartbeat_at),
-  hasEnded: hasEnded(String(row.id)),
-})

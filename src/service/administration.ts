@@ -23,12 +23,14 @@ import type {
   Verification,
 } from './store/account-store.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
+import type { ModelUse } from './store/model-use.js'
 import { explainDatabaseError, openSqliteStore } from './store/sqlite/index.js'
 import { createUserAdministration, type UserAdministration } from './user-administration.js'
 
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 export type { UserDetails } from './store/console-store.js'
+export type { ModelUse } from './store/model-use.js'
 export type { UserWithLink } from './user-administration.js'
 
 export interface Rotation {
@@ -64,6 +66,8 @@ export interface Administration extends UserAdministration {
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
+  /** Lists the models of running workers and of unfinished runs. */
+  models(): Promise<readonly ModelUse[]>
   /** Also throws when the database is too damaged to read. */
   verify(): Promise<Verification>
   /** Copies the database into a new file, which appears under its name only when it is complete. */
@@ -226,6 +230,7 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       await accountOf(account)
       return await store.listEntries(account, limit ?? -1)
     },
+    models: () => store.listModels(),
     verify: () => store.verify(),
     close: () => store.close(),
   }

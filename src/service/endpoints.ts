@@ -8,7 +8,8 @@
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { priceOf, RUNS_LIMIT } from '../protocol/limits.js'
+import { RUNS_LIMIT } from '../protocol/limits.js'
+import { priceOf } from '../protocol/price.js'
 import type { FileStore } from './files/contract.js'
 import type { Intake } from './intake.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
@@ -43,6 +44,8 @@ export interface Endpoints {
 
 export interface CreatedRun {
   readonly run: StoredRun
+  /** Credits that were charged. 0 for a repeated request, which charges nothing. */
+  readonly price: number
   /** Whether an earlier request with the same idempotency key created the run. */
   readonly isRepeated: boolean
 }
@@ -59,6 +62,8 @@ interface EndpointsOptions {
   readonly worker: Pick<Worker, 'wake' | 'prefer'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   readonly inputs: Pick<FileStore, 'put'>
+  /** Called at each status request of a queued run. */
+  onQueuedRun?(run: StoredRun): void
   onError(error: unknown): void
 }
 
@@ -70,6 +75,7 @@ export function createEndpoints({
   worker,
   findKey,
   inputs,
+  onQueuedRun,
   onError,
 }: EndpointsOptions): Endpoints {
   const recordUse = createUseRecorder(store.recordKeyUse, onError)
@@ -106,7 +112,8 @@ export function createEndpoints({
     body: readonly Uint8Array[],
     idempotencyKey: string | undefined,
   ): Promise<CreatedRun> {
-    const { model, kind, input, images } = await intake.read(body)
+    const { document, input, images } = await intake.read(body)
+    const { name: model, kind } = document
     const nowMs = clock.now()
     const run: StoredRun = {
       id: newRunId(),
@@ -129,7 +136,8 @@ export function createEndpoints({
             request: hash('sha256', JSON.stringify({ model, input }), 'hex'),
             expiresAtMs: nowMs + IDEMPOTENCY_KEY_MS,
           }
-    const price = isFree ? 0 : priceOf(run.kind, input)
+    // Credits are whole numbers. A model without a price costs nothing.
+    const price = isFree ? 0 : Math.min(Math.ceil(priceOf(document, input) ?? 0), Number.MAX_SAFE_INTEGER)
     let added: { readonly id: string } | undefined
     for (let attempt = 1; added === undefined; attempt++) {
       if (attempt > MAX_SAVES)
@@ -139,10 +147,10 @@ export function createEndpoints({
     if (added.id !== run.id) {
       const earlier = await store.findRun(added.id, accountId)
       if (earlier === undefined) throw new Refusal('run_not_found')
-      return { run: earlier, isRepeated: true }
+      return { run: earlier, price: 0, isRepeated: true }
     }
-    worker.wake(run.id)
-    return { run, isRepeated: false }
+    worker.wake(run)
+    return { run, price, isRepeated: false }
   }
 
   return {
@@ -167,7 +175,10 @@ export function createEndpoints({
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
       if (run === undefined) throw new Refusal('run_not_found')
-      if (run.status === 'queued') worker.prefer(run.id)
+      if (run.status === 'queued') {
+        worker.prefer(run)
+        onQueuedRun?.(run)
+      }
       return run
     },
   }

@@ -15,7 +15,8 @@
  *   rate/         the rate limiter: a contract, implemented in memory and in PostgreSQL
  *   worker/       leases, the queue, and one render
  *   references/   the reference images of an input
- *   engines/      the engines that render outputs
+ *   models/       the documents of the models, and the engine of each
+ *   engines/      the types of engines that render outputs
  *   metrics/      Prometheus metrics, on a separate port
  *
  * The rate limiter in memory counts the requests of its process; the limiter in PostgreSQL counts all nodes. Credits
@@ -92,6 +93,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     error: (fields, message) => logger.error(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     info: (fields, message) => logger.info(fields, message),
+    debug: (fields, message) => logger.debug(fields, message),
   }
   const onError = createErrorLog(log, { events, isClosing })
 
@@ -119,6 +121,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           findKey: keys.find,
           rateLimiter: opened.store.rateLimiter,
           worker: rendering.worker,
+          events,
           baseUrl,
           onError,
         })

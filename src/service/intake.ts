@@ -5,7 +5,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Numbered, startThread, type Thread } from '../host/thread.js'
-import type { Kind } from '../protocol/models.js'
+import type { ModelDocument } from '../protocol/models.js'
+import { isObject } from '../protocol/parse.js'
 import { type ReadCreate, readCreate } from './rules/create-request.js'
 import { Refusal, receivedError, type SentError, sentError } from './rules/refusal.js'
 
@@ -15,10 +16,10 @@ export interface Intake {
   close(): Promise<void>
 }
 
-interface IntakeRequest {
-  /** The body in chunks. */
-  readonly body: readonly Uint8Array[]
-  readonly models: Readonly<Record<Kind, string>>
+/** `workerData` of the thread. The documents are sent once, when it starts. */
+interface ThreadData {
+  readonly thread: typeof THREAD
+  readonly models: readonly ModelDocument[]
 }
 
 type IntakeAnswer = { readonly read: ReadCreate } | { readonly error: SentError }
@@ -28,8 +29,8 @@ const MAX_INLINE_BYTES = 65_536
 
 const THREAD = 'intake'
 
-export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
-  let thread: Thread<IntakeRequest, IntakeAnswer> | undefined
+export function createIntake(models: readonly ModelDocument[]): Intake {
+  let thread: Thread<readonly Uint8Array[], IntakeAnswer> | undefined
   let isClosed = false
 
   return {
@@ -37,8 +38,9 @@ export function createIntake(models: Readonly<Record<Kind, string>>): Intake {
       const bytes = body.reduce((sum, piece) => sum + piece.byteLength, 0)
       if (bytes <= MAX_INLINE_BYTES) return readCreate(Buffer.concat(body), models)
       if (isClosed) throw new Refusal('not_ready')
-      if (thread === undefined || thread.hasEnded) thread = startThread(THREAD, THREAD)
-      const answer = await thread.ask({ body, models }, transferableBuffers(body))
+      if (thread === undefined || thread.hasEnded)
+        thread = startThread(THREAD, { thread: THREAD, models } satisfies ThreadData)
+      const answer = await thread.ask(body, transferableBuffers(body))
       if ('error' in answer) throw receivedError(answer.error)
       return answer.read
     },
@@ -56,9 +58,15 @@ const transferableBuffers = (body: readonly Uint8Array[]): readonly ArrayBuffer[
   )
 
 // Compare `workerData`: the service may itself run in a thread of another program, which also has a `parentPort`.
-if (workerData === THREAD) parentPort?.on('message', answerRequest)
+if (isObject(workerData) && workerData.thread === THREAD) {
+  const { models } = workerData as unknown as ThreadData
+  parentPort?.on('message', (request) => answerRequest(request, models))
+}
 
-function answerRequest({ id, message: { body, models } }: Numbered<IntakeRequest>): void {
+function answerRequest(
+  { id, message: body }: Numbered<readonly Uint8Array[]>,
+  models: readonly ModelDocument[],
+): void {
   const send = (message: IntakeAnswer, moved: readonly ArrayBuffer[] = []) =>
     parentPort?.postMessage({ id, message } satisfies Numbered<IntakeAnswer>, moved)
   try {

@@ -9,9 +9,10 @@ export interface Log {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
   info(fields: object, message: string): void
+  debug(fields: object, message: string): void
 }
 
-export const silentLog: Log = { error() {}, warn() {}, info() {} }
+export const silentLog: Log = { error() {}, warn() {}, info() {}, debug() {} }
 
 const DATABASE_GONE =
   'the database was removed, replaced or overwritten: creates are refused. ' +

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { settlesWithin } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
+import type { ModelDocument } from '../protocol/models.js'
 import { createConsole } from './console/index.js'
 import type { DataFolders } from './data-folders.js'
 import { createEndpoints } from './endpoints.js'
@@ -13,13 +14,14 @@ import { createBodyMemory } from './http/request-body.js'
 import { createIntake } from './intake.js'
 import type { KeyLookup } from './key-lookup.js'
 import type { Log } from './log.js'
-import { LOCAL_MODELS } from './names.js'
+import { PREVIEW_MODELS } from './models/served-model.js'
 import { createMemoryRateLimiter, type RateLimiter } from './rate/rate-limiter.js'
 import { createReferenceFetch } from './references/reference-fetch.js'
 import { createReferenceLoader } from './references/reference-loader.js'
 import { createRetention } from './retention.js'
 import type { ServiceOptions } from './service.js'
 import type { Claims, ServiceStore, Store } from './store/contract.js'
+import type { StoredRun } from './stored-run.js'
 import { createWorker, type Worker } from './worker/worker.js'
 import { createWorkerLease, removeAbandonedFolders } from './worker/worker-lease.js'
 
@@ -39,7 +41,8 @@ interface ApiParts extends NodeParts {
   readonly findKey: KeyLookup['find']
   /** Rate limiter of the database; undefined if the database has none. */
   readonly rateLimiter: RateLimiter | undefined
-  readonly worker: Pick<Worker, 'wake' | 'prefer'>
+  readonly worker: Pick<Worker, 'wake' | 'prefer' | 'progressOf'>
+  readonly events: Log
   baseUrl(): string
 }
 
@@ -53,10 +56,10 @@ export interface Api {
 
 /** Creates the endpoints with their limits, the thread that reads bodies, and the console. */
 export function createApi(parts: ApiParts): Api {
-  const { options, store, storage, findKey, worker, baseUrl, onError } = parts
+  const { options, store, storage, findKey, worker, baseUrl, events, onError } = parts
   const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: page } = options
   const { outputs, inputs } = storage
-  const models = { ...LOCAL_MODELS, ...options.models }
+  const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)
   const intake = createIntake(models)
   const endpoints = createEndpoints({
@@ -67,6 +70,8 @@ export function createApi(parts: ApiParts): Api {
     worker,
     findKey,
     inputs,
+    // Another node may have the models of a run that this one only accepts.
+    ...((options.role ?? 'all') === 'all' && { onQueuedRun: reportUnserved(models, options.log, events) }),
     onError,
   })
   const routes: ApiRoutes = {
@@ -95,6 +100,7 @@ export function createApi(parts: ApiParts): Api {
         models,
         thumbnailEngine: options.thumbnailEngine,
         passwords: options.passwords,
+        progressOf: worker.progressOf,
         baseUrl,
         onError,
       }),
@@ -104,6 +110,17 @@ export function createApi(parts: ApiParts): Api {
       outputsOrigin: createOutputsOrigin(outputs),
     },
     close: intake.close,
+  }
+}
+
+/** Reports, once for each model, that a run stays queued because this service does not have its model. */
+function reportUnserved(models: readonly ModelDocument[], log: ServiceOptions['log'], events: Log) {
+  const known = new Set(models.map(({ name }) => name))
+  return ({ id, model }: StoredRun) => {
+    if (known.has(model)) return
+    known.add(model)
+    log?.(`${id} stays queued: this service does not have its model ${model}`)
+    events.warn({ run: id, model }, 'run stays queued: this service does not have its model')
   }
 }
 
@@ -146,9 +163,9 @@ export function createRendering({
   onError,
   mayFetchPrivate,
 }: RenderingParts): Rendering {
-  const { engine, clock, concurrency, metrics, retainMs, env = {} } = options
+  const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
   const { outputs, inputs } = storage
-  const lease = createWorkerLease({ store, clock, onError })
+  const lease = createWorkerLease({ store, clock, models, onError })
   const referenceFetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
   const { findImage, findOutput } = store
   const worker = createWorker({
@@ -160,6 +177,7 @@ export function createRendering({
     log: events,
     onError,
     engine,
+    models,
     references: createReferenceLoader({
       inputs,
       outputs,

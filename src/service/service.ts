@@ -1,7 +1,6 @@
 /** Options and methods of a local service. */
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
-import type { Kind } from '../protocol/models.js'
 import type { Page } from './console/page.js'
 import type { Engine } from './engines/engine.js'
 import type { Fault } from './faults/fault.js'
@@ -10,6 +9,7 @@ import type { HttpLimits } from './http/connections.js'
 import type { Address } from './http/listening.js'
 import type { Logging } from './http/operations.js'
 import type { Metrics } from './metrics/index.js'
+import type { ServedModel } from './models/served-model.js'
 import type { NodeRole } from './names.js'
 import type { RateLimiter } from './rate/rate-limiter.js'
 import type { Passwords } from './rules/credentials.js'
@@ -50,8 +50,8 @@ export interface ServiceOptions {
    * undefined, no file is removed for its age.
    */
   readonly retainMs?: number | undefined
-  /** Model names by kind. Default: `LOCAL_MODELS`. */
-  readonly models?: Partial<Readonly<Record<Kind, string>>> | undefined
+  /** The models that the service offers, and that `engine` renders. Default: `PREVIEW_MODELS`. */
+  readonly models?: readonly ServedModel[] | undefined
   /** Level and destination of the structured log. */
   readonly logging?: Logging | undefined
   /** IP addresses and networks (CIDR) of proxies whose `X-Forwarded-For` is trusted. Default: none. */

@@ -1,10 +1,16 @@
 /** `rushes serve`: the lines about its console, the URLs that it accepts, and its start on a full disk. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { createWhenDiskHasSpace } from '../../src/cli/commands/serve.js'
 import { consoleLines } from '../../src/cli/serve/announce.js'
 import { publicUrlOf } from '../../src/cli/serve/flags.js'
 import { RushesError, usageError } from '../../src/errors.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
+import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
+import { createInstantEngine } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
 
 describe('the hint for a sign-in link', () => {
   it.each<[url: string, publicUrl: string | undefined, where: string, flags: string]>([
@@ -38,6 +44,46 @@ describe('the hint for a sign-in link', () => {
       'This link signs you in once, within 15 minutes.',
     ])
     expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])
+  })
+})
+
+describe('the models of --models', () => {
+  const TEXT = `- { name: acme/one, kind: image, engine: { type: preview } }
+- { name: acme/two, kind: image, engine: { type: comfyui, url: http://127.0.0.1:1, workflow: none.json } }
+- { name: acme/three, kind: image, default: true, engine: { type: preview } }
+`
+
+  /** Starts the service, and stops it when it listens. */
+  async function serve(...words: readonly string[]) {
+    const home = temporaryFolder()
+    const path = join(home, 'models.yaml')
+    writeFileSync(path, TEXT)
+    const interrupts = createInterrupts()
+    const ran = await runCli(['serve', '--port', '0', '--no-console', '--models', path, ...words], {
+      home,
+      interrupts,
+      engine: createInstantEngine(),
+      onStderr: (text) => text.includes('The API key') && interrupts.interrupt('SIGINT'),
+    })
+    return { ...ran, stdout: ran.stdout.split('\n').slice(2) }
+  }
+
+  it('are announced by their defaults, when a node needs no file of an engine', async () => {
+    const { code, stdout, stderr } = await serve('--role', 'api')
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: ['export RUSHES_IMAGE_MODEL=acme/three', 'export RUSHES_VIDEO_MODEL=rushes/preview-video', ''],
+    })
+    expect(stderr).toContain('These are the default models. To list all 4: `rushes models`.')
+  })
+
+  it('are checked before the service listens', async () => {
+    const { code, stderr } = await serve()
+    expect(code).toBe(2)
+    expect(stderr).toMatch(
+      /models\.yaml:2:\d+: engine: workflow names "none\.json", which cannot be read: no such file/,
+    )
+    expect(stderr).not.toContain('Listening')
   })
 })
 

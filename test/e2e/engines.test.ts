@@ -32,9 +32,14 @@ it.each([
   [['--engine', 'sound=x'], /--engine: "sound=x" must have the form/],
   [['--engine', 'video='], /--engine: "video=" must have the form/],
   [['--engine', 'video=a', '--engine', 'video=b'], /given twice for video/],
+  [
+    ['--engine', 'image=imags:http://127.0.0.1:1'],
+    /type must be one of images, comfyui, .*Did you mean "images"\?/s,
+  ],
+  [['--models', '/none.yaml'], /\/none\.yaml: no such file/],
   [['--engine-timeout', 'soon'], /not a valid duration/],
   [['--model-name', 'video=x'], /<provider>\/<name>/],
-  [['--model-name', 'video=rushes/preview-image'], /used for both models/],
+  [['--model-name', 'video=rushes/preview-image'], /is the name of two models/],
   [['--retain', '10s'], /the minimum is 1m/],
   [['--log-level', 'loud'], /Use silent, error/],
 ])('%j is a usage error', async (words, message) => {

@@ -2,8 +2,9 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
+import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { openAdministration } from '../../src/service/administration.js'
+import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
 import { meetConsole } from '../support/console-exchanges.js'
@@ -44,7 +45,11 @@ type Ask = (
 ) => Promise<Answer>
 
 test('every response is as documented, and every documented response is real', async () => {
-  const check = createDocumentCheck({ models: LOCAL_MODELS, hasConsole: true, baseUrl: TEST_BASE_URL })
+  const check = createDocumentCheck({
+    models: PREVIEW_MODELS.map(({ document }) => document),
+    hasConsole: true,
+    baseUrl: TEST_BASE_URL,
+  })
   const problems: string[] = []
   const see = (exchange: Exchange) => problems.push(...check.problemsOf(exchange))
   const checkedAsk: Ask = async (service, method, path, body, asking) => {
@@ -67,7 +72,7 @@ test('every response is as documented, and every documented response is real', a
 
 test('a response that the document does not have is noticed', () => {
   const { problemsOf } = createDocumentCheck({
-    models: LOCAL_MODELS,
+    models: PREVIEW_MODELS.map(({ document }) => document),
     hasConsole: true,
     baseUrl: TEST_BASE_URL,
   })
@@ -113,8 +118,10 @@ async function meetRuns(ask: Ask): Promise<void> {
   expect([...met].sort()).toEqual(['failed', 'processing', 'queued', 'succeeded'])
 
   for (const path of ['/healthz', '/readyz', OPENAPI_PATH]) await ask(service, 'GET', path)
-  const { header } = await ask(service, 'GET', OPENAPI_PATH)
-  await ask(service, 'GET', OPENAPI_PATH, undefined, { headers: { 'if-none-match': header('etag') ?? '' } })
+  for (const path of [OPENAPI_PATH, MODELS_PATH]) {
+    const { header } = await ask(service, 'GET', path)
+    await ask(service, 'GET', path, undefined, { headers: { 'if-none-match': header('etag') ?? '' } })
+  }
   await ask(service, 'GET', '/nowhere')
   for (const path of ['/healthz', OPENAPI_PATH, `${RUNS_PATH}/run_x`]) await ask(service, 'POST', path)
   await ask(service, 'GET', RUNS_PATH)
@@ -159,23 +166,23 @@ async function meetRefusedCallers(ask: Ask): Promise<void> {
   const service = await createTestService({ rendering: false })
   const admin = await openAdministration({ ...service, make: false })
   onTestFinished(() => admin.close())
-  const both = async (asking: Asking) => {
+  const all = async (asking: Asking) => {
     await ask(service, 'POST', RUNS_PATH, FOX, asking)
-    await ask(service, 'GET', `${RUNS_PATH}/run_x`, undefined, asking)
+    for (const path of [`${RUNS_PATH}/run_x`, MODELS_PATH]) await ask(service, 'GET', path, undefined, asking)
   }
   await admin.createAccount('acme', 1)
   const keyWith = async (terms: Partial<KeyTerms>) => ({
     key: (await admin.createKey('acme', terms)).apiKey,
   })
 
-  await both({ authorization: '' })
-  await both({ key: 'rk_unknown' })
-  await both(await keyWith({ allowedIps: ['192.0.2.1'] }))
-  for (const terms of [{ spendLimit: 0 }, { quota: 0 }, {}, {}]) await both(await keyWith(terms))
+  await all({ authorization: '' })
+  await all({ key: 'rk_unknown' })
+  await all(await keyWith({ allowedIps: ['192.0.2.1'] }))
+  for (const terms of [{ spendLimit: 0 }, { quota: 0 }, {}, {}]) await all(await keyWith(terms))
   const [busy, banned] = [await keyWith({}), await keyWith({})]
-  for (let count = 0; count < 11; count++) await both(busy)
+  for (let count = 0; count < 11; count++) await all(busy)
   await admin.setBanned('acme', true)
-  await both(banned)
+  await all(banned)
 }
 
 async function meetBrokenDatabases(ask: Ask): Promise<void> {
@@ -183,17 +190,23 @@ async function meetBrokenDatabases(ask: Ask): Promise<void> {
   await runSql(odd, ...['runs', 'outputs'].map((table) => `ALTER TABLE ${table} RENAME TO lost_${table}`))
   await ask(odd, 'POST', RUNS_PATH, FOX)
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b']) await ask(odd, 'GET', path)
+  await runSql(odd, 'ALTER TABLE keys RENAME TO lost_keys')
+  await ask(odd, 'GET', MODELS_PATH)
+  await runSql(odd, 'ALTER TABLE lost_keys RENAME TO keys')
   await (odd.databaseUrl === undefined ? meetDamagedFile(ask) : meetLostDatabase(ask, odd.databaseUrl))
 }
 
 async function meetLostDatabase(ask: Ask, url: string): Promise<void> {
   const { url: databaseUrl, close } = await createPostgresProxy(url)
   const service = await createTestService({ databaseUrl, rendering: false, ephemeralKey: true })
+  // The list reads the database only for the key.
+  const key = await addAccount(service, 'stored')
   await close()
   const { clock } = service
   await clock.runUntil(ask(service, 'POST', RUNS_PATH, FOX))
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b', '/readyz'])
     await clock.runUntil(ask(service, 'GET', path))
+  await clock.runUntil(ask(service, 'GET', MODELS_PATH, undefined, { key }))
 }
 
 async function meetDamagedFile(ask: Ask): Promise<void> {
@@ -205,7 +218,7 @@ async function meetDamagedFile(ask: Ask): Promise<void> {
   const damaged = { ...(await createTestService({ dataFolder, rendering: false })), apiKey }
   for (const name of ['service.db', 'service.db-wal']) writeFileSync(join(dataFolder, name), '')
   await ask(damaged, 'POST', RUNS_PATH, FOX)
-  for (const each of [`${RUNS_PATH}/run_x`, path, '/readyz']) await ask(damaged, 'GET', each)
+  for (const each of [`${RUNS_PATH}/run_x`, MODELS_PATH, path, '/readyz']) await ask(damaged, 'GET', each)
 }
 
 const headOf = ({ apiKey }: TestService) =>

@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, expect, test } from 'vitest'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
+import { namedModels, PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { REFUSALS } from '../../src/service/rules/refusal.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -16,7 +17,11 @@ const BOAT = {
   input: { prompt: 'a boat', duration: '10', image_urls: ['http://x.test/a.png', DATA_URL], mood: 'calm' },
 }
 
-const check = createDocumentCheck({ models: LOCAL_MODELS, hasConsole: true, baseUrl: TEST_BASE_URL })
+const check = createDocumentCheck({
+  models: PREVIEW_MODELS.map(({ document }) => document),
+  hasConsole: true,
+  baseUrl: TEST_BASE_URL,
+})
 const { document } = check
 
 test('it is valid OpenAPI 3.1, and all its references resolve', async () => {
@@ -58,7 +63,7 @@ function examplesOf({ content = {} }: { readonly content?: object }): readonly u
 test('it is served without a key and without a limit, with the names and the URL of the service', async () => {
   const service = await createTestService({
     publicUrl: 'https://media.example/rushes/',
-    models: { image: 'acme/still-1' },
+    models: namedModels({ image: 'acme/still-1' }),
   })
   const get = (headers = {}) => ask(service, 'GET', OPENAPI_PATH, undefined, { authorization: '', headers })
   const { status, body, header } = await get()

@@ -10,6 +10,7 @@ import { createEndpoints } from '../../src/service/endpoints.js'
 import { StorageUnavailable } from '../../src/service/files/contract.js'
 import { createLocalFiles } from '../../src/service/files/local-files.js'
 import { createIntake } from '../../src/service/intake.js'
+import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
 import { createReferenceFetch, isPublicAddress } from '../../src/service/references/reference-fetch.js'
@@ -128,7 +129,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
         return await store.addRun(run)
       },
     },
-    intake: createIntake({ ...LOCAL_MODELS }),
+    intake: createIntake(PREVIEW_MODELS.map(({ document }) => document)),
     clock,
     rateLimiter: createMemoryRateLimiter(clock),
     worker: { wake() {}, prefer() {} },

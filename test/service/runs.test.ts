@@ -81,12 +81,12 @@ test('several outputs keep their order', async () => {
 
 test.each([
   ['its own words', () => Promise.reject(new Error('no paint left')), 'no paint left'],
-  ['no words', () => Promise.reject(new Error('')), 'The renderer failed without a message.'],
-  ['no output', async () => [], 'The renderer wrote no output file.'],
+  ['no words', () => Promise.reject(new Error('')), 'The engine failed without a message.'],
+  ['no output', async () => [], 'The engine wrote no output file.'],
   [
     'an output elsewhere',
     async () => [{ name: '../../service.db', contentType: 'image/png' }],
-    'The renderer gave an output an invalid name.',
+    'The engine gave an output an invalid name.',
   ],
   ['an output that is not there', async () => [{ name: 'a.png', contentType: 'image/png' }], /ENOENT/],
 ])('a run fails with %s', async (_what, render, message) => {
@@ -110,7 +110,7 @@ test('a render that takes too long is stopped, and the next one has its place', 
   await service.clock.advance(15 * 60_000)
   expect(await ended(service, long.id)).toMatchObject({
     status: 'failed',
-    error: { message: 'The renderer took longer than 15 minutes.' },
+    error: { message: 'The engine took longer than 15 minutes.' },
   })
   await service.clock.advance(1_000)
   engine.finish()

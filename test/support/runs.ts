@@ -1,6 +1,6 @@
 /** Complete runs for tests. A test sets only the fields that it is about. */
 import type { RunState } from '../../src/protocol/run-state.js'
-import type { NewRun } from '../../src/service/store/contract.js'
+import type { ClaimRequest, NewRun, Store } from '../../src/service/store/contract.js'
 import type { StoredRun } from '../../src/service/stored-run.js'
 
 /** A free create of account 1, without a key. */
@@ -15,6 +15,16 @@ export const newRun = (run: Partial<NewRun> = {}): NewRun => ({
   createdAtMs: 1,
   ...run,
 })
+
+/** The models of the runs that tests make. */
+const MODELS = ['rushes/preview-image', 'rushes/preview-video', 'm', 'acme/small', 'acme/large']
+
+/** Claims a run for a worker that renders all models of the tests, unless the request names others. */
+export const claimRun = (
+  store: Pick<Store, 'claimRun'>,
+  worker: string,
+  request: Partial<ClaimRequest> = {},
+): Promise<StoredRun | undefined> => store.claimRun({ worker, nowMs: 5, models: MODELS, ...request })
 
 /** A run claimed by a worker. */
 export const storedRun = (run: Partial<StoredRun> = {}): StoredRun => ({

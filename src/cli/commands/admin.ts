@@ -13,6 +13,7 @@ import {
   verifyCommand,
 } from '../admin/database.js'
 import { keyCommands } from '../admin/keys.js'
+import { modelsCommands } from '../admin/models.js'
 import { userCommands } from '../admin/users.js'
 import type { CommandEnvironment } from '../context/context.js'
 import { databaseOption } from '../serve/flags.js'
@@ -22,6 +23,7 @@ const GROUPS = [
   ['key', 'Manage API keys', keyCommands],
   ['credits', 'Manage balances', creditsCommands],
   ['user', 'Manage the users of the console', userCommands],
+  ['models', 'Show the models of the service', modelsCommands],
 ] as const
 
 export function register(command: Command, { run }: CommandEnvironment, work = perform): void {

@@ -7,6 +7,7 @@ import type { Clock } from '../../host/clock.js'
 import { isDiskFull } from '../../host/directories.js'
 import { Interruption, type SignalName } from '../../host/interrupts.js'
 import { errorCode } from '../../host/system-error.js'
+import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/faults/grammar.js'
 import type { Metrics } from '../../service/metrics/index.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
@@ -18,7 +19,7 @@ import {
   databaseOption,
   databaseUrlOf,
   type EngineFlags,
-  enginesOf,
+  modelSourcesOf,
   networksOf,
   openStorage,
   portOf,
@@ -132,11 +133,13 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const bodyLimitBytes = sizeOf(options.bodyLimit)
   const publicUrl = options.publicUrl === undefined ? undefined : publicUrlOf(options.publicUrl)
   const faults = (options.fault ?? []).map(parseFault)
-  const engines = enginesOf(options)
+  const modelSources = modelSourcesOf(options, env, options.role)
   const retainMs = retainedMs(options.retain)
   const databaseUrl = databaseUrlOf(options.database, env)
   const trustedProxies = networksOf(options.trustProxy)
-  const { createThumbnailProcess, defaultConcurrency, readConsolePage, withCommands } = await import(
+  const { openModelSet } = await import('../../service/models/model-set.js')
+  const models = await openModelSet(modelSources)
+  const { createThumbnailProcess, defaultConcurrency, readConsolePage } = await import(
     '../context/local-service.js'
   )
   const concurrency =
@@ -151,6 +154,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   await checkListening({ host, port })
   if (metricsPort !== undefined) await checkListening({ host, port: metricsPort }, '--metrics-port')
   const storage = await openStorage(ctx, options)
+  const preview = await ctx.engine()
   const hasConsole = options.console && options.role !== 'worker'
   const page = hasConsole ? await readConsolePage() : undefined
   if (hasConsole && page === undefined)
@@ -159,8 +163,16 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
     dataFolder: data,
     databaseUrl,
     role: options.role,
-    engine: withCommands(await ctx.engine(), engines, { env, clock, urls: [databaseUrl, options.storage] }),
-    models: engines.models,
+    engine: models.createEngine({
+      ...{ env, clock, urls: [databaseUrl, options.storage] },
+      preview: () => preview,
+      // The network is loaded at the first request.
+      async fetch(request) {
+        const network: Pick<EngineParts, 'fetch'> = { fetch: await ctx.fetch() }
+        return await network.fetch(request)
+      },
+    }),
+    models: models.models,
     clock,
     concurrency,
     databaseThread: true,
@@ -192,7 +204,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       data,
       console: service.console,
       apiKey: service.apiKey,
-      models: engines.models,
+      models: models.models.map(({ document }) => document),
       databaseUrl,
       dataFlag: options.data,
       role: options.role,

@@ -4,12 +4,11 @@ import { fileURLToPath } from 'node:url'
 import type { DownloadedFile } from '../../download/index.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
-import type { Kind } from '../../protocol/models.js'
 import { type Page, readPage } from '../../service/console/page.js'
-import { createCommandEngine } from '../../service/engines/command.js'
 import type { Engine } from '../../service/engines/engine.js'
 import { createProcessEngine } from '../../service/engines/process.js'
 import { createService } from '../../service/index.js'
+import type { ServedModel } from '../../service/models/served-model.js'
 import type { Service } from '../../service/service.js'
 import type { Env } from '../process/io.js'
 
@@ -23,6 +22,7 @@ export interface LocalService {
 
 export interface LocalOptions {
   readonly dataFolder: string
+  readonly models: readonly ServedModel[]
   readonly engine: Engine
   readonly clock: Clock
   /** Whether this process renders the runs that the command waits for. Other runs stay queued. */
@@ -52,32 +52,9 @@ export const createThumbnailProcess = (): Engine =>
 export const readConsolePage = (): Promise<Page | undefined> =>
   readPage(fileURLToPath(new URL('./console/', import.meta.url)))
 
-export interface CommandEngines {
-  /** Shell command of each kind. Kinds without a command use the preview renderer. */
-  readonly commands: Partial<Readonly<Record<Kind, string>>>
-  /** Time limit of one run of a command. Infinity means no limit. */
-  readonly limitMs: number
-}
-
-/** Creates an engine that runs the command of a kind, or the preview renderer for a kind without a command. */
-export function withCommands(
-  preview: Engine,
-  { commands, limitMs }: CommandEngines,
-  options: { readonly env: Env; readonly clock: Clock; readonly urls: readonly (string | undefined)[] },
-): Engine {
-  const engines = Object.entries(commands).map(
-    ([kind, command]) => [kind as Kind, createCommandEngine({ command, ...options })] as const,
-  )
-  const byKind = new Map(engines)
-  return {
-    render: (job) => (byKind.get(job.kind) ?? preview).render(job),
-    limitMs: (kind) => (byKind.has(kind) ? limitMs : preview.limitMs?.(kind)),
-    close: async () => preview.close?.(),
-  }
-}
-
 export async function openLocalService({
   dataFolder,
+  models,
   engine,
   clock,
   render,
@@ -86,6 +63,7 @@ export async function openLocalService({
 }: LocalOptions): Promise<LocalService> {
   const service = await createService({
     dataFolder,
+    models,
     engine,
     clock,
     concurrency: defaultConcurrency(),

@@ -1,10 +1,12 @@
 /** The lines that `rushes serve` prints when it starts to listen. */
+import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { quoteWord } from '../../protocol/text.js'
+import { defaultDocument } from '../../service/models/served-model.js'
 import type { NodeRole } from '../../service/names.js'
 import type { ConsoleStart } from '../../service/service.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
 import type { Context } from '../context/context.js'
-import { DEFAULT_PUBLIC_URL, type Engines } from './flags.js'
+import { DEFAULT_PUBLIC_URL } from './flags.js'
 
 /**
  * Prints an injected fault. With `--json`, standard error contains only JSON lines, so the fault is printed as a
@@ -24,7 +26,7 @@ export interface Announcement {
   readonly databaseUrl: string | undefined
   /** Set only on the first start of a data folder. */
   readonly apiKey: string | undefined
-  readonly models: Engines['models']
+  readonly models: readonly ModelDocument[]
   /** Value of `--data` as typed. */
   readonly dataFlag: string | undefined
   readonly metricsUrl: string | undefined
@@ -40,8 +42,9 @@ type ConsoleAnnouncement = Pick<Announcement, 'url' | 'publicUrl' | 'console'>
 export function announce({ out }: Context, announcement: Announcement): void {
   const { url, role, data, databaseUrl, apiKey, models, dataFlag, metricsUrl } = announcement
   const link = linkOf(announcement)
+  const image = defaultDocument(models, 'image')?.name ?? ''
+  const video = defaultDocument(models, 'video')?.name ?? ''
   if (out.mode.json) {
-    const { image, video } = models
     out.json({
       url,
       role,
@@ -65,10 +68,12 @@ export function announce({ out }: Context, announcement: Announcement): void {
   const variables = {
     RUSHES_BASE_URL: url,
     ...(apiKey !== undefined && { RUSHES_API_KEY: apiKey }),
-    RUSHES_IMAGE_MODEL: models.image,
-    RUSHES_VIDEO_MODEL: models.video,
+    RUSHES_IMAGE_MODEL: image,
+    RUSHES_VIDEO_MODEL: video,
   }
   for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
+  if (models.length > KINDS.length)
+    out.note(`These are the default models. To list all ${models.length}: \`rushes models\`.`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   const where = databaseUrl === undefined ? dataWords : ' --database <url>'
   for (const line of consoleLines(announcement, where)) out.note(line)

@@ -5,10 +5,10 @@ import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Storage } from '../../service/files/contract.js'
-import { LOCAL_MODELS } from '../../service/names.js'
+import type { ModelSources } from '../../service/models/model-set.js'
+import type { NodeRole } from '../../service/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
-import type { CommandEngines } from '../context/local-service.js'
 import { repeated, wholeNumber } from '../flags/values.js'
 import type { Env } from '../process/io.js'
 import { variable } from '../settings/table.js'
@@ -29,27 +29,30 @@ export const databaseUrlOf = (flag: string | undefined, env: Env): string | unde
   flag ?? variable(env, DATABASE_VARIABLE)
 
 export interface EngineFlags {
+  readonly models?: string
   readonly engine?: readonly string[]
   readonly engineTimeout: string
   readonly modelName?: readonly string[]
-}
-
-export interface Engines extends CommandEngines {
-  readonly models: Readonly<Record<Kind, string>>
 }
 
 export const addEngineFlags = (command: Command): Command =>
   command
     .addOption(
       new Option(
-        '--engine <kind=command>',
-        'Command that renders the outputs of this kind, video or image (repeatable)',
+        '--models <path>',
+        'Models to serve: a YAML or JSON file, or a folder of *.yaml files (default: previews)',
+      ),
+    )
+    .addOption(
+      new Option(
+        '--engine <kind=engine>',
+        'What renders this kind, video or image: a command, or a server such as images:<url> (repeatable)',
       ).argParser(repeated),
     )
     .addOption(
       new Option(
         '--engine-timeout <duration>',
-        'Time limit for one run of that command; 0 for no limit',
+        'Time limit for one run, except for previews; 0 for no limit',
       ).default('30m'),
     )
     .addOption(
@@ -59,20 +62,28 @@ export const addEngineFlags = (command: Command): Command =>
       ).argParser(repeated),
     )
 
-export function enginesOf({ engine = [], engineTimeout, modelName = [] }: EngineFlags): Engines {
-  const commands = byKind('--engine', engine)
+/** Returns the sources of the models that a node of this role offers or renders. */
+export function modelSourcesOf(
+  { models, engine = [], engineTimeout, modelName = [] }: EngineFlags,
+  env: Env,
+  role: NodeRole,
+): ModelSources {
   const names = byKind('--model-name', modelName)
-  const models = { ...LOCAL_MODELS, ...names }
   for (const name of Object.values(names))
     if (!isModelName(name))
       throw usageError(
         `--model-name: "${name}" is not a valid model name.`,
         'A model name has the form <provider>/<name>.',
       )
-  if (models.video === models.image)
-    throw usageError(`--model-name: ${models.video} is used for both models.`, 'Use two different names.')
   const limitMs = parseDuration(engineTimeout, '--engine-timeout')
-  return { commands, limitMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs, models }
+  return {
+    path: models,
+    engines: byKind('--engine', engine),
+    names,
+    env,
+    timeoutMs: limitMs === 0 ? Number.POSITIVE_INFINITY : limitMs,
+    readsEngines: role !== 'api',
+  }
 }
 
 function byKind(flag: string, words: readonly string[]): Partial<Record<Kind, string>> {

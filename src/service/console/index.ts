@@ -3,9 +3,11 @@
  * Routes and cookies are in `http/console/`.
  */
 import type { Clock } from '../../host/clock.js'
-import type { Kind } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import type { Engine } from '../engines/engine.js'
 import type { FileStore } from '../files/contract.js'
+import { defaultDocument } from '../models/served-model.js'
+import { LOCAL_MODELS } from '../names.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import { createPasswords, type Passwords } from '../rules/credentials.js'
 import type { ServiceStore } from '../store/contract.js'
@@ -17,6 +19,7 @@ import { createSessions, type Sessions } from './sessions.js'
 import { createThumbnails, type Thumbnails } from './thumbnails.js'
 
 export interface Console {
+  readonly models: readonly ModelDocument[]
   readonly sessions: Sessions
   readonly limits: Limits
   readonly runs: ConsoleRuns
@@ -30,23 +33,35 @@ interface ConsoleParts {
   readonly outputs: Pick<FileStore, 'find' | 'pathOf'>
   readonly clock: Pick<Clock, 'now' | 'alarm' | 'monotonic'>
   readonly rateLimiter: RateLimiter
-  readonly models: Readonly<Record<Kind, string>>
+  readonly models: readonly ModelDocument[]
   /** Makes thumbnails. If undefined, the list of runs has none. */
   readonly thumbnailEngine: Engine | undefined
   readonly passwords?: Passwords | undefined
+  /** Returns the progress of a run that this process renders. */
+  progressOf(id: string): number | undefined
   baseUrl(): string
   onError(error: unknown): void
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { store, outputs, clock, rateLimiter, models, thumbnailEngine, baseUrl, onError } = parts
+  const { store, outputs, clock, rateLimiter, models, thumbnailEngine, progressOf, baseUrl, onError } = parts
   const { passwords = createPasswords() } = parts
   const limits = createLimits(rateLimiter)
   const reads = withReadTurns(store)
+  const nameOf = (kind: Kind) => defaultDocument(models, kind)?.name ?? LOCAL_MODELS[kind]
+  const defaults = { video: nameOf('video'), image: nameOf('image') }
   return {
-    sessions: createSessions({ store, clock, passwords, limits, models, baseUrl, onError }),
+    // Images first, in the order of the form.
+    models: models.toSorted((one, other) => KINDS.indexOf(other.kind) - KINDS.indexOf(one.kind)),
+    sessions: createSessions({ store, clock, passwords, limits, models: defaults, baseUrl, onError }),
     limits,
-    runs: createConsoleRuns({ store: reads, hasThumbnails: thumbnailEngine !== undefined, baseUrl }),
+    runs: createConsoleRuns({
+      store: reads,
+      models,
+      hasThumbnails: thumbnailEngine !== undefined,
+      progressOf,
+      baseUrl,
+    }),
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
     keys: createConsoleKeys({ store: reads, clock, limits }),
     credits: createCredits({ store: reads, clock }),

@@ -8,9 +8,9 @@ import {
   type RunsPage,
   type RunsUpdate,
 } from '../../protocol/console.js'
-import { LOCAL_DEFAULTS, priceOf } from '../../protocol/limits.js'
 import { mediaTypeOf } from '../../protocol/media.js'
-import { KINDS } from '../../protocol/models.js'
+import { KINDS, type ModelDocument } from '../../protocol/models.js'
+import { defaultsOf } from '../../protocol/price.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
@@ -37,18 +37,27 @@ export interface ConsoleRuns {
    * Details of a run that was just created. Reads nothing from the store, since a read could fail: the run is paid, and
    * the user must get its id.
    */
-  created(run: StoredRun): RunDetails
+  created(run: StoredRun, price: number): RunDetails
 }
 
 interface ConsoleRunsOptions {
   readonly store: Pick<Store, 'findRun'> &
     Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'listLostAttempts' | 'findAccount'>
+  readonly models: readonly ModelDocument[]
   readonly hasThumbnails: boolean
+  /** Returns the progress of a run that this process renders. */
+  progressOf(id: string): number | undefined
   baseUrl(): string
 }
 
-export function createConsoleRuns({ store, hasThumbnails, baseUrl }: ConsoleRunsOptions): ConsoleRuns {
-  const summary = (run: RunColumns): RunSummary => runSummary(run, baseUrl(), hasThumbnails)
+export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
+  const { store, models, hasThumbnails, progressOf, baseUrl } = options
+  const ratios = new Map(models.map((document) => [document.name, aspectRatioOf(defaultsOf(document))]))
+  const summary = (run: RunColumns): RunSummary => {
+    const aspectRatio = run.aspectRatio ?? ratios.get(run.model) ?? undefined
+    const progress = run.status === 'processing' ? (progressOf(run.id) ?? null) : null
+    return { ...runSummary({ ...run, aspectRatio }, baseUrl(), hasThumbnails), progress }
+  }
 
   const details = (
     run: RunColumns & { readonly input: StoredInput },
@@ -109,12 +118,12 @@ export function createConsoleRuns({ store, hasThumbnails, baseUrl }: ConsoleRuns
       return details({ ...listed, ...run }, await store.listLostAttempts(id))
     },
 
-    created(run) {
+    created(run, price) {
       const columns = {
         prompt: promptOf(run.input) ?? undefined,
         aspectRatio: aspectRatioOf(run.input) ?? undefined,
         key: undefined,
-        price: priceOf(run.kind, run.input),
+        price,
       }
       return details({ ...run, ...columns }, [])
     },
@@ -129,14 +138,14 @@ const keyIn = (query: Query): number | 'console' | undefined =>
 
 type RunColumns = Omit<ListedRun, 'sequence'>
 
-function runSummary(run: RunColumns, baseUrl: string, hasThumbnails: boolean): RunSummary {
+function runSummary(run: RunColumns, baseUrl: string, hasThumbnails: boolean): Omit<RunSummary, 'progress'> {
   return {
     id: run.id,
     kind: run.kind,
     model: run.model,
     status: run.status,
     prompt: beginning(run.prompt ?? ''),
-    aspect_ratio: run.aspectRatio ?? String(LOCAL_DEFAULTS[run.kind].aspect_ratio),
+    aspect_ratio: run.aspectRatio ?? null,
     key: run.key ?? null,
     price: run.price,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],

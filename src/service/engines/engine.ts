@@ -1,7 +1,7 @@
 /**
- * The interface of an engine. An engine creates the outputs of a run: the preview renderer (src/preview), or a shell
- * command of the user (`--engine`). The service loads references, enforces time limits and stores the files. An engine
- * only writes the files for one accepted input into one folder; it has no access to API keys or HTTP.
+ * The interface of an engine. An engine creates the outputs of a run: the preview renderer (src/preview), a shell
+ * command of the user, or the server of a model. The service loads references, enforces time limits and stores the
+ * files. An engine only writes the files for one accepted input into one folder; it has no access to the keys of users.
  */
 import type { Kind } from '../../protocol/models.js'
 
@@ -10,11 +10,7 @@ export interface RenderJob {
   readonly kind: Kind
   /** Id and model of the run, for an engine that passes them to its command. */
   readonly run?: { readonly id: string; readonly model: string }
-  /**
-   * The accepted input, valid against the model's schema and with defaults applied (SERVICE.md 2.3, 2.4): `{prompt,
-   * aspect_ratio, quality, image_urls?}` for images, `{prompt, aspect_ratio, resolution, duration, image_urls?}` for
-   * videos.
-   */
+  /** The accepted input, valid against the model's schema and with its defaults applied. */
   readonly input: Readonly<Record<string, unknown>>
   /**
    * An existing, empty folder for the outputs. A file must get its final name only when it is complete. The caller
@@ -48,8 +44,13 @@ export interface Engine {
   /**
    * Time limit of one job, without the time to load its references. Undefined: the service's limit. Infinity: no limit.
    */
-  limitMs?(kind: Kind): number | undefined
-  /** Ends all processes of the engine. */
+  limitMs?(model: string): number | undefined
+  /**
+   * Asks the engine's server what it carries, for `rushes doctor --models`. Resolves with a few words, such as
+   * `stable-diffusion.cpp, model sd-cpp-local`; rejects with the problem. Starts no job. Undefined: it has no server.
+   */
+  check?(signal: AbortSignal): Promise<string>
+  /** Ends all processes and connections of the engine. */
   close?(): Promise<void>
 }
 

@@ -1,11 +1,13 @@
-/** HTTP routes of the published API: runs, their outputs, and the OpenAPI document. */
+/** HTTP routes of the API: runs, their outputs, the models, and the OpenAPI document. */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOwnedSlots } from '../../host/slots.js'
-import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
-import type { Kind } from '../../protocol/models.js'
+import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { documentJson } from '../../protocol/model-document.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import type { CreatedRun, Endpoints } from '../endpoints.js'
 import { type FileStore, StorageUnavailable } from '../files/contract.js'
+import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { OUTPUTS_PATH, outputKey, runObject, type StoredOutput } from '../stored-run.js'
@@ -17,7 +19,7 @@ export interface ApiRoutes {
   readonly endpoints: Endpoints
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
-  readonly models: Readonly<Record<Kind, string>>
+  readonly models: readonly ModelDocument[]
   readonly hasConsole: boolean
   readonly files: Pick<FileStore, 'find' | 'signedUrl'>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
@@ -57,7 +59,32 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
     return body
   })
+
+  const list = modelList(routes.models)
+  app.get(MODELS_PATH, async (request, reply) => {
+    reply.headers({ etag: list.etag, 'cache-control': 'private, no-cache' })
+    if (isKnownTag(request.headers, list.etag)) return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(list.bytes)
+  })
 }
+
+/** The list of the models, which stays the same until the service ends. The documents contain nothing about engines. */
+function modelList(models: readonly ModelDocument[]): TaggedBytes {
+  const listed = models.map((document) =>
+    documentJson({ ...document, default: defaultDocument(models, document.kind) === document }),
+  )
+  return tagged(Buffer.from(JSON.stringify({ models: listed })))
+}
+
+interface TaggedBytes {
+  readonly bytes: Buffer
+  readonly etag: string
+}
+
+const tagged = (bytes: Buffer): TaggedBytes => ({
+  bytes,
+  etag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
+})
 
 /**
  * Returns the Idempotency-Key, with which a client can repeat a create without paying twice. Throws `Refusal` (400) for
@@ -209,15 +236,14 @@ export async function addOpenapiRoute(
   app: FastifyInstance,
   { models, hasConsole, baseUrl }: ApiRoutes,
 ): Promise<void> {
-  let rendered: { readonly baseUrl: string; readonly bytes: Buffer; readonly etag: string } | undefined
+  let rendered: ({ readonly baseUrl: string } & TaggedBytes) | undefined
 
   async function render() {
     if (rendered?.baseUrl === baseUrl()) return rendered
     // Load it at the first request, since most services never get one.
     const { openapiText } = await import('../openapi/index.js')
-    const bytes = Buffer.from(openapiText({ models, hasConsole, baseUrl: baseUrl() }))
-    const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
-    rendered = { baseUrl: baseUrl(), bytes, etag }
+    const text = openapiText({ models, hasConsole, baseUrl: baseUrl() })
+    rendered = { baseUrl: baseUrl(), ...tagged(Buffer.from(text)) }
     return rendered
   }
 

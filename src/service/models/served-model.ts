@@ -38,6 +38,19 @@ export const PREVIEW_DOCUMENTS: Readonly<Record<Kind, ModelDocument>> = {
   },
 }
 
-export const PREVIEW_MODELS: readonly ServedModel[] = KINDS.map((kind) => ({
-  document: PREVIEW_DOCUMENTS[kind],
-}))
+/** Returns the documents of the previews under other names (`--model-name`). */
+export const namedModels = (names: Partial<Readonly<Record<Kind, string>>>): readonly ServedModel[] =>
+  KINDS.map((kind) => ({
+    document: { ...PREVIEW_DOCUMENTS[kind], name: names[kind] ?? PREVIEW_DOCUMENTS[kind].name },
+  }))
+
+export const PREVIEW_MODELS: readonly ServedModel[] = namedModels({})
+
+export const findDocument = (models: readonly ModelDocument[], name: string): ModelDocument | undefined =>
+  models.find((document) => document.name === name)
+
+/** Returns the default model of a kind: the one that says so, else the first. */
+export function defaultDocument(models: readonly ModelDocument[], kind: Kind): ModelDocument | undefined {
+  const ofKind = models.filter((document) => document.kind === kind)
+  return ofKind.find((document) => document.default) ?? ofKind[0]
+}

@@ -2,9 +2,9 @@
  * The service's API as OpenAPI 3.1, from the model schemas, the error table, the routes and the limits. Pure. The
  * service builds it at the first request; docs/openapi.json is the same text with the default names.
  */
-import { OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../protocol/limits.js'
-import type { Kind } from '../../protocol/models.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { HEALTH_PATH, READY_PATH } from '../http/operations.js'
 import type { RefusalCode } from '../rules/refusal.js'
@@ -13,25 +13,22 @@ import { AUTHENTICATION } from './authentication.js'
 import {
   createExamples,
   createSchema,
-  errorResponses,
-  header,
-  type Json,
   OUTPUT_NAME,
   OUTPUT_TOKEN,
   RUN_ID,
-  refTo,
   runExamples,
-  SHARED_RESPONSES,
   schemas,
-} from './schemas.js'
+} from './models.js'
+import { errorResponses, header, type Json, refTo, SHARED_RESPONSES } from './schemas.js'
 
 const seconds = (...ms: readonly number[]): string => ms.map((each) => each / 1_000).join(', ')
 
 const DESCRIPTION = [
   `Creates videos and images as asynchronous runs: create a run, poll it every ${seconds(POLL_INTERVAL_MS.min)} to ` +
     `${seconds(POLL_INTERVAL_MS.max)} seconds, then download its outputs.`,
-  `**Rate limit.** Creates and status requests count together, per API key: by default ${RUNS_LIMIT.requests} in any ` +
-    `${seconds(RUNS_LIMIT.windowMs)} seconds. Further requests get 429 \`RATE_LIMITED\` and do not count. Wait before ` +
+  '**Rate limit.** Creates, status requests and lists of models count together, per API key: by default ' +
+    `${RUNS_LIMIT.requests} in any ${seconds(RUNS_LIMIT.windowMs)} seconds. Further requests get 429 ` +
+    '`RATE_LIMITED` and do not count. Wait before ' +
     `each retry, for example ${seconds(...RATE_LIMITED_WAITS_MS)} seconds. The authentication operations have their own ` +
     'limits, and the others none.',
   '**Errors.** Every error response has the form `{"error": {"message": …, "code": …}}`. A request is checked in this ' +
@@ -42,7 +39,7 @@ const DESCRIPTION = [
 ].join('\n\n')
 
 export interface DocumentedService {
-  readonly models: Readonly<Record<Kind, string>>
+  readonly models: readonly ModelDocument[]
   /** Whether the service has the authentication endpoints. */
   readonly hasConsole: boolean
   /** Base of all URLs of the service, without a trailing slash. */
@@ -53,7 +50,7 @@ export const openapiDocument = (service: DocumentedService): Json => ({
   openapi: '3.1.0',
   info: {
     title: 'rushes: the local service',
-    summary: 'Asynchronous runs of a video model and an image model',
+    summary: 'Asynchronous runs of video and image models',
     description: DESCRIPTION,
     // Version of the API, as in its paths. Callers without a key do not see the program's version.
     version: 'v1',
@@ -62,6 +59,7 @@ export const openapiDocument = (service: DocumentedService): Json => ({
   servers: [{ url: service.baseUrl }],
   tags: [
     { name: 'runs', description: 'Create runs, and follow them' },
+    { name: 'models', description: 'What the service can create' },
     { name: 'outputs', description: 'Download the files of runs' },
     { name: 'operations', description: 'Health of the service, and this document' },
     ...(service.hasConsole ? [AUTHENTICATION.tag] : []),
@@ -172,7 +170,7 @@ const createRun = ({ models, baseUrl }: DocumentedService): Json => ({
     content: { 'application/json': { schema: createSchema(models), examples: createExamples(models) } },
   },
   responses: {
-    '201': runResponse('The run was accepted.', runExamples(models.image, baseUrl, ['queued']), {
+    '201': runResponse('The run was accepted.', runExamples(models, baseUrl, ['queued']), {
       Location: header('URL of the run', { type: 'string', format: 'uri' }),
       'Idempotent-Replayed': header(
         '`true` when an earlier create with the same Idempotency-Key made the run',
@@ -190,12 +188,31 @@ const getRun = ({ models, baseUrl }: DocumentedService): Json => ({
   description: 'Poll it until `status` is `succeeded` or `failed`.',
   parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
   responses: {
-    '200': runResponse('The run', runExamples(models.image, baseUrl, LOCAL_STATUSES)),
+    '200': runResponse('The run', runExamples(models, baseUrl, LOCAL_STATUSES)),
     ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
   },
 })
 
 const ETAG = header('SHA-256 of the content, in quotes')
+
+const listModels: Json = {
+  operationId: 'listModels',
+  tags: ['models'],
+  summary: 'List the models',
+  description:
+    'An extension of this service: name, kind, input and price of each model. It counts for the rate limit of the key.',
+  parameters: [inHeader('If-None-Match', 'Send the list only if it has none of these ETags')],
+  responses: {
+    '200': {
+      description: 'The models, which stay the same until the service is started again',
+      headers: { ETag: ETAG },
+      content: { 'application/json': { schema: refTo('ModelList') } },
+    },
+    '304': { description: 'The client has this list already', headers: { ETag: ETAG } },
+    ...errorResponses([...ADMISSION, ...DATABASE]),
+  },
+}
+
 const FILE: Json = { 'image/png': {}, 'video/mp4': {}, '*/*': {} }
 
 const FILE_HEADERS: Json = {
@@ -287,6 +304,7 @@ const getOpenapi: Json = {
 const paths = (service: DocumentedService): Json => ({
   [RUNS_PATH]: { post: createRun(service) },
   [`${RUNS_PATH}/{id}`]: { get: getRun(service) },
+  [MODELS_PATH]: { get: listModels },
   [`${OUTPUTS_PATH}/{token}/{name}`]: { get: getOutput },
   [HEALTH_PATH]: { get: getHealth },
   [READY_PATH]: { get: getReadiness },

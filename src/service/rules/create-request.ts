@@ -4,17 +4,16 @@
  */
 
 import { createHash } from 'node:crypto'
-import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import { builtInSchema } from '../../protocol/parameters.js'
+import type { ModelDocument, ModelInput, ModelSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { shortened } from '../../protocol/text.js'
+import { didYouMean, shortened } from '../../protocol/text.js'
 import { type InputProblem, inputProblems } from '../../protocol/validate.js'
+import { findDocument } from '../models/served-model.js'
 import type { StoredImage, StoredInput } from '../stored-run.js'
 import { Refusal } from './refusal.js'
 
 export interface ReadCreate {
-  readonly model: string
-  readonly kind: Kind
+  readonly document: ModelDocument
   /** Input with a `StoredImage` for each data: URL. */
   readonly input: StoredInput
   readonly images: readonly EmbeddedImage[]
@@ -25,17 +24,17 @@ export interface EmbeddedImage extends StoredImage {
 }
 
 /** Throws `Refusal` (400). For a body of 64 MiB, this takes about a second. */
-export function readCreate(body: Uint8Array, models: Readonly<Record<Kind, string>>): ReadCreate {
+export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): ReadCreate {
   checkStructure(body)
-  const { model, kind, input } = readModelAndInput(body, models)
-  checkInputBounds(kind, input)
-  return { model, kind, ...extractImages(input) }
+  const { document, input } = readModelAndInput(body, models)
+  checkInputBounds(document.input, input)
+  return { document, ...extractImages(input) }
 }
 
 /** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 100
 /**
- * Maximum number of values. Far more than any input needs: the schemas define five parameters, and lists of at most 14.
+ * Maximum number of values. Far more than any input needs: a schema defines at most 64 parameters.
  */
 export const MAX_VALUES = 10_000
 
@@ -77,18 +76,18 @@ const MAX_MESSAGE_LENGTH = 2_000
  */
 function readModelAndInput(
   body: Uint8Array,
-  models: Readonly<Record<Kind, string>>,
-): Omit<ReadCreate, 'images'> {
+  models: readonly ModelDocument[],
+): { readonly document: ModelDocument; readonly input: ModelInput } {
   const value = jsonOf(body)
   if (!isObject(value)) throw new Refusal('missing_model', 'The body is not a JSON object.')
   const { model, input } = value
   if (typeof model !== 'string') throw new Refusal('missing_model')
   if (!isObject(input)) throw new Refusal('missing_input')
-  const kind = KINDS.find((each) => models[each] === model)
-  if (kind === undefined) throw new Refusal('model_not_found', available(model, models))
-  const problems = inputProblems(builtInSchema(kind), input)
+  const document = findDocument(models, model)
+  if (document === undefined) throw new Refusal('model_not_found', available(model, models))
+  const problems = inputProblems(document.input, input)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
-  return { model, kind, input }
+  return { document, input }
 }
 
 function jsonOf(body: Uint8Array): unknown {
@@ -99,8 +98,19 @@ function jsonOf(body: Uint8Array): unknown {
   }
 }
 
-const available = (model: string, models: Readonly<Record<Kind, string>>): string =>
-  `Requested: "${shortened(model)}". Available: ${Object.values(models).join(', ')}.`
+const MAX_NAMED_MODELS = 10
+/** No name of a model is longer. Bounds the search for the nearest one. */
+const MAX_NAME_CHARACTERS = 200
+
+function available(model: string, models: readonly ModelDocument[]): string {
+  const names = models.map(({ name }) => name)
+  const shown = names.slice(0, MAX_NAMED_MODELS).join(', ')
+  const others = names.length - MAX_NAMED_MODELS
+  return (
+    `Requested: "${shortened(model)}". Available: ${shown}${others > 0 ? ` and ${others} more` : ''}.` +
+    (model.length <= MAX_NAME_CHARACTERS ? didYouMean(model, names) : '')
+  )
+}
 
 const sentenceOf = (problems: readonly InputProblem[]): string =>
   shortened(
@@ -112,7 +122,7 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
 
 export const MAX_PROMPT_CHARACTERS = 100_000
 export const MAX_UNKNOWN_BYTES = 65_536
-/** Maximum number of images for both models. The published API has this limit for images, and none for videos. */
+/** Maximum number of images for all models. The published API has this limit for images, and none for videos. */
 export const MAX_IMAGES = 14
 export const MAX_URL_CHARACTERS = 8_192
 
@@ -120,11 +130,17 @@ export const MAX_URL_CHARACTERS = 8_192
  * Limits of this service for an input that matches its schema. An accepted input is stored, and sent with every status
  * response. Throws `Refusal` (invalid_input).
  */
-function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>): void {
+function checkInputBounds({ properties }: ModelSchema, input: ModelInput): void {
   const refuse = (sentence: string) => {
     throw new Refusal('invalid_input', sentence)
   }
-  const { prompt, image_urls: images = [] } = input as { prompt: string; image_urls?: readonly string[] }
+  // Refuse images that the model would ignore: the run would cost as much, and its result would not show them.
+  if (Object.hasOwn(input, 'image_urls') && !Object.hasOwn(properties, 'image_urls'))
+    refuse('This model takes no image_urls.')
+  const defined = Object.fromEntries(
+    Object.entries(input).filter(([name]) => Object.hasOwn(properties, name)),
+  ) as { readonly prompt?: string; readonly image_urls?: readonly string[] }
+  const { prompt = '', image_urls: images = [] } = defined
   if (prompt.length > MAX_PROMPT_CHARACTERS)
     refuse(`input.prompt has ${prompt.length} characters; the limit is ${MAX_PROMPT_CHARACTERS}.`)
   if (images.length > MAX_IMAGES)
@@ -133,9 +149,7 @@ function checkInputBounds(kind: Kind, input: Readonly<Record<string, unknown>>):
   if (long >= 0) refuse(`input.image_urls/${long} is longer than ${MAX_URL_CHARACTERS} characters.`)
   const huge = pathOfHugeNumber(input, 'input')
   if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)
-  const unknown = Object.entries(input).filter(
-    ([name]) => !Object.hasOwn(MODEL_INPUTS[kind].properties, name),
-  )
+  const unknown = Object.entries(input).filter(([name]) => !Object.hasOwn(properties, name))
   const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(unknown)))
   if (bytes > MAX_UNKNOWN_BYTES)
     refuse(
@@ -158,7 +172,7 @@ function pathOfHugeNumber(value: unknown, path: string): string | undefined {
 }
 
 /** Replaces data: URLs (RFC 2397) only in `image_urls`: a prompt that looks like one stays text. */
-function extractImages(input: Readonly<Record<string, unknown>>): Pick<ReadCreate, 'input' | 'images'> {
+function extractImages(input: ModelInput): Pick<ReadCreate, 'input' | 'images'> {
   const sources = input.image_urls
   if (!Array.isArray(sources)) return { input, images: [] }
   const images: EmbeddedImage[] = []

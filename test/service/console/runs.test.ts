@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import { AUTH_PATHS, CONSOLE_PATHS, type RunSummary } from '../../../src/protocol/console.js'
 import { attemptsOf } from '../../../src/service/console/runs.js'
+import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
+import { FLUX, UPSCALE } from '../../console/models.js'
 import {
   BOAT,
   type Browser,
+  createBrowser,
   createByKey,
   createConsoleService,
   createInConsole,
@@ -16,6 +19,9 @@ import {
 import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
 import { ended, type TestService } from '../../support/service.js'
 import { runSql } from '../../support/test-database.js'
+import { until } from '../../support/until.js'
+
+const PICTURE = { model: UPSCALE.name, input: { image_urls: ['https://e.test/a.png'], scale: 2 } }
 
 /** Straight into the store: creating them one by one takes seconds. The ids. */
 const addRuns = (service: TestService, count: number) =>
@@ -71,6 +77,43 @@ describe('runs', () => {
     expect((await browser.get(pathOf(CONSOLE_PATHS.run, answer.body.id))).body).toEqual(answer.body)
   })
 
+  test('the price of a run is what was charged, rounded up, also after the model has another one', async () => {
+    const first = await createConsoleService({ models: [{ document: UPSCALE }] })
+    const create = (browser: Browser, key: string) =>
+      browser.ask('POST', CONSOLE_PATHS.runs, PICTURE, { 'idempotency-key': key })
+    const created = await create(await signInByLink(first), 'one')
+    expect(created.body).toMatchObject({ price: 1, prompt: '', aspect_ratio: null })
+    await first.service.close()
+    const { dataFolder, databaseUrl, clock } = first
+    const document = { ...UPSCALE, price: undefined }
+    const browser = await signInByLink(
+      await createConsoleService({ dataFolder, databaseUrl, clock, models: [{ document }] }),
+    )
+    expect((await create(browser, 'one')).body).toEqual(created.body)
+    expect((await create(browser, 'two')).body).toMatchObject({ price: 0 })
+    const { runs } = (await browser.get(`${CONSOLE_PATHS.runs}?model=acme/upscale`)).body
+    expect(runs.map(({ price }: RunSummary) => price)).toEqual([0, 1])
+    expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_999)
+  })
+
+  test('the models are read with a session, and again only when they have changed', async () => {
+    const { video } = PREVIEW_DOCUMENTS
+    const models = [video, FLUX, UPSCALE].map((document) => ({ document }))
+    const service = await createConsoleService({ models })
+    expect(await createBrowser(service).get(CONSOLE_PATHS.models)).toMatchObject(
+      refusal(401, 'not_signed_in'),
+    )
+    const browser = await signInByLink(service)
+    const { body, header } = await browser.get(CONSOLE_PATHS.models)
+    expect(body).toEqual({ models: JSON.parse(JSON.stringify([FLUX, UPSCALE, video])) })
+    expect(header('cache-control')).toBe('private, no-cache')
+    const tag = { 'if-none-match': String(header('etag')) }
+    expect(await browser.ask('GET', CONSOLE_PATHS.models, undefined, tag)).toMatchObject({
+      ...{ status: 304, body: '' },
+    })
+    expect((await browser.get(AUTH_PATHS.session)).body.models).toMatchObject({ image: 'acme/flux' })
+  })
+
   test('a create that the balance cannot pay is 402, and takes nothing', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service, 'poor@example.com', 'poor')
@@ -102,6 +145,33 @@ describe('runs', () => {
         { kind: 'added', amount: 10_000, run_id: null },
       ],
     })
+  })
+
+  test('a run that this process renders has its progress, until it ends', async () => {
+    const instant = createInstantEngine()
+    let end = () => {}
+    const service = await createConsoleService({
+      rendering: true,
+      engine: {
+        async render(job) {
+          job.onProgress?.(0.4)
+          await new Promise<void>((resolve) => {
+            end = resolve
+          })
+          return await instant.render(job)
+        },
+      },
+    })
+    const browser = await signInByLink(service)
+    const { id, progress } = await createInConsole(browser, FOX)
+    const details = async () => (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
+    await until('the progress', async () => (await details()).progress === 0.4)
+    const [listed] = (await browser.get(CONSOLE_PATHS.runs)).body.runs
+    expect([progress, listed.status, listed.progress]).toEqual([null, 'processing', 0.4])
+    expect((await details()).service).not.toHaveProperty('progress')
+    end()
+    await ended(service, id)
+    expect(await details()).toMatchObject({ status: 'succeeded', progress: null })
   })
 
   test('the list has pages, the newest first, and says what is new', async () => {

@@ -1,6 +1,6 @@
 /** A process with a command engine in it, for the test that kills it: `command-process <folder>`. */
 import { systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine } from '../../../src/service/engines/command.js'
+import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 
 const [, , folder = ''] = process.argv
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFile
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine } from '../../../src/service/engines/command.js'
+import { createCommandEngine } from '../../../src/service/engines/command/index.js'
 import { RendererCrashed, type RenderJob } from '../../../src/service/engines/engine.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'

@@ -108,7 +108,7 @@ test('the end of standard error is for the owner of the run, and no logger finds
   expect(crashLimitFor(crash).failure.message).toContain('End of its standard error: out of canvas')
   const logged: string[] = []
   const take = (...parts: readonly unknown[]) => void logged.push(inspect(parts, { depth: 9 }))
-  const events: Log = { error: take, warn: take, info: take }
+  const events: Log = { error: take, warn: take, info: take, debug: take }
   const log = createErrorLog(take, { events, isClosing: () => false })
   log(crash)
   // As the cause of another error, which is logged with all its properties.

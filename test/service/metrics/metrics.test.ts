@@ -15,6 +15,7 @@ import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
 import { dial } from '../../support/line.js'
 import { parseMetrics, sumOf } from '../../support/metrics.js'
+import { claimRun } from '../../support/runs.js'
 import {
   addAccount,
   ask,
@@ -149,13 +150,13 @@ test('a run that fails because its process ended is counted by the one that noti
   )
   await store.renewLease('dead')
   for (let times = 0; times < 2; times++) {
-    await store.claimRun('dead', [], 0)
+    await claimRun(store, 'dead', { nowMs: 0 })
     await store.recordCrash(
       { id: 'run_x', owner: 'dead', nowMs: 0 },
       { crashes: 3, failure: { code: 'c', message: 'm' } },
     )
   }
-  await store.claimRun('dead', [], 0)
+  await claimRun(store, 'dead', { nowMs: 0 })
   // Only now: it would take the run as soon as it is queued again.
   service.service.startRendering()
   await service.clock.advance(40_000)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { priceOf } from '../../../src/protocol/limits.js'
+import { priceOf } from '../../../src/protocol/price.js'
+import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { type AccountState, checkBudget } from '../../../src/service/rules/key-checks.js'
 
 test.each([
@@ -13,7 +14,7 @@ test.each([
   ['video', { resolution: '1080p', duration: '10' }, 20],
   ['video', { resolution: '720p', duration: '5', quality: 'high' }, 5],
 ] as const)('%s %o costs %i', (kind, input, price) => {
-  expect(priceOf(kind, { prompt: 'a fox', ...input })).toBe(price)
+  expect(priceOf(PREVIEW_DOCUMENTS[kind], { prompt: 'a fox', ...input })).toBe(price)
 })
 
 describe('a price of 5', () => {

@@ -1,6 +1,7 @@
 /**
  * HTTP routes of the console: the files of its page, the authentication endpoints (`session.ts`), and the page's data.
  */
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CONSOLE_PATHS, type KeyTermsBody, type LoginRequest } from '../../../protocol/console.js'
@@ -36,6 +37,7 @@ export async function addConsoleRoutes(app: FastifyInstance, options: ConsoleRou
   await app.register(async (scope) => {
     await readVisitors(scope, console.sessions, publicUrl)
     await scope.register(addAuthRoutes, { console, bodyLimits: api.bodyLimits, publicUrl })
+    await scope.register(addModelsRoute, console)
     await scope.register(addDataRoutes, options)
     await scope.register(addThumbnailRoute, console)
     await scope.register(addCreateRoute, options)
@@ -83,6 +85,18 @@ function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: PageFi
 
 interface ById {
   Params: { id: string }
+}
+
+/** Route of the models. Serializes them once: they stay the same until the service ends. */
+async function addModelsRoute(app: FastifyInstance, { models, limits }: Console): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify({ models }))
+  const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
+  app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
+  app.get(CONSOLE_PATHS.models, async (request, reply) => {
+    reply.headers({ etag, 'cache-control': 'private, no-cache', 'x-content-type-options': 'nosniff' })
+    if (isKnownTag(request.headers, etag)) return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(bytes)
+  })
 }
 
 /** Routes of the page's data, except creates and thumbnails, which have separate limits. */
@@ -170,7 +184,10 @@ async function addCreateRoute(
       api.endpoints.createWithoutKey(accountId, body, key),
     )
     announceRun(app, reply, created, { account: accountId, user }, api)
-    return runs.created(created.run)
+    // A repeated request may have been charged before the price was changed.
+    return created.isRepeated
+      ? await runs.find(accountId, created.run.id)
+      : runs.created(created.run, created.price)
   })
 }
 

@@ -3,7 +3,7 @@
  * all problems at their places, before the service listens; the result creates the engine.
  */
 import type { Clock } from '../../host/clock.js'
-import type { Fetch } from '../../host/http.js'
+import type { HttpResponse, ServerRequest } from '../../host/http.js'
 import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { Engine } from './engine.js'
@@ -17,7 +17,7 @@ export interface EngineParts {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
   /** Sends requests to the servers of models. It adds no key and follows no redirect. */
-  readonly fetch: Fetch
+  fetch(request: ServerRequest): Promise<HttpResponse>
   /** URLs of the service's database and storage, whose secrets no command gets. */
   readonly urls: readonly (string | undefined)[]
   /** Creates the built-in renderer, once for all models that use it. */
@@ -31,6 +31,8 @@ export interface EngineParts {
 export interface EngineSettings {
   /** Returns the text, or undefined if the key is not set. */
   text(name: string): string | undefined
+  /** Returns the number if it is greater than 0, or undefined if the key is not set. Reports any other number. */
+  number(name: string): number | undefined
   /** Returns an http or https URL without a user name, a query or a fragment. Reports a missing one. */
   url(name: string): URL | undefined
   /** Returns the map, or an empty one if the key is not set. */

@@ -1,7 +1,8 @@
 /**
- * Runs a shell command of the user as an engine (`--engine video=<command>`). The command reads the input as JSON from
- * standard input, and writes the outputs as files into the empty folder `RUSHES_OUTPUT_DIR`. A non-zero exit code fails
- * the run with the end of standard error. The command runs with `sh -c` in the working directory of the service.
+ * Runs a shell command of the user as an engine (`--engine video=<command>`, or a document with `type: command`). The
+ * command reads the input as JSON from standard input, and writes the outputs as files into the empty folder
+ * `RUSHES_OUTPUT_DIR`. A non-zero exit code fails the run with the end of standard error. The command runs with `sh -c`
+ * in the working directory of the service.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,12 +11,19 @@ import { constants } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { fileTypeFromFile } from 'file-type'
-import { onAbort, settlesWithin } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
-import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../host/own-folder.js'
-import { groupIsAlive } from '../../host/process-lock.js'
-import { type ChildEnvironment, commandEnvironment, readStderrTail } from './child-process.js'
-import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from './engine.js'
+import { onAbort, settlesWithin } from '../../../host/abort.js'
+import type { Clock } from '../../../host/clock.js'
+import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
+import { groupIsAlive } from '../../../host/process-lock.js'
+import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
+import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
+import type { ReadEngine } from '../read-engine.js'
+
+export const readCommand: ReadEngine = (settings) => {
+  const command = settings.text('command')
+  if (command === undefined && !settings.hasProblem(['command'])) settings.report(['command'], 'is missing')
+  return ({ env, urls, clock }) => createCommandEngine({ command: command ?? 'false', env, urls, clock })
+}
 
 export interface CommandEngineOptions {
   /** The command, as typed in a shell. */

@@ -1,0 +1,109 @@
+/**
+ * What the answers of a ComfyUI server mean: the history of a job, the queue, and the errors of a workflow. The formats
+ * are those of ComfyUI 0.3.64 and of the later version with `/api/jobs` (docs/engines.md).
+ */
+import { isObject } from '../../../protocol/parse.js'
+import { UpstreamError } from '../upstream/upstream-error.js'
+import { nodeText, type Workflow } from './workflow.js'
+
+/** A file on the server, as `/view` takes it. */
+export interface ServerFile {
+  readonly filename: string
+  readonly subfolder: string
+  readonly type: string
+}
+
+export type JobEnd =
+  | { readonly state: 'succeeded'; readonly files: readonly ServerFile[] }
+  | { readonly state: 'failed'; readonly message: string }
+  /** Cancelled, by a user of the server or by this program. */
+  | { readonly state: 'interrupted' }
+  /** Neither in the history nor in the queue. */
+  | { readonly state: 'unknown' }
+
+/** Returns the end of a job by the answer of `/history/<id>`, or undefined if the job is not in it. */
+export function endOf(history: unknown, id: string): JobEnd | undefined {
+  const entry = isObject(history) && Object.hasOwn(history, id) ? history[id] : undefined
+  if (!isObject(entry)) return undefined
+  const status = isObject(entry.status) ? entry.status : {}
+  if (status.status_str !== 'error') return { state: 'succeeded', files: filesOf(entry.outputs) }
+  const messages = Array.isArray(status.messages) ? status.messages.filter(Array.isArray) : []
+  const error = messages.find(([name]) => name === 'execution_error')?.[1]
+  if (isObject(error)) return { state: 'failed', message: executionError(error) }
+  if (messages.some(([name]) => name === 'execution_interrupted')) return { state: 'interrupted' }
+  return { state: 'failed', message: 'The server reports an error without a message.' }
+}
+
+/** Without the traceback, which contains paths of the server. */
+const executionError = ({ node_type, node_id, exception_type, exception_message }: Json): string => {
+  const message = textOf(exception_message).trim() || textOf(exception_type) || 'no message'
+  return `${textOf(node_type) || 'A node'} (node ${textOf(node_id) || '?'}): ${message}`
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+
+/**
+ * Returns the files of all output nodes, in the order of node ids. Each kind of node uses another name for its list
+ * (`images`, `gifs`, `audio`), so every list of objects with a file name counts. Temporary files are previews: they
+ * count only if the job has nothing else. Files of other types, such as latents, never count.
+ */
+function filesOf(outputs: unknown): readonly ServerFile[] {
+  const files = new Map<string, ServerFile>()
+  const nodes = Object.entries(isObject(outputs) ? outputs : {}).sort(([one], [other]) =>
+    natural.compare(one, other),
+  )
+  for (const [, lists] of nodes)
+    for (const list of isObject(lists) ? Object.values(lists) : [])
+      for (const each of Array.isArray(list) ? list : [])
+        if (isObject(each) && typeof each.filename === 'string' && MEDIA_FILE.test(each.filename)) {
+          const { filename } = each
+          const file = { filename, subfolder: textOf(each.subfolder), type: textOf(each.type) || 'output' }
+          files.set(JSON.stringify(file), file)
+        }
+  const found = [...files.values()]
+  const saved = found.filter(({ type }) => type === 'output')
+  return saved.length > 0 ? saved : found.filter(({ type }) => type === 'temp')
+}
+
+const MEDIA_FILE =
+  /\.(png|jpe?g|webp|gif|avif|bmp|tiff?|mp4|webm|mkv|mov|avi|m4v|flac|mp3|wav|opus|ogg|m4a)$/i
+
+const natural = new Intl.Collator('en', { numeric: true })
+
+export interface QueuedIds {
+  readonly running: readonly string[]
+  readonly pending: readonly string[]
+}
+
+/** Returns the ids of the jobs by the answer of `/queue`. */
+export function queuedIds(queue: unknown): QueuedIds {
+  const { queue_running: running, queue_pending: pending } = isObject(queue) ? queue : {}
+  if (!Array.isArray(running) || !Array.isArray(pending))
+    throw new UpstreamError('The server sent a queue of an unknown form.', { status: 200 })
+  return { running: running.map(idOf), pending: pending.map(idOf) }
+}
+
+/** An entry of the queue is `[number, id, workflow, …]`. */
+const idOf = (entry: unknown): string => (Array.isArray(entry) ? textOf(entry[1]) : '')
+
+/**
+ * Returns the errors of a workflow by the answer of `/prompt`: "KSampler (node 5): Value not in list: sampler_name: …".
+ * Undefined if the answer names none. An accepted workflow may have errors too: its other outputs are rendered.
+ */
+export function workflowErrors(answer: unknown, workflow: Workflow): string | undefined {
+  const nodes = isObject(answer) && isObject(answer.node_errors) ? Object.entries(answer.node_errors) : []
+  const texts = nodes.map(([id, node]) => {
+    const errors = isObject(node) && Array.isArray(node.errors) ? node.errors.map(errorText) : []
+    return `${nodeText(workflow, id)}: ${errors.join('; ') || 'error without a message'}`
+  })
+  return texts.length > 0 ? texts.join('. ') : undefined
+}
+
+function errorText(error: unknown): string {
+  if (!isObject(error)) return textOf(error)
+  const { message, details, type } = error
+  return [textOf(message) || textOf(type), textOf(details)].filter((text) => text !== '').join(': ')
+}

@@ -1,0 +1,109 @@
+/**
+ * The engine `comfyui`: renders a workflow on a ComfyUI server. The workflow is a file, exported for the API; a document
+ * names the inputs of its nodes that get the values of a run.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { isObject } from '../../../protocol/parse.js'
+import type { Engine, RenderJob } from '../engine.js'
+import type { ReadEngine } from '../read-engine.js'
+import { createUpstream, type Upstream } from '../upstream/index.js'
+import { publishOutputs } from '../upstream/outputs.js'
+import { type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
+import { UpstreamError } from '../upstream/upstream-error.js'
+import type { ServerFile } from './answers.js'
+import { type ComfyJobs, createComfyJobs } from './jobs.js'
+import { createFollowProgress } from './progress.js'
+import { checkReferences, type ReadSlots, readSlots, slotValues } from './slots.js'
+import { filledWorkflow, parseWorkflow, type Workflow } from './workflow.js'
+
+/** Folder for references within the server's folder of inputs: no file of the user is overwritten. */
+const UPLOAD_FOLDER = 'rushes'
+
+export const readComfyui: ReadEngine = (settings, document) => {
+  const url = settings.url('url')
+  const key = settings.secret('key_env')
+  const text = settings.file('workflow')
+  const parsed = text === undefined ? undefined : parseWorkflow(text)
+  if (parsed?.ok === false) settings.report(['workflow'], parsed.wrong)
+  const workflow = parsed?.ok ? parsed.value : undefined
+  const read = readSlots(settings, document, workflow)
+  // Only a document without problems is rendered, and it has a URL.
+  return (parts) => {
+    const upstream = createUpstream({ url: url as URL, key, parts })
+    const jobs = createComfyJobs(upstream, parts.clock, createFollowProgress(url as URL, key))
+    return createComfyuiEngine(upstream, jobs, workflow ?? {}, read)
+  }
+}
+
+function createComfyuiEngine(
+  upstream: Upstream,
+  jobs: ComfyJobs,
+  workflow: Workflow,
+  read: ReadSlots,
+): Engine {
+  /** Returns the name by which the workflow loads the uploaded file. */
+  async function upload(file: SourceFile, job: RenderJob): Promise<string> {
+    const extension = file.name.slice(file.name.lastIndexOf('.'))
+    const image = { ...file, name: `${await sha256(file.path)}${extension}` }
+    const form: readonly FormField[] = [
+      ['image', image],
+      ['type', 'input'],
+      ['subfolder', UPLOAD_FOLDER],
+    ]
+    const value = await upstream.value(
+      { method: 'POST', path: 'upload/image', form, isQuick: true },
+      job.signal,
+    )
+    if (!isObject(value) || typeof value.name !== 'string')
+      throw new UpstreamError('ComfyUI gave the uploaded reference image no name.')
+    return value.subfolder === '' ? value.name : `${String(value.subfolder ?? UPLOAD_FOLDER)}/${value.name}`
+  }
+
+  async function download({ filename, subfolder, type }: ServerFile, job: RenderJob): Promise<string> {
+    const query = new URLSearchParams({ filename, subfolder, type })
+    return await upstream.file(`view?${query}`, job)
+  }
+
+  return {
+    async render(job) {
+      const references = await referencesOf(job)
+      checkReferences(references.length, read.slots)
+      const fill = async (): Promise<Workflow> => {
+        const images: string[] = []
+        for (const reference of references) images.push(await upload(reference, job))
+        return filledWorkflow(workflow, slotValues(read, job.input, images))
+      }
+      const files = await jobs.run(job.run?.id ?? randomUUID(), fill, job)
+      const paths: string[] = []
+      for (const file of files) paths.push(await download(file, job))
+      return await publishOutputs(job, paths, ['image', 'video', 'audio'])
+    },
+
+    async check(signal) {
+      const get = (path: string) => upstream.value({ method: 'GET', path, once: true, isQuick: true }, signal)
+      const stats = await get('system_stats')
+      const { system, devices } = isObject(stats) ? stats : {}
+      if (!isObject(system)) throw new UpstreamError('The server is not ComfyUI.')
+      const missing: string[] = []
+      for (const name of new Set(Object.values(workflow).map((node) => node.class_type))) {
+        const info = await get(`object_info/${encodeURIComponent(name)}`)
+        if (!isObject(info) || !Object.hasOwn(info, name)) missing.push(name)
+      }
+      if (missing.length > 0)
+        throw new UpstreamError(`ComfyUI has no node ${missing.join(', ')}: install what the workflow needs.`)
+      const [device] = Array.isArray(devices) ? devices : []
+      const named = isObject(device) && typeof device.name === 'string' ? `, ${device.name}` : ''
+      return upstream.clean(`ComfyUI ${String(system.comfyui_version ?? 'of an unknown version')}${named}`)
+    },
+
+    close: () => upstream.close(),
+  }
+}
+
+async function sha256(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}

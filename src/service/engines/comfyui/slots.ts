@@ -1,0 +1,147 @@
+/** The slots of a document: which inputs of the workflow get which values of a run. */
+import { randomInt } from 'node:crypto'
+import { MEDIA_PARAMETERS } from '../../../protocol/media.js'
+import type { ModelDocument } from '../../../protocol/models.js'
+import type { RenderJob } from '../engine.js'
+import type { EngineSettings } from '../read-engine.js'
+import { readSizes, type Sizes } from '../sizes.js'
+import { findSlots, frameRateOf } from './find-slots.js'
+import { findSlot, type Slot, type SlotValue, slotText, type Workflow } from './workflow.js'
+
+export type Slots = Readonly<Record<string, readonly Slot[]>>
+
+/** Values that follow from several properties, or from none. A property of the same name has precedence. */
+const DERIVED = ['width', 'height', 'frames', 'seed', 'references'] as const
+
+export interface ReadSlots {
+  readonly slots: Slots
+  /** Undefined if no slot needs a size. */
+  readonly sizeOf: Sizes['sizeOf'] | undefined
+  /** Frames per second; undefined if no slot needs a number of frames. */
+  readonly fps: number | undefined
+}
+
+/**
+ * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow. Reports a property without a slot:
+ * it would have no effect. `workflow`: undefined if a problem of its file was reported.
+ */
+export function readSlots(
+  settings: EngineSettings,
+  document: ModelDocument,
+  workflow: Workflow | undefined,
+): ReadSlots {
+  const { report } = settings
+  const { properties } = document.input
+  const named = Object.entries(settings.map('slots'))
+  const isNamed = named.length > 0
+  const givenFps = settings.number('fps')
+  if (workflow === undefined) {
+    settings.map('sizes')
+    return { slots: {}, sizeOf: undefined, fps: undefined }
+  }
+  const slots = isNamed ? namedSlots(named, settings, document, workflow) : foundSlots(settings, workflow)
+  const has = (name: string) => Object.hasOwn(slots, name)
+  const sizes = readSizes(settings, document, Object.keys(slots))
+  const fps = givenFps ?? frameRateOf(workflow)
+  if (has('width') !== has('height')) report(['slots'], 'needs both "width" and "height", or neither')
+  if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
+    report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
+  const derived = [
+    ...(has('width') ? sizes.parameters : []),
+    ...(has('frames') ? ['duration'] : []),
+    // Without a document, the properties are the built-in ones. A run with references then fails.
+    ...(has('references') || !isNamed ? MEDIA_PARAMETERS : []),
+  ]
+  for (const name of Object.keys(properties))
+    if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name]))
+      report(['slots'], `has none for the property "${name}". Add it, or remove the property from the input`)
+  return { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps: has('frames') ? fps : undefined }
+}
+
+function namedSlots(
+  entries: readonly (readonly [string, unknown])[],
+  { report }: EngineSettings,
+  { input: { properties } }: ModelDocument,
+  workflow: Workflow,
+): Slots {
+  const slots: Record<string, readonly Slot[]> = Object.create(null)
+  for (const [name, value] of entries) {
+    const path = ['slots', name]
+    const isMedia = MEDIA_PARAMETERS.includes(name)
+    if (isMedia || !(Object.hasOwn(properties, name) || DERIVED.some((each) => each === name))) {
+      const known = `is neither a property of the input nor one of ${DERIVED.join(', ')}`
+      report(path, isMedia ? 'must be named "references", with one input for each image' : known)
+      continue
+    }
+    const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
+    slots[name] = texts.flatMap((text, index) => {
+      const slot = typeof text === 'string' ? findSlot(workflow, text) : undefined
+      const other = slot?.ok && Object.keys(slots).find((each) => slots[each]?.some(overlaps(slot.value)))
+      if (slot?.ok && !other) return [slot.value]
+      const wrong = slot?.ok ? `overlaps the slot "${other}"` : slot?.wrong
+      report(Array.isArray(value) ? [...path, index] : path, wrong ?? WRONG_TYPE)
+      return []
+    })
+    if (texts.length === 0) report(path, WRONG_TYPE)
+    // A list would be a link between two nodes.
+    if (['array', 'other'].includes(properties[name]?.type ?? ''))
+      report(path, 'is for a text, a number or a boolean; the property has another type')
+  }
+  return slots
+}
+
+/** One of two values would be lost: the slots are the same input, or one is within the other. */
+const overlaps =
+  (slot: Slot) =>
+  (other: Slot): boolean =>
+    `${slotText(slot)}.`.startsWith(`${slotText(other)}.`) ||
+    `${slotText(other)}.`.startsWith(`${slotText(slot)}.`)
+
+const WRONG_TYPE = 'must be an input of the workflow, such as 6.inputs.text, or a list of inputs'
+
+function foundSlots({ report }: EngineSettings, workflow: Workflow): Slots {
+  const { slots, problems } = findSlots(workflow)
+  for (const problem of problems)
+    report(['workflow'], `${problem}. Name the inputs in a document: slots: { prompt: 6.inputs.text, … }`)
+  return slots
+}
+
+/** ComfyUI accepts 64 bits, but `randomInt` creates 48. */
+const MAX_SEED = 2 ** 48 - 1
+
+/**
+ * Returns the value of each slot. A property without a value keeps the value of the workflow, but for the seed: with
+ * the same seed, the server would return an earlier result. `images`: names of the uploaded references on the server.
+ */
+export function slotValues(
+  { slots, sizeOf, fps }: ReadSlots,
+  input: RenderJob['input'],
+  images: readonly string[],
+): readonly SlotValue[] {
+  const derived: Readonly<Record<string, unknown>> = {
+    ...sizeOf?.(input),
+    seed: randomInt(0, MAX_SEED),
+    frames: fps === undefined || input.duration === undefined ? undefined : framesOf(input.duration, fps),
+  }
+  return Object.entries(slots).flatMap(([name, each]): readonly SlotValue[] => {
+    if (name === 'references') return each.map((slot, index) => ({ slot, value: images[index] }))
+    const value = input[name] ?? derived[name]
+    return value === undefined ? [] : each.map((slot) => ({ slot, value }))
+  })
+}
+
+/** Video models draw whole groups of frames and one more: 81 for 5 s at 16 frames per second. */
+function framesOf(duration: unknown, fps: number): number {
+  const seconds = Number(duration)
+  if (!(seconds > 0)) throw new Error(`The duration "${String(duration)}" is not a number of seconds.`)
+  return Math.round(seconds * fps) + 1
+}
+
+/** Throws unless each reference has a slot and each slot a reference: the workflow's own picture would be drawn. */
+export function checkReferences(count: number, { references = [] }: Slots): void {
+  const wanted = references.length
+  if (count !== wanted)
+    throw new Error(
+      `This model's workflow takes exactly ${wanted} reference image${wanted === 1 ? '' : 's'}; the run has ${count}.`,
+    )
+}

@@ -1,0 +1,40 @@
+/** The types of engines, by the name that a document uses (`engine: { type: images }`). */
+import { messageOf } from '../../errors.js'
+import { parseDuration } from '../../protocol/units.js'
+import { readComfyui } from './comfyui/index.js'
+import { readCommand } from './command/index.js'
+import { readImages } from './images/index.js'
+import { readPreview } from './preview/index.js'
+import type { ReadEngine } from './read-engine.js'
+import { readSdapi } from './sdapi/index.js'
+import { readVideos } from './videos/index.js'
+
+/** Adds the setting `timeout: 45m`, the limit of one run. */
+const withTimeLimit =
+  (read: ReadEngine): ReadEngine =>
+  (settings, document) => {
+    const limitMs = timeLimitOf(settings.text('timeout'), (problem) => settings.report(['timeout'], problem))
+    const createEngine = read(settings, document)
+    if (limitMs === undefined) return createEngine
+    return (parts) => ({ ...createEngine(parts), limitMs: () => limitMs })
+  }
+
+function timeLimitOf(text: string | undefined, report: (problem: string) => void): number | undefined {
+  if (text === undefined) return undefined
+  try {
+    const ms = parseDuration(text, 'timeout')
+    return ms === 0 ? Number.POSITIVE_INFINITY : ms
+  } catch (error) {
+    report(messageOf(error))
+    return undefined
+  }
+}
+
+export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
+  images: withTimeLimit(readImages),
+  comfyui: withTimeLimit(readComfyui),
+  videos: withTimeLimit(readVideos),
+  sdapi: withTimeLimit(readSdapi),
+  command: withTimeLimit(readCommand),
+  preview: readPreview,
+}

@@ -1,0 +1,79 @@
+/** The map `send` of an engine: which parameter is sent to the server under which name. */
+import { randomInt } from 'node:crypto'
+import type { ModelDocument } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import type { EngineSettings } from './read-engine.js'
+
+export interface SentParameters {
+  /** Names of the parameters. */
+  readonly names: readonly string[]
+  /** Whether a parameter is sent as this field. */
+  has(field: string): boolean
+  /** Reports the properties of the input that are neither sent nor among `others`: they would have no effect. */
+  checkRest(others: readonly string[]): void
+  /**
+   * Returns field and value of each parameter that the run sets. A model with a seed gets a random one if the run has
+   * none: some servers would otherwise draw the same picture each time.
+   */
+  fieldsOf(input: Readonly<Record<string, unknown>>): readonly (readonly [field: string, value: unknown])[]
+}
+
+/** `fixed`: fields that the engine sets itself. */
+export function readSentParameters(
+  settings: EngineSettings,
+  { input }: ModelDocument,
+  fixed: readonly string[],
+): SentParameters {
+  const fields = new Map<string, string>()
+  for (const [name, field] of Object.entries(settings.map('send'))) {
+    if (!Object.hasOwn(input.properties, name))
+      settings.report(['send', name], 'is not a property of the input')
+    // A prompt is cleaned first, and references are sent as files.
+    else if (name === 'prompt' || name === 'image_urls') settings.report(['send', name], 'is always sent')
+    else if (typeof field !== 'string' || !/^[\w-]+(\.[\w-]+)*$/.test(field) || field in Object.prototype)
+      settings.report(['send', name], 'must be the name of a field of the request')
+    else if (fixed.includes(field))
+      settings.report(['send', name], `cannot be "${field}", which is set already`)
+    else fields.set(name, field)
+  }
+  return {
+    names: [...fields.keys()],
+    has: (field) => [...fields.values()].includes(field),
+    checkRest(others) {
+      for (const name of Object.keys(input.properties))
+        if (!fields.has(name) && !others.includes(name) && !settings.hasProblem(['send', name]))
+          settings.report(['send'], `"${name}" is sent nowhere: add it here, or remove it from the input`)
+    },
+    fieldsOf: (run) =>
+      [...fields].flatMap(([name, field]) => {
+        const value = run[name] ?? (field === 'seed' ? randomSeed(input.properties[name]) : undefined)
+        return value === undefined ? [] : [[field, value] as const]
+      }),
+  }
+}
+
+const MAX_SEED = 2 ** 31 - 1
+
+function randomSeed(schema: ModelDocument['input']['properties'][string] | undefined): number | undefined {
+  if (schema?.type !== 'integer' && schema?.type !== 'number') return undefined
+  const minimum = Math.ceil(Math.max(0, schema.minimum ?? 0))
+  const maximum = Math.floor(Math.min(MAX_SEED, schema.maximum ?? MAX_SEED))
+  return maximum <= minimum ? minimum : randomInt(minimum, maximum + 1)
+}
+
+/** Returns an object in which `a.b` is the field `b` of the object `a`. */
+export function nested(fields: Iterable<readonly [field: string, value: unknown]>): Record<string, unknown> {
+  const result: Record<string, unknown> = {}
+  for (const [field, value] of fields) {
+    const names = field.split('.')
+    const last = names.pop() ?? field
+    let target = result
+    for (const name of names) {
+      const inner = isObject(target[name]) ? { ...target[name] } : {}
+      target[name] = inner
+      target = inner
+    }
+    target[last] = value
+  }
+  return result
+}

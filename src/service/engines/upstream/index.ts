@@ -1,0 +1,310 @@
+/**
+ * One server of models, as the engines see it: requests with the key, patience with a server that is loading, bounded
+ * answers, and errors that a person can read. A request is sent once, unless the server certainly did not accept it:
+ * some of these servers cost money.
+ */
+import { randomUUID } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  BodyTooLarge,
+  HttpFailure,
+  type HttpResponse,
+  readText,
+  receiveText,
+  type ServerRequest,
+} from '../../../host/http.js'
+import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/retry.js'
+import { parseJson } from '../../../protocol/parse.js'
+import { createReferenceFetch } from '../../references/reference-fetch.js'
+import type { RenderJob } from '../engine.js'
+import type { EngineParts } from '../read-engine.js'
+import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
+import { pollUntilDone } from './polling.js'
+import { type FormField, formBody, jsonBody } from './request-body.js'
+import {
+  BrokenTransfer,
+  type CleanText,
+  createCleanText,
+  failedAnswer,
+  UpstreamError,
+} from './upstream-error.js'
+
+export interface UpstreamOptions {
+  /** The engine's `url`, such as `http://127.0.0.1:1234/v1`. */
+  readonly url: URL
+  /** Sent only to the origin of `url`. */
+  readonly key?: string | undefined
+  /** Default: `bearer`. With `basic`, the key is `user:password`. */
+  readonly scheme?: 'bearer' | 'basic'
+  readonly parts: Pick<EngineParts, 'fetch' | 'clock'>
+}
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below the engine's `url`, without a leading slash; may have a query. */
+  readonly path: string
+  /** A `SourceFile` in it is sent as base64. */
+  readonly json?: unknown
+  /** A multipart form, in place of `json`. */
+  readonly form?: readonly FormField[]
+  /** The server answers without rendering anything: a minute without an answer is a failure, as it is for a GET. */
+  readonly isQuick?: boolean
+  /** Fail at once when the server is not ready. */
+  readonly once?: boolean
+  /** Limit of `value`; default: 4 MiB. */
+  readonly maxBytes?: number
+}
+
+/** What a request needs of the job: `folder` for files of the answer, which get names that begin with a dot. */
+export type UpstreamJob = Pick<RenderJob, 'folder' | 'signal'>
+
+/**
+ * Every method rejects with the reason of the signal when it is aborted, else with an `UpstreamError`. Requests are
+ * repeated for ten minutes while the server refuses the connection or answers 503 or 429; a GET also after a broken
+ * connection.
+ */
+export interface Upstream {
+  /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<HttpResponse>
+  json(request: UpstreamRequest, job: UpstreamJob): Promise<JsonAnswer>
+  /** Resolves with a small JSON answer, without files. */
+  value(request: UpstreamRequest, signal: AbortSignal): Promise<unknown>
+  /** Gets a file at a path below `url`. Resolves with the path of a hidden file. */
+  file(path: string, job: UpstreamJob): Promise<string>
+  /**
+   * Like `file`, for a link in an answer: relative to the server, or absolute. Another host gets no key, and must have a
+   * public address.
+   */
+  download(link: string, job: UpstreamJob): Promise<string>
+  /** Cleans a text of an answer for an error message. */
+  readonly clean: CleanText
+  /** Closes connections to other hosts. */
+  close(): Promise<void>
+}
+
+/** Time that a server has to become ready. */
+const READY_LIMIT_MS = 600_000
+const READY_STEPS_MS = [1_000, 2_000, 4_000, 8_000, 15_000]
+const MAX_RETRY_AFTER_MS = 60_000
+const MAX_REDIRECTS = 5
+const MAX_ERROR_BYTES = 65_536
+const MAX_VALUE_BYTES = 4 * 1_048_576
+/** Tries for a file whose transfer breaks off: the result was made, and may have been paid for. */
+const MAX_TRANSFERS = 3
+
+/** No byte of the request was sent. A name that is not found may be a container that is starting. */
+const NOT_READY =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
+
+type Attempt =
+  | { readonly response: HttpResponse }
+  | { readonly problem: UpstreamError; readonly retryAfter?: string | undefined; readonly isFinal: boolean }
+
+export function createUpstream({ url: base, key, scheme = 'bearer', parts }: UpstreamOptions): Upstream {
+  const { clock } = parts
+  const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key)])
+  const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `Bearer ${key}`
+  const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
+
+  const urlOf = (path: string): URL => new URL(`${base.href.replace(/\/+$/, '')}/${path}`)
+
+  /** Sends one request until the server is ready. Resolves with any answer but 503 and 429. */
+  async function untilReady(
+    request: ServerRequest,
+    signal: AbortSignal,
+    limitMs = READY_LIMIT_MS,
+  ): Promise<HttpResponse> {
+    const startedAtMs = clock.monotonic()
+    const attempt = async (): Promise<Attempt> => {
+      try {
+        const response = await parts.fetch({ ...request, signal })
+        if (response.status !== 503 && response.status !== 429) return { response }
+        const problem = await errorOf(response, signal)
+        return { problem, retryAfter: response.header('retry-after'), isFinal: false }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof HttpFailure)) throw error
+        const message = clean(`The connection to the model's server failed: ${error.message}.`)
+        return {
+          problem: new UpstreamError(message, { cause: error }),
+          isFinal: !mayRepeat(request, error),
+        }
+      }
+    }
+    const decide = (outcome: Attempt, number: number): RetryDecision<HttpResponse> => {
+      if ('response' in outcome) return { done: outcome.response }
+      const { problem, retryAfter, isFinal } = outcome
+      if (isFinal || limitMs === 0) return { fail: problem }
+      const askedMs = retryAfterMs(retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0
+      const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs)
+      if (clock.monotonic() - startedAtMs + waitMs <= limitMs) return { retryInMs: waitMs }
+      const { message, status } = problem
+      const waited = `The model's server was not ready within ${limitMs / 60_000} minutes.`
+      return { fail: new UpstreamError(`${waited} ${message}`, { status }) }
+    }
+    return await retry({ attempt, decide, clock, signal })
+  }
+
+  async function errorOf(response: HttpResponse, signal: AbortSignal): Promise<UpstreamError> {
+    const { text } = await receiveText(response, MAX_ERROR_BYTES)
+    signal.throwIfAborted()
+    return failedAnswer(response.status, response.header('content-type'), text, clean)
+  }
+
+  const headersFor = (url: URL, contentType?: string): Record<string, string> => ({
+    accept: '*/*',
+    'accept-encoding': 'identity',
+    ...(contentType !== undefined && { 'content-type': contentType }),
+    ...(key !== undefined && url.origin === base.origin && { authorization: credentials }),
+  })
+
+  async function succeeded(response: HttpResponse, signal: AbortSignal): Promise<HttpResponse> {
+    if (response.status >= 200 && response.status <= 299) return response
+    throw await errorOf(response, signal)
+  }
+
+  const send: Upstream['send'] = async ({ method, path, json, form, isQuick, once }, signal) => {
+    const url = urlOf(path)
+    const limitMs = once ? 0 : undefined
+    if (method === 'GET') return await get(url, signal, limitMs)
+    const body = form ? formBody(form) : json === undefined ? undefined : jsonBody(json)
+    const headers = headersFor(url, body?.contentType)
+    const request = { method, url, headers, fresh: true, isSlow: !isQuick, ...(body && { stream: body }) }
+    const response = await untilReady(request, signal, limitMs)
+    if (isRedirect(response)) {
+      response.discard()
+      throw new UpstreamError(
+        `The model's server redirected the request (${response.status}). The engine's url must be the final address.`,
+        { status: response.status },
+      )
+    }
+    return await succeeded(response, signal)
+  }
+
+  /** Follows redirects on the server's own host, where only its own origin gets the key. */
+  async function get(start: URL, signal: AbortSignal, limitMs?: number): Promise<HttpResponse> {
+    let url = start
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      if (!isHttp(url) || url.hostname !== base.hostname) return await getElsewhere(url, signal)
+      const response = await untilReady({ method: 'GET', url, headers: headersFor(url) }, signal, limitMs)
+      if (!isRedirect(response)) return await succeeded(response, signal)
+      response.discard()
+      const target = response.header('location') ?? ''
+      if (!URL.canParse(target, url)) break
+      url = new URL(target, url)
+    }
+    throw new UpstreamError("The model's server redirected the request too often, or to an invalid address.")
+  }
+
+  async function getElsewhere(url: URL, signal: AbortSignal): Promise<HttpResponse> {
+    const body = await otherHosts.get(url, signal).catch((cause) => {
+      signal.throwIfAborted()
+      throw new BrokenTransfer("A file that the model's server linked to could not be fetched.", { cause })
+    })
+    if (body === undefined)
+      throw new UpstreamError(
+        "The model's server linked to a file that cannot be fetched, or to an address that is not public.",
+      )
+    return { status: 200, header: () => undefined, body, discard: () => {} }
+  }
+
+  /** Translates a body that breaks off. */
+  async function read<Value>(
+    response: HttpResponse,
+    signal: AbortSignal,
+    work: (body: AsyncIterable<Uint8Array>) => Promise<Value>,
+  ): Promise<Value> {
+    try {
+      return await work(response.body)
+    } catch (error) {
+      response.discard()
+      signal.throwIfAborted()
+      if (error instanceof HttpFailure)
+        throw new BrokenTransfer(clean(`The answer of the model's server broke off: ${error.message}.`), {
+          cause: error,
+        })
+      if (!(error instanceof BodyTooLarge)) throw error
+      throw new UpstreamError("The model's server sent a larger answer than expected.", {
+        status: response.status,
+      })
+    }
+  }
+
+  const fetchFile = (
+    request: () => Promise<HttpResponse>,
+    { folder, signal }: UpstreamJob,
+  ): Promise<string> =>
+    pollUntilDone(
+      async () => {
+        const response = await request()
+        return await read(response, signal, (body) => {
+          if (Number(response.header('content-length') ?? 0) > MAX_FILE_BYTES) throw tooLarge()
+          return saveFile(body, folder)
+        })
+      },
+      {
+        clock,
+        signal,
+        pauseMs: (number) => stepOf(READY_STEPS_MS, number),
+        maxFailures: MAX_TRANSFERS,
+      },
+    )
+
+  return {
+    send,
+    async json(request, job) {
+      const response = await send(request, job.signal)
+      return await read(response, job.signal, (body) => readJsonAnswer(body, job.folder))
+    },
+    async value(request, signal) {
+      const response = await send(request, signal)
+      const { status } = response
+      const json = parseJson(
+        await read(response, signal, () => readText(response, request.maxBytes ?? MAX_VALUE_BYTES)),
+      )
+      if (!json.ok) throw new UpstreamError("The model's server sent an answer that is not JSON.", { status })
+      return json.value
+    },
+    file: (path, job) => fetchFile(() => get(urlOf(path), job.signal), job),
+    async download(link, job) {
+      if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
+      return await fetchFile(() => get(new URL(link, base), job.signal), job)
+    },
+    clean,
+    close: () => otherHosts.close(),
+  }
+}
+
+/** 304 answers only conditional requests. */
+const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 308].includes(status)
+
+const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
+
+const base64Of = (text: string): string => Buffer.from(text).toString('base64')
+
+function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {
+  return sent ? method === 'GET' && !isInvalidHttp : NOT_READY.test(code)
+}
+
+/** Removes the file if it is incomplete. */
+async function saveFile(body: AsyncIterable<Uint8Array>, folder: string): Promise<string> {
+  const path = join(folder, `.${randomUUID()}`)
+  let bytes = 0
+  async function* bounded(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength
+      if (bytes > MAX_FILE_BYTES) throw tooLarge()
+      yield chunk
+    }
+  }
+  try {
+    // Repeats writes that a full disk cuts short.
+    await writeFile(path, bounded(), { flag: 'wx', mode: 0o600 })
+    if (bytes === 0) throw new UpstreamError("The model's server sent an empty result.")
+    return path
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+}

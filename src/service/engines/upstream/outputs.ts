@@ -1,0 +1,56 @@
+/** Makes the files that a server sent the outputs of a run, with names and types by their bytes. */
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileTypeFromFile } from 'file-type'
+import type { Kind } from '../../../protocol/models.js'
+import type { RenderedFile, RenderJob } from '../engine.js'
+import { UpstreamError } from './upstream-error.js'
+
+/**
+ * Renames hidden files in the job's folder to `image.png`, or `image-1.png`, `image-2.png` …, in this order. Throws
+ * `UpstreamError` unless each is an image, or for a video model a video. `more`: other accepted kinds, such as `audio`.
+ */
+export async function publishOutputs(
+  { folder, kind }: Pick<RenderJob, 'folder' | 'kind'>,
+  paths: readonly string[],
+  more: readonly string[] = [],
+): Promise<readonly RenderedFile[]> {
+  if (paths.length === 0) throw new UpstreamError("The model's server sent no result.")
+  // Check all types before the first file gets its name.
+  const types = await Promise.all(paths.map((path) => typeOf(path, [kind, ...more])))
+  const outputs: RenderedFile[] = []
+  for (const [index, path] of paths.entries()) {
+    const { ext, mime } = types[index] ?? { ext: 'bin', mime: 'application/octet-stream' }
+    const name = `${kind}${paths.length === 1 ? '' : `-${index + 1}`}.${ext}`
+    await rename(path, join(folder, name))
+    outputs.push({ name, contentType: mime })
+  }
+  return outputs
+}
+
+async function typeOf(
+  path: string,
+  accepted: readonly string[],
+): Promise<{ readonly ext: string; readonly mime: string }> {
+  const type = await fileTypeFromFile(path)
+  const found = type?.mime ?? ((await beginsAsHtml(path)) ? 'text/html' : 'an unknown type')
+  if (
+    type !== undefined &&
+    accepted.some((each) => type.mime.startsWith(`${each}/`)) &&
+    !/svg/.test(type.mime)
+  )
+    return type
+  throw new UpstreamError(`The model's server sent ${found}, which is not ${article(accepted[0] as Kind)}.`)
+}
+
+const article = (kind: Kind): string => (kind === 'image' ? 'an image' : 'a video')
+
+async function beginsAsHtml(path: string): Promise<boolean> {
+  const handle = await open(path)
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(512), 0, 512, 0)
+    return /^\s*<(!doctype|html)/i.test(buffer.toString('latin1', 0, bytesRead))
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Bodies of requests to a model's server: JSON and multipart forms. Files are read while the body is sent, because the
+ * references of a run may have 256 MiB.
+ */
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { fileTypeFromFile } from 'file-type'
+import type { RequestStream } from '../../../host/http.js'
+import { isObject } from '../../../protocol/parse.js'
+import type { RenderJob } from '../engine.js'
+
+const SOURCE = Symbol('file')
+
+export interface SourceFile {
+  /** Marks it in a JSON value, where it becomes a text: its bytes in base64. */
+  readonly [SOURCE]: true
+  readonly path: string
+  readonly bytes: number
+  readonly contentType: string
+  /** A file name with the extension of its type: `01.png`. */
+  readonly name: string
+}
+
+/** Returns the references of a job, in order. Throws when one could not be loaded, or is not an image. */
+export async function referencesOf({
+  references,
+}: Pick<RenderJob, 'references'>): Promise<readonly SourceFile[]> {
+  return await Promise.all(
+    references.map(async (path, index) => {
+      if (path === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
+      const type = await fileTypeFromFile(path)
+      // Some servers skip what they cannot decode, and draw without it.
+      if (type === undefined || !type.mime.startsWith('image/'))
+        throw new Error(`Reference image ${index + 1} is not an image.`)
+      const { size } = await stat(path)
+      const name = `${String(index + 1).padStart(2, '0')}.${type.ext}`
+      return { [SOURCE]: true, path, bytes: size, contentType: type.mime, name }
+    }),
+  )
+}
+
+export interface RequestBody extends RequestStream {
+  readonly contentType: string
+}
+
+/** A text, or a file as it is or in base64. */
+type Piece = string | { readonly file: SourceFile; readonly isBase64: boolean }
+
+/** Returns the value as JSON. Each `SourceFile` in it becomes a text of base64. */
+export function jsonBody(value: unknown): RequestBody {
+  const mark = randomUUID()
+  const files: SourceFile[] = []
+  const json = JSON.stringify(value, (_, each) =>
+    isObject(each) && SOURCE in each
+      ? `${mark}${files.push(each as unknown as SourceFile) - 1}${mark}`
+      : each,
+  )
+  const pieces = json.split(mark).map((piece, index): Piece => {
+    const file = index % 2 === 0 ? undefined : files[Number(piece)]
+    return file === undefined ? piece : { file, isBase64: true }
+  })
+  return bodyOf('application/json', pieces)
+}
+
+export type FormField = readonly [name: string, value: string | SourceFile]
+
+/** Returns a multipart form, with its fields in this order. */
+export function formBody(fields: readonly FormField[]): RequestBody {
+  const boundary = `rushes-${randomUUID()}`
+  const pieces = fields.flatMap(([name, value]): readonly Piece[] => {
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"`
+    if (typeof value === 'string') return [`${head}\r\n\r\n${value}\r\n`]
+    const type = `; filename="${quoted(value.name)}"\r\nContent-Type: ${value.contentType}\r\n\r\n`
+    return [head, type, { file: value, isBase64: false }, '\r\n']
+  })
+  return bodyOf(`multipart/form-data; boundary=${boundary}`, [...pieces, `--${boundary}--\r\n`])
+}
+
+const quoted = (name: string): string =>
+  name.replace(/["\r\n]/g, (character) => encodeURIComponent(character))
+
+const bodyOf = (contentType: string, pieces: readonly Piece[]): RequestBody => ({
+  contentType,
+  bytes: pieces.reduce((sum, piece) => sum + sizeOf(piece), 0),
+  async *chunks() {
+    for (const piece of pieces) {
+      if (typeof piece !== 'string') yield* piece.isBase64 ? base64Of(piece.file) : bytesOf(piece.file)
+      else if (piece !== '') yield Buffer.from(piece)
+    }
+  },
+})
+
+function sizeOf(piece: Piece): number {
+  if (typeof piece === 'string') return Buffer.byteLength(piece)
+  return piece.isBase64 ? Math.ceil(piece.file.bytes / 3) * 4 : piece.file.bytes
+}
+
+/** A multiple of 3, so that the base64 of one chunk needs no padding. */
+const CHUNK_BYTES = 49_152
+
+const bytesOf = (file: SourceFile): AsyncIterable<Buffer> =>
+  createReadStream(file.path, { highWaterMark: CHUNK_BYTES })
+
+async function* base64Of(file: SourceFile): AsyncGenerator<Buffer> {
+  let left: Buffer = Buffer.alloc(0)
+  for await (const chunk of bytesOf(file)) {
+    const bytes = left.byteLength === 0 ? chunk : Buffer.concat([left, chunk])
+    const whole = bytes.byteLength - (bytes.byteLength % 3)
+    yield Buffer.from(bytes.toString('base64', 0, whole))
+    left = bytes.subarray(whole)
+  }
+  yield Buffer.from(left.toString('base64'))
+}

@@ -1,0 +1,113 @@
+/** Failures of a model's server, as the person who created the run reads them. */
+import { isObject, parseJson } from '../../../protocol/parse.js'
+import { createRedact } from '../../../protocol/redact.js'
+import { onOneLine, shortened, withoutControls } from '../../../protocol/text.js'
+
+const MAX_TEXT_CHARACTERS = 1_000
+
+/**
+ * The run fails with this message. It never names the address of the server, which may be internal, and never contains
+ * the key.
+ */
+export class UpstreamError extends Error {
+  override readonly name: string = 'UpstreamError'
+  /** HTTP status of the answer; undefined without an answer. */
+  readonly status: number | undefined
+  /** The answer, parsed as JSON; undefined for any other answer. */
+  readonly answer: unknown
+
+  constructor(
+    message: string,
+    options: { status?: number | undefined; answer?: unknown; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+    this.status = options.status
+    this.answer = options.answer
+  }
+}
+
+/** The server is there, but its list does not have the model. It may load it when a run needs it. */
+export class ModelNotListed extends UpstreamError {
+  override readonly name = 'ModelNotListed'
+}
+
+/** The connection broke in the middle of an answer. */
+export class BrokenTransfer extends UpstreamError {
+  override readonly name = 'BrokenTransfer'
+}
+
+/**
+ * Whether a request that only asks may succeed when it is repeated. A proxy answers with 5xx, or with 200 and a page. A
+ * server that answered 503 was given its time.
+ */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof UpstreamError)) return false
+  const { status = 0 } = error
+  return error instanceof BrokenTransfer || status === 200 || (status >= 500 && status !== 503)
+}
+
+/** Removes the key, the server's address and control characters from a text of the server, and shortens it. */
+export type CleanText = (text: string) => string
+
+export function createCleanText(url: URL, secrets: readonly string[]): CleanText {
+  const redactions = secrets.map(createRedact)
+  return (text) => {
+    // Cut first, but not at the final length: a secret across the cut must be found as a whole.
+    let clean = withoutControls(text.slice(0, 8 * MAX_TEXT_CHARACTERS))
+    for (const redact of redactions) clean = redact(clean)
+    // Last the name without its port, unless it could be an ordinary word.
+    const addresses = [url.origin, url.host, ...(/[.:]/.test(url.hostname) ? [url.hostname] : [])]
+    for (const address of addresses) clean = clean.replaceAll(address, '[server]')
+    return shortened(onOneLine(clean), MAX_TEXT_CHARACTERS)
+  }
+}
+
+/**
+ * Returns the error text in an answer, in the forms of the known servers: `{"error":{"message"}}`, `{"error":"text"}`,
+ * `{"error":"server_error","message"}`, `{"detail":"text"}`, `{"detail":[{"loc","msg"}]}`, `{"message"}`. Undefined if
+ * it has none.
+ */
+export function errorTextOf(answer: unknown): string | undefined {
+  if (!isObject(answer)) return undefined
+  const { error, message, detail } = answer
+  const candidates = [isObject(error) ? error.message : undefined, message, detail, detailsOf(detail), error]
+  return candidates.find((each): each is string => typeof each === 'string' && each.trim() !== '')
+}
+
+/** The error for an answer of status 200 that has no result. */
+export function missingResult(answer: unknown, clean: CleanText): UpstreamError {
+  const text = errorTextOf(answer)
+  return new UpstreamError(
+    text === undefined
+      ? "The model's server answered without a result."
+      : `The model's server failed: ${clean(text)}`,
+  )
+}
+
+/** Joins FastAPI's list of problems: `body.size: field required`. */
+function detailsOf(detail: unknown): string | undefined {
+  if (!Array.isArray(detail)) return undefined
+  const problems = detail.slice(0, 5).flatMap((each) => {
+    if (!isObject(each) || typeof each.msg !== 'string') return []
+    // An object cannot always be joined.
+    const steps = Array.isArray(each.loc) ? each.loc.filter((step) => typeof step !== 'object') : []
+    return [steps.length > 0 ? `${steps.join('.')}: ${each.msg}` : each.msg]
+  })
+  return problems.join('; ')
+}
+
+/** Describes an answer with an error status. `body`: the beginning of the answer. */
+export function failedAnswer(
+  status: number,
+  contentType: string | undefined,
+  body: string,
+  clean: CleanText,
+): UpstreamError {
+  const json = parseJson(body)
+  const answer = json.ok ? json.value : undefined
+  // A page of a proxy in front of the server says nothing that helps.
+  const isPage = /^\s*</.test(body) || /html/i.test(contentType ?? '')
+  const text = clean(errorTextOf(answer) ?? (answer === undefined && !isPage ? body : ''))
+  const found = text !== '' ? `: ${text}` : isPage ? ' with a web page.' : ' without a message.'
+  return new UpstreamError(`The model's server answered ${status}${found}`, { status, answer })
+}

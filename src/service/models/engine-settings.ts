@@ -1,0 +1,167 @@
+/** Reads the map `engine` of a document, and reports its problems. */
+import { resolve } from 'node:path'
+import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import type { CreateEngine, EngineSettings, ReadEngine } from '../engines/read-engine.js'
+import { readTextFile } from './read-text-file.js'
+import type { ServedModel } from './served-model.js'
+
+export type EngineTypes = Readonly<Record<string, ReadEngine>>
+
+/** A model with the engine that renders it. */
+export interface ModelWithEngine extends ServedModel {
+  readonly type: string
+  /** Address of the engine's server. */
+  readonly url?: string | undefined
+  /** Keys of the engine's server, which no other engine's command gets. */
+  readonly secrets?: readonly string[]
+  readonly createEngine: CreateEngine
+}
+
+/** The model with the built-in renderer. A node that renders nothing needs no other engine. */
+export const previewOf = (document: ModelDocument): ModelWithEngine => ({
+  document,
+  type: 'preview',
+  createEngine: ({ preview }) => preview(),
+})
+
+/**
+ * Returns the model with the engine that the map describes. Returns undefined without a document, or after the report of
+ * a problem with the type.
+ */
+export function withEngine(
+  document: ModelDocument | undefined,
+  source: Omit<SettingsSource, 'engine'> & { readonly engine: unknown; readonly types: EngineTypes },
+): ModelWithEngine | undefined {
+  const { engine, types, report } = source
+  if (!isObject(engine)) {
+    report([], engine === undefined ? 'is missing. Example: engine: { type: preview }' : 'must be a map')
+    return undefined
+  }
+  const { url } = engine
+  const type = typeof engine.type === 'string' ? engine.type : ''
+  const known = Object.keys(types)
+  const read = known.includes(type) ? types[type] : undefined
+  if (read === undefined) report(['type'], `must be one of ${known.join(', ')}.${didYouMean(type, known)}`)
+  // An engine reads its settings for the properties of the document.
+  if (read === undefined || document === undefined) return undefined
+  const { settings, secrets, reportUnknownKeys } = createEngineSettings({ ...source, engine })
+  const createEngine = read(settings, document)
+  reportUnknownKeys()
+  return { document, type, createEngine, secrets, ...(typeof url === 'string' && { url }) }
+}
+
+export interface SettingsSource {
+  readonly engine: Readonly<Record<string, unknown>>
+  /** Reports at paths below `engine`. */
+  readonly report: ReportProblem
+  /** Folder that the paths of files are relative to. */
+  readonly folder: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Far more than the largest workflow. */
+const MAX_FILE_MIB = 16
+
+/** Returns the settings, and a function that reports the keys that nothing has asked for. */
+export function createEngineSettings({ engine, report: reportProblem, folder, env }: SettingsSource): {
+  readonly settings: EngineSettings
+  /** Values that `secret` has returned. */
+  readonly secrets: readonly string[]
+  reportUnknownKeys(): void
+} {
+  const known = new Set(['type'])
+  const secrets: string[] = []
+  const problems: DocumentPath[] = []
+  const report: ReportProblem = (path, message) => {
+    problems.push(path)
+    reportProblem(path, message)
+  }
+
+  function rawValue(name: string): unknown {
+    known.add(name)
+    return Object.hasOwn(engine, name) ? (engine[name] ?? undefined) : undefined
+  }
+
+  function text(name: string): string | undefined {
+    const value = rawValue(name)
+    if (value === undefined || (typeof value === 'string' && value.trim() !== '')) return value
+    report([name], typeof value === 'number' ? 'must be text: put it in quotes' : 'must be text')
+    return undefined
+  }
+
+  function requiredText(name: string, example = ''): string | undefined {
+    const value = text(name)
+    if (value === undefined && !settings.hasProblem([name])) report([name], `is missing${example}`)
+    return value
+  }
+
+  const settings: EngineSettings = {
+    text,
+    number(name) {
+      const value = rawValue(name)
+      if (value === undefined || (typeof value === 'number' && value > 0 && Number.isFinite(value)))
+        return value
+      report([name], 'must be a number greater than 0')
+      return undefined
+    },
+    url(name) {
+      const value = requiredText(name, '. Example: http://127.0.0.1:8000/v1')
+      if (value === undefined) return undefined
+      const url = URL.canParse(value) ? new URL(value) : undefined
+      if (url === undefined || !/^https?:$/.test(url.protocol)) report([name], 'must be an http or https URL')
+      // The message does not repeat the URL, which contains a password.
+      else if (url.username !== '' || url.password !== '')
+        report([name], 'must not contain a user name or a password: use key_env')
+      else if (/[?#]/.test(value)) report([name], 'must not contain a query or a fragment')
+      else return url
+      return undefined
+    },
+    map(name) {
+      const value = rawValue(name)
+      if (isObject(value)) return value
+      if (value !== undefined) report([name], 'must be a map')
+      return {}
+    },
+    file(name) {
+      const path = requiredText(name)
+      if (path === undefined) return undefined
+      return readTextFile(resolve(folder, path), MAX_FILE_MIB, (problem) =>
+        report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),
+      )
+    },
+    secret(name) {
+      const variable = text(name)
+      if (variable === undefined) return undefined
+      const value = env[variable]
+      if (value !== undefined && value.trim() !== '') {
+        secrets.push(value.trim())
+        return value.trim()
+      }
+      // Anything else may be the key itself, which is not printed.
+      const shown = /^[A-Z][A-Z0-9_]*$/.test(variable) ? `names ${variable}, which` : 'names a variable that'
+      report(
+        [name],
+        `${shown} is not set in the environment. Write the name of a variable, never the key itself`,
+      )
+      return undefined
+    },
+    report,
+    hasProblem: (path) => problems.some((each) => path.every((step, index) => each[index] === step)),
+  }
+
+  return {
+    settings,
+    secrets,
+    reportUnknownKeys() {
+      for (const name of Object.keys(engine))
+        if (!known.has(name)) report([name], unknownKey(name, [...known], `an engine of type ${engine.type}`))
+    },
+  }
+}
+
+/** `"stepz" is not a key of …. Did you mean "steps"?` */
+export const unknownKey = (name: string, known: readonly string[], owner: string): string =>
+  `"${shortened(printable(name), 80)}" is not a key of ${owner}.${didYouMean(name, known)}`

@@ -1,0 +1,143 @@
+/** The models of a node, and one engine that renders all of them. */
+import { usageError } from '../../errors.js'
+import type { Kind, ModelDocument } from '../../protocol/models.js'
+import type { Engine } from '../engines/engine.js'
+import type { EngineParts } from '../engines/read-engine.js'
+import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
+import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js'
+
+export interface ModelSet {
+  /** Not empty. Every kind has a model. */
+  readonly models: readonly ServedModel[]
+  /** Creates the engine that renders all models. Closing it closes their engines. */
+  createEngine(parts: EngineParts): ModelSetEngine
+}
+
+export interface ModelSetEngine extends Engine {
+  /** Like `check` of the model's engine. Resolves with undefined for an engine without a server. */
+  checkModel(model: string, signal: AbortSignal): Promise<string | undefined>
+  /** Returns the type of the model's engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */
+  describeEngine(model: string): string
+}
+
+export interface ModelSources {
+  /** File or folder of documents: `--models`, or the setting `local.models`. */
+  readonly path?: string | undefined
+  /** By kind: a shell command, or the short form of an engine, such as `images:http://127.0.0.1:1234/v1`. */
+  readonly engines?: Partial<Readonly<Record<Kind, string>>>
+  /** Names of the models of kinds without a document. */
+  readonly names?: Partial<Readonly<Record<Kind, string>>>
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Time limit of a run of every engine but the preview. Infinity: no limit. Default: 30 minutes. */
+  readonly timeoutMs?: number
+  /** False for a node that renders nothing: it needs neither the files nor the keys of engines. Default: true. */
+  readonly readsEngines?: boolean
+}
+
+const DEFAULT_TIMEOUT_MS = 30 * 60_000
+
+/** The models without a setting. */
+export const PREVIEW_SET: ModelSet = createModelSet(
+  PREVIEW_MODELS.map(({ document }) => previewOf(document)),
+  DEFAULT_TIMEOUT_MS,
+)
+
+/** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
+export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
+  const { path, engines = {}, names = {}, env, timeoutMs = DEFAULT_TIMEOUT_MS, readsEngines = true } = sources
+  if (path === undefined && Object.keys(engines).length === 0 && Object.keys(names).length === 0)
+    return PREVIEW_SET
+  // Loaded only when needed: a `--local` command with the previews starts without them.
+  const types = readsEngines ? (await import('../engines/index.js')).ENGINE_TYPES : undefined
+  const { readModels } = await import('./read-models.js')
+  const documents = path === undefined ? [] : readModels({ path, env, types })
+  const others = namedModels(names).flatMap(({ document }) => {
+    const { kind } = document
+    const flags = { '--engine': engines[kind], '--model-name': names[kind] }
+    if (documents.some((each) => each.document.kind === kind)) {
+      for (const [flag, value] of Object.entries(flags))
+        if (value !== undefined)
+          throw usageError(
+            `${flag} ${kind}=… cannot be used with the ${kind} models in ${path}.`,
+            'Remove the flag, or write its value into a document.',
+          )
+      return []
+    }
+    const word = engines[kind]
+    return [
+      word === undefined || types === undefined ? previewOf(document) : engineOf(word, document, types, env),
+    ]
+  })
+  const models = [...documents, ...others]
+  for (const { document } of others)
+    if (models.filter((each) => each.document.name === document.name).length > 1)
+      throw usageError(
+        `${document.name} is the name of two models.`,
+        `Use another name (--model-name ${document.kind}=<provider>/<name>).`,
+      )
+  return createModelSet(models, timeoutMs)
+}
+
+/** Reads the value of `--engine`. */
+function engineOf(
+  word: string,
+  document: ModelDocument,
+  types: EngineTypes,
+  env: ModelSources['env'],
+): ModelWithEngine {
+  const [, type, url, file] = /^(?:([a-z]+):)?(https?:\/\/[^#]*)(?:#(.*))?$/.exec(word) ?? []
+  const flag = `--engine ${document.kind}=${type === undefined ? '' : `${type}:`}…`
+  if (url !== undefined && type === undefined)
+    throw usageError(
+      `${flag}: the URL of a server needs the type of the engine, such as images:http://….`,
+      `Types: ${Object.keys(types).join(', ')}.`,
+    )
+  const engine =
+    url === undefined
+      ? { type: 'command', command: word }
+      : { type, url, ...(file !== undefined && { workflow: file }) }
+  const problems: string[] = []
+  const model = withEngine(document, {
+    ...{ engine, types, env, folder: '.' },
+    report: (path, message) =>
+      problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`),
+  })
+  if (problems.length === 0 && model !== undefined) return model
+  throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
+}
+
+function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
+  return {
+    models: models.map(({ document, concurrency }) => ({ document, concurrency })),
+    createEngine(parts) {
+      let preview: Engine | undefined
+      const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]
+      const shared: EngineParts = { ...parts, urls, preview: () => (preview ??= parts.preview()) }
+      const byModel = new Map(
+        models.map(({ document, type, createEngine }) => [
+          document.name,
+          { engine: createEngine(shared), limitMs: type === 'preview' ? undefined : timeoutMs },
+        ]),
+      )
+      const engineOfModel = (model: string | undefined): Engine => {
+        const found = byModel.get(model ?? '')
+        if (found === undefined) throw new Error(`This node does not have the model ${model}.`)
+        return found.engine
+      }
+      return {
+        render: async (job) => await engineOfModel(job.run?.model).render(job),
+        limitMs: (model) => byModel.get(model)?.engine.limitMs?.(model) ?? byModel.get(model)?.limitMs,
+        describeEngine(model) {
+          const { type, url } = models.find(({ document }) => document.name === model) ?? {}
+          return url === undefined ? `${type}` : `${type} at ${url}`
+        },
+        checkModel: async (model, signal) => await engineOfModel(model).check?.(signal),
+        async close() {
+          const engines = new Set([...byModel.values()].map(({ engine }) => engine))
+          if (preview !== undefined) engines.add(preview)
+          await Promise.all([...engines].map((engine) => engine.close?.()))
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,151 @@
+/** Reads the documents of a file, YAML or JSON, with the position of every value. */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
+import { type RushesError, usageError } from '../../errors.js'
+import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
+import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
+import { printable, shortened } from '../../protocol/text.js'
+
+export interface SourceProblem {
+  readonly file: string
+  /** Counted from 1. */
+  readonly line: number
+  /** Counted from 1. */
+  readonly column: number
+  readonly message: string
+}
+
+export interface SourceDocument {
+  readonly value: unknown
+  /** Path of the file, as it is shown. */
+  readonly file: string
+  /** Reports a problem at a path of the document, or at the nearest key that the file has. */
+  readonly report: ReportProblem
+}
+
+/** Far more than any document needs. A recursive parser overflows the stack only at a far greater depth. */
+const MAX_DEPTH = 60
+
+const MAX_SHOWN_PROBLEMS = 200
+
+/** `has`: `The models in a.yaml have`. */
+export function problemsError(has: string, problems: readonly SourceProblem[], end = ''): RushesError {
+  const lines = problems
+    .slice(0, MAX_SHOWN_PROBLEMS)
+    .map(({ file, line, column, message }) => `${printable(file)}:${line}:${column}: ${message}`)
+  const more = problems.length - lines.length
+  return usageError(
+    `${has} ${problems.length === 1 ? '1 problem' : `${problems.length} problems`}${end}.`,
+    [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
+  )
+}
+
+/**
+ * Returns the documents of a file: one, a list of them, or several that are separated by `---`. `problem` gets the errors of
+ * the text, whose document is left out.
+ */
+export function readDocuments(
+  text: string,
+  file: string,
+  problem: (problem: SourceProblem) => void,
+): readonly SourceDocument[] {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
+  const reportAt = (offset: number, message: string) => {
+    const { line, col: column } = lines.linePos(offset)
+    problem({ file, line, column, message })
+  }
+  // Tabs can begin a line in JSON, and not in YAML.
+  const isJson = /^\s*[[{]/.test(text)
+  const parsed = parseYamlDocuments(isJson ? text.replaceAll('\t', ' ') : text, MAX_DEPTH, { merge: true })
+  if (parsed === undefined) {
+    reportAt(0, `the file is nested more than ${MAX_DEPTH} levels deep`)
+    return []
+  }
+  const documents = parsed.flatMap((document): readonly SourceDocument[] => {
+    const { contents } = document
+    if (isEmpty(document)) return []
+    const value = plainValue(document, reportAt)
+    if (value === undefined) return []
+    const source = (own: unknown, start: DocumentPath): SourceDocument => ({
+      value: own,
+      file,
+      report: (path, message) =>
+        reportAt(offsetOf(document, [...start, ...path]), `${labelOf(path, message)}${message}`),
+    })
+    return isSeq(contents) && Array.isArray(value)
+      ? value.map((each, index) => source(each, [index]))
+      : [source(value, [])]
+  })
+  if (parsed.every(isEmpty)) reportAt(0, 'the file has no document')
+  return documents
+}
+
+const isEmpty = ({ contents, errors }: YamlDocument): boolean =>
+  errors.length === 0 && (contents === null || (isScalar(contents) && contents.value === null))
+
+/** Returns the value without positions, or undefined after the report of a problem. */
+function plainValue(document: YamlDocument, reportAt: (offset: number, message: string) => void): unknown {
+  let isValid = true
+  const report = (offset: number, message: string) => {
+    isValid = false
+    reportAt(offset, message)
+  }
+  for (const { pos, message } of [...document.errors, ...document.warnings])
+    report(pos[0], message.charAt(0).toLowerCase() + message.slice(1))
+  visit(document, {
+    Map(_, { items }) {
+      const names = new Set<string>()
+      for (const { key } of items) {
+        if (!isScalar(key)) {
+          report((key as Node).range?.[0] ?? 0, 'a key must be text')
+          continue
+        }
+        const name = String(key.value)
+        if (names.has(name) && name !== 'Symbol(<<)')
+          report(key.range?.[0] ?? 0, `the key "${shortened(printable(name), 80)}" occurs twice`)
+        names.add(name)
+      }
+    },
+  })
+  if (!isValid) return undefined
+  try {
+    return document.toJS() as unknown
+  } catch (error) {
+    // An alias without an anchor, or too many aliases.
+    report(document.range[0], (error as Error).message)
+    return undefined
+  }
+}
+
+/** Returns where the key of a path is, or the last key of the path that the file has. */
+function offsetOf(document: YamlDocument, path: DocumentPath): number {
+  let node: unknown = document.contents
+  let offset = document.contents?.range?.[0] ?? 0
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document)
+    let key: unknown
+    if (isSeq(node)) {
+      key = node.items[Number(step)]
+      node = key
+    } else if (isMap(node)) {
+      const pair = node.items.find((each) => isScalar(each.key) && String(each.key.value) === String(step))
+      key = pair?.key
+      node = pair?.value
+    }
+    if (key === undefined) break
+    offset = (key as Node).range?.[0] ?? offset
+  }
+  return offset
+}
+
+/**
+ * `input.steps: minimum ` for the path of a minimum. A message that begins with a quoted name names the last key itself.
+ */
+function labelOf(path: DocumentPath, message: string): string {
+  const names = path.map((step) => (typeof step === 'number' ? `[${step}]` : shortened(printable(step), 80)))
+  const last = names.pop()
+  if (last === undefined) return 'the document '
+  const parent = names.filter((name) => name !== 'properties').join('.')
+  return `${parent}${parent === '' ? '' : ': '}${message.startsWith('"') ? '' : `${last} `}`
+}

@@ -1,0 +1,150 @@
+/**
+ * Reads the documents of a service's models: a file, or the `*.yaml` and `*.yml` files of a folder. Every problem of
+ * every file is reported in one error, before the service listens.
+ */
+import { readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { RushesError, usageError } from '../../errors.js'
+import { describeReason } from '../../host/system-error.js'
+import { documentJson, readModelDocument } from '../../protocol/model-document.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import { printable, shortened } from '../../protocol/text.js'
+import {
+  type EngineTypes,
+  type ModelWithEngine,
+  previewOf,
+  unknownKey,
+  withEngine,
+} from './engine-settings.js'
+import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
+import { readTextFile } from './read-text-file.js'
+
+export interface ReadModelsOptions {
+  /** A YAML or JSON file, or a folder. */
+  readonly path: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Undefined: engines are not read, for a node that renders nothing. */
+  readonly types: EngineTypes | undefined
+}
+
+/** More than a service can show in one list. */
+const MAX_MODELS = 1_000
+const MAX_FILE_MIB = 4
+/** Clients read no longer answer. */
+const MAX_LIST_BYTES = 8 * 1_048_576
+const MAX_CONCURRENCY = 64
+
+/** Throws `usage` with all problems. Returns at least one model. */
+export function readModels({ path, env, types }: ReadModelsOptions): readonly ModelWithEngine[] {
+  const problems: SourceProblem[] = []
+  const files = filesAt(path)
+  const sources = files.flatMap((file) => {
+    const text = readTextFile(file, MAX_FILE_MIB, (reason) =>
+      problems.push({ file, line: 1, column: 1, message: `the file ${reason}` }),
+    )
+    return text === undefined ? [] : readDocuments(text, file, (problem) => problems.push(problem))
+  })
+  if (sources.length > MAX_MODELS)
+    throw usageError(`${shownPath(path)} has ${sources.length} models; the limit is ${MAX_MODELS}.`)
+  const models = sources.flatMap((source) => {
+    const model = readModel(source, env, types)
+    return model === undefined ? [] : [{ ...model, source }]
+  })
+  checkTogether(models)
+  if (problems.length > 0) {
+    const order = (one: SourceProblem, other: SourceProblem) =>
+      files.indexOf(one.file) - files.indexOf(other.file) ||
+      one.line - other.line ||
+      one.column - other.column
+    throw problemsError(`The models in ${shownPath(path)} have`, problems.toSorted(order))
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(models.map(({ document }) => documentJson(document))))
+  if (bytes > MAX_LIST_BYTES)
+    throw usageError(
+      `The models in ${shownPath(path)} have ${Math.ceil(bytes / 1_048_576)} MiB together; the limit is 8 MiB.`,
+    )
+  return models.map(({ source: _, ...model }) => model)
+}
+
+const shownPath = (path: string): string => shortened(printable(path), 200)
+
+function filesAt(path: string): readonly string[] {
+  try {
+    if (!statSync(path).isDirectory()) return [path]
+    const names = readdirSync(path).filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.'))
+    if (names.length > 0) return names.sort().map((name) => join(path, name))
+  } catch (cause) {
+    throw new RushesError('usage', `${shownPath(path)}: ${describeReason(cause)}.`, {
+      cause,
+      hint: 'Give a file or a folder with --models, or with `rushes config set local.models <path>`.',
+    })
+  }
+  throw usageError(
+    `The folder ${shownPath(path)} has no models.`,
+    'A model is a file that ends with .yaml or .yml. To read a JSON file, name the file itself.',
+  )
+}
+
+const PRICE_KEYS = ['run', 'factors']
+const KEYS = ['name', 'kind', 'description', 'engine', 'input', 'price', 'concurrency', 'default']
+
+/** Returns the document of a user's file, without its engine; undefined after the report of a problem. */
+export function readOwnDocument({ value, report }: SourceDocument): ModelDocument | undefined {
+  const document = readModelDocument(value, report)
+  if (!isObject(value)) return undefined
+  for (const name of Object.keys(value))
+    if (!KEYS.includes(name)) report([name], unknownKey(name, KEYS, 'a model'))
+  const { concurrency, description, price } = value
+  for (const name of isObject(price) ? Object.keys(price) : [])
+    if (!PRICE_KEYS.includes(name)) report(['price', name], unknownKey(name, PRICE_KEYS, 'a price'))
+  const isCount = Number.isInteger(concurrency) && Number(concurrency) >= 1
+  if (concurrency !== undefined && !(isCount && Number(concurrency) <= MAX_CONCURRENCY))
+    report(['concurrency'], `must be a whole number from 1 to ${MAX_CONCURRENCY}`)
+  if (description !== undefined && typeof description !== 'string') report(['description'], 'must be text')
+  return (
+    document && {
+      ...document,
+      input: { ...document.input, ...(typeof description === 'string' && { description }) },
+    }
+  )
+}
+
+/** Returns the model, or undefined after the report of a problem. */
+function readModel(
+  source: SourceDocument,
+  env: ReadModelsOptions['env'],
+  types: EngineTypes | undefined,
+): ModelWithEngine | undefined {
+  const described = readOwnDocument(source)
+  const { value, file, report } = source
+  if (!isObject(value)) return undefined
+  const { concurrency, engine } = value
+  const model =
+    types === undefined
+      ? described && previewOf(described)
+      : withEngine(described, {
+          ...{ engine, types, env, folder: dirname(file) },
+          report: (path, message) => report(['engine', ...path], message),
+        })
+  return model && { ...model, concurrency: concurrency as number | undefined }
+}
+
+/** Reports names that are used twice, and further defaults of a kind. */
+function checkTogether(
+  models: readonly { readonly document: ModelDocument; readonly source: SourceDocument }[],
+): void {
+  for (const [index, { document, source }] of models.entries()) {
+    const { name, kind } = document
+    const earlier = models.slice(0, index)
+    const twin = earlier.find((each) => each.document.name === name)
+    if (twin !== undefined)
+      source.report(['name'], `"${name}" is also the name of a model in ${printable(twin.source.file)}`)
+    const first = earlier.find((each) => each.document.default && each.document.kind === kind)
+    if (document.default && first !== undefined)
+      source.report(
+        ['default'],
+        `is also set by ${first.document.name}: only one ${kind} model can be the default`,
+      )
+  }
+}

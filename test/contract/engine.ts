@@ -1,0 +1,238 @@
+/**
+ * What every engine with a server of its own promises: patience while the server loads, one request per run, errors in
+ * plain words without the key, and no file under a final name unless it is whole.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Engine } from '../../src/service/engines/engine.js'
+import { createManualClock } from '../support/clock.js'
+import { createEngineOf, type EngineDocument, jobOf } from '../support/model-servers/engine.js'
+import type { ModelServer } from '../support/model-servers/http.js'
+import { pngOf } from '../support/model-servers/pictures.js'
+import { temporaryFolder } from '../support/service.js'
+import { until } from '../support/until.js'
+
+export interface EngineSubject {
+  readonly name: string
+  createServer(): Promise<ModelServer>
+  document(url: string): EngineDocument
+  /** Method and path of the request that starts the work, and of the one that carries the result. */
+  readonly creates: string
+  readonly results: string
+  /** The same for a run with references. Undefined: an own test, because it does not take two of them. */
+  readonly createsWithReferences?: string
+  /** Whether it finds its job again after the answer to its request was lost. */
+  readonly findsLostJobs?: boolean
+  /** Whether the server takes the engine's key. */
+  readonly hasKey: boolean
+}
+
+const KEY = 'sk-test-9f8e7d6c5b4a'
+
+export function testEngine(subject: EngineSubject): void {
+  async function open() {
+    const server = await subject.createServer()
+    const clock = createManualClock()
+    const { engine, ...rest } = subject.document(server.url)
+    const document = { ...rest, engine: { ...engine, ...(subject.hasKey && { key_env: 'TEST_KEY' }) } }
+    const created: Engine = createEngineOf(document, { clock, env: { TEST_KEY: KEY } })
+    const job = jobOf(rest.kind === 'video' ? { kind: 'video' } : {})
+    const creates = () => server.count(subject.creates)
+    return { server, clock, engine: created, job, creates }
+  }
+  const visible = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith('.'))
+
+  describe(`the engine ${subject.name}`, () => {
+    test('renders a run into one file, with one request', async () => {
+      const { engine, job, clock, creates } = await open()
+      const files = await clock.runUntil(engine.render(job))
+      expect(files).toHaveLength(1)
+      expect(visible(job.folder)).toEqual([files[0]?.name])
+      expect(files[0]?.contentType).toMatch(new RegExp(`^${job.kind}/`))
+      expect(creates()).toBe(1)
+    })
+
+    test.runIf(subject.createsWithReferences)('sends references in their order', async () => {
+      const { engine, job, clock, server } = await open()
+      const pictures = [pngOf(8, 8, 'first'), pngOf(8, 8, 'second')]
+      const references = pictures.map((bytes, index) => {
+        const path = join(temporaryFolder(), `${index}`)
+        writeFileSync(path, bytes)
+        return path
+      })
+      await clock.runUntil(engine.render({ ...job, references }))
+      const sent = server.requests
+        .filter(({ method, path }) => `${method} ${path}`.startsWith(subject.createsWithReferences ?? ''))
+        .map(({ body }) => body)
+      const whole = Buffer.concat(sent)
+      const offsets = pictures.map((bytes) =>
+        Math.max(whole.indexOf(bytes), whole.indexOf(bytes.toString('base64'))),
+      )
+      expect(offsets[0]).toBeGreaterThan(0)
+      expect(offsets[1]).toBeGreaterThan(offsets[0] ?? 0)
+    })
+
+    test('fails before the first request when a reference is missing', async () => {
+      const { engine, job, server } = await open()
+      await expect(engine.render({ ...job, references: [undefined] })).rejects.toThrow(
+        'Reference image 1 could not be read.',
+      )
+      expect(server.requests).toEqual([])
+    })
+
+    test('waits for a server that refuses connections, then answers 503, then is ready', async () => {
+      const { engine, job, clock, server, creates } = await open()
+      await server.close()
+      server.fault(subject.creates, { status: 503, body: { error: { message: 'loading' } } }, 2)
+      const rendering = engine.render(job)
+      rendering.catch(() => {})
+      await until('the engine waits', () => clock.sleepers > 0)
+      await server.reopen()
+      await clock.runUntil(rendering)
+      expect(creates()).toBe(3)
+    })
+
+    test('gives up after ten minutes of 503, with the words of the server', async () => {
+      const { engine, job, clock, server } = await open()
+      server.fault(subject.creates, { status: 503, body: { error: { message: 'Loading model' } } }, 1_000)
+      const startedAt = clock.monotonic()
+      await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
+        "The model's server was not ready within 10 minutes. The model's server answered 503: Loading model",
+      )
+      expect(clock.monotonic() - startedAt).toBeGreaterThan(580_000)
+      expect(clock.monotonic() - startedAt).toBeLessThanOrEqual(600_000)
+    })
+
+    test('waits as long as a 429 asks for', async () => {
+      const { engine, job, clock, server, creates } = await open()
+      server.fault(subject.creates, { status: 429, headers: { 'retry-after': '40' } })
+      const startedAt = clock.monotonic()
+      await clock.runUntil(engine.render(job))
+      expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(40_000)
+      expect(creates()).toBe(2)
+    })
+
+    test.each<[name: string, body: unknown, expected: string]>([
+      ['an object', { error: { message: 'CUDA out of memory' } }, ': CUDA out of memory'],
+      ['a text', { error: 'generation failed' }, ': generation failed'],
+      ['a code and a message', { error: 'server_error', message: 'bad type' }, ': bad type'],
+      ['a detail', { detail: 'No image' }, ': No image'],
+      [
+        'a list of details',
+        { detail: [{ loc: ['body', 'size'], msg: 'field required' }] },
+        ': body.size: field required',
+      ],
+      ['a list with places that are no names', { detail: [{ loc: [{ toString: 1 }], msg: 'bad' }] }, ': bad'],
+      ['plain text', 'Internal Server Error', ': Internal Server Error'],
+      ['nothing', '', ' without a message.'],
+      ['a page', '<html><h1>nginx</h1></html>', ' with a web page.'],
+    ])('fails with the error of the server: %s', async (_, body, expected) => {
+      const { engine, job, clock, server, creates } = await open()
+      server.fault(subject.creates, { status: 500, body: body as object })
+      await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
+        `The model's server answered 500${expected}`,
+      )
+      expect(creates()).toBe(1)
+    })
+
+    test('removes keys, addresses and control characters from an error, and bounds it', async () => {
+      const { engine, job, clock, server } = await open()
+      const hostile = `\u001b[2J\u202e${KEY} at ${server.url}/v1 of 127.0.0.1 ${'x'.repeat(50_000)}`
+      server.fault(subject.creates, { status: 400, body: { error: { message: hostile } } })
+      const error = await clock.runUntil(engine.render(job).catch((reason: Error) => reason))
+      const { message } = error as Error
+      expect(message).toContain("The model's server answered 400: [2J")
+      if (subject.hasKey) expect(message).not.toContain(KEY)
+      expect(message).not.toContain('127.0.0.1')
+      expect(message).not.toMatch(/[\u001b\u202e]/)
+      expect(message.length).toBeLessThan(1_200)
+    })
+
+    test('does not repeat a request that the server may have accepted', async () => {
+      const { engine, job, clock, server, creates } = await open()
+      server.fault(subject.creates, 'lose')
+      const rendering = clock.runUntil(engine.render(job))
+      if (subject.findsLostJobs) expect(await rendering).toHaveLength(1)
+      else await expect(rendering).rejects.toThrow(/connection/)
+      expect(creates()).toBe(1)
+    })
+
+    test('follows no redirect of a request that starts work', async () => {
+      const { engine, job, clock, server } = await open()
+      const other = await subject.createServer()
+      server.fault(subject.creates, { status: 307, headers: { location: `${other.url}/v1` } })
+      await expect(clock.runUntil(engine.render(job))).rejects.toThrow('redirected the request (307)')
+      expect(other.requests).toEqual([])
+    })
+
+    test('an abort ends the request at once, with its reason', async () => {
+      const { engine, job, clock, server } = await open()
+      server.fault(subject.creates, 'hang')
+      const controller = new AbortController()
+      const rendering = engine.render({ ...job, signal: controller.signal })
+      rendering.catch(() => {})
+      await until('the request arrives', () => server.count(subject.creates) === 1)
+      const reason = new Error('stopped by the test')
+      controller.abort(reason)
+      await expect(clock.runUntil(rendering)).rejects.toBe(reason)
+      await until('the client leaves', () => server.abandoned === 1)
+      expect(visible(job.folder)).toEqual([])
+    })
+
+    test('an abort ends the wait for a server that is not there', async () => {
+      const { engine, job, clock, server } = await open()
+      await server.close()
+      const controller = new AbortController()
+      const rendering = engine.render({ ...job, signal: controller.signal })
+      rendering.catch(() => {})
+      await until('the engine waits', () => clock.sleepers > 0)
+      controller.abort(new Error('stopped by the test'))
+      await expect(rendering).rejects.toThrow('stopped by the test')
+    })
+
+    test('a result that breaks off every time fails the run, and publishes nothing', async () => {
+      const { engine, job, clock, server } = await open()
+      server.fault(subject.results, { bytes: 60, ending: 'reset' }, 10)
+      await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
+        "The answer of the model's server broke off",
+      )
+      expect(visible(job.folder)).toEqual([])
+    })
+
+    test('a server that is gone in the middle of a result fails the run', async () => {
+      const { engine, job, clock, server } = await open()
+      server.fault(subject.results, { bytes: 60, ending: 'pause' }, 10)
+      const rendering = engine.render(job)
+      rendering.catch(() => {})
+      await clock.runUntil(until('the request arrives', () => server.count(subject.results) > 0))
+      await clock.runUntil(Promise.race([rendering.catch(() => {}), clock.advance(61_000)]))
+      await server.close()
+      await expect(clock.runUntil(rendering)).rejects.toThrow(/model's server/)
+      expect(visible(job.folder)).toEqual([])
+    })
+
+    test('sends the key to its own server', async () => {
+      const { engine, job, clock, server } = await open()
+      await clock.runUntil(engine.render(job))
+      const headers = server.requests.map(({ headers }) => headers.authorization)
+      expect(new Set(headers)).toEqual(new Set([subject.hasKey ? `Bearer ${KEY}` : undefined]))
+    })
+
+    test('says what the server carries, and fails at once when it is not there', async () => {
+      const { engine, clock, server } = await open()
+      const { signal } = new AbortController()
+      expect(await clock.runUntil(engine.check?.(signal) ?? Promise.resolve(''))).not.toBe('')
+      await server.close()
+      await expect(clock.runUntil(engine.check?.(signal) ?? Promise.resolve(''))).rejects.toThrow(
+        "The connection to the model's server failed: the connection was refused.",
+      )
+    })
+  })
+}
+
+/** The bytes of the only file of a job. */
+export const resultOf = (folder: string): Buffer => {
+  const [name = ''] = readdirSync(folder).filter((each) => !each.startsWith('.'))
+  return readFileSync(join(folder, name))
+}

@@ -1,0 +1,612 @@
+/** The engine `comfyui` against a server of each generation, as read in their sources. */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { RenderJob } from '../../../src/service/engines/engine.js'
+import { testEngine } from '../../contract/engine.js'
+import { createManualClock } from '../../support/clock.js'
+import { type ComfyOptions, createComfyServer, type Generation } from '../../support/model-servers/comfyui.js'
+import {
+  createEngineOf,
+  type EngineDocument,
+  jobOf,
+  readEngineOf,
+} from '../../support/model-servers/engine.js'
+import type { ServerFault } from '../../support/model-servers/http.js'
+import { pngOf } from '../../support/model-servers/pictures.js'
+import { temporaryFolder } from '../../support/service.js'
+import { until } from '../../support/until.js'
+import { IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
+
+function fileOf(content: unknown): string {
+  const path = join(temporaryFolder(), 'flow.json')
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+testEngine({
+  name: 'comfyui',
+  createServer: () => createComfyServer(),
+  document: (url) => ({ engine: { type: 'comfyui', url, workflow: fileOf(IMAGE_WORKFLOW) } }),
+  creates: 'POST /prompt',
+  results: 'GET /view',
+  findsLostJobs: true,
+  hasKey: true,
+})
+
+interface OpenOptions extends ComfyOptions {
+  readonly workflow?: unknown
+  readonly document?: Partial<EngineDocument>
+}
+
+async function open({ workflow = IMAGE_WORKFLOW, document = {}, ...options }: OpenOptions = {}) {
+  const server = await createComfyServer(options)
+  const clock = createManualClock()
+  const engine = { type: 'comfyui', url: server.url, workflow: fileOf(workflow), ...document.engine }
+  /** As another process of the service would. */
+  const createEngine = () => createEngineOf({ ...document, engine }, { clock })
+  const created = createEngine()
+  const render = (more: Partial<RenderJob> = {}) => {
+    const rendering = created.render(jobOf(more))
+    rendering.catch(() => {})
+    return rendering
+  }
+  const graph = () => server.graphs.at(-1) ?? {}
+  return { server, clock, engine: created, createEngine, render, graph }
+}
+
+const referenceOf = (bytes: Uint8Array): string => {
+  const path = join(temporaryFolder(), 'reference')
+  writeFileSync(path, bytes)
+  return path
+}
+
+const TWO_REFERENCES = {
+  ...IMAGE_WORKFLOW,
+  '12:3': { class_type: 'LoadImage', inputs: { image: 'example.png' } },
+  11: { class_type: 'LoadImage', inputs: { image: 'example.png' } },
+}
+
+const SLOTS: Partial<EngineDocument> = {
+  engine: {
+    slots: {
+      prompt: ['6.inputs.text'],
+      width: '5.inputs.width',
+      height: '5.inputs.height',
+      seed: '3.inputs.seed',
+      steps: '3.inputs.steps',
+      references: ['12:3.inputs.image', '11.inputs.image'],
+    },
+    sizes: { '16:9': '1360x768' },
+  },
+  input: { steps: { type: 'integer' }, seed: { type: 'integer' } },
+}
+
+const SEEDED: Partial<EngineDocument> = { input: { seed: { type: 'integer' } } }
+
+test('each slot gets its value, and everything else stays as it was exported', async () => {
+  const { server, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
+  const pictures = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
+  const input = { prompt: 'a fox', aspect_ratio: '16:9', steps: 30, seed: 7, negative: 'ignored' }
+  await clock.runUntil(render({ input, references: pictures.map(referenceOf) }))
+  const names = pictures.map((bytes) => `rushes/${createHash('sha256').update(bytes).digest('hex')}.png`)
+  expect(graph()).toEqual({
+    ...TWO_REFERENCES,
+    3: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, seed: 7, steps: 30 } },
+    5: { ...IMAGE_WORKFLOW[5], inputs: { ...IMAGE_WORKFLOW[5].inputs, width: 1360, height: 768 } },
+    6: { ...IMAGE_WORKFLOW[6], inputs: { ...IMAGE_WORKFLOW[6].inputs, text: 'a fox' } },
+    '12:3': { class_type: 'LoadImage', inputs: { image: names[0] } },
+    11: { class_type: 'LoadImage', inputs: { image: names[1] } },
+  })
+  expect([...server.uploads]).toEqual(
+    names.map((name, index) => [name, new Uint8Array(pictures[index] ?? [])]),
+  )
+})
+
+test('overwrites no file of the server, and uploads a reference once', async () => {
+  const { server, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
+  const [one, other] = [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')]
+  const [first, second] = [one, other].map((bytes) => createHash('sha256').update(bytes).digest('hex'))
+  server.uploads.set(`rushes/${first}.png`, other)
+  await clock.runUntil(render({ references: [one, other].map(referenceOf) }))
+  await clock.runUntil(
+    render({ run: { id: 'run_8', model: 'm' }, references: [other, other].map(referenceOf) }),
+  )
+  expect([...server.uploads.keys()]).toEqual([
+    `rushes/${first}.png`,
+    `rushes/(1) ${first}.png`,
+    `rushes/${second}.png`,
+  ])
+  expect(server.uploads.get(`rushes/${first}.png`)).toEqual(other)
+  expect(graph()[11]?.inputs).toEqual({ image: `rushes/${second}.png` })
+})
+
+test('uses the name that the server gives to a reference', async () => {
+  const { server, clock, render, graph } = await open({ workflow: TWO_REFERENCES, document: SLOTS })
+  server.uploads.set('x (1).png', pngOf(8, 8, 'one'))
+  server.fault('POST /upload/image', { body: { name: 'x (1).png', subfolder: '', type: 'input' } })
+  await clock.runUntil(render({ references: [pngOf(8, 8, 'one'), pngOf(8, 8, 'other')].map(referenceOf) }))
+  expect(graph()['12:3']?.inputs).toEqual({ image: 'x (1).png' })
+})
+
+test.each<[workflow: object, document: Partial<EngineDocument>, count: number, expected: string]>([
+  [IMAGE_WORKFLOW, {}, 1, 'takes exactly 0 reference images; the run has 1.'],
+  [TWO_REFERENCES, SLOTS, 1, 'takes exactly 2 reference images; the run has 1.'],
+  [TWO_REFERENCES, SLOTS, 0, 'takes exactly 2 reference images; the run has 0.'],
+])(
+  'never draws the picture of the export in place of a reference',
+  async (workflow, document, count, expected) => {
+    const { server, clock, render } = await open({ workflow, document })
+    const references = Array.from({ length: count }, () => referenceOf(pngOf(8, 8, 'one')))
+    await expect(clock.runUntil(render({ references }))).rejects.toThrow(expected)
+    expect(server.requests).toEqual([])
+  },
+)
+
+test('a run without a seed gets another one each time', async () => {
+  const { server, clock, render } = await open()
+  await clock.runUntil(render({ run: { id: 'run_1', model: 'acme/model' } }))
+  await clock.runUntil(render({ run: { id: 'run_2', model: 'acme/model' } }))
+  const seeds = server.graphs.map((graph) => graph[3]?.inputs.seed)
+  expect(new Set([...seeds, IMAGE_WORKFLOW[3].inputs.seed]).size).toBe(3)
+  for (const seed of seeds) expect(Number.isSafeInteger(seed)).toBe(true)
+})
+
+test('a workflow that the server has rendered before has its outputs again', async () => {
+  const { server, clock, render } = await open({ document: SEEDED })
+  for (const id of ['run_1', 'run_2']) {
+    const job = { run: { id, model: 'acme/model' }, input: { prompt: 'a fox', seed: 7 } }
+    expect(await clock.runUntil(render(job))).toHaveLength(1)
+  }
+  expect(server.rendered).toHaveLength(2)
+})
+
+test('a film has one frame more than its seconds', async () => {
+  const { clock, render, graph } = await open({ workflow: VIDEO_WORKFLOW, document: { kind: 'video' } })
+  const job = { kind: 'video', input: { prompt: 'a fox', duration: '5', resolution: '720p' } } as const
+  expect(await clock.runUntil(render(job))).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
+  expect(graph()[5]?.inputs).toEqual({ width: 1280, height: 720, length: 81, batch_size: 1 })
+})
+
+test('outputs come in the order of nodes, without previews', async () => {
+  const second = { class_type: 'SaveImage', inputs: { images: ['8', 0], filename_prefix: 'second' } }
+  const preview = { class_type: 'PreviewImage', inputs: { images: ['8', 0] } }
+  const workflow = { ...IMAGE_WORKFLOW, 10: second, 2: preview }
+  const { server, clock, render } = await open({ workflow })
+  const files = await clock.runUntil(render())
+  expect(files.map(({ name }) => name)).toEqual(['image-1.png', 'image-2.png'])
+  const views = server.requests
+    .filter(({ path }) => path === '/view')
+    .map(({ query }) => query.get('filename'))
+  expect(views).toEqual(['9_00001_.png', '10_00001_.png'])
+})
+
+describe('errors', () => {
+  const refusedSampler = {
+    ...IMAGE_WORKFLOW,
+    3: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, sampler_name: 'eular' } },
+  }
+
+  test('a refused workflow names the node', async () => {
+    const { clock, render } = await open({ workflow: refusedSampler })
+    await expect(clock.runUntil(render())).rejects.toThrow(
+      "ComfyUI refused the workflow. KSampler (node 3): Value not in list: sampler_name: 'eular' not in (list of length 2)",
+    )
+  })
+
+  test('a workflow that would be rendered in part is cancelled', async () => {
+    const broken = { class_type: 'SaveImage', inputs: { images: ['8', 0], filename_prefix: '' } }
+    const { server, clock, render } = await open({ workflow: { ...IMAGE_WORKFLOW, 10: broken } })
+    await expect(clock.runUntil(render())).rejects.toThrow(
+      'SaveImage (node 10): Required input is missing: filename_prefix',
+    )
+    expect(server.queue()).toEqual([])
+  })
+
+  const failed = (message: string, detail: object) => ({
+    outputs: {},
+    status: {
+      status_str: 'error',
+      completed: false,
+      messages: [
+        ['execution_start', {}],
+        [message, detail],
+      ],
+    },
+  })
+  test.each<[entry: object, expected: string]>([
+    [
+      failed('execution_error', {
+        node_id: '3',
+        node_type: 'KSampler',
+        exception_type: 'torch.OutOfMemoryError',
+        exception_message: 'Allocation on device\n',
+        traceback: ['File "/srv/ComfyUI/execution.py"'],
+      }),
+      'KSampler (node 3): Allocation on device',
+    ],
+    [failed('execution_error', {}), 'A node (node ?): no message'],
+    [failed('execution_interrupted', {}), 'The job was cancelled in ComfyUI.'],
+    [failed('other', {}), 'The server reports an error without a message.'],
+    [
+      { outputs: {}, status: { status_str: 'success' } },
+      'finished the workflow without a picture or a video',
+    ],
+    [
+      { outputs: { 4: { latents: [{ filename: 'a.latent', subfolder: '', type: 'output' }], text: ['x'] } } },
+      'finished the workflow without a picture or a video',
+    ],
+  ])('%j', async (entry, expected) => {
+    const { server, clock, render } = await open({ isQuick: false })
+    const rendering = render()
+    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    server.finish(entry)
+    const error = await clock.runUntil(rendering.catch((reason: Error) => reason))
+    expect((error as Error).message).toContain(expected)
+    expect((error as Error).message).not.toContain('execution.py')
+  })
+
+  test('a server that was restarted has lost the job', async () => {
+    const { server, clock, render } = await open({ isQuick: false })
+    const rendering = render()
+    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    server.restart()
+    await expect(clock.runUntil(rendering)).rejects.toThrow(
+      'ComfyUI no longer knows this job: it was probably restarted. Run it again.',
+    )
+    expect(server.count('POST /prompt')).toBe(1)
+  })
+
+  test('a request that never arrived is not sent again', async () => {
+    const { server, clock, render } = await open()
+    server.fault('POST /prompt', 'reset')
+    await expect(clock.runUntil(render())).rejects.toThrow("The connection to the model's server failed")
+    expect([server.count('POST /prompt'), server.rendered]).toEqual([1, []])
+  })
+
+  test('failed polls do not lose a job', async () => {
+    const { server, clock, render } = await open({ isQuick: false })
+    const rendering = render()
+    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    server.fault('GET /history/', { status: 502, body: '<html>' }, 5)
+    server.fault('GET /history/', { bytes: 1, ending: 'reset' }, 5)
+    server.finish()
+    expect(await clock.runUntil(rendering)).toHaveLength(1)
+  })
+})
+
+describe('the answer to a workflow', () => {
+  test.each<[name: string, fault: ServerFault]>([
+    ['breaks off', 'lose'],
+    ['is incomplete', { bytes: 5, ending: 'reset' }],
+  ])('%s: the job is found', async (_, fault) => {
+    const { server, clock, render } = await open()
+    server.fault('POST /prompt', fault)
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(server.count('POST /prompt')).toBe(1)
+  })
+
+  test.each([
+    { status: 504, body: '<html>' },
+    { status: 200, body: '<html>' },
+  ])('is %j from a proxy: the job is looked for, and cancelled in case it still comes', async (answer) => {
+    const { server, clock, render } = await open()
+    server.fault('POST /prompt', answer)
+    await expect(clock.runUntil(render())).rejects.toThrow(/answered 504 with a web page|is not JSON/)
+    expect([server.count('GET /queue'), server.count('POST /api/jobs/')]).toEqual([2, 1])
+  })
+
+  test('names an id that is not of this job alone', async () => {
+    const { server, clock, render } = await open()
+    server.fault('POST /prompt', { body: { prompt_id: '12345678-0000-0000-0000-000000000001' } })
+    await expect(clock.runUntil(render())).rejects.toThrow('so it is not ComfyUI')
+    expect(server.count('POST /')).toBe(1)
+  })
+})
+
+test('polls survive what a proxy answers, and long answers', async () => {
+  const { server, clock, render } = await open({ isQuick: false })
+  const rendering = render()
+  await clock.runUntil(until('the job', () => server.queue().length === 1))
+  server.fault('GET /history/', { body: '<html>' }, 5)
+  server.fault('GET /queue', { bytes: 5, ending: 'reset' })
+  server.fault('GET /queue', { body: {} })
+  const entry = {
+    queue_running: [[0, server.queue()[0], { text: 'x'.repeat(5_000_000) }]],
+    queue_pending: [],
+  }
+  server.fault('GET /queue', { body: entry })
+  await clock.runUntil(until('the queue', () => server.count('GET /queue') >= 5))
+  server.finish()
+  expect(await clock.runUntil(rendering)).toHaveLength(1)
+})
+
+describe('a run that another worker takes over', () => {
+  test('finds its job, waiting or running', async () => {
+    const { server, clock, render, createEngine } = await open({ isQuick: false })
+    server.addForeign()
+    // The first worker is killed: nobody reads what it renders.
+    void render()
+    await clock.runUntil(until('the job', () => server.queue().length === 2))
+    const rendering = createEngine().render(jobOf())
+    server.finish({ outputs: {} })
+    await clock.runUntil(until('a look', () => server.count('GET /queue') > 2))
+    server.finish()
+    expect(await clock.runUntil(rendering)).toHaveLength(1)
+    expect([server.count('POST /prompt'), server.rendered.length]).toEqual([1, 2])
+  })
+
+  test('finds a job that ends between two looks', async () => {
+    const { server, clock, render, createEngine } = await open()
+    await clock.runUntil(render())
+    server.fault('GET /history/', { body: {} })
+    expect(await clock.runUntil(createEngine().render(jobOf()))).toHaveLength(1)
+    expect(server.count('POST /prompt')).toBe(1)
+  })
+
+  test('finds the result of a job that is done', async () => {
+    const { server, clock, render, createEngine } = await open()
+    await clock.runUntil(render())
+    const job = jobOf()
+    expect(await clock.runUntil(createEngine().render(job))).toHaveLength(1)
+    expect(server.count('POST /prompt')).toBe(1)
+    expect(readFileSync(join(job.folder, 'image.png')).byteLength).toBeGreaterThan(0)
+  })
+
+  test('is rendered anew when the first worker cancels the job that the second one follows', async () => {
+    const { server, clock, render, createEngine } = await open({ isQuick: false })
+    const other = server.addForeign()
+    const stop = new AbortController()
+    const first = render({ signal: stop.signal })
+    await clock.runUntil(until('the job', () => server.queue().length === 2))
+    const second = createEngine().render(jobOf())
+    second.catch(() => {})
+    await clock.runUntil(until('a look', () => server.count('GET /queue') > 2))
+    stop.abort(new Error('the lease was lost'))
+    await expect(clock.runUntil(first)).rejects.toThrow('the lease was lost')
+    await clock.runUntil(until('another job', () => server.count('POST /prompt') === 2))
+    expect(server.queue()[0]).toBe(other)
+    server.finish({ outputs: {} })
+    server.finish()
+    expect(await clock.runUntil(second)).toHaveLength(1)
+  })
+
+  test('a cancel by a user of ComfyUI is not undone', async () => {
+    const { server, clock, render } = await open({ isQuick: false })
+    const rendering = render()
+    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    server.finish({ outputs: {}, status: { status_str: 'error', messages: [['execution_interrupted']] } })
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The job was cancelled in ComfyUI.')
+    expect(server.count('POST /prompt')).toBe(1)
+  })
+
+  test('is rendered anew when the first worker has cancelled it', async () => {
+    const { server, clock, render, createEngine } = await open({ isQuick: false })
+    const stop = new AbortController()
+    const first = render({ signal: stop.signal })
+    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    stop.abort(new Error('the service stops'))
+    await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
+    expect(server.interrupted).toHaveLength(1)
+    const second = createEngine().render(jobOf())
+    second.catch(() => {})
+    await clock.runUntil(until('another job', () => server.queue().length === 1))
+    server.finish()
+    expect(await clock.runUntil(second)).toHaveLength(1)
+    expect(new Set(server.rendered).size).toBe(2)
+  })
+})
+
+describe.each<Generation>(['new', 'old', 'oldest'])('a server of the %s generation', (generation) => {
+  async function started(isBehindAnother: boolean) {
+    const opened = await open({ generation, isQuick: false })
+    const { server, clock, render } = opened
+    const other = isBehindAnother ? server.addForeign() : ''
+    const stop = new AbortController()
+    const job = jobOf({ signal: stop.signal })
+    const rendering = render(job)
+    await clock.runUntil(until('the job', () => server.queue().length === (isBehindAnother ? 2 : 1)))
+    const cancel = async () => {
+      stop.abort(new Error('cancelled'))
+      await expect(clock.runUntil(rendering)).rejects.toThrow('cancelled')
+      expect(readdirSync(job.folder)).toEqual([])
+    }
+    return { ...opened, other, cancel }
+  }
+
+  test('renders a run', async () => {
+    const { clock, render } = await open({ generation })
+    expect(await clock.runUntil(render())).toHaveLength(1)
+  })
+
+  test('cancels the run that it renders', async () => {
+    const { server, cancel } = await started(false)
+    const [own] = server.queue()
+    const other = server.addForeign()
+    await cancel()
+    expect(server.interrupted).toEqual([own])
+    expect(server.queue()).toEqual([other])
+  })
+
+  test('takes a cancelled run out of the queue, and leaves the job of another user alone', async () => {
+    const { server, other, cancel } = await started(true)
+    await cancel()
+    expect([server.queue(), server.interrupted]).toEqual([[other], []])
+    expect(server.count('POST /interrupt')).toBe(0)
+  })
+
+  test('leaves a job alone that has just started in place of the cancelled run', async () => {
+    const { server, cancel } = await started(false)
+    const other = server.addForeign()
+    server.finish()
+    await cancel()
+    expect([server.queue(), server.interrupted]).toEqual([[other], []])
+  })
+})
+
+describe.runIf('WebSocket' in globalThis)('progress', () => {
+  async function started() {
+    const opened = await open({ isQuick: false })
+    const seen: number[] = []
+    const rendering = opened.render({ onProgress: (fraction) => void seen.push(fraction) })
+    await opened.clock.runUntil(until('the socket', () => opened.server.clients().length === 1))
+    return { ...opened, rendering, seen }
+  }
+
+  test('counts the steps of this job, and never decreases', async () => {
+    const { server, clock, rendering, seen } = await started()
+    const [prompt_id] = server.queue()
+    expect(server.clients()).toEqual([prompt_id])
+    const send = (type: string, data: object) => server.sendEvent({ type, data: { prompt_id, ...data } })
+    const steps = (value: unknown, max: unknown) => ({ value, max, state: 'running' })
+    send('progress_state', { nodes: { 4: steps(1, 1) } })
+    send('progress_state', { nodes: { 4: steps(1, 1), 3: steps(5, 20) } })
+    send('progress', { value: 10, max: 20, node: '3' })
+    send('progress_state', { nodes: { 3: steps(20, 20), 8: steps(4, 20) } })
+    send('progress', { value: 9, max: 20 })
+    send('progress', { value: 19, max: 20, prompt_id: 'of another user' })
+    send('progress', { value: 21, max: 20 })
+    send('progress', { value: 'all', max: null })
+    send('progress_state', { nodes: [null, 7] })
+    for (const other of ['{', 'null', '[]', '{"type":"progress"}', Buffer.from('\0\0\0\x01picture')])
+      server.sendEvent(other)
+    send('progress', { value: 19, max: 20, pad: 'x'.repeat(1_100_000) })
+    send('progress', { value: 18, max: 20 })
+    await until('the last event', () => seen.includes(0.9))
+    expect(seen).toEqual([0.25, 0.5, 0.6, 0.9])
+    server.finish()
+    expect(await clock.runUntil(rendering)).toHaveLength(1)
+    await until('the socket is closed', () => server.clients().length === 0)
+  })
+
+  test('a socket that breaks or is refused changes nothing', async () => {
+    const { server, clock, rendering, render } = await started()
+    server.sendEvent('not JSON')
+    server.finish()
+    await clock.runUntil(rendering)
+    server.onUpgrade((_, socket) => socket.destroy())
+    const other = render({ run: { id: 'run_8', model: 'acme/model' }, onProgress: () => {} })
+    await clock.runUntil(until('the job', () => server.queue().length === 1))
+    server.finish()
+    expect(await clock.runUntil(other)).toHaveLength(1)
+  })
+})
+
+test('names version and device, and the nodes that are not installed', async () => {
+  const check = async (workflow: object) => {
+    const { engine, clock } = await open({ workflow })
+    return await clock.runUntil(engine.check?.(new AbortController().signal) ?? Promise.resolve(''))
+  }
+  expect(await check(IMAGE_WORKFLOW)).toBe('ComfyUI 0.9.2, cuda:0 GPU')
+  await expect(check({ ...IMAGE_WORKFLOW, 20: { class_type: 'MyNode', inputs: {} } })).rejects.toThrow(
+    'ComfyUI has no node MyNode: install what the workflow needs.',
+  )
+})
+
+describe('a document', () => {
+  const problemsOf = (workflow: unknown, { engine, ...document }: Partial<EngineDocument> = {}) =>
+    readEngineOf({
+      ...document,
+      engine: { type: 'comfyui', url: 'http://127.0.0.1:1', workflow: fileOf(workflow), ...engine },
+    }).problems
+
+  test.each<[workflow: unknown, problem: string]>([
+    ['{', 'workflow: is not a JSON file'],
+    ['[]', 'workflow: is not a workflow: it has no nodes'],
+    [
+      { nodes: [], links: [], version: 0.4 },
+      'workflow: has the format of the editor. In ComfyUI, choose Workflow > Export (API)',
+    ],
+    [
+      { 1: { inputs: {} } },
+      'workflow: is not a workflow for the API: "1" has no "class_type" or no "inputs"',
+    ],
+  ])('with the workflow %j', (workflow, problem) => {
+    expect(problemsOf(workflow, SLOTS)).toEqual([problem])
+  })
+
+  test.each<[slots: object, problems: readonly string[]]>([
+    [
+      { prompt: '6.inputs.texts' },
+      ['slots.prompt: is not an input of CLIPTextEncode (node 6), which has 6.inputs.text, 6.inputs.clip'],
+    ],
+    [
+      { prompt: '99.inputs.text' },
+      [
+        'slots.prompt: names no node of the workflow (it has 3 KSampler, 4 CheckpointLoaderSimple, 5 EmptyLatentImage, 6 CLIPTextEncode, 7 CLIPTextEncode, 8 VAEDecode, 9 SaveImage, 11 LoadImage, 12:3 LoadImage)',
+      ],
+    ],
+    [
+      { prompt: '6.inputs.constructor' },
+      ['slots.prompt: is not an input of CLIPTextEncode (node 6), which has 6.inputs.text, 6.inputs.clip'],
+    ],
+    [
+      { prompt: '6.inputs' },
+      ['slots.prompt: is not an input of CLIPTextEncode (node 6), which has 6.inputs.text, 6.inputs.clip'],
+    ],
+    [{ steps: '3.inputs.seed' }, ['slots.steps: overlaps the slot "seed"']],
+    [
+      { prompt: 6 },
+      ['slots.prompt: must be an input of the workflow, such as 6.inputs.text, or a list of inputs'],
+    ],
+    [
+      { references: ['11.inputs.image', '11.inputs.x'] },
+      ['slots.references.1: is not an input of LoadImage (node 11), which has 11.inputs.image'],
+    ],
+    [
+      { image_urls: '11.inputs.image' },
+      ['slots.image_urls: must be named "references", with one input for each image'],
+    ],
+    [
+      { cfg: '3.inputs.steps' },
+      ['slots.cfg: is neither a property of the input nor one of width, height, frames, seed, references'],
+    ],
+    [{ height: undefined }, ['slots: needs both "width" and "height", or neither']],
+    [
+      { steps: undefined },
+      ['slots: has none for the property "steps". Add it, or remove the property from the input'],
+    ],
+    [
+      { frames: '3.inputs.cfg' },
+      ['fps: is missing: the number of frames is the duration times the frames per second'],
+    ],
+  ])('with the slots %j', (slots, problems) => {
+    const given = Object.entries({ ...(SLOTS.engine?.slots as object), ...slots })
+    const document = {
+      ...SLOTS,
+      engine: { ...SLOTS.engine, slots: Object.fromEntries(given.filter(([, slot]) => slot !== undefined)) },
+    }
+    expect(problemsOf(TWO_REFERENCES, document)).toEqual(problems)
+  })
+
+  test('a list of the run cannot become a link between nodes', () => {
+    const { slots, ...engine } = { slots: {}, ...SLOTS.engine }
+    const document = {
+      engine: { ...engine, slots: { ...slots, tags: '3.inputs.cfg', extra: '3.inputs.model' } },
+      input: {
+        ...SLOTS.input,
+        tags: { type: 'array', items: { type: 'string' } },
+        extra: { type: 'object' },
+      },
+    }
+    const problem = 'is for a text, a number or a boolean; the property has another type'
+    expect(problemsOf(TWO_REFERENCES, document)).toEqual([
+      `slots.tags: ${problem}`,
+      `slots.extra: ${problem}`,
+    ])
+  })
+
+  test('finds an input whose name contains dots', async () => {
+    const node = { class_type: 'CLIPTextEncode', inputs: { 'texts.text0': 'a cat', list: [{ text: 'b' }] } }
+    const { clock, render, graph } = await open({
+      workflow: { ...IMAGE_WORKFLOW, 6: node },
+      document: {
+        engine: { slots: { prompt: ['6.inputs.texts.text0', '6.inputs.list.0.text'] } },
+        input: { aspect_ratio: false, quality: false, image_urls: false },
+      },
+    })
+    await clock.runUntil(render())
+    expect(graph()[6]?.inputs).toEqual({ 'texts.text0': 'a fox', list: [{ text: 'a fox' }] })
+  })
+})

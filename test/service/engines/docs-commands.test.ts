@@ -1,0 +1,52 @@
+/** The first four commands of docs/engines.md, each against a server that speaks the dialect it names. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createNetwork } from '../../../src/host/undici.js'
+import { defaultsOf } from '../../../src/protocol/price.js'
+import { openModelSet } from '../../../src/service/models/model-set.js'
+import { whenOver } from '../../support/after-file.js'
+import { createManualClock } from '../../support/clock.js'
+import { createComfyServer } from '../../support/model-servers/comfyui.js'
+import { jobOf } from '../../support/model-servers/engine.js'
+import { createImagesServer } from '../../support/model-servers/images.js'
+import { createVideosServer } from '../../support/model-servers/videos.js'
+import { temporaryFolder } from '../../support/service.js'
+import { IMAGE_WORKFLOW } from './comfyui-workflows.js'
+
+const DOCS = readFileSync(new URL('../../../docs/engines.md', import.meta.url), 'utf8')
+const COMMANDS = [...DOCS.matchAll(/^rushes serve --engine (image|video)=(\w+:\S+) +# (.*)$/gm)].map(
+  ([, kind = '', word = '', server = '']) => ({ kind: kind as 'image' | 'video', word, server }),
+)
+
+const SERVERS: Readonly<Record<string, () => Promise<{ readonly url: string }>>> = {
+  'stable-diffusion.cpp': () => createImagesServer('sdcpp'),
+  LocalAI: () => createImagesServer('localai'),
+  'vLLM-Omni or SGLang': () => createVideosServer(),
+  ComfyUI: () => createComfyServer(),
+}
+
+test('the page begins with a command for each server', () => {
+  expect(COMMANDS.map(({ server }) => server)).toEqual(Object.keys(SERVERS))
+})
+
+test.each(COMMANDS)('$server: $word', async ({ kind, word, server }) => {
+  const { url } = (await SERVERS[server]?.()) ?? { url: '' }
+  const workflow = join(temporaryFolder(), 'workflow.json')
+  writeFileSync(workflow, JSON.stringify(IMAGE_WORKFLOW))
+  const clock = createManualClock()
+  const network = createNetwork({ env: {}, clock })
+  const engines = { [kind]: word.replace(/http:\/\/[\d.:]+/, url).replace('workflow.json', workflow) }
+  const set = await openModelSet({ engines, env: {} })
+  const preview = () => ({ render: () => Promise.reject(new Error('no preview in this test')) })
+  const engine = set.createEngine({ env: {}, clock, fetch: network.fetch, urls: [], preview })
+  whenOver(async () => {
+    await engine.close?.()
+    await network.close()
+  })
+  const model = `rushes/preview-${kind}`
+  const document = set.models.find((each) => each.document.name === model)?.document
+  const input = { ...(document && defaultsOf(document)), prompt: 'a fox' }
+  const files = await clock.runUntil(engine.render(jobOf({ kind, input, run: { id: 'run_1', model } })))
+  expect(files.map(({ contentType }) => contentType.split('/')[0])).toEqual([kind])
+})

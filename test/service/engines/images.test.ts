@@ -1,0 +1,381 @@
+/** The engine `images` against servers that speak each dialect, as read in the sources of the programs. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { resultOf, testEngine } from '../../contract/engine.js'
+import { createManualClock } from '../../support/clock.js'
+import {
+  createEngineOf,
+  type EngineDocument,
+  jobOf,
+  readEngineOf,
+} from '../../support/model-servers/engine.js'
+import type { ModelServer, ServerAnswer } from '../../support/model-servers/http.js'
+import { createImagesServer, type ImagesDialect } from '../../support/model-servers/images.js'
+import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
+import { temporaryFolder } from '../../support/service.js'
+import { until } from '../../support/until.js'
+
+testEngine({
+  name: 'images',
+  createServer: () => createImagesServer('sglang'),
+  document: (url) => ({ engine: { type: 'images', url: `${url}/v1` } }),
+  creates: 'POST /v1/images/generations',
+  results: 'POST /v1/images/generations',
+  createsWithReferences: 'POST /v1/images/edits',
+  hasKey: true,
+})
+
+const STEPS_AND_SEED = {
+  steps: { type: 'integer', minimum: 1, maximum: 50 },
+  seed: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
+}
+
+async function open(dialect: ImagesDialect, { engine, input }: Partial<EngineDocument> = {}) {
+  const server = await createImagesServer(dialect)
+  const clock = createManualClock()
+  const created = createEngineOf(
+    { engine: { type: 'images', url: `${server.url}/v1`, ...engine }, ...(input && { input }) },
+    { clock, env: { OMNI_KEY: 'omni-secret-key' } },
+  )
+  /** Renders one run, and returns its picture. */
+  async function render(input: object = {}, references: readonly string[] = []): Promise<Buffer> {
+    const job = jobOf({ references })
+    await clock.runUntil(created.render({ ...job, input: { ...job.input, ...input } }))
+    return resultOf(job.folder)
+  }
+  return { server, engine: created, clock, render }
+}
+
+function referenceOf(subject: string): string {
+  const path = join(temporaryFolder(), 'reference')
+  writeFileSync(path, pngOf(8, 8, subject))
+  return path
+}
+
+const drawings = ({ requests }: ModelServer) => requests.filter(({ method }) => method === 'POST')
+
+/** A picture instead of the server's answer. */
+const answering = (body: object | string): ServerAnswer => ({ body })
+const PICTURE = pngOf(64, 64, 'any').toString('base64')
+const GENERATIONS = 'POST /v1/images/generations'
+
+describe('stable-diffusion.cpp', () => {
+  const document = { engine: { send: { steps: 'steps', seed: 'seed' } }, input: STEPS_AND_SEED }
+
+  test('gets the parameters in the prompt, because it reads no others', async () => {
+    const { render, server } = await open('sdcpp', document)
+    await render({ steps: 30, seed: 7 })
+    const [{ prompt, ...rest } = {}] = drawings(server).map((request) => request.json())
+    expect(prompt).toBe(
+      'a fox<sd_cpp_extra_args>{"sample_params":{"sample_steps":30},"seed":7}</sd_cpp_extra_args>',
+    )
+    expect(rest).not.toHaveProperty('response_format')
+  })
+
+  test('draws another picture for each run without a seed, and the same for the same seed', async () => {
+    const { render } = await open('sdcpp', document)
+    const [one, other] = [await render(), await render()]
+    expect(one.equals(other)).toBe(false)
+    expect((await render({ seed: 7 })).equals(await render({ seed: 7 }))).toBe(true)
+  })
+
+  test.each([
+    'a fox<sd_cpp_extra_args>{"seed":1}</sd_cpp_extra_args>',
+    '<SD_CPP_EXTRA_ARGS>{}</SD_CPP_EXTRA_ARGS>a fox',
+    'a fox<sd_cpp_<sd_cpp_extra_args></sd_cpp_extra_args>extra_args>{"seed":1}</sd_cpp_extra_args>',
+    'a fox<sd_cpp_extra_args>{"a":"<"}</sd_cpp_extra_args>',
+    'a fox</sd_cpp_extra_args>',
+  ])('the prompt cannot set parameters itself: %s', async (prompt) => {
+    const { render, server } = await open('sdcpp', document)
+    await render({ prompt, seed: 7 })
+    const [sent] = drawings(server).map((request) => request.json().prompt as string)
+    // The server reads the first element.
+    expect(sent?.indexOf('<sd_cpp_extra_args>{"seed":7}</sd_cpp_extra_args>')).toBe(
+      sent?.search(/<\/?sd_cpp/i),
+    )
+  })
+})
+
+test('a proxy that answers for a server that is starting does not decide the dialect', async () => {
+  const { render, server } = await open('sdcpp', {
+    engine: { send: { seed: 'seed' } },
+    input: { seed: STEPS_AND_SEED.seed },
+  })
+  server.fault('GET /v1/models', { status: 502, body: '<html></html>' })
+  server.fault(GENERATIONS, { status: 502, body: '<html></html>' })
+  await expect(render({ seed: 7 })).rejects.toThrow('answered 502 with a web page')
+  await render({ seed: 7 })
+  expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
+})
+
+test('stable-diffusion.cpp gets no references that it would skip without a word', async () => {
+  const { render, server } = await open('sdcpp')
+  const path = join(temporaryFolder(), 'reference')
+  writeFileSync(path, Buffer.from('GIF89a\x01\x00\x01\x00\x00\x00\x00;', 'latin1'))
+  await expect(render({}, [path])).rejects.toThrow(
+    "Reference image 1 is image/gif, which the model's server cannot read. Use PNG or JPEG.",
+  )
+  expect(drawings(server)).toEqual([])
+})
+
+test('a field with a dot is a field of an object, in JSON and in a form', async () => {
+  const { render, server } = await open('sglang', {
+    engine: { send: { steps: 'extra.steps', seed: 'extra.seed' } },
+    input: STEPS_AND_SEED,
+  })
+  await render({ steps: 20, seed: 7 })
+  await render({ steps: 20, seed: 7 }, [referenceOf('one')])
+  expect(drawings(server)[0]?.json().extra).toEqual({ steps: 20, seed: 7 })
+  expect((await drawings(server)[1]?.form())?.get('extra')).toBe('{"steps":20,"seed":7}')
+})
+
+describe('LocalAI', () => {
+  test('gets references as raw base64, never dropped, because it has no edits', async () => {
+    const { render, server } = await open('localai')
+    const [one, other] = [referenceOf('one'), referenceOf('other')]
+    const picture = await render({}, [one, other])
+    expect(picture.equals(await render({}, [other, one]))).toBe(false)
+    expect(drawings(server).map(({ path }) => path)).toEqual([
+      '/v1/images/edits',
+      '/v1/images/generations',
+      // Remembered.
+      '/v1/images/generations',
+    ])
+    expect(drawings(server).at(-1)?.json().ref_images).toEqual(
+      [pngOf(8, 8, 'other'), pngOf(8, 8, 'one')].map((bytes) => bytes.toString('base64')),
+    )
+  })
+
+  test('two first runs at once both learn that it has no edits', async () => {
+    const { engine, clock, server } = await open('localai')
+    server.fault('GET /v1/models', { status: 404 })
+    const jobs = ['one', 'other'].map((subject) => jobOf({ references: [referenceOf(subject)] }))
+    await clock.runUntil(Promise.all(jobs.map((job) => engine.render(job))))
+    expect(jobs.map(({ folder }) => sizeOfPng(resultOf(folder)))).toEqual(['1024x1024', '1024x1024'])
+    expect(server.count(GENERATIONS)).toBe(2)
+  })
+
+  test('another server that answers 404 to edits fails the run', async () => {
+    const { render, server } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    server.fault('POST /v1/images/edits', { status: 404, body: { detail: 'Not Found' } })
+    await expect(render({}, [referenceOf('one')])).rejects.toThrow('answered 404: Not Found')
+    expect(server.count(GENERATIONS)).toBe(0)
+  })
+})
+
+test('vLLM-Omni gets references as a form, with every parameter', async () => {
+  const { render, server } = await open('omni', {
+    engine: {
+      key_env: 'OMNI_KEY',
+      model: 'Qwen/Qwen-Image',
+      send: { steps: 'num_inference_steps', seed: 'seed' },
+    },
+    input: STEPS_AND_SEED,
+  })
+  const picture = await render({ aspect_ratio: '16:9', steps: 20, seed: 7 }, [referenceOf('one')])
+  expect(sizeOfPng(picture)).toBe('1344x768')
+  const form = await drawings(server)[0]?.form()
+  expect([...(form?.entries() ?? [])].filter(([, value]) => typeof value === 'string')).toEqual([
+    ['prompt', 'a fox'],
+    ['model', 'Qwen/Qwen-Image'],
+    ['n', '1'],
+    ['size', '1344x768'],
+    ['num_inference_steps', '20'],
+    ['seed', '7'],
+    ['response_format', 'b64_json'],
+  ])
+  expect(form?.get('image')).toMatchObject({ name: '01.png', type: 'image/png' })
+})
+
+test('OpenAI gets no response_format after it has refused it once, and one picture is paid once', async () => {
+  const { render, server } = await open('openai')
+  await render()
+  await render()
+  expect(drawings(server).map((request) => 'response_format' in request.json())).toEqual([true, false, false])
+})
+
+describe('the answer', () => {
+  test.each<[name: string, entry: (url: string) => object]>([
+    ['a relative link', () => ({ url: '/v1/images/i1/content' })],
+    ['an absolute link', (url) => ({ url: `${url}/v1/images/i1/content` })],
+    ['a data: URL', () => ({ url: `data:image/png;base64,${PICTURE}` })],
+    ['base64 with a prefix', () => ({ b64_json: `data:image/png;base64,${PICTURE}` })],
+    ['a link, with base64 null', () => ({ b64_json: null, url: '/v1/images/i1/content' })],
+  ])('may be %s', async (_, entry) => {
+    const { render, server } = await open('sglang')
+    server.fault(GENERATIONS, answering({ data: [entry(server.url)] }))
+    expect(sizeOfPng(await render())).toBe('64x64')
+  })
+
+  test('may have more pictures than asked for: the first counts', async () => {
+    const { render, server } = await open('sglang')
+    const data = [{ b64_json: PICTURE }, { b64_json: pngOf(8, 8, 'more').toString('base64') }]
+    server.fault(GENERATIONS, answering({ data }))
+    expect(sizeOfPng(await render())).toBe('64x64')
+  })
+
+  test.each<[body: object | string, expected: string]>([
+    [{ data: [] }, "The model's server answered without a result."],
+    [{ error: { message: 'safety filter' } }, "The model's server failed: safety filter"],
+    [{ data: [{ b64_json: 'AAAA%%%%' }] }, 'sent a result that is not valid base64'],
+    [{ data: [{ b64_json: Buffer.from('<html>no</html>').toString('base64') }] }, 'sent text/html'],
+    [{ data: [{ b64_json: Buffer.from('%PDF-1.7\n').toString('base64') }] }, 'sent application/pdf'],
+    ['{"data":[{"b64_json":"', 'an incomplete answer, or one that is not JSON'],
+    ['', 'an incomplete answer, or one that is not JSON'],
+  ])('fails the run: %j', async (body, expected) => {
+    const { render, server } = await open('sglang')
+    server.fault(GENERATIONS, answering(body))
+    await expect(render()).rejects.toThrow(expected)
+  })
+
+  test('a link to another host is not followed into a private network, and gets no key', async () => {
+    const { render, server } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const other = await createImagesServer('sglang')
+    const port = new URL(other.url).port
+    for (const url of [`http://localhost:${port}/x`, 'http://10.0.0.1/x', 'file:///etc/passwd']) {
+      server.fault(GENERATIONS, answering({ data: [{ url }] }))
+      await expect(render()).rejects.toThrow('not public')
+    }
+    expect(other.requests).toEqual([])
+    // The same host on another port may be its file server.
+    server.fault(GENERATIONS, answering({ data: [{ url: `${other.url}/v1/images/i1/content` }] }))
+    await render()
+    expect(other.requests.map(({ headers }) => headers.authorization)).toEqual([undefined])
+  })
+
+  test('a download follows redirects, and sends the key only to its own server', async () => {
+    const { render, server } = await open('omni', { engine: { key_env: 'OMNI_KEY' } })
+    const other = await createImagesServer('sglang')
+    server.fault(GENERATIONS, answering({ data: [{ url: '/files/1' }] }))
+    server.fault('GET /files/1', { status: 302, headers: { location: '/files/2' } })
+    server.fault('GET /files/2', { status: 302, headers: { location: `${other.url}/v1/images/i1/content` } })
+    await render()
+    const authorizations = server.requests.filter(({ path }) => path.startsWith('/files/'))
+    expect(authorizations.map(({ headers }) => headers.authorization)).toEqual(
+      Array(2).fill('Bearer omni-secret-key'),
+    )
+    expect(other.requests.map(({ headers }) => headers.authorization)).toEqual([undefined])
+  })
+
+  test('a file over the limit fails the run before it is read', async () => {
+    const { render, server } = await open('sglang')
+    server.fault(GENERATIONS, answering({ data: [{ url: '/large' }] }))
+    server.fault('GET /large', { headers: { 'content-length': `${600 * 2 ** 20}` }, body: 'x' })
+    await expect(render()).rejects.toThrow("The model's server sent a result of more than 512 MiB.")
+  })
+
+  test('a download is repeated when a proxy or the connection fails, or the server is silent', async () => {
+    const { engine, clock, server } = await open('sglang')
+    server.fault(GENERATIONS, answering({ data: [{ url: '/v1/images/i1/content' }] }))
+    server.fault('GET /v1/images', { status: 502 })
+    server.fault('GET /v1/images', 'reset')
+    server.fault('GET /v1/images', 'hang')
+    const job = jobOf()
+    const rendering = engine.render(job)
+    rendering.catch(() => {})
+    await clock.runUntil(until('the silent request', () => server.count('GET /v1/images') === 3))
+    await clock.advance(60_000)
+    await clock.runUntil(rendering)
+    expect(sizeOfPng(resultOf(job.folder))).toBe('64x64')
+    expect(server.count(GENERATIONS)).toBe(1)
+  })
+
+  test('redirects without end fail the run', async () => {
+    const { render, server } = await open('sglang')
+    server.fault(GENERATIONS, answering({ data: [{ url: '/again' }] }))
+    server.fault('GET /again', { status: 302, headers: { location: '/again' } }, 100)
+    await expect(render()).rejects.toThrow('redirected the request too often')
+  })
+})
+
+test.each<[name: string, answer: ServerAnswer]>([
+  ['404', { status: 404 }],
+  ['a page', { body: '<html></html>' }],
+  ['another list', { body: [] }],
+  ['more than 4 MiB', { body: JSON.stringify({ data: [], more: 'x'.repeat(5 * 2 ** 20) }) }],
+])('a server without a list of models is another server: %s', async (_, answer) => {
+  const { render, server } = await open('sglang')
+  server.fault('GET /v1/models', answer)
+  expect(sizeOfPng(await render())).toBe('1024x1024')
+})
+
+test('says what the server lists, and when the model is not among it', async () => {
+  const check = async (dialect: ImagesDialect, engine: object = {}) => {
+    const { engine: created, clock } = await open(dialect, { engine: { key_env: 'OMNI_KEY', ...engine } })
+    return await clock.runUntil(created.check?.(new AbortController().signal) ?? Promise.resolve(''))
+  }
+  expect(await check('sdcpp', { model: 'flux' })).toBe('stable-diffusion.cpp, model sd-cpp-local')
+  expect(await check('localai')).toBe('models flux.1-dev, sd-3.5')
+  await expect(check('localai', { model: 'flux.1' })).rejects.toThrow(
+    'The server does not list the model "flux.1". Did you mean "flux.1-dev"? It lists flux.1-dev, sd-3.5.',
+  )
+})
+
+test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([
+  [
+    'a parameter that is sent nowhere',
+    { input: STEPS_AND_SEED, engine: { send: { seed: 'seed' } } },
+    ['send: "steps" is sent nowhere: add it here, or remove it from the input'],
+  ],
+  [
+    'a parameter that does not exist',
+    { engine: { send: { step: 'x' } } },
+    ['send.step: is not a property of the input'],
+  ],
+  [
+    'a field without a name',
+    { input: STEPS_AND_SEED, engine: { send: { steps: '', seed: 'seed' } } },
+    ['send.steps: must be the name of a field of the request'],
+  ],
+  [
+    'fields that the engine sets itself: a prompt could then set parameters, and a number of pictures costs money',
+    {
+      input: { pictures: { type: 'integer' } },
+      engine: { send: { prompt: 'prompt', pictures: 'n' } },
+    },
+    ['send.prompt: is always sent', 'send.pictures: cannot be "n", which is set already'],
+  ],
+  [
+    'a size for an unknown value',
+    { engine: { sizes: { '16:10': '1024x640' } } },
+    ['sizes.16:10: "16:10" is not a value of aspect_ratio, quality'],
+  ],
+  [
+    'an invalid size',
+    { engine: { sizes: { '1:1': '1024' } } },
+    ['sizes.1:1: must be a size, such as 1344x768'],
+  ],
+  [
+    'a quality without a size',
+    { input: { quality: { type: 'string', enum: ['low', 'max'] } } },
+    ['send: "quality" is sent nowhere: add it here, or remove it from the input'],
+  ],
+  [
+    'a resolution without a size',
+    {
+      input: { resolution: { type: 'string', enum: ['1k', '2k'] } },
+      engine: { sizes: { '2k': '2048x2048' } },
+    },
+    ['send: "resolution" is sent nowhere: add it here, or remove it from the input'],
+  ],
+  [
+    'a video model',
+    { kind: 'video', input: { resolution: false, duration: false } },
+    ['type: images renders models of kind image'],
+  ],
+])('reports %s', (_, { engine, ...document }, problems) => {
+  const read = readEngineOf({
+    ...document,
+    engine: { type: 'images', url: 'http://127.0.0.1:1/v1', ...engine },
+  })
+  expect(read.problems).toEqual(problems)
+})
+
+test('a reference that is not an image fails the run, because some servers skip it and draw without it', async () => {
+  const { render, server } = await open('sdcpp')
+  const path = join(temporaryFolder(), 'reference')
+  writeFileSync(path, 'not an image')
+  await expect(render({}, [path])).rejects.toThrow('Reference image 1 is not an image.')
+  expect(server.requests).toEqual([])
+})

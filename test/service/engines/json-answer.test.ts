@@ -1,0 +1,129 @@
+/** Large JSON answers: every way to cut one into chunks gives the same value and the same files. */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { promisify } from 'node:util'
+import { beforeAll, expect, test } from 'vitest'
+import { readJsonAnswer } from '../../../src/service/engines/upstream/json-answer.js'
+import { built } from '../../support/built.js'
+import { temporaryFolder } from '../../support/service.js'
+
+let program: string
+beforeAll(async () => {
+  program = await built(new URL('./answer-process.ts', import.meta.url))
+})
+
+async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
+}
+
+const read = (text: string, size = 65_536, folder = temporaryFolder()) =>
+  readJsonAnswer(chunksOf(Buffer.from(text), size), folder)
+
+const PICTURE = randomBytes(200_000)
+const SHORT = randomBytes(300)
+const BASE64 = PICTURE.toString('base64')
+
+test.each<[name: string, write: (base64: string) => string]>([
+  ['plain', (text) => text],
+  ['with a prefix', (text) => `data:image\\/png;base64,${text}`],
+  ['with escaped slashes', (text) => text.replaceAll('/', '\\/')],
+  ['with escapes by number', (text) => text.replaceAll('+', '\\u002B').replaceAll('/', '\\u002f')],
+  ['in lines', (text) => text.replace(/.{76}/g, '$&\\r\\n')],
+  ['without padding', (text) => text.replace(/=+$/, '')],
+])('a long text goes decoded into a file, whatever the chunks: %s', async (_, write) => {
+  for (const size of [1, 7, 4_099, 65_536, 10_000_000]) {
+    const picture = PICTURE.subarray(0, size < 100 ? 17_000 : undefined)
+    const text = write(picture.toString('base64'))
+    const answer = await read(`{"a":"x\\"{","data":[{"b64_json":"${text}"}],"b":"\\\\"}`, size)
+    const { a, b, data } = answer.value as { a: string; b: string; data: { b64_json: string }[] }
+    expect([a, b]).toEqual(['x"{', '\\'])
+    const path = await answer.file(data[0]?.b64_json)
+    expect(readFileSync(path).equals(picture)).toBe(true)
+  }
+})
+
+test('several pictures, long and short, each get their own file, hidden until they are published', async () => {
+  const folder = temporaryFolder()
+  const answer = await read(JSON.stringify([BASE64, SHORT.toString('base64'), BASE64]), 1_000, folder)
+  const texts = answer.value as readonly string[]
+  const paths = await Promise.all(texts.map((text) => answer.file(text)))
+  expect(paths.map((path) => readFileSync(path).byteLength)).toEqual([200_000, 300, 200_000])
+  expect(readdirSync(folder).filter((name) => !name.startsWith('.'))).toEqual([])
+})
+
+test('a long text that is not base64 stays text, as a prompt that comes back', async () => {
+  const prompt = 'a fox, "quoted" \\ '.repeat(6_000)
+  const answer = await read(JSON.stringify({ prompt, picture: BASE64 }), 5_000)
+  const value = answer.value as { prompt: string; picture: string }
+  expect(value.prompt).toBe(prompt)
+  expect(answer.hasFile(value.prompt)).toBe(false)
+  expect(answer.hasFile(value.picture)).toBe(true)
+})
+
+test.each<[name: string, text: string]>([
+  ['cut in the middle of a picture', `{"data":"${BASE64.slice(0, 100_000)}`],
+  ['cut after it', `{"data":"${BASE64}"`],
+  ['two values', `{"data":"${BASE64}"}{}`],
+  ['empty', ''],
+  ['text', 'Internal Server Error'],
+])('an answer that is not whole fails: %s', async (_, text) => {
+  await expect(read(text)).rejects.toThrow('an incomplete answer, or one that is not JSON')
+})
+
+test.each<[name: string, text: string, expected: string]>([
+  ['another character', `${BASE64.slice(0, 150_000)}%${BASE64}`, 'not valid base64'],
+  ['padding in the middle', `${BASE64.slice(0, 150_000)}====${BASE64}`, 'not valid base64'],
+  ['one character left over', `${BASE64.replace(/=+$/, '').slice(0, 150_000)}A`, 'not valid base64'],
+  ['nothing', '', 'an empty result'],
+])('a result that is not whole fails: %s', async (_, text, expected) => {
+  const answer = await read(JSON.stringify({ data: text }))
+  await expect(answer.file((answer.value as { data: string }).data)).rejects.toThrow(expected)
+})
+
+test('JSON without end that is no picture, and pictures without end, are bounded', async () => {
+  async function* endless(start: string, part: string): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(start)
+    for (const chunk = Buffer.from(part); ; ) yield chunk
+  }
+  const folder = temporaryFolder()
+  await expect(readJsonAnswer(endless('["', 'a b '.repeat(10_000)), folder)).rejects.toThrow('more JSON')
+  await expect(readJsonAnswer(endless('[', '"",'.repeat(20_000)), folder)).rejects.toThrow('more JSON')
+  const pictures = endless('[', `"${BASE64}",`)
+  await expect(readJsonAnswer(pictures, folder)).rejects.toThrow('too many results')
+})
+
+test.skipIf(process.platform === 'win32')(
+  'a disk that ends in the middle of a picture fails the run',
+  async () => {
+    // Of 512 or 1,024 bytes each, as the shell counts. The disk takes a part of the only write.
+    const limited = ['-c', 'ulimit -f 40; exec "$@"', 'sh', process.execPath, program, temporaryFolder()]
+    const { stdout } = await promisify(execFile)('sh', limited)
+    expect(stdout).toBe('EFBIG')
+  },
+)
+
+test('a picture of 300 MB needs neither its size in memory nor the event loop', async () => {
+  const part = Buffer.from('A'.repeat(65_536))
+  async function* answer(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{"data":"')
+    for (let at = 0; at < 6_100; at++) yield part
+    yield Buffer.from('"}')
+  }
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  const before = process.memoryUsage()
+  let peak = 0
+  const watch = setInterval(() => {
+    const { rss } = process.memoryUsage()
+    peak = Math.max(peak, rss)
+  }, 5)
+  delay.enable()
+  const read = await readJsonAnswer(answer(), temporaryFolder())
+  delay.disable()
+  clearInterval(watch)
+  await read.file((read.value as { data: string }).data)
+  expect(peak - before.rss).toBeLessThan(150_000_000)
+  // A garbage collection and a busy machine included.
+  expect(delay.percentile(99) / 1e6).toBeLessThan(50)
+})

@@ -1,0 +1,62 @@
+/** The engine `sdapi` against servers that speak AUTOMATIC1111's interface. */
+import { expect, test } from 'vitest'
+import { resultOf, testEngine } from '../../contract/engine.js'
+import { createManualClock } from '../../support/clock.js'
+import { createEngineOf, jobOf } from '../../support/model-servers/engine.js'
+import { createImagesServer } from '../../support/model-servers/images.js'
+import { sizeOfPng } from '../../support/model-servers/pictures.js'
+
+testEngine({
+  name: 'sdapi',
+  createServer: () => createImagesServer('forge'),
+  document: (url) => ({ engine: { type: 'sdapi', url } }),
+  creates: 'POST /sdapi/v1/txt2img',
+  results: 'POST /sdapi/v1/txt2img',
+  createsWithReferences: 'POST /sdapi/v1/img2img',
+  hasKey: true,
+})
+
+const document = (url: string) => ({
+  engine: {
+    type: 'sdapi',
+    url,
+    model: 'flux1-dev.safetensors',
+    key_env: 'FORGE_KEY',
+    sizes: { '16:9': '1360x768', '16:9 high': '1920x1088' },
+    send: { steps: 'steps', clip: 'override_settings.CLIP_stop_at_last_layers' },
+  },
+  input: { steps: { type: 'integer' }, clip: { type: 'integer' } },
+})
+
+test('sends size, parameters, checkpoint and a user name with its password', async () => {
+  const server = await createImagesServer('forge')
+  const clock = createManualClock()
+  const engine = createEngineOf(document(server.url), { clock, env: { FORGE_KEY: 'me:secret-password' } })
+  const job = jobOf({ input: { prompt: 'a fox', aspect_ratio: '16:9', quality: 'high', steps: 20, clip: 2 } })
+  await clock.runUntil(engine.render(job))
+  expect(sizeOfPng(resultOf(job.folder))).toBe('1920x1088')
+  expect(server.requests[0]?.json()).toEqual({
+    prompt: 'a fox',
+    width: 1920,
+    height: 1088,
+    batch_size: 1,
+    n_iter: 1,
+    steps: 20,
+    override_settings: { sd_model_checkpoint: 'flux1-dev.safetensors', CLIP_stop_at_last_layers: 2 },
+  })
+  expect(server.requests[0]?.headers.authorization).toBe(
+    `Basic ${Buffer.from('me:secret-password').toString('base64')}`,
+  )
+  expect(await clock.runUntil(engine.check?.(job.signal) ?? Promise.resolve(''))).toBe(
+    'models flux1-dev.safetensors [a1b2c3]',
+  )
+})
+
+test('an empty picture with status 200 fails the run', async () => {
+  const server = await createImagesServer('kobold')
+  const clock = createManualClock()
+  const engine = createEngineOf({ engine: { type: 'sdapi', url: server.url } }, { clock })
+  await expect(clock.runUntil(engine.render(jobOf()))).rejects.toThrow(
+    "The model's server answered without a result.",
+  )
+})

@@ -1,0 +1,271 @@
+/** The engine `videos` against servers that speak each dialect, as read in the sources of the programs. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { RenderJob } from '../../../src/service/engines/engine.js'
+import { testEngine } from '../../contract/engine.js'
+import { createManualClock } from '../../support/clock.js'
+import {
+  createEngineOf,
+  type EngineDocument,
+  jobOf,
+  readEngineOf,
+} from '../../support/model-servers/engine.js'
+import { pngOf } from '../../support/model-servers/pictures.js'
+import {
+  createVideosServer,
+  FILM,
+  type VideosDialect,
+  type VideosOptions,
+} from '../../support/model-servers/videos.js'
+import { temporaryFolder } from '../../support/service.js'
+import { until } from '../../support/until.js'
+
+testEngine({
+  name: 'videos',
+  createServer: () => createVideosServer(),
+  document: (url) => ({ kind: 'video', engine: { type: 'videos', url: `${url}/v1`, model: 'wan' } }),
+  creates: 'POST /v1/videos',
+  results: 'GET /v1/videos/video_1/content',
+  hasKey: true,
+})
+
+async function open(document: Partial<EngineDocument> = {}, options: VideosOptions = {}) {
+  const server = await createVideosServer(options)
+  const clock = createManualClock()
+  const engine = createEngineOf(
+    { kind: 'video', ...document, engine: { type: 'videos', url: `${server.url}/v1`, ...document.engine } },
+    { clock },
+  )
+  const render = (input: object = {}, more: Partial<RenderJob> = {}) => {
+    const job = jobOf({ kind: 'video', ...more })
+    const rendering = engine.render({ ...job, input: { ...job.input, duration: '5', ...input } })
+    rendering.catch(() => {})
+    return rendering
+  }
+  return { server, clock, engine, render }
+}
+
+const reference = (): string => {
+  const path = join(temporaryFolder(), 'reference')
+  writeFileSync(path, pngOf(8, 8, 'first'))
+  return path
+}
+
+test.each<VideosDialect>(['openai', 'omni', 'sglang'])(
+  '%s: fetches the film, and reports progress',
+  async (dialect) => {
+    const { server, clock, render } = await open(
+      { input: { duration: { type: 'string', enum: ['5', '8'] } } },
+      { dialect },
+    )
+    const seen: number[] = []
+    const folder = temporaryFolder()
+    const more = {
+      folder,
+      onProgress: (fraction: number) => void seen.push(fraction),
+      references: [reference()],
+    }
+    const files = await clock.runUntil(
+      render({ duration: '8', aspect_ratio: '16:9', resolution: '1080p' }, more),
+    )
+    expect(files).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
+    expect(readFileSync(join(folder, 'video.mp4')).equals(FILM)).toBe(true)
+    expect(server.jobs[0]?.fields).toEqual({
+      prompt: 'a fox',
+      seconds: '8',
+      size: '1920x1088',
+      input_reference: { name: '01.png', bytes: pngOf(8, 8, 'first') },
+    })
+    expect(seen).toEqual(dialect === 'openai' ? [0.4, 0.8, 1] : [1])
+  },
+)
+
+test('sends every parameter under its name, and the duration as frames where the document says so', async () => {
+  const { server, clock, render } = await open({
+    engine: {
+      model: 'wan',
+      fps: 16,
+      send: { duration: 'num_frames', steps: 'num_inference_steps', seed: 'seed', loop: 'loop' },
+    },
+    input: {
+      steps: { type: 'integer' },
+      seed: { type: 'integer' },
+      loop: { type: 'boolean' },
+      aspect_ratio: false,
+      resolution: false,
+    },
+  })
+  await clock.runUntil(render({ steps: 30, seed: 7, loop: false, aspect_ratio: undefined }))
+  expect(server.jobs[0]?.fields).toEqual({
+    prompt: 'a fox',
+    model: 'wan',
+    fps: '16',
+    num_frames: '80',
+    num_inference_steps: '30',
+    seed: '7',
+    loop: 'false',
+  })
+})
+
+test('a duration that is no number is not sent as frames', async () => {
+  const { server, clock, render } = await open({ engine: { send: { duration: 'num_frames' } } })
+  await expect(clock.runUntil(render({ duration: 'auto' }))).rejects.toThrow(
+    'The duration "auto" is not a number of seconds.',
+  )
+  expect(server.requests).toEqual([])
+})
+
+test('two references are refused before anything is sent', async () => {
+  const { server, clock, render } = await open()
+  await expect(clock.runUntil(render({}, { references: [reference(), reference()] }))).rejects.toThrow(
+    'This model takes at most one reference image; the run has 2.',
+  )
+  expect(server.requests).toEqual([])
+})
+
+describe('a job', () => {
+  test.each<VideosDialect>(['openai', 'omni', 'sglang'])(
+    'of %s fails with the words of the server',
+    async (dialect) => {
+      const document = { input: { duration: { type: 'string', enum: ['5', '8'] } } }
+      const { server, clock, render } = await open(document, { dialect })
+      server.failWith('CUDA out of memory')
+      await expect(clock.runUntil(render({ duration: '8' }))).rejects.toThrow('CUDA out of memory')
+      // It has ended: there is nothing to cancel.
+      expect(server.count('DELETE')).toBe(0)
+    },
+  )
+
+  test.each<[answer: object, expected: string]>([
+    [{ id: 'video_1', status: 'CANCELLED' }, 'The job failed without a message.'],
+    [{ id: 'video_1', status: 'error', error: 'bad\u001b[2J prompt' }, 'bad[2J prompt'],
+  ])('may end as %j', async (body, expected) => {
+    const { server, clock, render } = await open()
+    server.fault('GET /v1/videos/', { body })
+    await expect(clock.runUntil(render())).rejects.toThrow(expected)
+  })
+
+  test('may end at once, and in another word', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /v1/videos/video_1/content', { body: FILM })
+    server.fault('GET /v1/videos/', { body: { id: 'video_1', status: 'Succeeded' } })
+    expect(await clock.runUntil(render())).toHaveLength(1)
+  })
+
+  test('is lost when the server was restarted, and is not created again', async () => {
+    const { server, clock, render } = await open({}, { isQuick: false })
+    const rendering = render()
+    await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
+    server.restart()
+    await expect(clock.runUntil(rendering)).rejects.toThrow(
+      "The model's server no longer knows this job: it was probably restarted. Run it again.",
+    )
+    expect(server.count('POST')).toBe(1)
+  })
+
+  test('may be unknown at the first polls, but only there', async () => {
+    const { server, clock, render } = await open()
+    const unknown = { status: 404, body: { detail: 'not found' } }
+    server.fault('GET /v1/videos/video_1', unknown, 3)
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    server.fault('GET /v1/videos/video_2', unknown, 4)
+    await expect(clock.runUntil(render())).rejects.toThrow('no longer knows this job')
+    expect(server.count('POST')).toBe(2)
+  })
+
+  test('keeps its progress when a poll reports less', async () => {
+    const { server, clock, render } = await open()
+    for (const progress of [50, 20, '70', 900, null, 'half'])
+      server.fault('GET /v1/videos/', { body: { id: 'video_1', status: 'in_progress', progress } })
+    const seen: number[] = []
+    await clock.runUntil(render({}, { onProgress: (fraction) => void seen.push(fraction) }))
+    expect(seen).toEqual([0.5, 0.7, 1])
+  })
+
+  test('whose polls a proxy answers with a page is not given up', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /v1/videos/video_1', { body: '<html>' }, 5)
+    expect(await clock.runUntil(render())).toHaveLength(1)
+  })
+
+  test('survives failed polls, and a film that is not there yet', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /v1/videos/video_1/content', { status: 404, body: { detail: 'not ready' } }, 4)
+    server.fault('GET /v1/videos/video_1', { status: 502, body: '<html>' }, 5)
+    expect(await clock.runUntil(render())).toHaveLength(1)
+  })
+
+  test('fails after twenty failed polls in a row, and is removed', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /v1/videos/video_1', { status: 502, body: '<html>' }, 100)
+    await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered 502 with a web page.")
+    expect([server.count('GET'), server.cancelled]).toEqual([20, ['video_1']])
+  })
+
+  test('whose film never comes fails', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /v1/videos/video_1/content', { status: 404, body: { detail: 'not ready' } }, 5)
+    await expect(clock.runUntil(render())).rejects.toThrow("The model's server answered 404: not ready")
+  })
+
+  test('is polled more and more slowly', async () => {
+    const { server, clock, render } = await open({}, { isQuick: false })
+    void render()
+    const startedAt = clock.monotonic()
+    await clock.runUntil(until('ten looks', () => (server.jobs[0]?.looks ?? 0) >= 10))
+    // 2 + 3 + 5 + 7 + 5 × 10 s
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(67_000)
+  })
+
+  test.each([{}, { detail: 'starting' }])('without an id fails: %j', async (body) => {
+    const { server, clock, render } = await open()
+    server.fault('POST /v1/videos', { body })
+    await expect(clock.runUntil(render())).rejects.toThrow('gave the job no id')
+  })
+})
+
+describe('a cancelled run', () => {
+  async function cancelled(conflicts: number) {
+    const opened = await open({}, { isQuick: false })
+    const { server, clock, render } = opened
+    const stop = new AbortController()
+    const folder = temporaryFolder()
+    const rendering = render({}, { signal: stop.signal, folder })
+    await clock.runUntil(until('a look', () => (server.jobs[0]?.looks ?? 0) >= 2))
+    server.fault('DELETE', { status: 409, body: { error: { message: 'starting' } } }, conflicts)
+    stop.abort(new Error('stopped by the test'))
+    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
+    expect(readdirSync(folder)).toEqual([])
+    return opened
+  }
+
+  test('removes its job', async () => expect((await cancelled(0)).server.cancelled).toEqual(['video_1']))
+
+  test('asks once more after a conflict', async () => {
+    expect((await cancelled(1)).server.cancelled).toEqual(['video_1'])
+    const { server } = await cancelled(5)
+    expect([server.count('DELETE'), server.cancelled]).toEqual([2, []])
+  })
+})
+
+test('says what the server lists, and when the model is not among it', async () => {
+  const check = async (model: string) => {
+    const { engine, clock } = await open({ engine: { model } })
+    return await clock.runUntil(engine.check?.(new AbortController().signal) ?? Promise.resolve(''))
+  }
+  expect(await check('wan')).toContain('wan')
+  await expect(check('van')).rejects.toThrow('The server does not list the model "van".')
+})
+
+test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([
+  ['an image model', { kind: 'image' }, ['type: videos renders models of kind video']],
+  [
+    'a parameter that is sent nowhere',
+    { input: { steps: { type: 'integer' } } },
+    ['send: "steps" is sent nowhere: add it here, or remove it from the input'],
+  ],
+])('reports %s', (_, { engine, ...document }, problems) => {
+  const settings = { type: 'videos', url: 'http://127.0.0.1:1/v1', ...engine }
+  expect(readEngineOf({ kind: 'video', ...document, engine: settings }).problems).toEqual(problems)
+})

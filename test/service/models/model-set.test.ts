@@ -1,0 +1,153 @@
+/** The models of documents and flags together, and the engine that renders all of them. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
+import type { EngineParts } from '../../../src/service/engines/read-engine.js'
+import { type ModelSources, openModelSet } from '../../../src/service/models/model-set.js'
+import { createManualClock } from '../../support/clock.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const command = (name: string, kind: string, more = '') =>
+  `name: ${name}\nkind: ${kind}\nengine: { type: command, command: 'printf ${name} > "$RUSHES_OUTPUT_DIR/a.txt"' }\n${more}`
+
+function documents(...texts: readonly string[]): string {
+  const path = join(temporaryFolder(), 'models.yaml')
+  writeFileSync(path, texts.join('---\n'))
+  return path
+}
+
+const open = (sources: Partial<ModelSources>) => openModelSet({ env: {}, ...sources })
+const namesOf = async (sources: Partial<ModelSources>) =>
+  (await open(sources)).models.map(({ document }) => document.name)
+
+function previewWith(calls: string[]): EngineParts {
+  const preview: Engine = {
+    async render({ run, input }) {
+      calls.push(`preview ${run?.model} ${JSON.stringify(input)}`)
+      return []
+    },
+    async close() {
+      calls.push('close')
+    },
+  }
+  return {
+    env: { PATH: process.env.PATH },
+    clock: createManualClock(),
+    urls: [],
+    fetch: async ({ url }) => {
+      calls.push(`fetch ${url}`)
+      throw new Error('no network')
+    },
+    preview() {
+      calls.push('create')
+      return preview
+    },
+  }
+}
+
+const job = (model: string, folder = temporaryFolder()): RenderJob => ({
+  kind: 'image',
+  run: { id: 'run_1', model },
+  input: { prompt: 'a fox' },
+  folder,
+  references: [],
+  signal: new AbortController().signal,
+})
+
+describe('the models', () => {
+  it('without a setting are the previews', async () =>
+    expect(await namesOf({})).toEqual(['rushes/preview-video', 'rushes/preview-image']))
+
+  it('of documents replace the preview of their kind, and keep their limits', async () => {
+    const path = documents(command('a/x', 'image', 'concurrency: 2\n'), command('a/y', 'image'))
+    expect(await namesOf({ path })).toEqual(['a/x', 'a/y', 'rushes/preview-video'])
+    expect((await open({ path })).models.map(({ concurrency }) => concurrency)).toEqual([
+      2,
+      undefined,
+      undefined,
+    ])
+    expect(await namesOf({ path, names: { video: 'acme/film' } })).toEqual(['a/x', 'a/y', 'acme/film'])
+  })
+
+  it.each<[sources: Partial<ModelSources>, message: RegExp]>([
+    [{ engines: { image: './a.sh' } }, /^--engine image=… cannot be used with the image models in /],
+    [{ names: { image: 'a/z' } }, /^--model-name image=… cannot be used with the image models in /],
+    [{ names: { video: 'a/x' } }, /^a\/x is the name of two models\.$/],
+  ])('%o with documents of images is a usage error', async (sources, message) => {
+    const path = documents(command('a/x', 'image'))
+    await expect(open({ path, ...sources })).rejects.toThrow(
+      expect.objectContaining({ code: 'usage', message: expect.stringMatching(message) }),
+    )
+  })
+
+  it.each<[word: string, message: RegExp]>([
+    ['http://127.0.0.1:1', /the URL of a server needs the type of the engine, such as images:http/],
+    ['constructor:http://127.0.0.1:1', /image=constructor:…: type must be one of images, comfyui, /],
+    ['imags:http://127.0.0.1:1', /image=imags:…: type must be one of .*\. Did you mean "images"\?$/],
+    [
+      'images:http://127.0.0.1:1/v1#flow.json',
+      /image=images:…: "workflow" is not a key of an engine of type images\.$/,
+    ],
+    ['comfyui:http://127.0.0.1:1', /image=comfyui:…: workflow is missing/],
+    [
+      'comfyui:http://127.0.0.1:1#none.json',
+      /workflow names "none.json", which cannot be read: no such file/,
+    ],
+    ['images:http://u:p@127.0.0.1:1', /must not contain a user name or a password/],
+  ])(
+    '--engine image=%s is a usage error',
+    async (word, message) => await expect(open({ engines: { image: word } })).rejects.toThrow(message),
+  )
+})
+
+describe('the engine', () => {
+  it('renders each run with the engine of its model; the preview is one, and closed once', async () => {
+    const path = documents(command('a/x', 'image'), command('a/y', 'image'))
+    const calls: string[] = []
+    const engine = (await open({ path })).createEngine(previewWith(calls))
+    for (const model of ['a/x', 'a/y']) {
+      const asked = job(model)
+      expect(await engine.render(asked)).toMatchObject([{ name: 'a.txt' }])
+      expect(readFileSync(join(asked.folder, 'a.txt'), 'utf8')).toBe(model)
+    }
+    await engine.render(job('rushes/preview-video'))
+    await expect(engine.render(job('a/z'))).rejects.toThrow('does not have the model a/z')
+    await engine.close?.()
+    expect(calls).toEqual(['create', expect.stringMatching(/^preview rushes\/preview-video /), 'close'])
+  })
+
+  it('draws previews of any document: values that it leaves out, or that no preview has, are the default ones', async () => {
+    const path = documents(
+      'name: a/x\nkind: image\nengine: { type: preview }\ninput: { aspect_ratio: { type: string, default: "3:2" }, quality: false }',
+    )
+    const calls: string[] = []
+    const engine = (await open({ path })).createEngine(previewWith(calls))
+    await engine.render({ ...job('a/x'), input: { prompt: 'a fox', aspect_ratio: '3:2' } })
+    await engine.render({ ...job('a/x'), input: { aspect_ratio: '9000:1', quality: 4, steps: 2 } })
+    expect(calls.slice(1)).toEqual([
+      'preview a/x {"prompt":"a fox","aspect_ratio":"3:2","quality":"basic"}',
+      'preview a/x {"aspect_ratio":"1:1","quality":"basic","steps":2,"prompt":""}',
+    ])
+  })
+
+  it('limits the time of every engine but the preview; a document can set its own', async () => {
+    const timed = 'name: a/y\nkind: image\nengine: { type: command, command: x, timeout: 5m }\n'
+    const path = documents(command('a/x', 'image'), timed)
+    const limits = async (sources: Partial<ModelSources>) => {
+      const { limitMs } = (await open({ path, ...sources })).createEngine(previewWith([]))
+      return ['a/x', 'a/y', 'rushes/preview-video'].map((model) => limitMs?.(model))
+    }
+    expect(await limits({})).toEqual([1_800_000, 300_000, undefined])
+    expect(await limits({ timeoutMs: 1_000 })).toEqual([1_000, 300_000, undefined])
+  })
+
+  it('of a short form asks that server', async () => {
+    const calls: string[] = []
+    const set = await open({ engines: { image: 'images:http://127.0.0.1:1/v1' } })
+    const engine = set.createEngine(previewWith(calls))
+    await expect(engine.checkModel('rushes/preview-image', AbortSignal.timeout(60_000))).rejects.toThrow()
+    expect(await engine.checkModel('rushes/preview-video', AbortSignal.timeout(1))).toBeUndefined()
+    expect(calls).toEqual(['create', expect.stringMatching(/^fetch http:\/\/127\.0\.0\.1:1\//)])
+  })
+})

@@ -1,0 +1,273 @@
+/** Documents of the models of a service: each problem with its place, in YAML and in JSON. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { RushesError } from '../../../src/errors.js'
+import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
+import { readModels } from '../../../src/service/models/read-models.js'
+import { temporaryFolder } from '../../support/service.js'
+
+type Files = Readonly<Record<string, string>>
+
+const PREVIEW = 'engine: { type: preview }'
+const valid = (name: string, more = ''): string => `name: ${name}\nkind: image\n${PREVIEW}\n${more}`
+
+function folderWith(files: Files): string {
+  const folder = join(temporaryFolder(), 'models')
+  mkdirSync(folder)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  return folder
+}
+
+const read = (files: Files, env = {}, only = '') =>
+  readModels({ path: join(folderWith(files), only), env, types: ENGINE_TYPES })
+
+/** The lines of the error, without the folder. */
+function problemsOf(files: Files, env?: Record<string, string>, only?: string): readonly string[] {
+  try {
+    read(files, env, only)
+  } catch (error) {
+    if (!(error instanceof RushesError)) throw error
+    return (error.hint ?? error.message).split('\n').map((line) => line.replace(/^\S*\/models\/?/, ''))
+  }
+  return []
+}
+
+const ONE = 'a.yaml'
+
+describe('a problem is named with its line and column', () => {
+  it.each<[name: string, text: string, problem: string]>([
+    [
+      'a bound',
+      valid('a/b', 'input:\n  steps: { type: integer, minimum: 50, maximum: 1 }'),
+      '5:27: input.steps: minimum 50 is greater than the maximum 1',
+    ],
+    [
+      'a default',
+      valid('a/b', 'input:\n  steps:\n    type: integer\n    maximum: 9\n    default: 10'),
+      '8:5: input.steps: default must be a whole number up to 9, not 10',
+    ],
+    [
+      'an unknown key',
+      valid('a/b', 'concurency: 2'),
+      '4:1: "concurency" is not a key of a model. Did you mean "concurrency"?',
+    ],
+    ['a name', valid('flux'), '1:1: name must be a model name of the form <provider>/<name>'],
+    ['a kind', `kind: sound\nname: a/b\n${PREVIEW}`, '1:1: kind must be video or image'],
+    ['a missing kind, at the document', `\n\nname: a/b\n${PREVIEW}`, '3:1: kind must be video or image'],
+    [
+      'a price',
+      valid('a/b', 'price: { run: -1 }'),
+      '4:10: price: run must be a number from 0 to 1000000000 with at most six decimals',
+    ],
+    [
+      'an unknown key of a price',
+      valid('a/b', 'price: { run: 1, factor: { quality: { high: 2 } } }'),
+      '4:18: price: "factor" is not a key of a price. Did you mean "factors"?',
+    ],
+    [
+      'a factor of no property',
+      valid('a/b', 'price:\n  run: 1\n  factors: { steps: { 1: 2 } }'),
+      '6:14: price.factors: steps is not a property of the input',
+    ],
+    [
+      'a factor of no value',
+      valid('a/b', 'price: { run: 1, factors: { quality: { ultra: 2 } } }'),
+      '4:40: price.factors.quality: "ultra" is not one of basic, high',
+    ],
+    ['concurrency', valid('a/b', 'concurrency: 65'), '4:1: concurrency must be a whole number from 1 to 64'],
+    [
+      'a name of a prototype',
+      valid('a/b', 'input: { constructor: { type: string } }'),
+      '4:10: input: "constructor" is not a property name',
+    ],
+    [
+      'a required property that is not there',
+      valid('a/b', 'input:\n  type: object\n  properties: {}\n  required:\n    - seed'),
+      '8:7: input.required: "seed" is not among the properties',
+    ],
+    ['no engine', 'name: a/b\nkind: image', '1:1: engine is missing. Example: engine: { type: preview }'],
+    [
+      'a type of engine',
+      'name: a/b\nkind: image\nengine: { type: image }',
+      `3:11: engine: type must be one of ${Object.keys(ENGINE_TYPES).join(', ')}. Did you mean "images"?`,
+    ],
+    [
+      'a type of engine that is not text',
+      'name: a/b\nkind: image\nengine: { type: { toString: images } }',
+      `3:11: engine: type must be one of ${Object.keys(ENGINE_TYPES).join(', ')}.`,
+    ],
+    [
+      'a key of an engine',
+      'name: a/b\nkind: image\nengine:\n  type: command\n  command: ./a\n  comand: ./b',
+      '6:3: engine: "comand" is not a key of an engine of type command. Did you mean "command"?',
+    ],
+    [
+      'text that is a number',
+      'name: a/b\nkind: image\nengine: { type: command, command: 5 }',
+      '3:26: engine: command must be text: put it in quotes',
+    ],
+    ['a duplicate key', valid('a/b', 'name: a/c'), '4:1: the key "name" occurs twice'],
+    [
+      'YAML',
+      'name: [',
+      '1:8: flow sequence in block collection must be sufficiently indented and end with a ]',
+    ],
+    [
+      'an alias',
+      valid('a/b', 'price: *none'),
+      '1:1: Unresolved alias (the anchor must be set before the alias): none',
+    ],
+    ['a key that is a list', `${valid('a/b')}? [x]\n: y`, '4:3: a key must be text'],
+    ['no map', '- 5', '1:3: the document is not a map'],
+    ['nothing', '# later\n---\n', '1:1: the file has no document'],
+    ['nesting', `{a: ${'['.repeat(1_000)}`, '1:1: the file is nested more than 60 levels deep'],
+    [
+      'JSON with tabs',
+      '{\n\t"name": "a/b",\n\t"kind": "image",\n\t"engine": { "type": "preview" },\n\t"size": 1\n}',
+      '5:2: "size" is not a key of a model.',
+    ],
+    [
+      'the second document of a list',
+      `- { name: a/b, kind: image, ${PREVIEW} }\n- { name: c, kind: image, ${PREVIEW} }`,
+      '2:5: name must be a model name of the form <provider>/<name>',
+    ],
+    [
+      'the second document of a file',
+      `${valid('a/b')}---\n${valid('c')}`,
+      '5:1: name must be a model name of the form <provider>/<name>',
+    ],
+    [
+      'a name that is used twice',
+      `${valid('a/b')}---\n${valid('a/b')}`,
+      '5:1: "a/b" is also the name of a model in',
+    ],
+    [
+      'two defaults',
+      `${valid('a/b', 'default: true\n')}---\n${valid('a/c', 'default: true')}`,
+      '9:1: default is also set by a/b: only one image model can be the default',
+    ],
+  ])('%s', (_name, text, problem) => {
+    expect(problemsOf({ [ONE]: text }).map((line) => line.replace(/ in \/\S*$/, ' in'))).toEqual([
+      `${ONE}:${problem}`,
+    ])
+  })
+
+  it('all problems of all files, in their order; other files of the folder are not read', () => {
+    const files = {
+      'b.yml': 'kind: x\nname: b',
+      'a.yaml': valid('a/b', 'default: 1\nx: 2'),
+      'flow.json': '{',
+      '.c.yaml': ':',
+    }
+    expect(problemsOf(files)).toEqual([
+      'a.yaml:4:1: default must be true or false',
+      'a.yaml:5:1: "x" is not a key of a model.',
+      'b.yml:1:1: kind must be video or image',
+      'b.yml:1:1: engine is missing. Example: engine: { type: preview }',
+      'b.yml:2:1: name must be a model name of the form <provider>/<name>',
+    ])
+  })
+
+  it('a key that was written into the file is not printed', () => {
+    const engine = (keyEnv: string) =>
+      `name: a/b\nkind: image\nengine: { type: images, url: http://127.0.0.1:1, key_env: ${keyEnv} }`
+    const [shown] = problemsOf({ [ONE]: engine('IMAGES_KEY') })
+    expect(shown).toContain('engine: key_env names IMAGES_KEY, which is not set in the environment')
+    const [hidden] = problemsOf({ [ONE]: engine('sk_live_abc') })
+    expect(hidden).toContain('engine: key_env names a variable that is not set in the environment')
+    expect(hidden).not.toContain('sk_live')
+    expect(problemsOf({ [ONE]: engine('IMAGES_KEY') }, { IMAGES_KEY: 'sk_live_abc' })).toEqual([])
+  })
+
+  it.each([
+    ['url: ftp://x', 'url must be an http or https URL'],
+    ['url: http://u:p@x', 'url must not contain a user name or a password: use key_env'],
+    ['url: http://x?a=1', 'url must not contain a query or a fragment'],
+    ['', 'url is missing'],
+  ])('the URL of a server: %s', (setting, problem) => {
+    const [line] = problemsOf({ [ONE]: `name: a/b\nkind: image\nengine:\n  type: images\n  ${setting}` })
+    expect(line).toContain(`engine: ${problem}`)
+  })
+
+  it('a file of an engine is relative to the document', () => {
+    const text =
+      'name: a/b\nkind: image\nengine:\n  type: comfyui\n  url: http://127.0.0.1:1\n  workflow: none.json'
+    expect(problemsOf({ [ONE]: text })[0]).toBe(
+      'a.yaml:6:3: engine: workflow names "none.json", which cannot be read: no such file',
+    )
+  })
+})
+
+describe('the paths', () => {
+  it.each<[path: string, files: Files, message: string]>([
+    [
+      'none.yaml',
+      {},
+      'Give a file or a folder with --models, or with `rushes config set local.models <path>`.',
+    ],
+    ['', {}, 'A model is a file that ends with .yaml or .yml. To read a JSON file, name the file itself.'],
+    ['big.yaml', { 'big.yaml': ' '.repeat(4_194_305) }, 'big.yaml:1:1: the file is larger than 4 MiB'],
+    ['many.yaml', { 'many.yaml': '- {}\n'.repeat(1_001) }, 'many.yaml has 1001 models; the limit is 1000.'],
+  ])('%j', (path, files, message) => expect(problemsOf(files, {}, path)).toEqual([message]))
+
+  it('a list that no client would read', () => {
+    const description = 'x'.repeat(200_000)
+    const files = Object.fromEntries(
+      Array.from({ length: 42 }, (_, at) => [`${at}.yaml`, valid(`a/b${at}`, `description: ${description}`)]),
+    )
+    expect(problemsOf(files)[0]).toMatch(/have 9 MiB together; the limit is 8 MiB\.$/)
+  })
+
+  it.skipIf(process.platform === 'win32')('what cannot be read to an end, or at all', () => {
+    const folder = folderWith({
+      'flow.yaml': `name: a/b\nkind: image\nengine: { type: comfyui, url: http://127.0.0.1:1, workflow: b.yaml }`,
+    })
+    symlinkSync('/dev/zero', join(folder, 'a.yaml'))
+    execFileSync('mkfifo', [join(folder, 'b.yaml')])
+    mkdirSync(join(folder, 'c.yaml'))
+    symlinkSync('none', join(folder, 'd.yaml'))
+    const problems = () => readModels({ path: folder, env: {}, types: ENGINE_TYPES })
+    const lines = [
+      'a.yaml:1:1: the file is not a regular file',
+      'b.yaml:1:1: the file is not a regular file',
+      'c.yaml:1:1: the file is not a regular file',
+      'd.yaml:1:1: the file cannot be read: no such file',
+      'flow.yaml:3:51: engine: workflow names "b.yaml", which is not a regular file',
+    ]
+    expect(problems).toThrow(
+      expect.objectContaining({ hint: lines.map((line) => join(folder, line)).join('\n') }),
+    )
+  })
+
+  it('a file that is not UTF-8', () => {
+    const folder = folderWith({})
+    writeFileSync(join(folder, ONE), Buffer.from([0x6e, 0xff]))
+    const problems = () => readModels({ path: folder, env: {}, types: ENGINE_TYPES })
+    expect(problems).toThrow(expect.objectContaining({ hint: expect.stringContaining('is not UTF-8 text') }))
+  })
+})
+
+describe('what is read', () => {
+  it('models of several files, by the names of the files; a list, several documents, and JSON', () => {
+    const json = JSON.stringify({ name: 'c/d', kind: 'video', engine: { type: 'preview' }, concurrency: 3 })
+    const files = {
+      '2.yaml': `- &base { name: a/b, kind: image, ${PREVIEW} }\n- { <<: *base, name: a/c }`,
+      '1.yml': `${valid('a/y')}---\n${valid('a/z', 'description: Fast')}`,
+      'x.json': json,
+    }
+    expect(read(files).map(({ document }) => document.name)).toEqual(['a/y', 'a/z', 'a/b', 'a/c'])
+    expect(read(files)[1]?.document.input.description).toBe('Fast')
+    const [one] = read(files, {}, 'x.json')
+    expect(one).toMatchObject({ document: { name: 'c/d', kind: 'video' }, concurrency: 3, type: 'preview' })
+  })
+
+  it('a node that renders nothing needs neither the files nor the keys of engines', () => {
+    const text = 'name: a/b\nkind: image\nengine: { type: comfyui, workflow: none.json, key_env: NONE }'
+    const path = folderWith({ [ONE]: text })
+    const [model] = readModels({ path, env: {}, types: undefined })
+    expect(model?.document.name).toBe('a/b')
+    expect(model?.type).toBe('preview')
+  })
+})

@@ -1,0 +1,219 @@
+/** A service with models of its own: checks, prices, the list, the OpenAPI document, and runs of models that it lost. */
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, test } from 'vitest'
+import { readModelDocument } from '../../src/protocol/model-document.js'
+import type { ServedModel } from '../../src/service/models/served-model.js'
+import { createInstantEngine } from '../support/engines.js'
+import { createDocumentCheck } from '../support/openapi.js'
+import {
+  addAccount,
+  ask,
+  createTestService,
+  finished,
+  TEST_BASE_URL,
+  type TestService,
+} from '../support/service.js'
+
+const RUNS = '/api/v1/runs'
+const MODELS = '/api/v1/models'
+
+function served(value: object): ServedModel {
+  const problems: string[] = []
+  const document = readModelDocument(value, (path, message) => problems.push(`${path.join('.')} ${message}`))
+  if (document === undefined) throw new Error(problems.join('; '))
+  return { document, concurrency: 2 }
+}
+
+const FLUX = served({
+  name: 'acme/flux',
+  kind: 'image',
+  input: {
+    aspect_ratio: false,
+    quality: { type: 'string', enum: ['basic', 'high'], default: 'high' },
+    steps: { type: 'integer', minimum: 1, maximum: 50, required: true },
+    palette: { type: 'object', description: 'Colours' },
+  },
+  price: { run: 0.4, factors: { quality: { high: 3 }, steps: { 50: 2.5 } } },
+})
+/** No prompt and no images. */
+const NOISE = served({
+  name: 'acme/flux-2',
+  kind: 'image',
+  input: { type: 'object', properties: { seed: { type: 'number', default: 7 } } },
+  default: true,
+})
+const FILM = served({ name: 'acme/film', kind: 'video', input: { image_urls: false } })
+const MANY = [FLUX, NOISE, FILM]
+
+/** Requests of an account with 100 credits and hardly any rate limit. */
+async function createPaidService(models: readonly ServedModel[] = MANY) {
+  const engine = createInstantEngine()
+  const service = await createTestService({ models, engine })
+  const key = await addAccount(service, 'acme', { rate: { requests: 1_000, windowMs: 1_000 } })
+  const create = async (model: string, input: object) =>
+    await ask(service, 'POST', RUNS, { model, input }, { key })
+  const spent = async () => (await keyOf(service))?.spent
+  return { service, engine, key, create, spent }
+}
+
+async function keyOf(service: TestService) {
+  const { openStoreOf } = await import('../support/test-database.js')
+  const store = await openStoreOf(service)
+  try {
+    return (await store.listKeys()).find(({ account }) => account === 'acme')
+  } finally {
+    await store.close()
+  }
+}
+
+test.each<[model: string, input: object, price: number]>([
+  ['acme/flux', { prompt: 'x', steps: 2 }, 2],
+  ['acme/flux', { prompt: 'x', steps: 2, quality: 'basic' }, 1],
+  ['acme/flux', { prompt: 'x', steps: 50 }, 3],
+  ['acme/flux-2', {}, 0],
+])('%s %o costs %i', async (model, input, price) => {
+  const { create, spent } = await createPaidService()
+  expect((await create(model, input)).status).toBe(201)
+  expect(await spent()).toBe(price)
+})
+
+test.each<[model: string, input: object, message: string]>([
+  ['acme/flux', { prompt: 'x' }, 'input.steps is missing.'],
+  ['acme/flux', { prompt: 'x', steps: 51 }, 'input.steps must be a whole number from 1 to 50, not 51.'],
+  ['acme/flux-2', { seed: 'x' }, 'input.seed must be a number, not "x".'],
+  ['acme/flux-2', { image_urls: ['http://x.test/a.png'] }, 'This model takes no image_urls.'],
+  ['acme/film', { prompt: 'x', image_urls: [{ sha256: 'a' }] }, 'This model takes no image_urls.'],
+  [
+    'acme/flux-2',
+    { more: 'x'.repeat(66_000) },
+    'The fields that the model does not define have 66011 bytes together; the limit is 65536.',
+  ],
+])('%s refuses %o', async (model, input, message) => {
+  const { create, spent } = await createPaidService()
+  const { status, body } = await create(model, input)
+  expect([status, body.error.code]).toEqual([400, 'invalid_input'])
+  expect(body.error.message).toContain(message)
+  expect(await spent()).toBe(0)
+})
+
+test('the engine gets the input with the defaults of the document; a value of another type passes as it is', async () => {
+  const { service, engine, key } = await createPaidService()
+  const input = { prompt: 'x', steps: 2, palette: { sky: ['#fff', null] } }
+  const run = await finished(service, { model: 'acme/flux', input }, { key })
+  expect(run.input).toEqual(input)
+  expect(engine.jobs[0]).toMatchObject({
+    input: { ...input, quality: 'high' },
+    run: { id: run.id, model: 'acme/flux' },
+  })
+  expect(engine.jobs[0]?.input).not.toHaveProperty('aspect_ratio')
+})
+
+test('an unknown model is answered with the nearest one, and with ten at most', async () => {
+  const { create } = await createPaidService()
+  const { status, body } = await create('acme/filn', { prompt: 'x' })
+  expect([status, body.error.code]).toEqual([400, 'model_not_found'])
+  expect(body.error.message).toContain(
+    'Requested: "acme/filn". Available: acme/flux, acme/flux-2, acme/film. Did you mean "acme/film"?',
+  )
+  const names = Array.from({ length: 12 }, (_, at) => `acme/m${at}`)
+  const many = await createPaidService(names.map((name) => served({ name, kind: 'image' })))
+  expect((await many.create('other', {})).body.error.message).toMatch(/acme\/m8, acme\/m9 and 2 more\.$/)
+})
+
+test('large bodies, which a thread reads, are checked by the same documents', async () => {
+  const { create } = await createPaidService()
+  const prompt = 'x'.repeat(70_000)
+  const refused = await create('acme/flux', { prompt, steps: 51 })
+  expect(refused.body.error.message).toContain('input.steps must be')
+  expect((await create('acme/flux', { prompt, steps: 5 })).status).toBe(201)
+})
+
+test('the list has the documents without their engines, an ETag, and the limits of the key', async () => {
+  const service = await createTestService({ models: MANY })
+  const get = (headers: Readonly<Record<string, string>> = {}, authorization?: string) =>
+    ask(service, 'GET', MODELS, undefined, { headers, ...(authorization !== undefined && { authorization }) })
+  const { status, body, header } = await get()
+  expect([status, header('content-type'), header('cache-control')]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+    'private, no-cache',
+  ])
+  expect(body.models.map(({ name, default: isDefault }: never) => [name, isDefault])).toEqual([
+    ['acme/flux', undefined],
+    ['acme/flux-2', true],
+    ['acme/film', true],
+  ])
+  expect(Object.keys(body.models[0])).toEqual(['name', 'kind', 'input', 'price'])
+  const [read] = body.models.map((each: object) => served(each).document)
+  expect(read).toEqual({ ...FLUX.document })
+
+  const etag = header('etag') ?? ''
+  expect(await get({ 'if-none-match': etag })).toMatchObject({ status: 304, body: '' })
+  expect((await get({ 'if-none-match': '"x"' })).status).toBe(200)
+  expect((await get({}, '')).body.error.code).toBe('missing_api_key')
+  // 401 does not count: the key has had 3 of 20 requests.
+  for (let count = 3; count < 20; count++) expect((await get({ 'if-none-match': etag })).status).toBe(304)
+  expect((await get({ 'if-none-match': etag })).body.error.code).toBe('RATE_LIMITED')
+})
+
+test('the OpenAPI document is valid for any models, and agrees with the service', async () => {
+  const odd = ['acme/x', 'acme/x-run', 'ACME/X', '日/本'].map((name) => served({ name, kind: 'image' }))
+  const models = [...MANY, ...odd]
+  const check = createDocumentCheck({
+    models: models.map(({ document }) => document),
+    hasConsole: false,
+    baseUrl: TEST_BASE_URL,
+  })
+  expect(await new Validator().validate(structuredClone(check.document) as never)).toEqual({ valid: true })
+  expect(Object.keys(check.document.components.schemas).filter((name) => /^Create/.test(name))).toEqual([
+    'CreateVideoRun',
+    'CreateImageRun',
+    'CreateAcmeFluxRun',
+    'CreateAcmeXRun',
+    'CreateAcmeXRun2Run',
+    'CreateACMEXRun',
+    'CreateModelRun',
+  ])
+  const { create } = await createPaidService(models)
+  for (const [model, input] of [
+    ['acme/flux', { prompt: 'x', steps: 2, palette: 7, more: 1 }],
+    ['acme/flux', { prompt: 'x' }],
+    ['acme/flux', { prompt: 'x', steps: 1.5 }],
+    ['acme/flux-2', {}],
+    ['acme/flux-2', { prompt: 7 }],
+    ['acme/flux-2', { image_urls: [] }],
+    ['日/本', { prompt: 'x' }],
+  ] as const) {
+    const { status } = await create(model, input)
+    expect([model, input, check.accepts(RUNS, { model, input })]).toEqual([model, input, status === 201])
+  }
+  const post = check.document.paths[RUNS]?.post?.requestBody?.content['application/json'] as unknown as {
+    readonly examples: Readonly<Record<string, { readonly value: { model: string; input: object } }>>
+  }
+  for (const { value } of Object.values(post.examples))
+    expect([value, (await create(value.model, value.input)).status]).toEqual([value, 201])
+})
+
+test('a queued run of a model that the service lost is reported once, and stays queued', async () => {
+  const before = await createTestService({ models: MANY, rendering: false })
+  const ids = []
+  for (let count = 0; count < 2; count++)
+    ids.push((await ask(before, 'POST', RUNS, { model: 'acme/flux-2', input: {} })).body.id)
+  await before.clock.runUntil(before.service.close())
+  const { dataFolder, databaseUrl, apiKey } = before
+  for (const [role, reported] of [
+    ['api', []],
+    ['all', [`${ids[0]} stays queued: this service does not have its model acme/flux-2`]],
+  ] as const) {
+    const service = {
+      ...(await createTestService({ role, models: [FLUX, FILM], dataFolder, databaseUrl })),
+      apiKey,
+    }
+    for (const id of [...ids, ...ids]) {
+      await service.clock.advance(2_000)
+      expect((await ask(service, 'GET', `${RUNS}/${id}`)).body.status).toBe('queued')
+    }
+    expect(service.complaints).toEqual(reported)
+    await service.clock.runUntil(service.service.close())
+  }
+})

@@ -1,0 +1,300 @@
+/**
+ * A ComfyUI server that draws nothing, as docs/engines.md describes the interface. `old` is version 0.3.64, `oldest` a
+ * version that ignores the ids of a request and of an interrupt, `new` has `/api/jobs` and accepts only UUIDs as ids.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import { ONE_PIXEL_PNG } from '../engines.js'
+import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
+import { FILM } from './videos.js'
+
+export type Generation = 'oldest' | 'old' | 'new'
+
+interface Node {
+  readonly class_type: string
+  readonly inputs: Readonly<Record<string, unknown>>
+}
+
+interface Job {
+  readonly id: string
+  readonly graph: Readonly<Record<string, Node>>
+  readonly clientId: string | undefined
+}
+
+export interface ComfyServer extends ModelServer {
+  /** Ids of the jobs that wait or run, in order. The first one runs. */
+  queue(): readonly string[]
+  /** Ids of all jobs that were started to render, in order. */
+  readonly rendered: readonly string[]
+  /** Ids of the jobs that were interrupted while they ran. */
+  readonly interrupted: readonly string[]
+  /** Workflows as they were accepted, in order. */
+  readonly graphs: readonly Readonly<Record<string, Node>>[]
+  readonly uploads: Map<string, Uint8Array>
+  /** Adds the job of another user to the end of the queue. */
+  addForeign(id?: string): string
+  /** Ends the running job; by default with its outputs. */
+  finish(entry?: object): void
+  /** Client ids of the open WebSockets, in the order of their connections. */
+  clients(): readonly string[]
+  /** Sends an event to all WebSockets: a text, or an object as JSON; bytes as a binary frame. */
+  sendEvent(event: string | Uint8Array | object): void
+  /** Loses queue and history, like a restart of the server. */
+  restart(): void
+}
+
+export interface ComfyOptions {
+  readonly generation?: Generation
+  /** Whether a job ends by itself at its second look into the history. Otherwise the test calls `finish`. */
+  readonly isQuick?: boolean
+  /** Bytes of files by extension. */
+  readonly files?: Readonly<Record<string, Uint8Array>>
+}
+
+export const SAMPLERS = ['euler', 'dpmpp_2m']
+
+/** Lists that output nodes of each class write, by the example of real nodes. */
+const OUTPUTS: Readonly<Record<string, (id: string) => object>> = {
+  SaveImage: (id) => ({ images: [{ filename: `${id}_00001_.png`, subfolder: '', type: 'output' }] }),
+  PreviewImage: (id) => ({ images: [{ filename: `${id}_temp.png`, subfolder: '', type: 'temp' }] }),
+  SaveVideo: (id) => ({
+    images: [{ filename: `${id}_00001_.mp4`, subfolder: 'video', type: 'output' }],
+    animated: [true],
+  }),
+  VHS_VideoCombine: (id) => ({
+    gifs: [
+      { filename: `${id}.mp4`, subfolder: '', type: 'output', format: 'video/h264-mp4', fullpath: '/x.mp4' },
+    ],
+  }),
+  SaveAudio: (id) => ({ audio: [{ filename: `${id}.flac`, subfolder: 'audio', type: 'output' }] }),
+}
+const CLASSES = [
+  ...Object.keys(OUTPUTS),
+  ...['CheckpointLoaderSimple', 'CLIPTextEncode', 'EmptyLatentImage', 'KSampler', 'LoadImage', 'VAEDecode'],
+  ...['VAEEncode', 'EmptyHunyuanLatentVideo', 'CreateVideo'],
+]
+
+const CANONICAL_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export async function createComfyServer({
+  generation = 'new',
+  isQuick = true,
+  files = {},
+}: ComfyOptions = {}): Promise<ComfyServer> {
+  let queue: Job[] = []
+  let history = new Map<string, object>()
+  let looks = new Map<string, number>()
+  const rendered: string[] = []
+  const interrupted: string[] = []
+  const graphs: Job['graph'][] = []
+  const uploads = new Map<string, Uint8Array>()
+  const cached = new Set<string>()
+
+  const push = (job: Job): void => {
+    queue.push(job)
+    if (queue.length === 1) rendered.push(job.id)
+  }
+  const end = (entry: object): void => {
+    const job = queue.shift()
+    if (job === undefined) throw new Error('no job is running')
+    history.set(job.id, { prompt: [1, job.id, job.graph, {}, []], meta: {}, ...entry })
+    if (queue[0] !== undefined) rendered.push(queue[0].id)
+  }
+  const statusOf = (status: string, ...messages: unknown[]) => ({
+    outputs: {},
+    status: { status_str: status, completed: status === 'success', messages },
+  })
+  const interrupt = (): void => {
+    interrupted.push(queue[0]?.id ?? '')
+    end(statusOf('error', ['execution_interrupted', { node_id: '3' }]))
+  }
+  function succeed(): void {
+    const { graph, clientId } = queue[0] as Job
+    const key = JSON.stringify(graph)
+    // The fault of versions before July 2026 (PR 14939).
+    const isEmpty = cached.has(key) && clientId === undefined
+    cached.add(key)
+    const nodes = Object.entries(graph).flatMap(([id, { class_type }]) => {
+      const output = OUTPUTS[class_type]
+      return output === undefined ? [] : [[id, output(id)]]
+    })
+    const outputs = isEmpty ? {} : Object.fromEntries(nodes)
+    end({ ...statusOf('success', ['execution_start', {}], ['execution_success', {}]), outputs })
+  }
+
+  function prompt(request: ServerRequest): ServerAnswer {
+    const { prompt: graph, client_id: clientId, prompt_id } = request.json()
+    if (generation === 'new' && prompt_id !== undefined && !CANONICAL_UUID.test(prompt_id))
+      return refused('invalid_prompt_id', 'prompt_id must be a valid UUID', {})
+    const errors = nodeErrors(graph, uploads)
+    const nodes = Object.keys(graph)
+    const saving = nodes.filter((id) => OUTPUTS[graph[id].class_type])
+    const dropped = Object.values(errors).flatMap((each) => each.dependent_outputs)
+    if (Object.values(errors).some(({ errors: [first] }) => first?.type === 'missing_node_type'))
+      return refused('missing_node_type', "Node 'x' not found. The custom node may not be installed.", errors)
+    if (saving.length === 0) return refused('prompt_no_outputs', 'Prompt has no outputs', {})
+    if (saving.every((id) => dropped.includes(id)))
+      return refused('prompt_outputs_failed_validation', 'Prompt outputs failed validation', errors)
+    const id = generation === 'oldest' ? randomUUID() : (prompt_id ?? randomUUID())
+    graphs.push(graph)
+    push({ id, graph, clientId })
+    return { body: { prompt_id: id, number: graphs.length, node_errors: errors } }
+  }
+
+  async function upload(request: ServerRequest): Promise<ServerAnswer> {
+    const form = await request.form()
+    const image = form.get('image') as File
+    const subfolder = String(form.get('subfolder') ?? '')
+    let name = image.name
+    const bytes = new Uint8Array(await image.arrayBuffer())
+    const other = uploads.get(`${subfolder}/${name}`)
+    // A file with the same content keeps its name.
+    const isTaken = other !== undefined && !Buffer.from(other).equals(bytes)
+    if (isTaken && form.get('overwrite') !== 'true') name = `(1) ${name}`
+    uploads.set(`${subfolder}/${name}`, bytes)
+    return { body: { name, subfolder, type: 'input' } }
+  }
+
+  function looked(id: string): ServerAnswer {
+    looks.set(id, (looks.get(id) ?? 0) + 1)
+    if (isQuick && (looks.get(id) ?? 0) > 1 && queue[0]?.id === id) succeed()
+    const entry = history.get(id)
+    return { body: entry === undefined ? {} : { [id]: entry } }
+  }
+
+  function routes(request: ServerRequest): ServerAnswer | Promise<ServerAnswer> {
+    const { method, query } = request
+    const path = request.path.replace(/^\/api(?!\/jobs)/, '')
+    const [, , id = ''] = path.split('/')
+    const cancelled = /^\/api\/jobs\/([^/]+)\/cancel$/.exec(path)?.[1]
+    if (method === 'POST' && path === '/prompt') return prompt(request)
+    if (method === 'POST' && path === '/upload/image') return upload(request)
+    if (path.startsWith('/history/')) return looked(id)
+    if (method === 'GET' && path === '/queue') {
+      const entries = queue.map((job, index) => [index, job.id, job.graph, {}, []])
+      return { body: { queue_running: entries.slice(0, 1), queue_pending: entries.slice(1) } }
+    }
+    if (method === 'POST' && path === '/queue') {
+      const { delete: ids = [] } = request.json()
+      queue = queue.filter((job, index) => index === 0 || !ids.includes(job.id))
+      return {}
+    }
+    if (method === 'POST' && path === '/interrupt') {
+      const { prompt_id } = request.body.length > 0 ? request.json() : { prompt_id: undefined }
+      const isMeant = generation === 'oldest' || prompt_id === undefined || queue[0]?.id === prompt_id
+      if (queue.length > 0 && isMeant) interrupt()
+      return {}
+    }
+    if (method === 'POST' && cancelled !== undefined && generation === 'new') {
+      const index = queue.findIndex((job) => job.id === cancelled)
+      if (index === 0) interrupt()
+      else if (index > 0) queue.splice(index, 1)
+      return { body: { cancelled: index >= 0 } }
+    }
+    if (path === '/view') {
+      const extension = query.get('filename')?.split('.').at(-1) ?? ''
+      return { body: files[extension] ?? (extension === 'png' ? ONE_PIXEL_PNG : FILM) }
+    }
+    if (path === '/system_stats')
+      return {
+        body: {
+          system: { comfyui_version: generation === 'new' ? '0.9.2' : '0.3.64' },
+          devices: [{ name: 'cuda:0 GPU', type: 'cuda' }],
+        },
+      }
+    if (path.startsWith('/object_info/')) return { body: CLASSES.includes(id) ? { [id]: {} } : {} }
+    return { status: 404, body: '404: Not Found' }
+  }
+
+  const sockets = new Map<string, Duplex>()
+  const server = await createModelServer(routes)
+  server.onUpgrade(({ url = '', headers }, socket) => {
+    const clientId = new URL(url, 'http://server.test').searchParams.get('clientId') ?? ''
+    const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
+    const accept = createHash('sha1').update(key).digest('base64')
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`,
+    )
+    sockets.set(clientId, socket)
+    socket.on('close', () => sockets.delete(clientId))
+    // The only frame of this client is the one that closes. It is answered in the same way.
+    socket.on('data', () => socket.end(frameOf(0x88, Buffer.alloc(0))))
+  })
+  return Object.assign(server, {
+    clients: () => [...sockets.keys()],
+    sendEvent(event: string | Uint8Array | object) {
+      const isBytes = event instanceof Uint8Array
+      const payload = isBytes ? event : Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
+      for (const socket of sockets.values()) socket.write(frameOf(isBytes ? 0x82 : 0x81, payload))
+    },
+    queue: () => queue.map(({ id }) => id),
+    rendered,
+    interrupted,
+    graphs,
+    uploads,
+    addForeign(id: string = randomUUID()) {
+      push({ id, graph: {}, clientId: 'another' })
+      return id
+    },
+    finish: (entry?: object) => (entry === undefined ? succeed() : end(entry)),
+    restart() {
+      queue = []
+      history = new Map()
+      looks = new Map()
+    },
+  })
+}
+
+/** A whole frame of the WebSocket protocol (RFC 6455, 5.2), without a mask. */
+function frameOf(head: number, payload: Uint8Array): Buffer {
+  const length = payload.byteLength
+  const prefix = Buffer.alloc(length < 126 ? 2 : 10, head)
+  if (length < 126) prefix[1] = length
+  else {
+    prefix[1] = 127
+    prefix.writeBigUInt64BE(BigInt(length), 2)
+  }
+  return Buffer.concat([prefix, payload])
+}
+
+interface NodeErrors {
+  readonly errors: readonly { readonly type: string; readonly message: string; readonly details: string }[]
+  readonly dependent_outputs: readonly string[]
+  readonly class_type: string
+}
+
+/** Every output depends on every node, but for nodes whose title names one output. */
+function nodeErrors(
+  graph: Job['graph'],
+  uploads: ReadonlyMap<string, unknown>,
+): Readonly<Record<string, NodeErrors>> {
+  const outputs = Object.keys(graph).filter((id) => OUTPUTS[graph[id]?.class_type ?? ''])
+  const errors: Record<string, NodeErrors> = {}
+  const add = (id: string, type: string, message: string, details: string): void => {
+    const { class_type = '' } = graph[id] ?? {}
+    // A broken output node drops only itself.
+    const dropped = outputs.includes(id) ? [id] : outputs
+    errors[id] = { errors: [{ type, message, details }], dependent_outputs: dropped, class_type }
+  }
+  for (const [id, { class_type, inputs }] of Object.entries(graph)) {
+    const { sampler_name: sampler, image } = inputs
+    if (!CLASSES.includes(class_type)) add(id, 'missing_node_type', 'Node not found', class_type)
+    else if (sampler !== undefined && !SAMPLERS.includes(String(sampler)))
+      add(
+        id,
+        'value_not_in_list',
+        'Value not in list',
+        `sampler_name: '${sampler}' not in (list of length 2)`,
+      )
+    else if (class_type === 'LoadImage' && image !== 'example.png' && !uploads.has(String(image)))
+      add(id, 'custom_validation_failed', 'Custom validation failed for node', `Invalid image file: ${image}`)
+    else if (inputs.filename_prefix === '')
+      add(id, 'required_input_missing', 'Required input is missing', 'filename_prefix')
+  }
+  return errors
+}
+
+const refused = (type: string, message: string, node_errors: object): ServerAnswer => ({
+  status: 400,
+  body: { error: { type, message, details: '', extra_info: {} }, node_errors },
+})

@@ -1,0 +1,63 @@
+/** Engines as the service makes them from the map `engine` of a document, and jobs for them. */
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../../../src/host/clock.js'
+import { createNetwork } from '../../../src/host/undici.js'
+import { readModelDocument } from '../../../src/protocol/model-document.js'
+import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
+import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
+import { createEngineSettings } from '../../../src/service/models/engine-settings.js'
+import { whenOver } from '../after-file.js'
+import { temporaryFolder } from '../service.js'
+
+export interface EngineDocument {
+  readonly kind?: 'image' | 'video'
+  readonly engine: Readonly<Record<string, unknown>>
+  readonly input?: Readonly<Record<string, unknown>>
+}
+
+/** Returns the problems of the document, one line each, and the function that creates its engine. */
+export function readEngineOf(
+  { kind = 'image', engine, input }: EngineDocument,
+  env: Readonly<Record<string, string>> = {},
+) {
+  const problems: string[] = []
+  const report = (path: readonly (string | number)[], message: string) =>
+    void problems.push(`${path.join('.')}: ${message}`)
+  const document = readModelDocument({ name: 'acme/model', kind, input }, report)
+  const read = ENGINE_TYPES[String(engine.type)]
+  if (document === undefined || read === undefined) throw new Error(problems.join('\n') || 'unknown type')
+  const { settings, reportUnknownKeys } = createEngineSettings({ engine, report, folder: '.', env })
+  const create = read(settings, document)
+  reportUnknownKeys()
+  return { problems, create }
+}
+
+/** Throws for a document with a problem. */
+export function createEngineOf(
+  document: EngineDocument,
+  { clock, env = {} }: { readonly clock: Clock; readonly env?: Readonly<Record<string, string>> },
+): Engine {
+  const { problems, create } = readEngineOf(document, env)
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  const network = createNetwork({ env: {}, clock })
+  const preview = () => {
+    throw new Error('no preview in this test')
+  }
+  const engine = create({ env, clock, fetch: network.fetch, urls: [], preview })
+  whenOver(async () => {
+    await engine.close?.()
+    await network.close()
+  })
+  return engine
+}
+
+export const jobOf = (more: Partial<RenderJob> = {}): RenderJob => ({
+  kind: 'image',
+  run: { id: 'run_7', model: 'acme/model' },
+  input: { prompt: 'a fox', aspect_ratio: '1:1' },
+  folder: mkdtempSync(join(temporaryFolder(), 'job-')),
+  references: [],
+  signal: new AbortController().signal,
+  ...more,
+})

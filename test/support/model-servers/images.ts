@@ -1,0 +1,182 @@
+/**
+ * Servers of the images interface, as docs/engines.md describes them, and of AUTOMATIC1111's interface. They draw nothing:
+ * a picture is one colour, which depends on everything that would change it.
+ */
+import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
+import { pngOf } from './pictures.js'
+
+export type ImagesDialect = 'sdcpp' | 'localai' | 'omni' | 'sglang' | 'openai' | 'forge' | 'kobold'
+
+// biome-ignore lint/suspicious/noExplicitAny: requests of every shape
+type Fields = Readonly<Record<string, any>>
+
+interface Drawing {
+  readonly size: string
+  /** Everything that changes the picture. */
+  readonly subject: unknown
+}
+
+function draw({ size, subject }: Drawing): Buffer {
+  const [, width, height] = /^(\d+)x(\d+)$/.exec(size) ?? ['', '512', '512']
+  return pngOf(Number(width), Number(height), subject)
+}
+
+const base64Picture = (drawing: Drawing): string => draw(drawing).toString('base64')
+
+const json = (status: number, body: object): ServerAnswer => ({ status, body })
+
+/** Fields of the body, JSON or a form, and the files of a form in order. */
+async function fieldsOf(
+  request: ServerRequest,
+): Promise<{ fields: Fields; files: readonly [string, Blob][] }> {
+  if (!String(request.headers['content-type']).startsWith('multipart/'))
+    return { fields: request.json(), files: [] }
+  const entries = [...(await request.form()).entries()]
+  return {
+    fields: Object.fromEntries(entries.filter(([, value]) => typeof value === 'string')),
+    files: entries.flatMap(([name, value]): [string, Blob][] =>
+      typeof value === 'string' ? [] : [[name, value]],
+    ),
+  }
+}
+
+const isEdit = ({ path }: ServerRequest): boolean => path === '/v1/images/edits'
+const isDrawing = ({ method, path }: ServerRequest): boolean =>
+  method === 'POST' && (path === '/v1/images/generations' || path === '/v1/images/edits')
+
+const modelList = (...ids: readonly string[]): ServerAnswer =>
+  json(200, { object: 'list', data: ids.map((id) => ({ id, object: 'model' })) })
+
+const contents = async (files: readonly [string, Blob][]): Promise<readonly string[]> =>
+  await Promise.all(files.map(async ([, file]) => Buffer.from(await file.arrayBuffer()).toString('base64')))
+
+type Answer = (request: ServerRequest, url: () => string) => Promise<ServerAnswer> | ServerAnswer
+
+/** Reads only prompt, n and size. Everything else comes from an element in the prompt. */
+const sdcpp: Answer = async (request) => {
+  if (request.path === '/v1/models') return modelList('sd-cpp-local')
+  if (!isDrawing(request)) return { status: 404 }
+  const { fields, files } = await fieldsOf(request)
+  const { prompt, size = '512x512' } = fields
+  if (typeof prompt !== 'string') return json(500, { error: 'server_error', message: 'type must be string' })
+  const [element, extra] = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/.exec(prompt) ?? []
+  const { seed = 42, sample_params = {} } = extra === undefined ? {} : JSON.parse(extra)
+  const subject = [prompt.replace(element ?? '', ''), seed, sample_params, await contents(files)]
+  return json(200, {
+    created: 1,
+    output_format: 'png',
+    data: [{ b64_json: base64Picture({ size, subject }) }],
+  })
+}
+
+/** Has no edits, takes references as raw base64, and drops those that it cannot decode. */
+const localai: Answer = (request, url) => {
+  if (request.path === '/v1/models') return modelList('flux.1-dev', 'sd-3.5')
+  if (request.path === '/generated-images/1.png') return { body: draw({ size: '64x64', subject: 'link' }) }
+  if (!isDrawing(request) || isEdit(request))
+    return json(404, { error: { message: 'Resource not found', code: 404 } })
+  const { prompt, size, step, seed, ref_images = [], response_format } = request.json() as Fields
+  const references = ref_images.filter((each: string) => !each.startsWith('data:'))
+  const drawing = { size, subject: [prompt, step, seed, references] }
+  return response_format === 'b64_json'
+    ? json(200, { created: 1, data: [{ b64_json: base64Picture(drawing), embedding: null, index: 0 }] })
+    : json(200, { created: 1, data: [{ url: `${url()}/generated-images/1.png` }] })
+}
+
+const omni: Answer = async (request) => {
+  if (request.headers.authorization !== 'Bearer omni-secret-key') return json(401, { error: 'Unauthorized' })
+  if (request.path === '/v1/models') return modelList('Qwen/Qwen-Image')
+  if (!isDrawing(request)) return json(404, { detail: 'Not Found' })
+  const { fields, files } = await fieldsOf(request)
+  const refuse = (message: string, param: string) =>
+    json(400, { error: { message, type: 'BadRequestError', param, code: 400 } })
+  if (fields.model !== undefined && fields.model !== 'Qwen/Qwen-Image')
+    return refuse(`The model \`${fields.model}\` does not exist.`, 'model')
+  if (fields.response_format === 'url') return refuse('Only b64_json is supported', 'response_format')
+  if (isEdit(request) && files.length === 0) return json(422, { detail: 'No image' })
+  const { prompt, size, seed, num_inference_steps } = fields
+  const drawing = { size, subject: [prompt, seed, num_inference_steps, await contents(files)] }
+  return json(200, { created: 1, data: [{ b64_json: base64Picture(drawing), url: null }], size })
+}
+
+/** Answers with a relative link unless the request asks for base64. */
+const sglang: Answer = async (request) => {
+  if (request.path === '/v1/models') return modelList('black-forest-labs/FLUX.1-dev')
+  if (request.path.startsWith('/v1/images/i1/content'))
+    return { body: draw({ size: '64x64', subject: 'link' }) }
+  if (!isDrawing(request)) return json(404, { detail: 'Not Found' })
+  const { fields, files } = await fieldsOf(request)
+  if (typeof fields.prompt !== 'string' || fields.prompt === '')
+    return json(422, { detail: [{ loc: ['body', 'prompt'], msg: 'Field required', type: 'missing' }] })
+  if (fields.response_format !== 'b64_json')
+    return json(200, { id: 'i1', data: [{ url: '/v1/images/i1/content' }] })
+  const { prompt, size, seed } = fields
+  const picture = base64Picture({ size, subject: [prompt, seed, await contents(files)] })
+  return json(200, { id: 'i1', created: 1, data: [{ b64_json: picture }], inference_time_s: 0.1 })
+}
+
+/** Newer models refuse `response_format`, and know no seed. */
+const openai: Answer = async (request) => {
+  if (request.path === '/v1/models') return modelList('gpt-image-2')
+  if (!isDrawing(request)) return json(404, { error: { message: `Invalid URL (${request.path})` } })
+  const { fields, files } = await fieldsOf(request)
+  const KNOWN = ['model', 'prompt', 'n', 'size', 'quality', 'output_format', 'background', 'moderation']
+  const unknown = Object.keys(fields).find((name) => !KNOWN.includes(name))
+  if (unknown !== undefined)
+    return json(400, {
+      error: {
+        message: `Unknown parameter: '${unknown}'.`,
+        type: 'invalid_request_error',
+        param: unknown,
+        code: 'unknown_parameter',
+      },
+    })
+  const { prompt, size, quality } = fields
+  return json(200, {
+    data: [{ b64_json: base64Picture({ size, subject: [prompt, quality, await contents(files)] }) }],
+  })
+}
+
+const forge: Answer = (request) => {
+  if (request.path === '/sdapi/v1/sd-models')
+    return json(200, [{ title: 'flux1-dev.safetensors [a1b2c3]', model_name: 'flux1-dev' }])
+  if (!/^\/sdapi\/v1\/(txt2img|img2img)$/.test(request.path)) return json(404, { detail: 'Not Found' })
+  const { prompt, width = 512, height = 512, steps = 50, seed = -1, init_images } = request.json() as Fields
+  if (!Number.isInteger(width))
+    return json(422, { detail: [{ loc: ['body', 'width'], msg: 'value is not a valid integer' }] })
+  if (request.path.endsWith('img2img') && !init_images?.length)
+    return json(404, { detail: 'Init image not found' })
+  const subject = [prompt, steps, seed, init_images]
+  return json(200, {
+    images: [base64Picture({ size: `${width}x${height}`, subject })],
+    parameters: {},
+    info: '{"seed": 1}',
+  })
+}
+
+/** Reports a failure as an empty picture with status 200. */
+const kobold: Answer = (request) => {
+  if (request.path === '/sdapi/v1/sd-models')
+    return json(200, [{ title: 'koboldcpp', model_name: 'koboldcpp' }])
+  return request.path.startsWith('/sdapi/v1/')
+    ? json(200, { images: [''], parameters: {}, info: '' })
+    : { status: 404 }
+}
+
+export const IMAGES_DIALECTS: Readonly<Record<ImagesDialect, Answer>> = {
+  sdcpp,
+  localai,
+  omni,
+  sglang,
+  openai,
+  forge,
+  kobold,
+}
+
+export async function createImagesServer(dialect: ImagesDialect, port = 0): Promise<ModelServer> {
+  const server: ModelServer = await createModelServer(
+    (request) => IMAGES_DIALECTS[dialect](request, () => server.url),
+    port,
+  )
+  return server
+}

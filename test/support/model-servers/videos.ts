@@ -1,0 +1,119 @@
+/**
+ * Servers of `/v1/videos` as docs/engines.md describes OpenAI's, vLLM-Omni's and SGLang's. A job ends at its third
+ * status request, unless the test ends it.
+ */
+import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
+
+export type VideosDialect = 'openai' | 'omni' | 'sglang'
+
+export interface VideosJob {
+  readonly id: string
+  /** Fields of the form; a file as its name and its bytes. */
+  readonly fields: Readonly<Record<string, string | { readonly name: string; readonly bytes: Buffer }>>
+  status: string
+  looks: number
+}
+
+export interface VideosServer extends ModelServer {
+  readonly jobs: readonly VideosJob[]
+  /** Ids of the jobs that a DELETE cancelled. */
+  readonly cancelled: readonly string[]
+  /** The next jobs fail with this message. */
+  failWith(message: string): void
+  /** Loses all jobs, like a restart of the server. */
+  restart(): void
+}
+
+export interface VideosOptions {
+  readonly dialect?: VideosDialect
+  readonly film?: Uint8Array
+  /** Whether a job ends by itself. */
+  readonly isQuick?: boolean
+}
+
+/** The beginning of an MP4, and a box of nothing. */
+export const FILM = Buffer.concat([
+  Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom\0\0\0\x80free', 'latin1'),
+  Buffer.alloc(120),
+])
+
+export async function createVideosServer({
+  dialect = 'omni',
+  film = FILM,
+  isQuick = true,
+}: VideosOptions = {}): Promise<VideosServer> {
+  const jobs: VideosJob[] = []
+  const cancelled: string[] = []
+  let failure: string | undefined
+
+  function describe({ id, status, looks }: VideosJob): object {
+    const stages = dialect === 'openai' ? [0, 40, 80] : [0, 0, 0]
+    const progress = status === 'completed' ? 100 : (stages[looks] ?? 0)
+    const error = status === 'failed' ? { code: 'generation_error', message: failure } : null
+    return { id, object: 'video', status, progress, error, created_at: 1, model: 'wan', seconds: '5' }
+  }
+
+  async function create(request: ServerRequest): Promise<ServerAnswer> {
+    const form = await request.form()
+    const fields: Record<string, VideosJob['fields'][string]> = {}
+    for (const [name, value] of form)
+      fields[name] =
+        typeof value === 'string'
+          ? value
+          : { name: value.name, bytes: Buffer.from(await value.arrayBuffer()) }
+    if (dialect === 'openai' && !['4', '8', '12'].includes(String(fields.seconds)))
+      return refused(400, { error: { message: 'Invalid value for seconds', type: 'invalid_request_error' } })
+    if (fields.prompt === undefined || fields.prompt === '')
+      return dialect === 'sglang'
+        ? refused(422, { detail: [{ loc: ['body', 'prompt'], msg: 'Field required', type: 'missing' }] })
+        : refused(400, { error: { message: 'prompt is required', code: 400 } })
+    const job = { id: `video_${jobs.length + 1}`, fields, status: 'queued', looks: 0 }
+    jobs.push(job)
+    return { body: describe(job) }
+  }
+
+  function look(job: VideosJob): ServerAnswer {
+    job.looks++
+    // SGLang goes from queued to its end.
+    if (job.status === 'queued' && dialect !== 'sglang') job.status = 'in_progress'
+    if (isQuick && job.looks > 2) job.status = failure === undefined ? 'completed' : 'failed'
+    return { status: job.status === 'failed' && dialect === 'omni' ? 500 : 200, body: describe(job) }
+  }
+
+  function content(job: VideosJob): ServerAnswer {
+    if (job.status === 'completed') return { body: film, headers: { 'content-type': 'video/mp4' } }
+    return refused(job.status === 'failed' ? 422 : 404, { detail: 'Video is not ready' })
+  }
+
+  function remove(job: VideosJob): ServerAnswer {
+    jobs.splice(jobs.indexOf(job), 1)
+    if (dialect === 'sglang') return { body: { ...describe(job), status: 'deleted' } }
+    cancelled.push(job.id)
+    return { body: { id: job.id, deleted: true, object: 'video.deleted' } }
+  }
+
+  async function routes(request: ServerRequest): Promise<ServerAnswer> {
+    const { method, path } = request
+    if (path === '/v1/models') return { body: { object: 'list', data: [{ id: 'wan', object: 'model' }] } }
+    if (method === 'POST' && path === '/v1/videos') return await create(request)
+    const [, id, isContent] = /^\/v1\/videos\/([^/]+)(\/content)?$/.exec(path) ?? []
+    const job = jobs.find((each) => each.id === id)
+    if (job === undefined) return refused(404, { error: { message: 'Video not found', code: 404 } })
+    if (method === 'DELETE') return remove(job)
+    return isContent ? content(job) : look(job)
+  }
+
+  const server = await createModelServer(routes)
+  return Object.assign(server, {
+    jobs,
+    cancelled,
+    failWith(message: string) {
+      failure = message
+    },
+    restart() {
+      jobs.length = 0
+    },
+  })
+}
+
+const refused = (status: number, body: object): ServerAnswer => ({ status, body })

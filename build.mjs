@@ -17,6 +17,10 @@ const root = fileURLToPath(new URL('.', import.meta.url))
 // `prepare` also runs where the package is installed: `dist` is in it, and the sources and the bundler are not.
 if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
+/** Modules of one chunk: a chunk takes as long to load as 20 KB of code, and each `run` line needs all of these. */
+const SETTINGS =
+  /src\/cli\/(settings\/(config-file|folders|quick-settings|required-settings)|completion\/cursor|models\/model-program)\.ts$/
+
 /** Written last, and replaced with the folder as a whole. */
 const STAMP = 'inputs.sha256'
 const inputs = hashOfInputs()
@@ -98,6 +102,8 @@ async function bundle(input, format) {
     cwd: root,
     input,
     platform: 'node',
+    // Needed by `codeSplitting`. The programs export more than their sources.
+    ...(format === 'cjs' && { preserveEntrySignatures: 'allow-extension' }),
     external: [/^node:/, 'pg-native', ...Object.keys(dependencies)],
     plugins: [textFiles(), figuresAtBuild()],
     logLevel: 'warn',
@@ -112,6 +118,15 @@ async function bundle(input, format) {
     format,
     entryFileNames: `[name].${extension}`,
     chunkFileNames: `[name]-[hash].${extension}`,
+    ...(format === 'cjs' && {
+      codeSplitting: {
+        includeDependenciesRecursively: false,
+        groups: [
+          { name: 'settings', test: SETTINGS },
+          { name: 'document', test: /src\/protocol\/(model-document|validate)\.ts$/ },
+        ],
+      },
+    }),
     minify: { compress: { keepNames }, mangle: { keepNames }, codegen: { removeWhitespace: true } },
   })
   await build.close()

@@ -1,5 +1,5 @@
 /** `npm test`: what needs Node and nothing else. What needs servers or a browser is in `vitest.system.config.ts`. */
-import { configDefaults, defineConfig } from 'vitest/config'
+import { defineConfig } from 'vitest/config'
 import { PATIENCE_MS } from './test/support/patience.js'
 
 /** What all suites share. */
@@ -15,9 +15,6 @@ export const COMMON = {
   expect: { poll: { timeout: PATIENCE_MS } },
 }
 
-/** Files that replace modules, which the other files of their process would see. */
-const REPLACES_MODULES = ['test/cli/parameters.test.ts']
-
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
@@ -30,13 +27,9 @@ export default defineConfig({
           ...COMMON,
           name: 'test',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...REPLACES_MODULES],
           // A worker loads each module once for all of its files.
           isolate: false,
         },
-      },
-      {
-        test: { ...COMMON, name: 'isolated', include: REPLACES_MODULES, sequence: { groupOrder: 1 } },
       },
     ],
   },

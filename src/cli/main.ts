@@ -8,6 +8,7 @@ import { asRushesError, Interruption, type Interrupts } from '../host/interrupts
 import type { CommandEnvironment, Context, ContextOptions, ReplaceableParts } from './context/context.js'
 import { commandWord, type Globals, globalsOf, plainWords, wantsJson } from './flags/globals.js'
 import { findCommand, usageOf } from './help/find-command.js'
+import type { ModelProgram, ModelProgramOptions } from './models/model-program.js'
 import type { Io } from './process/io.js'
 import { createProgram, globalsOfCommand } from './program.js'
 import { createOutput, type Output } from './terminal/output.js'
@@ -25,47 +26,89 @@ export async function main(options: MainOptions): Promise<number> {
     print(await completeLine(options.argv.slice(1), options.env))
     return EXIT.ok
   }
+  const argv = withHelpFlag(options.argv)
   let exitCode: number = EXIT.ok
   let out: Output | undefined
+  /** Context that asked for the models of the line. The command continues with it, so that it reads its key only once. */
+  let asked: Context | undefined
   const run: CommandEnvironment['run'] = async (command, work, needs = {}) => {
     const globals = globalsOfCommand(command)
     const output = await outputFor(options, globals)
     out = output
-    exitCode = await withContext({ ...options, ...needs, globals, out: output }, work)
+    exitCode = await withContext({ ...options, ...needs, globals, out: output }, work, asked)
+  }
+  const learn = async (globals: Globals, names: readonly string[]) => {
+    const { createContext } = await import('./context/context.js')
+    out = await outputFor(options, globals)
+    asked = createContext({ ...options, globals, out })
+    const models = await asked.models()
+    await models.learn(names)
+    return models
   }
   try {
-    const columns = () => options.stdout.columns
-    const program = await createProgram(commandWord(options.argv), { run, print, columns })
-    if (options.argv.length === 0) program.outputHelp()
-    else await parse(program, options.argv)
+    const environment = { run, print, columns: () => options.stdout.columns }
+    const line = await programFor(argv, { env: options.env, environment, learn })
+    if (argv.length === 0) line.program.outputHelp()
+    else await parse(line, argv)
     return exitCode
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return EXIT.ok
-    out ??= await outputFor(options, globalsOf({ json: wantsJson(options.argv) }))
+    out ??= await outputFor(options, globalsOf({ json: wantsJson(argv) }))
     return report(thrown, out)
+  } finally {
+    await asked?.close()
   }
 }
 
+async function programFor(
+  argv: readonly string[],
+  options: Omit<ModelProgramOptions, 'argv'>,
+): Promise<ModelProgram> {
+  const word = commandWord(argv)
+  if (word !== 'run') return { program: await createProgram(word, options.environment) }
+  const { createModelProgram } = await import('./models/model-program.js')
+  return createModelProgram({ argv, ...options })
+}
+
+/** `help run image --model acme/still-2` is `--help run image --model acme/still-2`, which takes that flag. */
+function withHelpFlag(argv: readonly string[]): readonly string[] {
+  const at = argv.indexOf('help')
+  const isForModel = plainWords(argv)[0] === 'help' && commandWord(argv) === 'run'
+  return isForModel && argv.some((word) => /^--model(=|$)/.test(word)) ? argv.with(at, '--help') : argv
+}
+
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
+async function parse({ program, model, learn }: ModelProgram, argv: readonly string[]): Promise<void> {
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const command = findCommand(program, plainWords(argv))
   try {
-    await program.parseAsync(withHelpLast(program, argv), { from: 'user' })
+    await program.parseAsync(withHelpLater(program, argv), { from: 'user' })
   } catch (thrown) {
-    throw thrown instanceof CommanderError && thrown.exitCode !== 0 ? usageOf(thrown, command) : thrown
+    if (!(thrown instanceof CommanderError) || thrown.exitCode === 0) throw thrown
+    const learned = thrown.code === 'commander.unknownOption' ? await learn?.() : undefined
+    if (learned === undefined) throw usageOf(thrown, command, model)
+    await parse(learned, argv)
   }
 }
 
 /**
- * Moves `--help` to the end, so that `rushes --help run image` prints the help of `run image`. commander would print
- * the help of the words before the flag.
+ * Moves `--help` behind the command, so that `rushes --help run image` prints the help of `run image`. commander would
+ * print the help of the words before the flag. At the end of the line it could become a prompt, or the value of a flag.
  */
-function withHelpLast(program: Command, argv: readonly string[]): string[] {
+function withHelpLater(program: Command, argv: readonly string[]): string[] {
   const at = argv.findIndex((word) => ['-h', '--help', '--'].includes(word))
   const before = argv.slice(0, Math.max(at, 0))
   const isEarly = at !== -1 && argv[at] !== '--' && isCommandPath(program, before)
-  return isEarly ? [...before, ...argv.slice(at + 1), '--help'] : [...argv]
+  if (!isEarly) return [...argv]
+  const words = argv.toSpliced(at, 1)
+  let command: Command | undefined = program
+  let end = 0
+  for (const word of plainWords(words)) {
+    command = command.commands.find((each) => each.name() === word)
+    if (command === undefined) break
+    end = words.indexOf(word, end) + 1
+  }
+  return words.toSpliced(end, 0, '--help')
 }
 
 /** Whether all words are commands and a subcommand must follow. Otherwise `--help` may be the value of a flag. */
@@ -87,10 +130,11 @@ async function outputFor(
 async function withContext(
   options: ContextOptions,
   work: (ctx: Context) => Promise<number>,
+  asked: Context | undefined,
 ): Promise<number> {
   // Loaded here because help, version and usage errors need no context.
   const { createContext } = await import('./context/context.js')
-  const ctx = createContext(options)
+  const ctx = asked ?? createContext(options)
   try {
     // Reads the profile so that a missing profile is reported, also for a command that needs no setting.
     if (options.globals.profile !== undefined) await ctx.profile()

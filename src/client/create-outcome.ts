@@ -8,8 +8,8 @@ import { type RetryDecision, retryAfterMs, stepOf } from '../host/retry.js'
 import { findRunId } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
+import { REDACTED } from '../protocol/redact.js'
 import { printable, shortened } from '../protocol/text.js'
-import { REDACTED } from './redact.js'
 import { badResponse, errorOfAnswer, isRateLimited, networkError, type ServiceAnswer } from './requests.js'
 
 /** Waits before two more tries, if no connection was made. */

@@ -5,6 +5,7 @@
 import type { Clock } from '../host/clock.js'
 import type { Fetch } from '../host/http.js'
 import { checkRunId } from '../protocol/id.js'
+import { createRedact } from '../protocol/redact.js'
 import type { RunState } from '../protocol/run-state.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
@@ -19,7 +20,7 @@ import {
   type WaitOptions,
   wait,
 } from './follow.js'
-import { createRedact } from './redact.js'
+import { fetchModels, type ModelsOutcome } from './models.js'
 import {
   pipe,
   type RateLimiter,
@@ -69,6 +70,8 @@ export interface ApiClient {
   load(): number
   /** Sends one status request; retries up to three times if it fails. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
+  /** Asks for the list of models, once. `etag`: of the list that is known. Rejects only with the signal's reason. */
+  models(etag?: string, signal?: AbortSignal): Promise<ModelsOutcome>
   wait(id: string, options?: WaitOptions): Promise<RunState>
   states(id: string, options?: WaitOptions): AsyncGenerator<RunState>
 }
@@ -102,10 +105,21 @@ export function createApiClient(options: ClientOptions): ApiClient {
     follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
     load: limiter.load,
     get: async (id, signal) => fetchStatusWithRetry(engine, checkRunId(id), signal),
+    models: (etag, signal) => fetchModels(engine, etag, signal),
     wait: (id, waitOptions) => wait(engine, id, waitOptions),
     states: (id, waitOptions) => states(engine, id, waitOptions),
   }
 }
 
-export type { Accepted, CreateBody, CreateOutcome, Follower, FollowStep, RateLimiter, Trace, WaitOptions }
+export type {
+  Accepted,
+  CreateBody,
+  CreateOutcome,
+  Follower,
+  FollowStep,
+  ModelsOutcome,
+  RateLimiter,
+  Trace,
+  WaitOptions,
+}
 export { encodeCreate, limitPassed }

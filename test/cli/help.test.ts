@@ -215,6 +215,17 @@ describe('help of commands', () => {
   })
 
   it.each([
+    [['--help', 'run', 'image', '--prompt']],
+    [['run', '--help', 'image', '--', 'run']],
+    [['help', 'run', 'image', '--model', 'acme/still-1', '--prompt']],
+    [['help', 'run', 'image', '--model', 'acme/still-1', '--', 'a fox']],
+  ])('%j creates no run: the flag is no prompt', async (words) => {
+    const service = await createCliService()
+    await service.run(words)
+    expect(service.requests).toEqual([])
+  })
+
+  it.each([
     [['whoami', '--help']],
     [['whoami', '-h']],
     [['help', 'whoami']],

@@ -1,50 +1,78 @@
 /**
- * A parameter of any type is one property of a schema: here one of each is added to the published schemas, and every
- * projection of them has to know it.
+ * A parameter of any type is one property of a document: here an added model has one of each, and everything that
+ * follows from its document has to know it.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
-import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { agents } from '../../src/cli/help/topic-texts.js'
-import type { InputOf, ParameterSchema } from '../../src/protocol/models.js'
-import { valueOfText } from '../../src/protocol/parameters.js'
+import { type InputOf, KINDS, type ModelDocument, type ParameterSchema } from '../../src/protocol/models.js'
+import { builtInSchema, describeValues, flagsOf, valueOfText } from '../../src/protocol/parameters.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { misfits } from '../support/schemas.js'
 import { temporaryFolder } from '../support/service.js'
 
-const { ADDED } = vi.hoisted(() => ({
-  ADDED: {
-    seed: { type: 'integer', description: 'where chance begins', minimum: 0, maximum: 4294967295 },
-    guidance: { type: 'number', description: 'how closely to follow', minimum: 0.5 },
-    transparent: { type: 'boolean', description: 'without a background' },
-    steps: { type: 'integer', description: 'how many steps', enum: [4, 8] },
-    strength: { type: 'number', description: 'how much to change', maximum: 1 },
-    avoid: { type: 'string', description: 'what not to show' },
-  } as const,
-}))
+const ADDED = {
+  seed: { type: 'integer', description: 'where chance begins', minimum: 0, maximum: 4294967295 },
+  guidance: { type: 'number', description: 'how closely to follow', minimum: 0.5 },
+  transparent: { type: 'boolean', description: 'without a background' },
+  steps: { type: 'integer', description: 'how many steps', enum: [4, 8] },
+  strength: { type: 'number', description: 'how much to change', maximum: 1 },
+  avoid: { type: 'string', description: 'what not to show' },
+} as const
 
-vi.mock('../../src/protocol/models.js', async (load) => {
-  const models = await load<typeof import('../../src/protocol/models.js')>()
-  Object.assign(models.IMAGE_INPUT.properties, ADDED)
-  // The other kind has a parameter of the same name and another type.
-  Object.assign(models.VIDEO_INPUT.properties, { seed: { type: 'string', description: 'a word' } })
-  return models
+const documentOf = (
+  kind: 'image' | 'video',
+  added: Readonly<Record<string, ParameterSchema>>,
+): ModelDocument => {
+  const schema = builtInSchema(kind)
+  const input = { ...schema, properties: { ...schema.properties, ...added } }
+  return { name: `acme/${kind}`, kind, input }
+}
+
+const DOCUMENTS = [
+  documentOf('image', ADDED),
+  // The other model has a parameter of the same name and another type.
+  documentOf('video', { seed: { type: 'string', description: 'a word' } }),
+]
+const ENV = { ...SET, RUSHES_IMAGE_MODEL: 'acme/image', RUSHES_VIDEO_MODEL: 'acme/video' }
+
+const addTo = async (home: string) => {
+  for (const document of DOCUMENTS) {
+    const { code } = await runCli(['models', 'add', '-'], { home, stdin: JSON.stringify(document) })
+    expect(code).toBe(0)
+  }
+}
+
+let home = ''
+beforeAll(async () => {
+  home = temporaryFolder()
+  await addTo(home)
 })
+
+/** A service that has the models, and a home to which they were added. */
+async function createModelService(options: Parameters<typeof createCliService>[0] = {}) {
+  const service = await createCliService({ models: DOCUMENTS.map((document) => ({ document })), ...options })
+  await addTo(service.home)
+  const { RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL } = ENV
+  const run: typeof service.run = (argv, runOptions) =>
+    service.run(argv, { ...runOptions, env: { RUSHES_IMAGE_MODEL, RUSHES_VIDEO_MODEL } })
+  return { ...service, run }
+}
 
 const GIVEN = { seed: 7, guidance: 0.75, transparent: true, steps: 8, avoid: '2024' }
 const FLAGS = ['--seed', '7', '--guidance', '0.75', '--transparent', '--steps', '8', '--avoid', '2024']
 const IMAGE = ['run', 'image', 'a fox', '--dry-run']
 
 const inputOf = async (words: readonly string[]) => {
-  const { code, stdout, stderr } = await runCli(words, { env: SET })
+  const { code, stdout, stderr } = await runCli(words, { env: ENV, home })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return JSON.parse(stdout).input
 }
 
 const errorOf = async (words: readonly string[]) => {
-  const { code, stdout, stderr } = await runCli(words, { env: SET })
+  const { code, stdout, stderr } = await runCli(words, { env: ENV, home })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   return stderr.split('\n')[0]
 }
@@ -143,7 +171,7 @@ describe('--input', () => {
   })
 
   it('of a named model that is one of the two is checked as well', async () => {
-    const words = ['run', 'model', SET.RUSHES_IMAGE_MODEL ?? '', ...input({ prompt: 'a fox', seed: 'x' })]
+    const words = ['run', 'model', ENV.RUSHES_IMAGE_MODEL, ...input({ prompt: 'a fox', seed: 'x' })]
     expect(await errorOf([...words, '--dry-run'])).toContain('--seed must be a whole number')
   })
 })
@@ -156,7 +184,7 @@ describe('a manifest', () => {
 
   /** The bodies that a batch sends, by the names of its rows. */
   async function sentBy(file: string, text: string) {
-    const service = await createCliService()
+    const service = await createModelService()
     const folder = temporaryFolder()
     writeFileSync(join(folder, file), text)
     const { code, stderr } = await service.run(['batch', join(folder, file), '-q'], {
@@ -196,17 +224,17 @@ describe('a manifest', () => {
     [
       'a.yaml',
       '- {name: fox, kind: image, prompt: a fox, seed: x}',
-      'a.yaml:1:49: seed of an image must be a whole number from 0 to 4294967295, not "x"',
+      'a.yaml:1:49: seed of acme/image must be a whole number from 0 to 4294967295, not "x"',
     ],
     [
       'a.json',
       JSON.stringify([{ ...row, seed: '7' }]),
-      'a.json:1:55: seed of an image must be a whole number from 0 to 4294967295, not "7"',
+      'a.json:1:55: seed of acme/image must be a whole number from 0 to 4294967295, not "7"',
     ],
     [
       'a.jsonl',
       `\n${JSON.stringify({ ...row, transparent: 1 })}`,
-      'a.jsonl:2:86: transparent of an image must be true or false, not 1',
+      'a.jsonl:2:86: transparent of acme/image must be true or false, not 1',
     ],
     [
       'a.yaml',
@@ -216,38 +244,30 @@ describe('a manifest', () => {
     [
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', '0.10000000000000001', 'true', '4', '']),
-      'a.csv:2:19: guidance of an image must have fewer digits: 0.10000000000000001 would be sent as 0.1',
+      'a.csv:2:19: guidance of acme/image must have fewer digits: 0.10000000000000001 would be sent as 0.1',
     ],
     [
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', 'much', 'true', '4', '']),
-      'a.csv:2:19: guidance of an image must be a number from 0.5, not "much"',
+      'a.csv:2:19: guidance of acme/image must be a number from 0.5, not "much"',
     ],
     [
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', '1', 'maybe', '4', '']),
-      'a.csv:2:21: transparent of an image must be true or false, not "maybe"',
+      'a.csv:2:21: transparent of acme/image must be true or false, not "maybe"',
     ],
   ])('%s names the place of what is wrong', async (file, text, message) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, file), text)
-    const { code, stderr } = await runCli(['batch', join(folder, file), '--check'], { env: SET })
+    const { code, stderr } = await runCli(['batch', join(folder, file), '--check'], { env: ENV, home })
     expect(code).toBe(2)
     expect(stderr.replaceAll(`${folder}/`, '')).toContain(`\n  ${message}\n`)
   })
 
-  it('is described by its published schema', () => {
-    const properties = (MANIFEST_SCHEMA as { definitions: { image: { properties: Record<string, object> } } })
-      .definitions.image.properties
-    const { description: _, ...seed } = ADDED.seed
-    const orPlaceholder = (schema: object) => ({
-      anyOf: [schema, { type: 'string', pattern: '\\{[^{}]+\\}' }, { type: 'null' }],
-    })
-    expect(properties.seed).toEqual(orPlaceholder(seed))
-    expect(properties.transparent).toEqual(orPlaceholder({ type: 'boolean' }))
-    expect(misfits('manifest', [row])).toEqual([])
-    expect(misfits('manifest', [{ ...row, seed: '7' }])).not.toEqual([])
-    expect(misfits('manifest', [{ ...row, kind: 'video', seed: '7', guidance: null }])).not.toEqual([])
+  it('fits the published schema, which does not know the model', () => {
+    expect(misfits('manifest', [{ ...row, model: 'acme/image' }])).toEqual([])
+    // Without a model, a name may be mistyped.
+    expect(misfits('manifest', [row])).not.toEqual([])
   })
 })
 
@@ -260,7 +280,12 @@ describe('what is told of it', () => {
       .replace(/ {2,}/g, '  ')
 
   it('by --help', async () => {
-    const { stdout } = await runCli(['run', 'image', '--help'], { tty: { stdout: true }, columns: 200 })
+    const { stdout } = await runCli(['run', 'image', '--help'], {
+      env: ENV,
+      home,
+      tty: { stdout: true },
+      columns: 200,
+    })
     expect(lineOf(stdout, '--seed')).toBe(
       '--seed <n>  Where chance begins: a whole number from 0 to 4294967295',
     )
@@ -272,35 +297,33 @@ describe('what is told of it', () => {
   })
 
   it('by models, as a table and as JSON Schema', async () => {
-    const rows = (await runCli(['models', 'image'])).stdout.split('\n')
+    const rows = (await runCli(['models', 'acme/image'], { home })).stdout.split('\n')
     expect(rows).toEqual(
       expect.arrayContaining([
-        'image\t--seed\toptional\twhole number from 0 to 4294967295\twhere chance begins',
-        'image\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
-        'image\t--transparent\toptional\ttrue or false\twithout a background',
-        'image\t--steps\toptional\t4 8\thow many steps',
-        'image\t--avoid\toptional\ttext\twhat not to show',
+        'acme/image\t--seed\toptional\twhole number from 0 to 4294967295\twhere chance begins',
+        'acme/image\t--guidance\toptional\tnumber from 0.5\thow closely to follow',
+        'acme/image\t--transparent\toptional\ttrue or false\twithout a background',
+        'acme/image\t--steps\toptional\t4 8\thow many steps',
+        'acme/image\t--avoid\toptional\ttext\twhat not to show',
       ]),
     )
     // runCli holds this against the published schemas.
-    const { properties } = JSON.parse((await runCli(['models', 'image', '--json'])).stdout)
-    expect(properties).toMatchObject(ADDED)
+    const { input } = JSON.parse((await runCli(['models', 'acme/image', '--json'], { home })).stdout)
+    expect(input.properties).toMatchObject(ADDED)
   })
 
-  it('by help agents', () => {
-    for (const flag of [
-      '`--seed <whole number from 0 to 4294967295>`',
-      '`--guidance <number from 0.5>`',
-      '`--transparent|--no-transparent`',
-      '`--steps 4|8`',
-      '`--avoid <text>`',
-    ])
-      expect(agents()).toContain(flag)
+  it('by help agents, if it is built in', () => {
+    for (const schema of KINDS.map(builtInSchema))
+      for (const [name, flag] of flagsOf(schema)) {
+        const values = describeValues(schema.properties[name] as ParameterSchema, '|')
+        if (name === 'image_urls') expect(agents()).toContain(`\`${flag} `)
+        else if (name !== 'prompt') expect(agents()).toContain(`\`${flag} ${values}\``)
+      }
   })
 
   it('by completion', async () => {
     const complete = async (...words: string[]) =>
-      (await runCli(['__complete', 'run', 'image', ...words])).stdout
+      (await runCli(['__complete', 'run', 'image', ...words], { env: ENV, home })).stdout
         .split('\n')
         .slice(0, -2)
         .map((line) => line.split('\t')[0])
@@ -316,7 +339,7 @@ describe('what is told of it', () => {
 describe('the local service', () => {
   it('takes it, shows it in the run, and gives it to the engine', async () => {
     const engine = createInstantEngine()
-    const service = await createCliService({ engine })
+    const service = await createModelService({ engine })
     const { code, stdout } = await service.run(['run', 'image', 'a fox', ...FLAGS, '--json'])
     expect(code).toBe(0)
     expect(engine.jobs.map(({ input }) => input)).toEqual([expect.objectContaining(GIVEN)])
@@ -324,8 +347,8 @@ describe('the local service', () => {
   })
 
   it('refuses what the schema does not allow, in the same words', async () => {
-    const service = await createCliService()
-    const body = { model: 'rushes/preview-image', input: { prompt: 'a fox', seed: -1, transparent: 'x' } }
+    const service = await createModelService()
+    const body = { model: 'acme/image', input: { prompt: 'a fox', seed: -1, transparent: 'x' } }
     const answer = await service.fetch({
       method: 'POST',
       url: new URL(`${LOOPBACK_URL}/api/v1/runs`),

@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { missingModel, modelFor, modelsByKind } from '../../src/cli/settings/required-settings.js'
 import { addressHint } from '../../src/cli/settings/table.js'
+import type { Kind } from '../../src/protocol/models.js'
+import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 
@@ -39,6 +41,7 @@ describe('is printed once', () => {
 const sourceOf = (local: boolean, settings: Readonly<Record<string, string>>) => ({
   globals: { local },
   setting: async (name: string) => settings[name],
+  models: async () => ({ defaultOf: (kind: Kind) => PREVIEW_DOCUMENTS[kind] }),
 })
 
 describe('the model of a kind', () => {

@@ -28,7 +28,8 @@ describe('login', () => {
     expect(readFileSync(file, 'utf8')).toContain(service.apiKey)
     expect((await service.run(['run', 'image', 'fox'], { env })).code).toBe(0)
     const listed = await service.run(['config', 'list'], { env })
-    expect(listed.stdout).toBe(`baseUrl=${LOOPBACK_URL}\n`)
+    const models = 'models.video=rushes/preview-video\nmodels.image=rushes/preview-image\n'
+    expect(listed.stdout).toBe(`baseUrl=${LOOPBACK_URL}\n${models}`)
     const loggedOut = await service.run(['logout'], { env })
     expect(loggedOut).toMatchObject({ code: 0, stdout: '' })
     expect(loggedOut.stderr).toMatch(/It still works at the service: to revoke it, disable it/)
@@ -411,7 +412,7 @@ describe('config', () => {
 
 describe('models', () => {
   it.each([80, 90, 104])('prints an aligned table on a terminal of %i columns', async (columns) => {
-    const { stdout } = await runCli(['models'], { tty: { stdout: true }, columns })
+    const { stdout } = await runCli(['models', 'image'], { tty: { stdout: true }, columns })
     const lines = stdout.trimEnd().split('\n')
     const at = lines[0]?.indexOf('DESCRIPTION') ?? 0
     for (const line of lines) {

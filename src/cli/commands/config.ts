@@ -61,7 +61,9 @@ async function set(ctx: Context, key = '', value = ''): Promise<number> {
     const hint = addressHint(parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' }))
     if (hint !== undefined) ctx.out.warn(hint)
   }
-  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, value))
+  await ctx.config.update(ctx.profileName, (profile) =>
+    withValue(profile, key, setting.stored?.(value) ?? value),
+  )
   return 0
 }
 

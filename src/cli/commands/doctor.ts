@@ -20,15 +20,32 @@ import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
-  command.action(() => run(command, examine, { reportsAddress: true }))
+  command
+    .option(
+      '--models [path]',
+      'Check only the servers of the models in this file or folder (default: the setting local.models)',
+    )
+    .action((options: DoctorOptions) =>
+      run(command, (ctx) => examine(ctx, options), { reportsAddress: true }),
+    )
+}
+
+export interface DoctorOptions {
+  /** True without a path. */
+  readonly models?: string | true
 }
 
 /** Prints each finding as soon as its check is done. */
-export async function doctorCommand(ctx: Context): Promise<number> {
+export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}): Promise<number> {
   const found: Finding[] = []
   const report = (...findings: readonly Finding[]) => {
     found.push(...findings)
     for (const finding of findings) print(ctx, finding)
+  }
+  if (models !== undefined) {
+    const { checkModels } = await import('../doctor/check-models.js')
+    report(...(await checkModels(ctx, models === true ? undefined : models)))
+    return exitCodeFor(found)
   }
   report(ok('version', `rushes ${VERSION}, Node ${process.versions.node}`))
   const config = await checkConfig(ctx)
@@ -47,8 +64,11 @@ export async function doctorCommand(ctx: Context): Promise<number> {
   report(checkDisk('disk', '.'), checkDisk('state disk', ctx.stateFolder))
   if (ctx.globals.local) report(checkDatabase('local service', join(ctx.stateFolder, 'local', 'service.db')))
   report(...(await checkJournal(ctx)))
-  return exitCodeOf(found.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
+  return exitCodeFor(found)
 }
+
+const exitCodeFor = (found: readonly Finding[]): number =>
+  exitCodeOf(found.flatMap(({ exitCode }) => (exitCode === undefined ? [] : [{ exitCode }])))
 
 async function examineService(
   ctx: Context,

@@ -4,9 +4,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
+import type { ApiClient } from '../../client/index.js'
 import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { KINDS } from '../../protocol/models.js'
+import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import type { ServiceModels, WebLogin } from '../login/web-login.js'
 import { emptyStdin } from '../process/io.js'
@@ -37,10 +38,11 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
   const { apiKey, models } = await (web ? webKey(ctx, baseUrl) : typedKey(ctx, origin))
-  if (verify) await checkKey(ctx, baseUrl, apiKey)
+  const listed = verify ? await checkKey(ctx, baseUrl, apiKey) : undefined
+  const offered = listed === undefined ? models : defaultsIn(listed)
   let added: readonly ModelSetting[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
-    added = newModels(profile, models, origin)
+    added = newModels(profile, offered, origin)
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
     const withAddress = ctx.globals.baseUrl === undefined ? withKey : withValue(withKey, 'baseUrl', baseUrl)
     return added.reduce((all, [key, model]) => withValue(all, key, model), withAddress)
@@ -70,6 +72,16 @@ function newModels(profile: RawProfile, models: ServiceModels, origin: string): 
     return model === undefined || model === set || (set !== undefined && !isReplaced) ? [] : [[key, model]]
   })
 }
+
+/** Returns the only model of each kind, or its default. */
+const defaultsIn = (listed: readonly ModelDocument[]): ServiceModels =>
+  Object.fromEntries(
+    KINDS.flatMap((kind) => {
+      const ofKind = listed.filter((document) => document.kind === kind)
+      const chosen = ofKind.length === 1 ? ofKind[0] : ofKind.find((document) => document.default)
+      return chosen === undefined ? [] : [[kind, chosen.name]]
+    }),
+  )
 
 async function webKey(ctx: Context, baseUrl: string): Promise<WebLogin> {
   const { logInOnWeb } = await import('../login/web-login.js')
@@ -103,20 +115,40 @@ async function readKey({ stdin: openStdin, stderr, interrupts }: Context, origin
   }
 }
 
-/** Requests a run that cannot exist. For a valid key the service returns 404 `run_not_found`, at no cost. */
-async function checkKey(ctx: Context, baseUrl: string, apiKey: string): Promise<void> {
+/**
+ * Requests a run that cannot exist. For a valid key the service returns 404 `run_not_found`, at no cost. Then asks for
+ * the list of models, and returns it; undefined if the service sends none.
+ */
+async function checkKey(
+  ctx: Context,
+  baseUrl: string,
+  apiKey: string,
+): Promise<readonly ModelDocument[] | undefined> {
   const client = await ctx.clientFor(baseUrl, apiKey)
   try {
     await client.get(`login-check-${randomBytes(8).toString('hex')}`, ctx.interrupts.first)
   } catch (error) {
-    if (error instanceof RushesError && error.code === 'run_not_found') return
     if (!(error instanceof RushesError)) throw error
-    throw error.with({
-      consequence: 'The API key was not stored.',
-      hint:
-        error.exitCode === EXIT.key
-          ? "Check that you copied the whole key. Keys are created and enabled in the account's settings (API keys)."
-          : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
-    })
+    if (error.code !== 'run_not_found')
+      throw error.with({
+        consequence: 'The API key was not stored.',
+        hint:
+          error.exitCode === EXIT.key
+            ? "Check that you copied the whole key. Keys are created and enabled in the account's settings (API keys)."
+            : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
+      })
   }
+  return listOf(ctx, baseUrl, client)
+}
+
+async function listOf(
+  { configFolder, stateFolder, clock, interrupts, out }: Context,
+  address: string,
+  client: ApiClient,
+): Promise<readonly ModelDocument[] | undefined> {
+  const { createKnownModels } = await import('../models/known-models.js')
+  const ask = { clock, signal: interrupts.first, warn: out.warn, models: client.models }
+  const models = createKnownModels({ configFolder, stateFolder, address, ask })
+  if (!(await models.refreshInTime())) return undefined
+  return models.list().flatMap(({ document, source }) => (source === 'service' ? [document] : []))
 }

@@ -1,52 +1,201 @@
-/** `rushes models`: prints the parameters of the models, as a table or as JSON Schema. */
-import type { Command } from 'commander'
-import { usageError } from '../../errors.js'
-import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
-import { builtInSchema, describeValues, flagOf } from '../../protocol/parameters.js'
-import { didYouMean } from '../../protocol/text.js'
+/** `rushes models`: shows the models and their parameters, adds and removes documents, and asks for the service's list. */
+import { type Command, Option } from 'commander'
+import { type RushesError, usageError } from '../../errors.js'
+import { describeError, errorCode, isSystemError } from '../../host/system-error.js'
+import { documentJson } from '../../protocol/model-document.js'
+import { isModelName, KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import type { SourceProblem } from '../../service/models/read-documents.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { orList } from '../flags/values.js'
-import { printTable } from '../terminal/table.js'
+import { addModel, findAdded, listAdded, removeModel } from '../models/added-models.js'
+import { builtInDocument, type KnownModels } from '../models/known-models.js'
+import { printModels, printParameters, type ShownModel, schemaOfKind } from '../models/show-models.js'
+import { decodeUtf8, readPath, readStdin } from '../process/io.js'
+import { modelFor } from '../settings/required-settings.js'
+import { plural } from '../terminal/format.js'
+
+export interface ModelsOptions {
+  readonly name: string | undefined
+  readonly refresh: boolean
+}
 
 export function register(command: Command, { run }: CommandEnvironment, showModels = modelsCommand): void {
   command
-    .argument('[name]', `Only this model: ${orList(KINDS)}`)
-    .action((name: string | undefined) => run(command, (ctx) => showModels(ctx, name)))
+    .argument('[name]', `Only this model: ${orList(KINDS)}, or the name of a model`)
+    .addOption(new Option('--refresh', 'Ask the service for its models'))
+    .action((name: string | undefined, { refresh = false }: { readonly refresh?: boolean }) =>
+      run(command, (ctx) => showModels(ctx, { name, refresh })),
+    )
+  const add = command
+    .command('add')
+    .description('Add models from a file, before those of the service')
+    .argument('<file>', 'YAML or JSON file with the document of a model; - reads standard input')
+  add.action((file: string) => run(add, (ctx) => addCommand(ctx, file)))
+  const remove = command
+    .command('remove')
+    .description('Remove a model that was added')
+    .argument('<name>', 'Name of the model')
+  remove.action((name: string) => run(remove, (ctx) => removeCommand(ctx, name)))
 }
 
-export async function modelsCommand({ out }: Context, name: string | undefined): Promise<number> {
-  const kinds = name === undefined ? KINDS : [kindOf(name)]
-  if (out.mode.json) {
-    const schemas = Object.fromEntries(kinds.map((kind) => [kind, schemaOf(kind)]))
-    out.json(name === undefined ? schemas : schemas[kinds[0] ?? ''], out.stdoutIsTerminal ? 2 : undefined)
+export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptions): Promise<number> {
+  const models = await ctx.models()
+  if (refresh) await refreshModels(ctx, models)
+  if (name === undefined) {
+    printModels(ctx.out, await shownModels(ctx, models))
+    const invalid = models.invalid().map((each) => printable(each))
+    if (invalid.length > 0)
+      ctx.out.warn(
+        `The documents of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
+      )
+    if (!models.isAsked)
+      ctx.out.note('The service was not asked for its models yet: run `rushes models --refresh`.')
     return 0
   }
-  printTable(out, HEADER, kinds.flatMap(rowsOf), ['REQUIRED'])
+  const kind = KINDS.find((each) => each === name)
+  const document = kind === undefined ? await findModel(ctx, models, name) : builtInDocument(kind)
+  if (ctx.out.mode.json)
+    ctx.out.json(
+      kind === undefined ? documentJson(document) : schemaOfKind(kind),
+      ctx.out.stdoutIsTerminal ? 2 : undefined,
+    )
+  else printParameters(ctx.out, name, document)
   return 0
 }
 
-function kindOf(name: string): Kind {
-  const kind = KINDS.find((each) => each === name)
-  if (kind !== undefined) return kind
-  throw usageError(
-    `Unknown model "${name}".${didYouMean(name, KINDS)} Use ${orList(KINDS)}.`,
-    'For another published model, use `rushes run model <provider/name> --input <json>`.',
+async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
+  if (ctx.globals.local)
+    throw usageError(
+      '--refresh asks a service; with --local there is none.',
+      'Leave out --refresh or --local.',
+    )
+  const outcome = await models.refresh()
+  if (outcome.kind === 'failed') throw outcome.error
+  const address = await ctx.baseUrl()
+  if (outcome.kind === 'none') ctx.out.note(`${address} has no list of models: ${outcome.reason}.`)
+  else {
+    const count = models.list().filter(({ source }) => source === 'service').length
+    ctx.out.note(`${address} has ${plural(count, 'model')}.`)
+  }
+}
+
+/** The known models; for a kind without one, its built-in schema under the name of the model that is set. */
+async function shownModels(ctx: Context, models: KnownModels): Promise<readonly ShownModel[]> {
+  const known = models.list()
+  const set = new Map<Kind, string | undefined>()
+  for (const kind of KINDS) set.set(kind, await modelFor(ctx, kind))
+  const builtIn = KINDS.flatMap((kind): readonly ShownModel[] => {
+    const name = set.get(kind)
+    const isKnown = known.some(({ document }) =>
+      name === undefined ? document.kind === kind : document.name === name,
+    )
+    if (isKnown) return []
+    return [
+      { document: builtInDocument(kind, name ?? kind), source: 'built-in', isDefault: name !== undefined },
+    ]
+  })
+  const shown = known.map(({ document, source }) => ({
+    document,
+    source,
+    isDefault: set.get(document.kind) === document.name,
+  }))
+  return [...shown, ...builtIn]
+}
+
+async function findModel(ctx: Context, models: KnownModels, name: string): Promise<ModelDocument> {
+  if (isModelName(name)) await models.learn([name])
+  const found = models.find(name)
+  if (found !== undefined) return found
+  for (const kind of KINDS)
+    if ((await modelFor(ctx, kind)) === name) {
+      ctx.out.note(`${name} has no document. These are the built-in parameters of ${kind} models.`)
+      return builtInDocument(kind, name)
+    }
+  throw unknownModel(models, name)
+}
+
+function unknownModel(models: KnownModels, name: string): RushesError {
+  const isInvalid = models.invalid().includes(name)
+  const names = [...KINDS, ...models.list().map(({ document }) => document.name)]
+  return usageError(
+    isInvalid
+      ? `The service's document of ${name} is not valid.`
+      : `Unknown model "${shortened(printable(name), 200)}".${didYouMean(name, names)} ` +
+          `Use ${orList(KINDS)}, or a name from \`rushes models\`.`,
+    'For another published model, use `rushes run model <provider/name> --input <json>`, ' +
+      'or add its document with `rushes models add <file>`.',
   )
 }
 
-const schemaOf = (kind: Kind) => ({
-  $schema: 'http://json-schema.org/draft-07/schema#',
-  ...MODEL_INPUTS[kind],
-})
+async function addCommand(ctx: Context, file: string): Promise<number> {
+  const documents = await readDocumentsOf(ctx, file)
+  for (const document of documents) {
+    const isReplaced = findAdded(ctx.configFolder, document.name) !== undefined
+    await changing(() => addModel(ctx.configFolder, document))
+    report(ctx, document.name, isReplaced ? 'replaced' : 'added')
+  }
+  return 0
+}
 
-const HEADER = ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION']
-
-/** Cells: model, flag, whether the flag is required, allowed values, meaning. */
-const rowsOf = (kind: Kind): readonly (readonly string[])[] =>
-  Object.entries(builtInSchema(kind).properties).map(([name, schema]) => [
-    kind,
-    flagOf(name),
-    builtInSchema(kind).required.includes(name) ? 'required' : 'optional',
-    describeValues(schema, ' ').replace(/^a /, ''),
-    schema.description,
+/** Throws `usage` with all problems and their positions. */
+async function readDocumentsOf(
+  { stdin, interrupts }: Context,
+  file: string,
+): Promise<readonly ModelDocument[]> {
+  const shownFile = file === '-' ? 'standard input' : file
+  const bytes =
+    file === '-'
+      ? await readStdin(stdin, 'the model', interrupts.first)
+      : await readFile(file, interrupts.first)
+  const text = decodeUtf8(bytes)
+  if (text === undefined) throw usageError(`${shownFile} is not UTF-8 text.`)
+  const [{ problemsError, readDocuments }, { readOwnDocument }] = await Promise.all([
+    import('../../service/models/read-documents.js'),
+    import('../../service/models/read-models.js'),
   ])
+  const problems: SourceProblem[] = []
+  const sources = readDocuments(text, shownFile, (problem) => problems.push(problem))
+  const documents = sources.flatMap((source) => readOwnDocument(source) ?? [])
+  if (problems.length === 0) return documents
+  throw problemsError(`${shownFile} has`, problems, '; nothing was added')
+}
+
+async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
+  try {
+    return await readPath(path, signal)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw usageError(`${describeError(error, path)}.`)
+  }
+}
+
+async function removeCommand(ctx: Context, name: string): Promise<number> {
+  const isRemoved = await changing(() => removeModel(ctx.configFolder, name))
+  if (!isRemoved) {
+    const names = listAdded(ctx.configFolder).documents.map((document) => document.name)
+    throw usageError(
+      `No document of ${shortened(printable(name), 200)} was added.${didYouMean(name, names)}`,
+      names.length === 0 ? 'Add one with `rushes models add <file>`.' : `Added models: ${names.join(', ')}.`,
+    )
+  }
+  report(ctx, name, 'removed')
+  return 0
+}
+
+/** Returns false if the file to change does not exist. Throws `usage` if the config folder cannot be written. */
+async function changing(change: () => Promise<void>): Promise<boolean> {
+  try {
+    await change()
+    return true
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return false
+    if (!isSystemError(error)) throw error
+    throw usageError(`Cannot write ${describeError(error)}.`, 'To use another folder, set RUSHES_CONFIG_DIR.')
+  }
+}
+
+function report({ out }: Context, name: string, result: 'added' | 'replaced' | 'removed'): void {
+  if (out.mode.json) out.json({ model: name, result })
+  else out.note(`${result.charAt(0).toUpperCase()}${result.slice(1)} ${name}.`)
+}

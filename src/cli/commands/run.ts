@@ -1,7 +1,9 @@
 /** `rushes run video|image|model`: creates runs, waits for them, and prints or downloads their outputs. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
+import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
+import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
@@ -38,13 +40,15 @@ const MAX_UNASKED_RUNS = 20
 
 const input = () => new Option('--input <json>', 'Whole input: JSON, @file or - (flags override its fields)')
 
-export function register(command: Command, { run }: CommandEnvironment, runRuns = runCommand): void {
+export function register(command: Command, { run, model }: CommandEnvironment, runRuns = runCommand): void {
   for (const kind of KINDS) {
+    const document = model?.kind === kind ? model : undefined
+    const schema = document?.input ?? builtInSchema(kind)
     const child = command
       .command(kind)
-      .description(MODEL_INPUTS[kind].description)
+      .description(document === undefined ? schema.description : describeModel(document))
       .argument('[prompt...]', 'Text of the prompt; - reads standard input')
-    for (const option of modelOptions(kind)) child.addOption(option)
+    for (const option of modelOptions(schema)) child.addOption(option)
     child.addOption(
       new Option('--prompt-file <path>', 'Read the prompt from a file; - is standard input').helpGroup(
         'Model options:',
@@ -57,7 +61,7 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
     addRunOptions(child)
     child.action((words: string[], flags: RunFlags) =>
       run(child, (ctx) =>
-        runRuns(ctx, optionsOf(flags, { kind, words, model: flags.model, raw: child.opts() })),
+        runRuns(ctx, optionsOf(flags, { kind, schema, words, model: flags.model, raw: child.opts() })),
       ),
     )
   }
@@ -68,7 +72,9 @@ export function register(command: Command, { run }: CommandEnvironment, runRuns 
     .addOption(input())
   addRunOptions(other)
   other.action((model: string, flags: RunFlags) =>
-    run(other, (ctx) => runRuns(ctx, optionsOf(flags, { kind: undefined, words: [], model, raw: {} }))),
+    run(other, (ctx) =>
+      runRuns(ctx, optionsOf(flags, { kind: undefined, schema: undefined, words: [], model, raw: {} })),
+    ),
   )
 }
 
@@ -100,20 +106,34 @@ function addRunOptions(command: Command): void {
   command.addOption(new Option('--open', 'Open the result').helpGroup('Result options:'))
 }
 
+/** Describes a model for its help. Names the parameters without a flag. */
+function describeModel({ name, input: schema }: ModelDocument): string {
+  const flags = flagsOf(schema)
+  const others = Object.keys(schema.properties).filter((each) => !flags.has(each))
+  const about = shortened(printable(schema.description), 300)
+  return [
+    about === '' ? `The model ${name}` : `${name}: ${about}`,
+    ...(others.length === 0 ? [] : [`Set with --input: ${others.join(', ')}`]),
+  ].join('\n\n')
+}
+
 interface CommandInput {
   readonly kind: Kind | undefined
+  /** Undefined if the command has no flags for parameters. */
+  readonly schema: ModelSchema | undefined
   readonly words: readonly string[]
   readonly model: string | undefined
   readonly raw: Readonly<Record<string, unknown>>
 }
 
-const optionsOf = (flags: RunFlags, { kind, words, model, raw }: CommandInput): RunOptions => ({
+const optionsOf = (flags: RunFlags, { kind, schema, words, model, raw }: CommandInput): RunOptions => ({
   request: {
     kind,
     model,
     input: flags.input,
     prompt: { words, prompt: flags.prompt, promptFile: flags.promptFile },
-    parameters: kind === undefined ? {} : parametersGiven(kind, raw),
+    parameters: schema === undefined ? {} : parametersGiven(schema, raw),
+    learn: flags.dryRun !== true,
   },
   delivery: flags,
   count: flags.count,

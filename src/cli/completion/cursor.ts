@@ -109,7 +109,7 @@ function createWalk(program: Command) {
         ? { ...plain, wants: { kind: 'nothing' } }
         : { lead: `${name}=`, stem: value, wants: { kind: 'value', option } }
     }
-    if (command.commands.length > 0)
+    if (command.commands.length > 0 && command.registeredArguments.length === 0)
       return { ...plain, wants: { kind: words.length === 0 ? 'command' : 'nothing' } }
     const argument = argumentAt(command, words.length)
     return { ...plain, wants: argument === undefined ? { kind: 'nothing' } : { kind: 'argument', argument } }

@@ -6,27 +6,44 @@
  * network.
  */
 import type { Argument, Command, Option } from 'commander'
-import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
-import { builtInSchema, flagOf, listedValues } from '../../protocol/parameters.js'
+import { KINDS } from '../../protocol/models.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { printable } from '../../protocol/text.js'
+import type { CommandEnvironment } from '../context/context.js'
 import { commandWord, globalsOf } from '../flags/globals.js'
+import { valuesOf } from '../flags/model-flags.js'
 import { TOPICS } from '../help/format-help.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
 import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
 import { type Cursor, cursorOf } from './cursor.js'
-import { type Completion, createLocalNames, type LocalNames, type RunName } from './local-names.js'
+import {
+  type Completion,
+  createLocalNames,
+  isPlainWord,
+  type LocalNames,
+  type RunName,
+} from './local-names.js'
 
 /** Returns the lines to print. The last line, which starts with a colon, is always present. */
 export async function completeLine(line: readonly string[], env: Env): Promise<string> {
   try {
     const words = line.slice(0, -1)
-    const program = await createProgram(commandWord(words), { run: async () => {}, print: () => {} })
+    const program = await programOf(words, env)
     const cursor = cursorOf(program, words, line.at(-1) ?? '')
     return textOf(cursor, await suggestionsAt(cursor, createLocalNames(env, globalsAt(cursor))))
   } catch {
     return textOf({ lead: '', stem: '' }, NOTHING)
   }
+}
+
+/** For `run`, the flags are those of the model on the line or in the settings. The service is not asked. */
+async function programOf(words: readonly string[], env: Env): Promise<Command> {
+  const environment: CommandEnvironment = { run: async () => {}, print: () => {} }
+  const word = commandWord(words)
+  if (word !== 'run') return createProgram(word, environment)
+  const { createModelProgram } = await import('../models/model-program.js')
+  return (await createModelProgram({ argv: words, env, environment, isCompletion: true })).program
 }
 
 async function suggestionsAt(cursor: Cursor, known: LocalNames): Promise<Suggestions> {
@@ -133,6 +150,13 @@ const models: SuggestionSource = async ({ path }, names) => {
   return suggest(await names.models(kind))
 }
 
+const modelNames: SuggestionSource = async ({ command }, names) =>
+  suggest([
+    ...commandsOf(command),
+    ...KINDS.map((kind) => ({ value: kind, about: builtInSchema(kind).description })),
+    ...(await names.models(undefined)),
+  ])
+
 const accounts: SuggestionSource = async (_, names) => suggest((await names.service()).accounts)
 const keys: SuggestionSource = async (_, names) => suggest((await names.service()).keys)
 const users: SuggestionSource = async (_, names) => suggest(await names.users())
@@ -162,7 +186,9 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'show id': async (_, names) => suggestRuns(await names.everyRun()),
   'forget id or key': async (_, names) => suggestRuns(await names.everyRun()),
   'batch manifest': files,
-  'models name': () => suggest(KINDS.map((kind) => ({ value: kind, about: MODEL_INPUTS[kind].description }))),
+  'models name': modelNames,
+  'models remove name': async (_, names) => suggest(await names.models(undefined)),
+  'models add file': files,
   'config get key': () => settings(),
   'config set key': () => settings(),
   'config unset key': () => settings(),
@@ -182,18 +208,11 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
 const settings = (): Suggestions =>
   suggest(CONFIG_KEYS.map((key) => ({ value: key, about: settingOfKey(key).about })))
 
-/** The values of a flag that the schema of the command's model allows. */
-function schemaValues([command, word]: readonly string[], { long }: Option): readonly string[] | undefined {
-  const kind = KINDS.find((each) => each === word)
-  if (command !== 'run' || kind === undefined) return undefined
-  const [, schema] =
-    Object.entries(builtInSchema(kind).properties).find(([name]) => flagOf(name) === long) ?? []
-  return schema === undefined ? undefined : listedValues(schema)
-}
-
 export function sourceOfOption(path: readonly string[], option: Option): SuggestionSource | undefined {
-  const values = option.argChoices ?? schemaValues(path, option)
-  if (values !== undefined) return () => words(values)
+  if (option.argChoices !== undefined) return () => words(option.argChoices ?? [])
+  const values = valuesOf(option)
+  // Values of a document are not trusted: inside an open quote, the shell would insert them unquoted.
+  if (values !== undefined && path[0] === 'run') return () => words(values.filter(isPlainWord))
   const [, name = ''] = /[<[](.+?)(?:\.\.\.)?[>\]]$/.exec(option.flags) ?? []
   return VALUES[name]
 }

@@ -2,26 +2,18 @@
  * Names on this machine for completion: runs, models, profiles, accounts. Skips what cannot be read. Uses no key and no
  * network, and creates no file.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseBaseUrl } from '../../client/service-access.js'
 import type { RecentRun } from '../../journal/readonly-queries.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import { profileIn, profilesIn, settingsOf } from '../settings/config-file.js'
-import { configPath, foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { createQuickSettings, readOr } from '../settings/quick-settings.js'
 import { MODEL_SETTINGS } from '../settings/required-settings.js'
-import {
-  CONFIG_KEYS,
-  findSetting,
-  isLocal,
-  LOCAL_ADDRESS,
-  type SettingName,
-  variable,
-} from '../settings/table.js'
 
 export interface Completion {
   readonly value: string
@@ -52,37 +44,12 @@ const ABOUT_LENGTH = 60
  * Whether a text is safe in a shell. Ids and statuses come from a server, so only those without special characters are
  * suggested.
  */
-const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
-
-const readOr = async <Value>(fallback: Value, read: () => Promise<Value> | Value): Promise<Value> => {
-  try {
-    return await read()
-  } catch {
-    return fallback
-  }
-}
+export const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
 
 export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
   const serviceDatabase = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
-
-  /** Reads the config file without `conf`, because loading `conf` takes half of the start-up time. */
-  const configFile = (): Promise<unknown> =>
-    readOr(undefined, () => JSON.parse(readFileSync(configPath(folders.config), 'utf8')))
-
-  const file = async (): Promise<Readonly<Record<string, string>>> => {
-    const profile = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-    return settingsOf(profileIn(await configFile(), profile), CONFIG_KEYS)
-  }
-
-  const setting = (name: SettingName, flag?: string): Promise<string | undefined> =>
-    readOr(undefined, async () => findSetting(name, { flag, env, file: await file() })?.value)
-
-  const address = async (): Promise<string | undefined> => {
-    if (await readOr(false, () => isLocal({ globals, env, file }))) return LOCAL_ADDRESS
-    const text = await setting('baseUrl', globals.baseUrl)
-    return text === undefined ? undefined : readOr(undefined, () => parseBaseUrl(text, { allowHttp: true }))
-  }
+  const { configFile, setting, address } = createQuickSettings(env, globals)
 
   const everyRun = (): Promise<readonly RunName[]> =>
     readOr<readonly RunName[]>([], async () => {
@@ -93,6 +60,12 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
       return readRecentRuns(path, MAX_RUNS)
         .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
         .map((run) => ({ ...run, about: describeRun(run) }))
+    })
+
+  const documents = (): Promise<readonly ModelDocument[]> =>
+    readOr([], async () => {
+      const { openModels } = await import('../models/known-models.js')
+      return (await openModels({ env, globals })).list().map(({ document }) => document)
     })
 
   return {
@@ -106,8 +79,14 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
       const matchesKind = (each: string | undefined) => kind === undefined || each === kind
       const set = await Promise.all(KINDS.filter(matchesKind).map((each) => setting(MODEL_SETTINGS[each])))
       const used = (await everyRun()).filter((run) => matchesKind(run.kind)).map(({ model }) => model)
-      const names = [...set, ...used].filter((name) => name !== undefined && isPlainWord(name))
-      return [...new Set(names)].map((value) => ({ value: value ?? '', about: '' }))
+      const known = (await documents()).filter((each) => matchesKind(each.kind))
+      const abouts = new Map(
+        known.map(({ name, input }) => [name, shortened(printable(input.description), ABOUT_LENGTH)]),
+      )
+      const names = [...set, ...abouts.keys(), ...used].filter((name) => name !== undefined)
+      return [...new Set(names)]
+        .filter(isPlainWord)
+        .map((value) => ({ value, about: abouts.get(value) ?? '' }))
     },
     async profiles() {
       const file = await configFile()

@@ -11,9 +11,11 @@ import { type Clock, systemClock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import type { Journal } from '../../journal/index.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { Globals } from '../flags/globals.js'
+import type { AskService, KnownModels } from '../models/known-models.js'
 import type { Io } from '../process/io.js'
 import { type ConfigFile, createConfigFile, type RawProfile } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
@@ -22,9 +24,6 @@ import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import { createCommandSettings, once } from './command-settings.js'
 import { createKeyLimits } from './key-limits.js'
-
-/** Lock timeout of the journal for a command that can work without it. */
-const FIRST_LOCK_TIMEOUT_MS = 2_000
 
 /** Parts that tests can replace. */
 export interface ReplaceableParts {
@@ -61,6 +60,7 @@ export interface Context extends Io {
   readonly interrupts: Interrupts
   readonly config: ConfigFile
   readonly profileName: string
+  readonly configFolder: string
   readonly stateFolder: string
   random(): number
   profile(): Promise<RawProfile>
@@ -75,6 +75,8 @@ export interface Context extends Io {
    * Records runs for commands that can work without the journal. Throws `usage` only for a journal of a newer format.
    */
   recorder(): Promise<Recorder>
+  /** Returns the documents of the models. Throws `usage` when `local.models` cannot be read. */
+  models(): Promise<KnownModels>
   connect(options?: ConnectOptions): Promise<Connection>
   /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */
   isLocal(): Promise<boolean>
@@ -112,6 +114,8 @@ export interface CommandNeeds {
 export interface CommandEnvironment {
   /** Prints the help and the version. */
   print(text: string): void
+  /** The document of the model that the line names, or that the settings select. */
+  readonly model?: ModelDocument | undefined
   /** Width of the terminal that shows the help. Undefined when standard output is not a terminal. */
   columns?(): number | undefined
   /** Runs `work` with a context and stores the exit code. */
@@ -193,22 +197,14 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     return whenUnlocked(await openJournal(), interrupts.first, waitMs)
   }
   const recorder = once(async () => {
-    const { createRecorder } = await import('../../runs/recorder.js')
+    const { openRecorder } = await import('./connections.js')
     const { warn, note } = out
     const open = await openJournal()
-    const common = { address: await ctx.address(), profile: profileName, journal: open, warn, note }
-    let failure: unknown
-    try {
-      await journal(FIRST_LOCK_TIMEOUT_MS)
-    } catch (error) {
-      const { isNewerState } = await import('./state.js')
-      if (isNewerState(error) || error === interrupts.first.reason) throw error
-      failure = error
-    }
-    const created = createRecorder({ ...common, failure })
+    const options = { address: await ctx.address(), profile: profileName, journal: open, warn, note }
+    const opened = await openRecorder(options, journal, interrupts.first)
     // Closers run in reverse order, so the recorder ends before the journal closes.
-    closers.push(async () => created.end())
-    return created
+    closers.push(async () => opened.end())
+    return opened
   })
 
   async function clientFor(address: string, apiKey: string): Promise<ApiClient> {
@@ -227,39 +223,57 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     })
   }
 
+  let remote: ApiClient | undefined
+
+  /** The connection that was opened for the list of models. The next request uses it, also if it has failed. */
+  let connected: Promise<Connection> | undefined
+
   async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
+    const earlier = connected
+    connected = undefined
+    if (earlier !== undefined && missing.length === 0) return earlier
     const address = await findBaseUrl()
     if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
     const apiKey = await settings.findApiKey(new URL(address).origin)
     if (apiKey === undefined) throw missingError([...missing, noKey(address)])
     if (missing.length > 0) throw missingError(missing)
-    return { client: await clientFor(address, apiKey), fetch: await fetch() }
+    // A second client would open the rate limit again, and repeat its warnings.
+    remote ??= await clientFor(address, apiKey)
+    return { client: remote, fetch: await fetch() }
   }
 
   async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {
     if (missing.length > 0) throw missingError(missing)
-    const { openLocalService } = await import('./local-service.js')
-    const local = await openLocalService({
+    const { openLocal } = await import('./connections.js')
+    const { url, apiKey, filesOf, close } = await openLocal({
       dataFolder: join(stateFolder, LOCAL_FOLDER),
-      engine: await ctx.engine(),
+      localModels: { path: await setting('localModels'), configFolder: folders.config, env },
       clock,
       render,
       env,
       warn: out.warn,
+      fetch,
+      engine: () => ctx.engine(),
     })
-    closers.push(local.close)
-    return {
-      client: await clientFor(local.url, local.apiKey),
-      fetch: await fetch(),
-      localFiles: local.filesOf,
-    }
+    closers.push(close)
+    return { client: await clientFor(url, apiKey), fetch: await fetch(), localFiles: filesOf }
   }
+
+  const models = once(async () => {
+    const { openModels } = await import('../models/known-models.js')
+    const ask: AskService['models'] = async (etag, signal) => {
+      connected = ctx.connect()
+      return (await connected).client.models(etag, signal)
+    }
+    return openModels({ env, globals, ask: { clock, signal: interrupts.first, warn: out.warn, models: ask } })
+  })
 
   const ctx: Context = {
     ...options,
     clock,
     config,
     profileName,
+    configFolder: folders.config,
     stateFolder,
     random,
     profile,
@@ -268,6 +282,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
     journal,
     recorder,
+    models,
     fetch,
     clientFor,
     connect: (connectOptions = {}) =>
@@ -298,7 +313,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     },
     async close() {
       // Closes in reverse order, for example a service before its network.
-      for (const close of closers.reverse()) await close()
+      for (const close of closers.splice(0).reverse()) await close()
     },
   }
   return ctx

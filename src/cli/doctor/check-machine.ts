@@ -13,9 +13,10 @@ import { formatBytes } from '../../protocol/units.js'
 import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import { reasonOf } from '../context/state.js'
+import type { KnownModels } from '../models/known-models.js'
 import type { Env } from '../process/io.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
-import { MODEL_SETTINGS, modelFor } from '../settings/required-settings.js'
+import { MODEL_SETTINGS, modelFor, wrongKind } from '../settings/required-settings.js'
 import { addressHint, SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { type Finding, failed, failedBy, ok, skipped, warning } from './finding.js'
@@ -194,12 +195,13 @@ export function checkProxy(
   }
 }
 
-/** Checks the form of the model's name. Only a create shows whether the service has the model. */
+/** Checks the model's name, and its document if one is known on this machine. */
 export async function checkModel(ctx: Context, kind: Kind): Promise<Finding> {
   const check = `${kind} model`
   try {
     const model = await modelFor(ctx, kind)
-    if (model !== undefined) return ok(check, model)
+    const models = await ctx.models()
+    if (model !== undefined) return modelFinding(check, { model, kind, models })
     const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
     return warning(
       check,
@@ -211,4 +213,29 @@ export async function checkModel(ctx: Context, kind: Kind): Promise<Finding> {
   } catch (error) {
     return failedBy(check, error)
   }
+}
+
+interface SetModel {
+  readonly model: string
+  readonly kind: Kind
+  readonly models: KnownModels
+}
+
+function modelFinding(check: string, { model, kind, models }: SetModel): Finding {
+  const document = models.find(model)
+  if (document !== undefined && document.kind !== kind)
+    return failedBy(check, wrongKind(document, kind, false))
+  if (models.invalid().includes(model))
+    return warning(
+      check,
+      `${model} has an invalid document`,
+      'Its parameters are not checked; use it with --input.',
+    )
+  return document !== undefined || !models.hasList
+    ? ok(check, model)
+    : warning(
+        check,
+        `${model} is not in the service's list of models`,
+        'Run `rushes models --refresh` to see its models, then change the setting.',
+      )
 }

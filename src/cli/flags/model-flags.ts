@@ -1,14 +1,14 @@
-/** The flags of a model, generated from its schema: one flag for each parameter. */
+/** The flags of a model, generated from the schema of its document: one flag for each parameter. */
 import { Option } from 'commander'
-import type { Kind, ParameterSchema } from '../../protocol/models.js'
+import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import {
-  builtInSchema,
   describeValues,
-  flagOf,
+  flagsOf,
   listedValues,
   negatedFlagOf,
   valueOfText,
 } from '../../protocol/parameters.js'
+import { printable, shortened } from '../../protocol/text.js'
 import { repeated } from './values.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
@@ -17,38 +17,74 @@ export type ParameterValue = string | number | boolean | readonly string[]
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-function optionOf(name: string, schema: ParameterSchema): Option {
-  const description = capitalized(schema.description)
+/** Texts of a document may come from a service. */
+const shown = (text: string, maxLength = 300): string => shortened(printable(text), maxLength)
+
+/** Joins the parts of a help text that are not empty. */
+const joined = (...parts: readonly string[]): string =>
+  capitalized(parts.filter((part) => part !== '').join(': '))
+
+function optionOf(name: string, flag: string, schema: ParameterSchema): Option {
   const short = SHORT[name]
-  const flag = short === undefined ? flagOf(name) : `${short}, ${flagOf(name)}`
-  const values = describeValues(schema, ', ')
-  if (schema.type === 'boolean') return new Option(flag, description)
-  if (schema.type === 'array') {
-    const about = `${description}: URL, path, run:<id> or - (${values})`
-    return new Option(`${flag} <source>`, about).argParser(repeated)
+  const flags = short === undefined ? flag : `${short}, ${flag}`
+  const description = shown(schema.description)
+  const values = shown(describeValues(schema, ', '))
+  const standard = defaultText(schema)
+  const create = (value: string, about: string) => new Option(`${flags}${value}`, `${about}${standard}`)
+  if (schema.type === 'boolean') return create('', joined(description))
+  if (name === 'image_urls')
+    return create(' <source>', `${joined(description, 'URL, path, run:<id> or -')} (${values})`).argParser(
+      repeated,
+    )
+  if (schema.type === 'array')
+    return create(' <text>', `${joined(description)} (${values})`.trim()).argParser(repeated)
+  const listed = listedValues(schema)
+  if (listed !== undefined) {
+    const option = create(' <value>', joined(description, values))
+    listedByOption.set(option, listed)
+    return option
   }
-  if (listedValues(schema) !== undefined) return new Option(`${flag} <value>`, `${description}: ${values}`)
-  if (schema.type === 'string') return new Option(`${flag} <text>`, description)
-  return new Option(`${flag} <n>`, `${description}: ${values}`)
+  if (schema.type !== 'string') return create(' <n>', joined(description, values))
+  return create(' <text>', joined(description, schema.maxLength === undefined ? '' : values))
 }
 
-export const modelOptions = (kind: Kind): readonly Option[] =>
-  Object.entries(builtInSchema(kind).properties)
-    .flatMap(([name, schema]) => [
-      optionOf(name, schema),
-      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `Turn ${flagOf(name)} off`)] : []),
+const listedByOption = new WeakMap<Option, readonly string[]>()
+
+/** The values that the schema allows, for completion. Not commander's choices, which have another error message. */
+export const valuesOf = (option: Option): readonly string[] | undefined => listedByOption.get(option)
+
+/** The service uses the default when a parameter is left out. It is not sent, so commander does not get it. */
+export function defaultText(schema: ParameterSchema): string {
+  const standard = 'default' in schema ? schema.default : undefined
+  return standard === undefined ? '' : ` (default: ${shown([standard].flat().join(', '), 60)})`
+}
+
+const parametersOf = (model: ModelSchema): readonly (readonly [string, string, ParameterSchema])[] => {
+  const flags = flagsOf(model)
+  return Object.entries(model.properties).flatMap(([name, schema]) => {
+    const flag = flags.get(name)
+    return flag === undefined ? [] : [[name, flag, schema] as const]
+  })
+}
+
+export const modelOptions = (model: ModelSchema): readonly Option[] =>
+  parametersOf(model)
+    .flatMap(([name, flag, schema]) => [
+      optionOf(name, flag, schema),
+      ...(schema.type === 'boolean' ? [new Option(negatedFlagOf(name), `Turn ${flag} off`)] : []),
     ])
     .map((option) => option.helpGroup('Model options:'))
 
 /** The parameters that flags set, by their names in the schema and with values of the schema's types. */
 export function parametersGiven(
-  kind: Kind,
+  model: ModelSchema,
   options: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, ParameterValue>> {
-  const values = Object.entries(builtInSchema(kind).properties).flatMap(([name, schema]) => {
-    const value = options[optionOf(name, schema).attributeName()] as
-      | Exclude<ParameterValue, number>
-      | undefined
+  const values = parametersOf(model).flatMap(([name, flag, schema]) => {
+    const key = optionOf(name, flag, schema).attributeName()
+    const value = Object.hasOwn(options, key)
+      ? (options[key] as Exclude<ParameterValue, number> | undefined)
+      : undefined
     if (value === undefined) return []
     return [[name, typeof value === 'string' ? valueOfText(schema, value) : value] as const]
   })

@@ -23,9 +23,12 @@ export const choiceOption = (flags: string, about: string, values: readonly stri
 export const choiceArgument = (name: string, about: string, values: readonly string[]): Argument =>
   new Argument(name, about).choices(values).argParser(oneOf(name.replace(/[<>[\]]/g, ''), values))
 
-/** Collects the values of a repeatable flag. Passed to commander's `argParser`. */
-export const repeated = (value: string, before: readonly string[] = []): readonly string[] => [
-  ...before,
+/**
+ * Collects the values of a repeatable flag. Passed to commander's `argParser`. `before` can be an inherited function
+ * when a parameter has a name such as `to_string`.
+ */
+export const repeated = (value: string, before?: unknown): readonly string[] => [
+  ...(Array.isArray(before) ? (before as readonly string[]) : []),
   value,
 ]
 

@@ -17,7 +17,7 @@ import { quoteWord } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import type { Context } from '../context/context.js'
-import { commandAgain, type EarlierOutputs } from '../runs/again.js'
+import { commandAgain, type EarlierOutputs, modelsOf } from '../runs/again.js'
 import { isOnDisk, nameOfRun } from '../runs/journal-rows.js'
 import { addressOr, flagsFor } from '../runs/where.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -53,6 +53,7 @@ export async function collectGallery({
   const findFiles = createFileFinder(everyFile, dataFolder)
   const earlier = earlierOutputs(journal, everyFile)
   const flagsOf = createFlagsFinder(ctx)
+  const modelsByAddress = new Map<string, ReturnType<typeof modelsOf>>()
   const runs: GalleryRun[] = []
   const leftOut = { missing: 0, notDownloaded: 0 }
   // The limit counts only shown runs, because most runs of a journal may have no file.
@@ -60,7 +61,10 @@ export async function collectGallery({
     if (runs.length === limit) break
     const { files, missing } = await findFiles(run)
     if (files.length > 0) {
-      const { command, missing: missingReferences } = commandAgain(earlier, run, await flagsOf(run))
+      const models = modelsByAddress.get(run.address) ?? modelsOf(ctx, run.address)
+      modelsByAddress.set(run.address, models)
+      const options = { flags: await flagsOf(run), models: await models }
+      const { command, missing: missingReferences } = commandAgain(earlier, run, options)
       const again = missingReferences.length > 0 ? undefined : command
       runs.push({ ...describeRun(run), again, files: files.map((file) => describeFile(run, file, folder)) })
     } else if (missing > 0) leftOut.missing++

@@ -60,7 +60,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes batch shots.yaml --watch', 'while you edit: asks after each change'],
     ['rushes batch shots.yaml --check', 'for CI: fail if an asset is missing'],
   ],
-  'rushes models': [['rushes models image'], ['rushes models --json', 'as JSON Schema']],
+  'rushes models': [
+    ['rushes models acme/still-2', 'the parameters of a model'],
+    ['rushes models --refresh', 'ask the service for its models'],
+  ],
+  'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
+  'rushes models remove': [['rushes models remove acme/still-2'], ['rushes models remove acme/cinema-2']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],
     ['rushes login --web', 'create a key on the console'],
@@ -159,6 +164,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin user link ann@example.com'],
     ['rushes admin user link ann@example.com --public-url https://b.de'],
   ],
+  'rushes admin models': [['rushes admin models list'], ['rushes admin models list --json']],
+  'rushes admin models list': [['rushes admin models list'], ['rushes admin models list --json']],
   'rushes admin backup': [
     ['rushes admin backup service-backup.db'],
     ['rushes admin backup /backups/service.db --data ./service --json'],

@@ -2,6 +2,7 @@
 import type { Command, CommanderError } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { KINDS } from '../../protocol/models.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { didYouMean, nearest } from '../../protocol/text.js'
 import { modelOptions } from '../flags/model-flags.js'
 import { orList } from '../flags/values.js'
@@ -34,6 +35,7 @@ export function findCommand(
     // In `rushes config help set`, commander itself handles `help`.
     if (word === 'help' && command !== program) continue
     const child = command.commands.find((each) => each.name() === word)
+    if (child === undefined && command.registeredArguments.length > 0) break
     if (child === undefined) throw unknownCommand(command, word, others)
     command = child
   }
@@ -53,11 +55,22 @@ function unknownCommand(command: Command, word: string, others: readonly string[
   )
 }
 
+/** The model of a `run` line, for hints. */
+export interface NamedModel {
+  readonly name: string
+  /** Whether its document is known. */
+  readonly isKnown: boolean
+}
+
 /**
  * Turns an error of commander into a usage error with the problem and the help to read. `command`: the command of the
- * parsed line.
+ * parsed line. `model`: the model of the line, if it has one.
  */
-export function usageOf({ code, message }: CommanderError, command: Command): RushesError {
+export function usageOf(
+  { code, message }: CommanderError,
+  command: Command,
+  model?: NamedModel | undefined,
+): RushesError {
   const [first = ''] = message.replace(/^error: /, '').split('\n')
   // commander quotes the typed word with single quotes.
   const [, word = ''] = /'(.*?)'(?: |$)/.exec(first) ?? []
@@ -68,7 +81,7 @@ export function usageOf({ code, message }: CommanderError, command: Command): Ru
         seeHelp(command),
       )
     case 'commander.unknownOption':
-      return unknownFlag(word, command)
+      return unknownFlag(word, command, model)
     case 'commander.missingArgument':
       return usageError(`Missing argument <${word}>.`, `Usage: ${usageLine(command)}. ${seeHelp(command)}`)
     case 'commander.optionMissingArgument':
@@ -86,7 +99,7 @@ export function usageOf({ code, message }: CommanderError, command: Command): Ru
 const usageLine = (command: Command): string =>
   `\`${[fullName(command), ...argumentWords(command)].join(' ')}\``
 
-function unknownFlag(typed: string, command: Command): RushesError {
+function unknownFlag(typed: string, command: Command, model: NamedModel | undefined): RushesError {
   const [flag = ''] = typed.split('=')
   const isKnown = command
     .createHelp()
@@ -95,9 +108,9 @@ function unknownFlag(typed: string, command: Command): RushesError {
   if (isKnown) return usageError(`${flag} takes no value.`, seeHelp(command))
   const unknown = `Unknown flag ${flag}.`
   const kind = KINDS.find((each) =>
-    modelOptions(each).some(({ long, short }) => flag === long || flag === short),
+    modelOptions(builtInSchema(each)).some(({ long, short }) => flag === long || flag === short),
   )
-  if (fullName(command).startsWith('rushes run') && kind !== undefined)
+  if (fullName(command).startsWith('rushes run') && kind !== undefined && model?.isKnown !== true)
     return usageError(
       `${flag} is a flag of \`rushes run ${kind}\`; \`${fullName(command)}\` does not have it.`,
       seeHelp(command),
@@ -108,15 +121,22 @@ function unknownFlag(typed: string, command: Command): RushesError {
       'Set it with `rushes login`, RUSHES_API_KEY or RUSHES_API_KEY_FILE.',
     )
   const suggestion = suggestedFlag(flag, command)
-  if (suggestion !== undefined) return usageError(`${unknown} Did you mean ${suggestion}?`, seeHelp(command))
+  // Another flag of its kind is not misspelled: the model does not have it.
+  if (suggestion !== undefined && !(kind !== undefined && model?.isKnown === true))
+    return usageError(`${unknown} Did you mean ${suggestion}?`, seeHelp(command))
+  if (model !== undefined)
+    return usageError(
+      `${unknown} ${model.isKnown ? `${model.name} does not have it.` : `The parameters of ${model.name} are not known.`}`,
+      model.isKnown
+        ? `See \`rushes models ${model.name}\`. ${PROMPT_HINT}`
+        : 'Ask the service for them with `rushes models --refresh`, add them with `rushes models add <file>`, ' +
+            `or set them with --input. ${PROMPT_HINT}`,
+    )
   const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')
-  return usageError(
-    unknown,
-    takesPrompt
-      ? `If it is the start of the prompt, write it after --. ${seeHelp(command)}`
-      : seeHelp(command),
-  )
+  return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${seeHelp(command)}` : seeHelp(command))
 }
+
+const PROMPT_HINT = 'If it is the start of the prompt, write it after --.'
 
 /**
  * The flag that the user probably meant: -V for -v, a flag with the word as one of its parts (--aspect-ratio for

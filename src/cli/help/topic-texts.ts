@@ -226,7 +226,8 @@ Values are checked before anything is sent:
 
 ${KINDS.map((kind) => `* ${kind}: ${flagsOf(kind)}`).join('\n')}
 
-\`rushes models --json\` prints the same as JSON Schema. A run takes seconds to many minutes. Raise the time limit of the tool
+Other models have other parameters, and each is a flag: \`rushes models <name>\` shows them, with \`--json\` as JSON Schema.
+\`rushes models\` lists the known models with their prices. A run takes seconds to many minutes. Raise the time limit of the tool
 that calls rushes, or use two calls: \`rushes run ... --no-wait\` prints the id immediately, \
 and \`rushes wait <id> --timeout 5m -o <path>\`
 waits for it; repeat it as often as needed.

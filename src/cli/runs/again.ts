@@ -5,8 +5,8 @@ import { KINDS } from '../../protocol/models.js'
 import { builtInSchema, isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printableJson, quoteWord } from '../../protocol/text.js'
-import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
+import { createKnownModels, type KnownModels } from '../models/known-models.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk } from './journal-rows.js'
 import { flagsFor } from './where.js'
@@ -23,20 +23,48 @@ type Input = Readonly<Record<string, unknown>>
 /** Finds outputs of earlier runs that were used as reference images. */
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
-export const againOf = async (ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> =>
-  commandAgain(journal, run, await flagsFor(ctx, run))
+export async function againOf(ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> {
+  const models = await modelsOf(ctx, run.address)
+  return commandAgain(journal, run, { flags: await flagsFor(ctx, run), models })
+}
 
-/** `flags`: flags that the command needs to reach the service of the run. */
-export function commandAgain(journal: EarlierOutputs, run: JournalRun, flags: readonly string[]): Again {
+/** The models of the run's service, which may be another one than that of the command. */
+export async function modelsOf(ctx: Context, address: string): Promise<RunModels> {
+  const { configFolder, stateFolder } = ctx
+  if (address !== LOCAL_ADDRESS) return createKnownModels({ configFolder, stateFolder, address })
+  try {
+    return await ctx.withLocal().models()
+  } catch {
+    // `local.models` cannot be read. The command then names its model.
+    return createKnownModels({ configFolder, stateFolder, address, local: [] })
+  }
+}
+
+type RunModels = Pick<KnownModels, 'find' | 'defaultOf'>
+
+interface AgainOptions {
+  /** Flags that the command needs to reach the service of the run. */
+  readonly flags: readonly string[]
+  readonly models: RunModels
+}
+
+export function commandAgain(
+  journal: EarlierOutputs,
+  run: JournalRun,
+  { flags, models }: AgainOptions,
+): Again {
   const kind = KINDS.find((each) => each === run.kind)
   const input: Input = isObject(run.input) ? run.input : {}
   const { image_urls: images, ...others } = input
   const sources = Array.isArray(images) ? images.map((image) => sourceOf(journal, run, image)) : []
   const areFlags = kind !== undefined && Array.isArray(images) && !sources.includes(undefined)
   const { words, rest } =
-    kind === undefined ? { words: [], rest: others } : runWords(builtInSchema(kind), others)
+    kind === undefined
+      ? { words: [], rest: others }
+      : runWords(models.find(run.model)?.input ?? builtInSchema(kind), others)
   const left = areFlags || images === undefined ? rest : { ...rest, image_urls: images }
-  const model = run.address === LOCAL_ADDRESS && kind !== undefined && run.model === LOCAL_MODELS[kind]
+  const model =
+    run.address === LOCAL_ADDRESS && kind !== undefined && run.model === models.defaultOf(kind)?.name
   const found = areFlags ? sources.flatMap((source) => source?.word ?? []) : []
   return {
     command: [

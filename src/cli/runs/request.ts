@@ -3,22 +3,20 @@
  * and encodes them once. A prompt stays text: it is never read as JSON or as a path.
  */
 
-import { statSync } from 'node:fs'
-import { encodeCreate, tooLarge } from '../../client/create.js'
+import { encodeCreate } from '../../client/create.js'
 import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
-import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { dataUrl, imageTypeOf } from '../../protocol/media.js'
-import { isModelName, KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
-import { builtInSchema, flagOf } from '../../protocol/parameters.js'
-import { isHttpUrl, isObject } from '../../protocol/parse.js'
+import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
+import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
+import { isObject } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
-import { checkStdinUsers, decodeUtf8, linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
-import { type Missing, missingModel, modelFor } from '../settings/required-settings.js'
-import { isRunOutput } from './run-outputs.js'
+import { builtInDocument } from '../models/known-models.js'
+import { checkStdinUsers, decodeUtf8, readPath, readStdin, type Stdin } from '../process/io.js'
+import { type Missing, missingModel, modelFor, wrongKind } from '../settings/required-settings.js'
+import { referencesReadStdin, resolveReferences } from './reference-images.js'
 
 export interface RequestOptions {
   /** Kind of the model. Undefined for `rushes run model`. */
@@ -28,6 +26,8 @@ export interface RequestOptions {
   readonly prompt: PromptOptions
   /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** Whether to ask the service for the document of a model before its input is refused without one. */
+  readonly learn?: boolean
 }
 
 export interface RunRequest {
@@ -38,7 +38,7 @@ export interface RunRequest {
   readonly input: ModelInput
 }
 
-/** Builds the request. Reads standard input and files, and sends nothing. Rejects with `usage` and all problems. */
+/** Builds the request. Reads standard input and files, and creates no run. Rejects with `usage` and all problems. */
 export async function buildRequest(ctx: Context, options: RequestOptions): Promise<RunRequest> {
   const { stdin, interrupts } = ctx
   const { image_urls: sources, prompt: _, ...flags } = options.parameters
@@ -49,21 +49,29 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     options.input === '-' ? '--input' : undefined,
   ])
   const model = await findModel(ctx, options)
-  const kind = options.kind ?? (await kindOfModel(ctx, model))
+  let document = await findDocument(ctx, options, model)
+  if (document !== undefined) checkTakesPrompt(document, options.prompt)
   const given = await readInput(options.input, ctx)
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
   const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
-  if (kind !== undefined)
-    checkInput(ctx, kind, { ...input, ...(images.length > 0 && { image_urls: images }) })
+  const checked = { ...input, ...(images.length > 0 && { image_urls: images }) }
+  if (document !== undefined) {
+    if (options.learn === true && isBuiltIn(document) && inputProblems(document.input, checked).length > 0) {
+      await (await ctx.models()).learn(model === undefined ? [] : [model])
+      document = (await findDocument(ctx, options, model)) ?? document
+      checkTakesPrompt(document, options.prompt)
+    }
+    checkInput(ctx, document, checked)
+  }
   const references =
     images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
   const completeInput = { ...input, ...references }
   // Check again, because one `-` can stand for several images.
-  if (kind !== undefined && images.includes('-')) checkInput(ctx, kind, completeInput)
+  if (document !== undefined && images.includes('-')) checkInput(ctx, document, completeInput)
   return {
-    kind,
+    kind: document?.kind,
     model,
-    missing: model === undefined && kind !== undefined ? [missingModelOf(kind)] : [],
+    missing: model === undefined && options.kind !== undefined ? [missingModelOf(options.kind)] : [],
     input: completeInput,
   }
 }
@@ -81,7 +89,23 @@ async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise
   return modelFor(ctx, kind)
 }
 
-/** Returns the kind of the model, if any. With a published model, `run model` checks its schema too. */
+/**
+ * Returns the document of the model. A model without one has the built-in schema of its kind, if the kind is known.
+ * Throws `usage` for a model of another kind.
+ */
+async function findDocument(
+  ctx: Context,
+  { kind, model: typed }: RequestOptions,
+  model: string | undefined,
+): Promise<ModelDocument | undefined> {
+  const found = model === undefined ? undefined : (await ctx.models()).find(model)
+  if (found !== undefined && kind !== undefined && found.kind !== kind)
+    throw wrongKind(found, kind, typed !== undefined)
+  const known = kind ?? found?.kind ?? (await kindOfModel(ctx, model))
+  return found ?? (known && builtInDocument(known, model))
+}
+
+/** Returns the kind of a model that is set as the model of a kind. */
 async function kindOfModel(ctx: Context, model: string | undefined): Promise<Kind | undefined> {
   for (const kind of KINDS) if (model === (await modelFor(ctx, kind))) return kind
   return undefined
@@ -147,21 +171,37 @@ async function readInputFile(path: string, signal: AbortSignal): Promise<Buffer>
   }
 }
 
-function checkInput({ out }: Context, kind: Kind, input: ModelInput): void {
+function checkTakesPrompt({ name, input: { properties } }: ModelDocument, options: PromptOptions): void {
+  const source = Object.hasOwn(properties, 'prompt') ? undefined : sourceOf(options)
+  if (source !== undefined)
+    throw usageError(
+      `${name} takes no prompt, but ${source.name} ${source.name === WORDS ? 'contain' : 'gives'} one.`,
+      `See its parameters with \`rushes models ${name}\`.`,
+    )
+}
+
+/** Whether the model has only the built-in schema of its kind. */
+const isBuiltIn = ({ kind, input }: ModelDocument): boolean => input === builtInSchema(kind)
+
+function checkInput({ out }: Context, document: ModelDocument, input: ModelInput): void {
+  const { name: model, kind, input: schema } = document
   if (typeof input.prompt === 'string' && input.prompt.trim() === '')
     throw usageError('The prompt is empty.', exampleOf(kind))
-  const problems = inputProblems(builtInSchema(kind), input)
+  const problems = inputProblems(schema, input)
   if (problems.length > 0) {
-    const lines = problems.map(({ parameter, message }) => problemError(parameter, message))
+    const flags = flagsOf(schema)
+    const lines = problems.map(({ parameter, message }) => problemError(flags, parameter, message))
     const isPromptAlone = problems.length === 1 && isMissingPrompt(problems[0])
     throw usageError(
       lines.join(' '),
-      isPromptAlone ? exampleOf(kind) : `See all parameters with \`rushes models ${kind}\`.`,
+      isPromptAlone
+        ? exampleOf(kind)
+        : `See all parameters with \`rushes models ${isBuiltIn(document) ? kind : model}\`.`,
     )
   }
-  for (const { name, nearest } of unknownFields(builtInSchema(kind), input))
+  for (const { name, nearest } of unknownFields(schema, input))
     out.warn(
-      `The ${kind} model has no parameter ` +
+      `${isBuiltIn(document) ? `The ${kind} model` : model} has no parameter ` +
         `"${name}"${nearest === undefined ? '.' : `. Did you mean "${nearest}"?`} It is sent unchanged.`,
     )
 }
@@ -173,10 +213,10 @@ const exampleOf = (kind: Kind): string => `Example: \`rushes run ${kind} "${EXAM
 const isMissingPrompt = (problem: { readonly parameter: string; readonly message: string } | undefined) =>
   problem?.parameter === 'prompt' && problem.message === 'is missing'
 
-const problemError = (parameter: string, message: string): string => {
+const problemError = (flags: ReadonlyMap<string, string>, parameter: string, message: string): string => {
   if (isMissingPrompt({ parameter, message })) return 'Missing prompt.'
   const [name = '', entry] = parameter.split('/')
-  return `${flagOf(name)}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`} ${message}.`
+  return `${flags.get(name) ?? `input.${name}`}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`} ${message}.`
 }
 
 interface PromptOptions {
@@ -191,8 +231,10 @@ interface Source {
   readonly value: string
 }
 
+const WORDS = 'the arguments'
+
 const sourcesOf = ({ words, prompt, promptFile }: PromptOptions): readonly Source[] => [
-  ...(words.length > 0 ? [{ name: 'the arguments', kind: 'text', value: words.join(' ') } as const] : []),
+  ...(words.length > 0 ? [{ name: WORDS, kind: 'text', value: words.join(' ') } as const] : []),
   ...(prompt !== undefined ? [{ name: '--prompt', kind: 'text', value: prompt } as const] : []),
   ...(promptFile !== undefined ? [{ name: '--prompt-file', kind: 'file', value: promptFile } as const] : []),
 ]
@@ -246,65 +288,3 @@ async function readFile(path: string, signal: AbortSignal): Promise<Buffer> {
     throw usageError(`${describeError(error, path)}.`, 'Give the path of a text file: --prompt-file <path>.')
   }
 }
-
-const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
-  sources.filter((source) => source === '-').map(() => '-i')
-
-/** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */
-async function resolveReferences(
-  sources: readonly string[],
-  stdin: Stdin,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const resolved: string[] = []
-  for (const source of sources) {
-    if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
-    else resolved.push(await resolveReference(source, signal))
-  }
-  return resolved
-}
-
-/** Reads standard input, which contains one image, or one source per line. */
-async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
-  const bytes = await readStdin(stdin, 'the reference images', signal)
-  const type = imageTypeOf(bytes)
-  if (type !== undefined) return [dataUrl(bytes, type)]
-  if (bytes.includes(0)) throw notAnImage('Standard input')
-  const resolved: string[] = []
-  for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
-  return resolved
-}
-
-async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
-  if (/^https?:/i.test(source)) {
-    if (isHttpUrl(source)) return source
-    throw usageError(`"${source}" is not a valid image URL.`)
-  }
-  if (/^data:/i.test(source)) return source
-  // Resolved later, when the service is known: see `run-outputs.ts`.
-  if (isRunOutput(source)) return source
-  const bytes = await readImage(source, signal)
-  const type = imageTypeOf(bytes)
-  if (type === undefined) throw notAnImage(source)
-  return dataUrl(bytes, type)
-}
-
-async function readImage(path: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    const { size } = statSync(path)
-    if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
-    return await readPath(path, signal)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(
-      `${describeError(error, path)}.`,
-      'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
-    )
-  }
-}
-
-const notAnImage = (what: string) =>
-  usageError(
-    `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
-    'The content of the file decides, not its name.',
-  )

@@ -1,4 +1,4 @@
-/** Schemas of the JSON output of `doctor`, `serve`, `models`, `config`, `gallery`, `forget` and `admin`. */
+/** Schemas of the JSON output of `doctor`, `serve`, `models`, `config`, `gallery` and `forget`. */
 import {
   bytes,
   flag,
@@ -8,7 +8,6 @@ import {
   orNull,
   record,
   text,
-  time,
 } from '../../protocol/json-schema.js'
 import { KINDS } from '../../protocol/models.js'
 import { ROLES } from '../../service/names.js'
@@ -82,11 +81,64 @@ export const MODEL_SCHEMA = record(
   'With a name: the input of that model, as JSON Schema.',
 )
 
-export const MODELS_SCHEMA = record(
-  Object.fromEntries(
-    KINDS.map((kind) => [kind, { ...MODEL_SCHEMA, description: `Input of the ${kind} model` }]),
+const DOCUMENT = {
+  name: text('<provider>/<name>; the kind for its built-in schema without a model'),
+  kind: text('Kind', { enum: KINDS }),
+  input: { description: 'Input, as JSON Schema', type: 'object' },
+}
+
+const PRICE = {
+  ...record(
+    {
+      run: { description: 'Price of a run', type: 'number', minimum: 0 },
+      factors: {
+        description: 'Factors by parameter and value',
+        type: 'object',
+        additionalProperties: { type: 'object', additionalProperties: { type: 'number', minimum: 0 } },
+      },
+    },
+    'Price; the factors of the values that are sent multiply it',
   ),
-  'The inputs of the models.',
+}
+
+export const MODEL_DOCUMENT_SCHEMA: JsonSchema = {
+  description: 'With the name of a model: its document.',
+  type: 'object',
+  required: ['name', 'kind', 'input'],
+  properties: {
+    ...DOCUMENT,
+    price: PRICE,
+    default: flag('Whether the service names it as the default of its kind'),
+  },
+}
+
+export const MODELS_SCHEMA = record(
+  {
+    ...Object.fromEntries(
+      KINDS.map((kind) => [kind, { ...MODEL_SCHEMA, description: `Built-in input of ${kind} models` }]),
+    ),
+    models: list(
+      record(
+        {
+          ...DOCUMENT,
+          price: orNull(PRICE),
+          default: flag('Whether `rushes run <kind>` uses it without `--model`'),
+          source: text('Where the document comes from', { enum: ['added', 'service', 'local', 'built-in'] }),
+        },
+        'A model',
+      ),
+      'The models that are known',
+    ),
+  },
+  'The inputs of the kinds, and the models.',
+)
+
+export const MODELS_CHANGE_SCHEMA = record(
+  {
+    model: text('<provider>/<name>'),
+    result: text('Result', { enum: ['added', 'replaced', 'removed'] }),
+  },
+  'One line for each model.',
 )
 
 export const CONFIG_LIST_SCHEMA: JsonSchema = {
@@ -126,140 +178,4 @@ export const FORGET_SCHEMA = record(
     forgotten: text('Key of the row, or id of the run'),
   },
   'One line for each removed row.',
-)
-
-const credits = (description: string): JsonSchema => integer(`${description}, in credits`)
-
-export const ACCOUNT_SCHEMA = record(
-  {
-    id: integer('Account number'),
-    name: text('Account name'),
-    balance: credits('Current balance'),
-    banned: flag('Whether all its requests are refused'),
-    keys: integer('Number of keys'),
-    runs: integer('Number of runs created'),
-    created_at: time('Creation time'),
-  },
-  'An account of the local service.',
-)
-
-const KEY = {
-  id: integer('Key number'),
-  account: text('Account of the key'),
-  name: text('Key name'),
-  prefix: orNull(text('First characters of the secret; null for a key of an earlier version')),
-  disabled: flag('Whether the key is disabled'),
-  spend_limit: orNull(credits('Lifetime spend limit')),
-  spent: credits('Spent so far'),
-  quota: orNull(integer('Maximum number of runs')),
-  used: integer('Number of runs created'),
-  allowed_ips: orNull(list(text('IP address or CIDR range'), 'IP addresses that may use the key')),
-  rate: orNull(text('Rate limit of its own, as `100/10s`')),
-  expires_at: orNull(time('Expiry time')),
-  created_at: time('Creation time'),
-  last_used_at: orNull(time('Last use, to the minute')),
-  rotates_until: orNull(
-    time('Time until which the secret before the last rotation works; null when it does not'),
-  ),
-}
-
-export const KEY_SCHEMA = record(KEY, 'A key of the local service, without the secret.')
-
-export const NEW_KEY_SCHEMA = record(
-  {
-    ...KEY,
-    api_key: text('The secret key, shown only once: only its hash is stored'),
-  },
-  'A key that was just created or rotated.',
-)
-
-const USER = {
-  id: integer('User number'),
-  email: text('Email, in lower case'),
-  account: text('Account of the user'),
-  has_password: flag('Whether a password is set'),
-  sessions: integer('Number of sessions that have not expired'),
-  last_seen_at: orNull(time('Last use of a session')),
-  created_at: time('Creation time'),
-}
-
-export const USER_SCHEMA = record(USER, 'A user of the console.')
-
-export const USER_LINK_SCHEMA = record(
-  {
-    ...USER,
-    link: text('The link, shown only once; it works once, within 15 minutes'),
-  },
-  'A user of the console, with a link that signs in.',
-)
-
-export const CREDITS_SCHEMA = record(
-  {
-    sequence: integer('Entry number; grows with each entry'),
-    account: text('Account whose balance changed'),
-    kind: text('Reason', { enum: ['added', 'charge', 'refund'] }),
-    amount: { description: 'Change in credits; negative for a charge', type: 'integer' },
-    run_id: orNull(text('Run that was charged or refunded')),
-    key: orNull(integer('Number of the key that created the run')),
-    created_at: time('Time of the entry'),
-  },
-  'An entry of the ledger.',
-)
-
-const LEDGER = {
-  accounts: integer('Number of accounts'),
-  entries: integer('Number of ledger entries'),
-  runs: integer('Number of runs'),
-  credits: credits('Sum of all balances'),
-}
-
-const problems = (description: string): JsonSchema => list(text('Text for people; may change'), description)
-
-export const VERIFY_SCHEMA = record(
-  {
-    ok: flag('Whether the file is intact and all balances match the ledger'),
-    ...LEDGER,
-    problems: problems('Damage and differences, one sentence each'),
-    not_recorded: list(
-      record(
-        {
-          run_id: text('The run'),
-          account: text('Name of its account'),
-          credits: credits('Its price'),
-        },
-        'One run.',
-      ),
-      'Runs that failed with `not_recorded`: nothing was refunded',
-    ),
-  },
-  'The result of checking the database and every balance.',
-)
-
-export const MIGRATE_SCHEMA = record(
-  {
-    ...LEDGER,
-    outputs: integer('Number of outputs'),
-    files: orNull(
-      record(
-        {
-          copied: integer('Files copied'),
-          bytes: integer('Their size'),
-          present: integer('Files that were in the storage already'),
-          missing: integer('Outputs without a file, with --allow-missing'),
-        },
-        'The files that were copied; null without --storage.',
-      ),
-    ),
-  },
-  'The data of a service that was moved to another database.',
-)
-
-export const BACKUP_SCHEMA = record(
-  {
-    path: text('The file, as it was given'),
-    bytes: integer('Size of the file'),
-    ...LEDGER,
-    problems: problems('Balances that do not match the ledger, one sentence each; the copy is complete'),
-  },
-  'A complete copy of the database.',
 )

@@ -7,6 +7,18 @@ import { EXIT } from '../../errors.js'
 import { bytes, integer, type JsonSchema, orNull, record, sha256, text } from '../../protocol/json-schema.js'
 import { JOURNAL_KEYS, RUN_KEYS } from '../terminal/run-json.js'
 import {
+  ACCOUNT_SCHEMA,
+  BACKUP_SCHEMA,
+  CREDITS_SCHEMA,
+  KEY_SCHEMA,
+  MIGRATE_SCHEMA,
+  MODEL_USE_SCHEMA,
+  NEW_KEY_SCHEMA,
+  USER_LINK_SCHEMA,
+  USER_SCHEMA,
+  VERIFY_SCHEMA,
+} from './admin-output.js'
+import {
   BATCH_PLAN_SCHEMA,
   BATCH_PLAN_SUMMARY_SCHEMA,
   BATCH_ROW_SCHEMA,
@@ -14,24 +26,17 @@ import {
   LOCK_SCHEMA,
 } from './batch-output.js'
 import {
-  ACCOUNT_SCHEMA,
-  BACKUP_SCHEMA,
   CONFIG_GET_SCHEMA,
   CONFIG_LIST_SCHEMA,
   CONFIG_PATH_SCHEMA,
-  CREDITS_SCHEMA,
   DOCTOR_SCHEMA,
   FORGET_SCHEMA,
   GALLERY_SCHEMA,
-  KEY_SCHEMA,
-  MIGRATE_SCHEMA,
+  MODEL_DOCUMENT_SCHEMA,
   MODEL_SCHEMA,
+  MODELS_CHANGE_SCHEMA,
   MODELS_SCHEMA,
-  NEW_KEY_SCHEMA,
   SERVE_SCHEMA,
-  USER_LINK_SCHEMA,
-  USER_SCHEMA,
-  VERIFY_SCHEMA,
 } from './command-output.js'
 
 const schemasOf = (keys: Readonly<Record<string, { readonly schema: JsonSchema }>>) =>
@@ -143,7 +148,9 @@ export const PUBLISHED = [
   { name: 'lock', of: 'the lock file of `batch`', schema: LOCK_SCHEMA },
   { name: 'sidecar', of: 'the file that `--sidecar` writes', schema: SIDECAR_SCHEMA },
   { name: 'models', of: '`models --json`', schema: MODELS_SCHEMA },
-  { name: 'model', of: '`models <name> --json`', schema: MODEL_SCHEMA },
+  { name: 'model', of: '`models image|video --json`', schema: MODEL_SCHEMA },
+  { name: 'model-document', of: '`models <provider/name> --json`', schema: MODEL_DOCUMENT_SCHEMA },
+  { name: 'models-change', of: '`models add|remove --json`', schema: MODELS_CHANGE_SCHEMA },
   { name: 'doctor', of: '`doctor --json`', schema: DOCTOR_SCHEMA },
   { name: 'serve', of: '`serve --json`', schema: SERVE_SCHEMA },
   { name: 'admin-account', of: '`admin account --json`, `admin credits add --json`', schema: ACCOUNT_SCHEMA },
@@ -151,6 +158,7 @@ export const PUBLISHED = [
   { name: 'admin-new-key', of: '`admin key create|rotate --json`', schema: NEW_KEY_SCHEMA },
   { name: 'admin-user', of: '`admin user list|remove --json`', schema: USER_SCHEMA },
   { name: 'admin-user-link', of: '`admin user add|link --json`', schema: USER_LINK_SCHEMA },
+  { name: 'admin-models', of: '`admin models list --json`', schema: MODEL_USE_SCHEMA },
   { name: 'admin-credits', of: '`admin credits list --json`', schema: CREDITS_SCHEMA },
   { name: 'admin-backup', of: '`admin backup --json`', schema: BACKUP_SCHEMA },
   { name: 'admin-migrate', of: '`admin migrate --json`', schema: MIGRATE_SCHEMA },

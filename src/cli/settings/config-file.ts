@@ -129,8 +129,17 @@ export function profileIn(file: unknown, name: string): RawProfile {
   return isObject(found) ? found : {}
 }
 
-const valueAt = (profile: RawProfile, key: string): unknown =>
-  key.split('.').reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
+/** Keys that have a value and also hold other settings. */
+const GROUPS: readonly string[] = ['local']
+/** Name of a setting's own value where other keys continue its key: `local: { on, models }`. */
+const OWN_VALUE = 'on'
+
+function valueAt(profile: RawProfile, key: string): unknown {
+  const found = key
+    .split('.')
+    .reduce<unknown>((holder, part) => (isObject(holder) ? holder[part] : undefined), profile)
+  return isObject(found) && GROUPS.includes(key) ? found[OWN_VALUE] : found
+}
 
 /** Converts a setting to text. The values of a list are joined with commas. */
 const asText = (value: unknown): string | undefined => {
@@ -167,7 +176,15 @@ function unreadKeysIn(file: unknown, profile: string): readonly string[] {
 export function withValue(profile: RawProfile, key: string, value: unknown): RawProfile {
   const [first = '', ...rest] = key.split('.')
   const { [first]: old, ...others } = profile
-  if (rest.length === 0) return value === undefined ? others : { ...others, [first]: value }
-  const group = withValue(isObject(old) ? old : {}, rest.join('.'), value)
-  return Object.keys(group).length === 0 ? others : { ...others, [first]: group }
+  const isGroup = GROUPS.includes(first)
+  if (rest.length === 0 && !(isGroup && isObject(old)))
+    return value === undefined ? others : { ...others, [first]: value }
+  const fields = isObject(old) ? old : isGroup && old !== undefined ? { [OWN_VALUE]: old } : {}
+  const { [OWN_VALUE]: own, ...group } = withValue(
+    fields,
+    rest.length === 0 ? OWN_VALUE : rest.join('.'),
+    value,
+  )
+  if (Object.keys(group).length === 0) return own === undefined ? others : { ...others, [first]: own }
+  return { ...others, [first]: own === undefined ? group : { [OWN_VALUE]: own, ...group } }
 }

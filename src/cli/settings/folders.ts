@@ -20,3 +20,26 @@ export const JOURNAL_FILE = 'journal.db'
 export const SERVICE_FOLDER = 'service'
 /** Subfolder of the state folder with the data of the local service of `--local`. */
 export const LOCAL_FOLDER = 'local'
+
+/** Subfolder of the config folder with the models that `rushes models add` stored. */
+export const addedModelsFolder = (configFolder: string): string => join(configFolder, 'models')
+
+export const addedModelPath = (configFolder: string, model: string): string =>
+  join(addedModelsFolder(configFolder), `${fileNameOf(model)}.json`)
+
+/** The kept list of models of a service. */
+export const keptListPath = (stateFolder: string, address: string): string =>
+  join(stateFolder, 'models', `${fileNameOf(address)}.jsonl`)
+
+/**
+ * Encodes a name for every file system, also one that ignores case. Very long names may share a file, so the content
+ * has the whole name.
+ */
+const fileNameOf = (name: string): string =>
+  [...new TextEncoder().encode(name)]
+    .map((byte) => {
+      const character = String.fromCharCode(byte)
+      return /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`
+    })
+    .join('')
+    .slice(0, 200)

@@ -2,9 +2,9 @@
  * Settings that a command requires: the service URL, the key and the models. One error reports all that are missing.
  */
 import { OWN_CODES, RushesError, usageError } from '../../errors.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean } from '../../protocol/text.js'
-import { LOCAL_MODELS } from '../../service/names.js'
+import type { KnownModels } from '../models/known-models.js'
 import { SETTINGS, type SettingName } from './table.js'
 
 /** A setting that a command needs and that is not set. */
@@ -63,13 +63,18 @@ export const MODEL_SETTINGS = {
 interface ModelSource {
   readonly globals: { readonly local: boolean }
   setting(name: SettingName): Promise<string | undefined>
+  models(): Promise<Pick<KnownModels, 'defaultOf'>>
 }
 
 /**
- * Returns the model of a kind: with `--local`, the model of the local service. Undefined when no setting has a model.
+ * Returns the model of a kind: with `--local`, the default model of the local service. Undefined when no setting has a
+ * model.
  */
-export const modelFor = async ({ globals, setting }: ModelSource, kind: Kind): Promise<string | undefined> =>
-  globals.local ? LOCAL_MODELS[kind] : setting(MODEL_SETTINGS[kind])
+export const modelFor = async (
+  { globals, setting, models }: ModelSource,
+  kind: Kind,
+): Promise<string | undefined> =>
+  globals.local ? (await models()).defaultOf(kind)?.name : setting(MODEL_SETTINGS[kind])
 
 /** Returns the models of the kinds that have one. */
 export async function modelsByKind(source: ModelSource): Promise<Readonly<Partial<Record<Kind, string>>>> {
@@ -85,4 +90,15 @@ export async function modelsByKind(source: ModelSource): Promise<Readonly<Partia
 export function missingModel(kind: Kind, hintOf: (environment: string, key: string) => string): Missing {
   const { environment, key } = SETTINGS[MODEL_SETTINGS[kind]]
   return { code: 'usage', text: `${kind} model`, hint: hintOf(environment, key) }
+}
+
+/** Creates the error for a model of another kind. `isTyped`: whether it is on the line, and not from a setting. */
+export function wrongKind({ name, kind }: ModelDocument, wanted: Kind, isTyped: boolean): RushesError {
+  if (isTyped)
+    return usageError(`${name} is a model of kind ${kind}.`, `Use \`rushes run ${kind} --model ${name}\`.`)
+  const { environment, key } = SETTINGS[MODEL_SETTINGS[wanted]]
+  return usageError(
+    `The ${wanted} model is set to ${name}, which is a model of kind ${kind}.`,
+    `Change ${environment} or run \`rushes config set ${key} <provider/name>\`, or add --model <provider/name>.`,
+  )
 }

@@ -3,6 +3,7 @@
  * config file overrides the default. An empty environment variable counts as unset. Help, `rushes config` and the docs
  * are generated from this table.
  */
+import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
@@ -25,6 +26,8 @@ export interface SettingRow {
   readonly default?: string
   /** Throws `usage` for an invalid value. */
   check?(value: string, what: string): void
+  /** Returns the value as the config file stores it. */
+  stored?(value: string): string
   /** Removes a secret from the value, for listings. */
   mask?(value: string): string
 }
@@ -94,6 +97,11 @@ export const SETTINGS = {
     key: 'local',
     default: 'off',
     check: (value, what) => void isOn(value, what),
+  },
+  localModels: {
+    about: 'File or folder with the models of the local service; default: its previews',
+    key: 'local.models',
+    stored: (value) => resolve(value),
   },
   limitsUrl: {
     about: 'Redis server that shares the rate limit of an API key between machines',

@@ -1,0 +1,53 @@
+/** `rushes doctor --models`: asks the server of each model's engine whether it is there, and what it carries. */
+import { resolve } from 'node:path'
+import { EXIT, messageOf } from '../../errors.js'
+import { withTimeout } from '../../host/abort.js'
+import { ModelNotListed } from '../../service/engines/upstream/upstream-error.js'
+import { PREVIEW_MODELS } from '../../service/models/served-model.js'
+import type { Context } from '../context/context.js'
+import { type Finding, failed, failedBy, ok, warning } from './finding.js'
+
+/** Time that one server has to answer. */
+const CHECK_TIMEOUT_MS = 15_000
+
+/** `path`: file or folder of documents. Default: the setting `local.models`. No run is created, and no key is printed. */
+export async function checkModels(ctx: Context, path: string | undefined): Promise<readonly Finding[]> {
+  const setting = path === undefined ? await ctx.setting('localModels') : undefined
+  const folder = path ?? (setting === undefined ? undefined : resolve(ctx.configFolder, setting))
+  if (folder === undefined)
+    return PREVIEW_MODELS.map(({ document }) => ok('model', `${document.name} (preview)`))
+  try {
+    const { openModelSet } = await import('../../service/models/model-set.js')
+    const set = await openModelSet({ path: folder, env: ctx.env })
+    const preview = () => ({ render: () => Promise.reject(new Error('doctor renders nothing')) })
+    const { env, clock } = ctx
+    const engine = set.createEngine({ env, clock, fetch: await ctx.fetch(), urls: [], preview })
+    try {
+      return await Promise.all(set.models.map(({ document }) => check(document.name)))
+    } finally {
+      await engine.close?.()
+    }
+
+    async function check(name: string): Promise<Finding> {
+      const place = `${name} (${engine.describeEngine(name)})`
+      try {
+        const found = await withTimeout((signal) => engine.checkModel(name, signal), {
+          timeoutMs: CHECK_TIMEOUT_MS,
+          reason: () => new Error(`no answer for ${CHECK_TIMEOUT_MS / 1_000} s`),
+          clock,
+          signal: ctx.interrupts.first,
+        })
+        return ok('model', found === undefined ? place : `${place}: ${found}`)
+      } catch (error) {
+        ctx.interrupts.first.throwIfAborted()
+        const message = `${place}: ${messageOf(error)}`
+        return error instanceof ModelNotListed
+          ? warning('model', message)
+          : failed('model', message, { exitCode: EXIT.network })
+      }
+    }
+  } catch (error) {
+    ctx.interrupts.first.throwIfAborted()
+    return [failedBy('models', error)]
+  }
+}

@@ -1,0 +1,67 @@
+/** The models that `rushes models add` stored: one JSON file per model, in the config folder. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { documentJson, readModelDocument } from '../../protocol/model-document.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { addedModelPath, addedModelsFolder } from '../settings/folders.js'
+
+/** Returns the added document of a model; undefined if there is none or if it is not valid. */
+export function findAdded(configFolder: string, model: string): ModelDocument | undefined {
+  const document = readFile(addedModelPath(configFolder, model))
+  return document?.name === model ? document : undefined
+}
+
+export interface AddedModels {
+  readonly documents: readonly ModelDocument[]
+  /** Paths of files that are not valid. */
+  readonly invalid: readonly string[]
+}
+
+export function listAdded(configFolder: string): AddedModels {
+  const folder = addedModelsFolder(configFolder)
+  const documents: ModelDocument[] = []
+  const invalid: string[] = []
+  for (const name of namesIn(folder)) {
+    const path = join(folder, name)
+    const document = readFile(path)
+    if (document !== undefined && addedModelPath(configFolder, document.name) === path)
+      documents.push(document)
+    else invalid.push(path)
+  }
+  return { documents, invalid }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.json') && !name.startsWith('.'))
+      .sort()
+  } catch {
+    return []
+  }
+}
+
+function readFile(path: string): ModelDocument | undefined {
+  try {
+    return readModelDocument(JSON.parse(readFileSync(path, 'utf8')), () => {})
+  } catch {
+    return undefined
+  }
+}
+
+/** Stores a document. Throws the system's errors. */
+export async function addModel(configFolder: string, document: ModelDocument): Promise<void> {
+  const [{ makeFolders }, { writeAtomically }] = await Promise.all([
+    import('../../host/directories.js'),
+    import('../../host/files.js'),
+  ])
+  makeFolders(addedModelsFolder(configFolder), 0o700)
+  const path = addedModelPath(configFolder, document.name)
+  await writeAtomically(path, `${JSON.stringify(documentJson(document), null, 2)}\n`, { mode: 0o600 })
+}
+
+/** Removes the file of a model, also if it is not valid. Throws the system's errors. */
+export async function removeModel(configFolder: string, model: string): Promise<void> {
+  const { unlink } = await import('node:fs/promises')
+  await unlink(addedModelPath(configFolder, model))
+}

@@ -1,0 +1,33 @@
+/** The models of the local service of `--local`: those of the setting `local.models`, else its previews. */
+import { resolve } from 'node:path'
+import type { ModelDocument } from '../../protocol/models.js'
+import type { ModelSet } from '../../service/models/model-set.js'
+import { PREVIEW_MODELS } from '../../service/models/served-model.js'
+import type { Env } from '../process/io.js'
+
+export interface LocalModelsOptions {
+  /** Value of the setting. A relative path, which was written by hand, is relative to the config folder. */
+  readonly path: string | undefined
+  readonly configFolder: string
+  readonly env: Env
+}
+
+/** Throws `usage` with all problems of the documents. Does not need the files and keys of their engines. */
+export async function localDocuments(options: LocalModelsOptions): Promise<readonly ModelDocument[]> {
+  const { models } =
+    options.path === undefined ? { models: PREVIEW_MODELS } : await openLocalModels(options, false)
+  return models.map(({ document }) => document)
+}
+
+/** `readsEngines`: whether runs will be rendered. */
+export async function openLocalModels(
+  { path, configFolder, env }: LocalModelsOptions,
+  readsEngines: boolean,
+): Promise<ModelSet> {
+  const { openModelSet } = await import('../../service/models/model-set.js')
+  return openModelSet({
+    path: path === undefined ? undefined : resolve(configFolder, path),
+    env,
+    readsEngines,
+  })
+}

@@ -1,0 +1,122 @@
+/**
+ * Creates the program of a `rushes run` line. The flags of `run image` and `run video` follow from the document of the
+ * model, so the model is found before commander parses the line.
+ */
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { isModelName, KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { cursorOf } from '../completion/cursor.js'
+import type { CommandEnvironment } from '../context/context.js'
+import { type Globals, globalsOf, plainWords } from '../flags/globals.js'
+import type { NamedModel } from '../help/find-command.js'
+import type { Env } from '../process/io.js'
+import { createProgram } from '../program.js'
+import { addedModelPath, foldersOf, keptListPath } from '../settings/folders.js'
+import { createQuickSettings, readOr } from '../settings/quick-settings.js'
+import { MODEL_SETTINGS, wrongKind } from '../settings/required-settings.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
+import type { KnownModels } from './known-models.js'
+
+export interface ModelProgram {
+  readonly program: Command
+  /** Undefined if the line names no model and no setting does. */
+  readonly model?: NamedModel
+  /**
+   * Asks the service about a model of the settings, for a line with an unknown flag. Returns the program with the flags
+   * of the model; undefined if its document is still not known.
+   */
+  learn?(): Promise<ModelProgram | undefined>
+}
+
+export interface ModelProgramOptions {
+  readonly argv: readonly string[]
+  readonly env: Env
+  readonly environment: CommandEnvironment
+  /** Whether the line is incomplete. Its model may then be of another kind. */
+  readonly isCompletion?: boolean
+  /** Asks the service for the documents of models. Not called for a line that sends nothing. */
+  learn?(globals: Globals, names: readonly string[]): Promise<KnownModels>
+}
+
+/** Throws `usage` for a model of another kind. */
+export async function createModelProgram(options: ModelProgramOptions): Promise<ModelProgram> {
+  const { argv, env, environment, isCompletion = false, learn } = options
+  const program = await createProgram('run', environment)
+  const { kind, command, typed, globals, isHelp, isDryRun } = readLine(program, argv)
+  if (command !== 'run') return { program }
+  const settings = createQuickSettings(env, globals)
+  const address = await settings.address()
+  const isLocal = address === LOCAL_ADDRESS
+  // Most lines have no file with documents, and the code that reads documents is then not loaded.
+  const open = async (name: string | undefined): Promise<KnownModels | undefined> => {
+    if (!isLocal && (name === undefined || !hasDocuments(name))) return undefined
+    const { openModels } = await import('./known-models.js')
+    // The command itself reports documents that cannot be read.
+    return readOr(undefined, () => openModels({ env, globals }))
+  }
+  const hasDocuments = (name: string): boolean => {
+    const { config, state } = foldersOf(env)
+    const paths = [
+      addedModelPath(config, name),
+      ...(address === undefined ? [] : [keptListPath(state, address)]),
+    ]
+    return paths.some((path) => existsSync(path))
+  }
+
+  async function withFlagsOf(document: ModelDocument): Promise<ModelProgram> {
+    const isOther = kind !== undefined && document.kind !== kind
+    if (isOther && !isCompletion && (!isHelp || typed !== undefined))
+      throw wrongKind(document, kind, typed !== undefined)
+    const model = { name: document.name, isKnown: !isOther }
+    return {
+      program: isOther ? program : await createProgram('run', { ...environment, model: document }),
+      model,
+    }
+  }
+
+  const set = typed ?? (kind && !isLocal ? await settings.setting(MODEL_SETTINGS[kind]) : undefined)
+  const known = await open(set)
+  const name = set ?? (kind && known?.defaultOf(kind)?.name)
+  if (name === undefined || !isModelName(name)) return { program }
+  const document = known?.find(name)
+  if (document !== undefined) return withFlagsOf(document)
+  const unknown = { program, model: { name, isKnown: false } }
+  if (isHelp) return { program }
+  if (learn === undefined || isLocal || isDryRun || address === undefined) return unknown
+  const ask = async () => {
+    const learned = (await learn(globals, [name])).find(name)
+    return learned && withFlagsOf(learned)
+  }
+  return typed === undefined ? { ...unknown, learn: ask } : ((await ask()) ?? unknown)
+}
+
+interface Line {
+  readonly command: string | undefined
+  readonly kind: Kind | undefined
+  /** The model on the line. */
+  readonly typed: string | undefined
+  readonly globals: Globals
+  readonly isHelp: boolean
+  readonly isDryRun: boolean
+}
+
+/**
+ * Reads the line with the flags of the built-in schema. The value of an unknown flag is then a word, which makes no
+ * difference to the flags that count here.
+ */
+export function readLine(program: Command, argv: readonly string[]): Line {
+  const { path, given, words } = cursorOf(program, argv, '')
+  const values = Object.fromEntries(
+    [...given].map(([option, value]) => [option.attributeName(), option.negate ? false : value]),
+  )
+  const [command, word] = path
+  const model = word === 'model' ? words[0] : values.model
+  return {
+    command,
+    kind: KINDS.find((kind) => kind === word),
+    typed: typeof model === 'string' ? model : undefined,
+    globals: globalsOf(values),
+    isHelp: values.help === true || plainWords(argv)[0] === 'help',
+    isDryRun: values.dryRun === true,
+  }
+}

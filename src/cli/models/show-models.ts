@@ -1,0 +1,105 @@
+/** Shows models and their parameters as tables and as JSON. */
+import { documentJson } from '../../protocol/model-document.js'
+import {
+  KINDS,
+  type Kind,
+  MODEL_INPUTS,
+  type ModelDocument,
+  type ParameterSchema,
+} from '../../protocol/models.js'
+import { describeValues, flagsOf, listedValues } from '../../protocol/parameters.js'
+import { priceOf } from '../../protocol/price.js'
+import { printable, shortened } from '../../protocol/text.js'
+import { defaultText } from '../flags/model-flags.js'
+import type { Output } from '../terminal/output.js'
+import { printTable } from '../terminal/table.js'
+import type { ModelSource } from './known-models.js'
+
+export interface ShownModel {
+  readonly document: ModelDocument
+  readonly source: ModelSource | 'built-in'
+  /** Whether `rushes run <kind>` uses it without `--model`. */
+  readonly isDefault: boolean
+}
+
+export const schemaOfKind = (kind: Kind) => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  ...MODEL_INPUTS[kind],
+})
+
+const cell = (text: string, maxLength = 200): string => shortened(printable(text), maxLength)
+
+export function printModels(out: Output, models: readonly ShownModel[]): void {
+  if (out.mode.json) {
+    const schemas = Object.fromEntries(KINDS.map((kind) => [kind, schemaOfKind(kind)]))
+    const documents = models.map(({ document, source, isDefault }) => ({
+      ...documentJson(document),
+      price: document.price ?? null,
+      default: isDefault,
+      source,
+    }))
+    out.json({ ...schemas, models: documents }, out.stdoutIsTerminal ? 2 : undefined)
+    return
+  }
+  const rows = models.map(({ document, source, isDefault }) => [
+    document.name,
+    document.kind,
+    priceText(document),
+    source,
+    isDefault ? 'default' : '',
+  ])
+  printTable(out, ['NAME', 'KIND', 'PRICE', 'SOURCE', 'DEFAULT'], rows)
+}
+
+/** Rows of parameters, and one of the price. `title`: the model or kind, in the first column. */
+export function printParameters(out: Output, title: string, document: ModelDocument): void {
+  const { input, price } = document
+  const flags = flagsOf(input)
+  const rows = Object.entries(input.properties).map(([name, schema]) => [
+    title,
+    flags.get(name) ?? `input.${name}`,
+    input.required.includes(name) ? 'required' : 'optional',
+    cell(describeValues(schema, ' ').replace(/^a /, '')),
+    cell(`${schema.description}${defaultText(schema)}${flags.has(name) ? '' : ' (set with --input)'}`.trim()),
+  ])
+  const factors = Object.entries(price?.factors ?? {}).flatMap(([name, byValue]) =>
+    Object.entries(byValue).map(([value, factor]) => `${name} ${value}: ×${factor}`),
+  )
+  const priceRow = [title, 'price', '', priceText(document), cell(factors.join(', '))]
+  printTable(
+    out,
+    ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION'],
+    price === undefined ? rows : [...rows, priceRow],
+    ['REQUIRED'],
+  )
+}
+
+/** The lowest and the highest price of a run: `1–2`. Empty if the price is not known. */
+function priceText(document: ModelDocument): string {
+  const { price, input } = document
+  if (price === undefined) return ''
+  const byPrice = (sign: 1 | -1) =>
+    priceOf(
+      document,
+      Object.fromEntries(
+        Object.entries(price.factors).map(([name, byValue]) => [
+          name,
+          cheapest(byValue, input.properties[name], sign),
+        ]),
+      ),
+    )
+  const [low, high] = [byPrice(1), byPrice(-1)]
+  return low === high ? String(low) : `${low}–${high}`
+}
+
+/** Returns the value with the lowest factor, or with the highest for `sign` -1; null for a value without a factor. */
+function cheapest(
+  byValue: Readonly<Record<string, number>>,
+  schema: ParameterSchema | undefined,
+  sign: 1 | -1,
+): string | null {
+  const isComplete = schema && listedValues(schema)?.every((value) => Object.hasOwn(byValue, value))
+  const values: [string | null, number][] = Object.entries(byValue)
+  if (isComplete !== true) values.push([null, 1])
+  return values.sort(([, a], [, b]) => sign * (a - b))[0]?.[0] ?? null
+}

@@ -1,0 +1,72 @@
+/** Reads the reference images of a run: URLs, files, outputs of earlier runs, and standard input. */
+import { statSync } from 'node:fs'
+import { tooLarge } from '../../client/create.js'
+import { usageError } from '../../errors.js'
+import { describeError, isSystemError } from '../../host/system-error.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
+import { dataUrl, imageTypeOf } from '../../protocol/media.js'
+import { isHttpUrl } from '../../protocol/parse.js'
+import { linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
+import { isRunOutput } from './run-outputs.js'
+
+export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
+  sources.filter((source) => source === '-').map(() => '-i')
+
+/** Returns an entry of `image_urls` for each source. `-` may give several entries. Rejects with `usage`. */
+export async function resolveReferences(
+  sources: readonly string[],
+  stdin: Stdin,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const resolved: string[] = []
+  for (const source of sources) {
+    if (source === '-') resolved.push(...(await readReferences(stdin, signal)))
+    else resolved.push(await resolveReference(source, signal))
+  }
+  return resolved
+}
+
+/** Reads standard input, which contains one image, or one source per line. */
+async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readonly string[]> {
+  const bytes = await readStdin(stdin, 'the reference images', signal)
+  const type = imageTypeOf(bytes)
+  if (type !== undefined) return [dataUrl(bytes, type)]
+  if (bytes.includes(0)) throw notAnImage('Standard input')
+  const resolved: string[] = []
+  for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
+  return resolved
+}
+
+async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
+  if (/^https?:/i.test(source)) {
+    if (isHttpUrl(source)) return source
+    throw usageError(`"${source}" is not a valid image URL.`)
+  }
+  if (/^data:/i.test(source)) return source
+  // Resolved later, when the service is known: see `run-outputs.ts`.
+  if (isRunOutput(source)) return source
+  const bytes = await readImage(source, signal)
+  const type = imageTypeOf(bytes)
+  if (type === undefined) throw notAnImage(source)
+  return dataUrl(bytes, type)
+}
+
+async function readImage(path: string, signal: AbortSignal): Promise<Buffer> {
+  try {
+    const { size } = statSync(path)
+    if (size > MAX_BODY_BYTES) throw tooLarge(`${path} has ${size} bytes`)
+    return await readPath(path, signal)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw usageError(
+      `${describeError(error, path)}.`,
+      'Give an image as a path, an http(s) URL, a data: URL, run:<id> or -.',
+    )
+  }
+}
+
+const notAnImage = (what: string) =>
+  usageError(
+    `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
+    'The content of the file decides, not its name.',
+  )

@@ -1,0 +1,228 @@
+/** `rushes batch` and `rushes mcp` with models whose documents are known, or that the service knows. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { addModel } from '../../src/cli/models/added-models.js'
+import type { Fetch } from '../../src/host/http.js'
+import { readModelDocument } from '../../src/protocol/model-document.js'
+import { type CliService, createCliService, scripted } from '../support/cli.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { openMcp } from '../support/mcp.js'
+import { temporaryFolder } from '../support/service.js'
+
+const STILL = {
+  name: 'rushes/preview-image',
+  kind: 'image',
+  input: {
+    steps: { type: 'integer', minimum: 1, maximum: 50, description: 'Denoising steps' },
+    wait: { type: 'string' },
+    style: { type: 'object', description: 'How it looks' },
+  },
+  price: { run: 2, factors: { quality: { high: 2 } } },
+}
+const UPSCALE = {
+  name: 'acme/upscale',
+  kind: 'image',
+  input: {
+    type: 'object',
+    required: ['image_urls', 'factor'],
+    properties: {
+      image_urls: { type: 'array', items: { type: 'string' } },
+      factor: { type: 'number', enum: [2, 4], pattern: '(' },
+    },
+  },
+}
+
+async function add({ home }: CliService, ...documents: readonly object[]): Promise<void> {
+  for (const each of documents) {
+    const document = readModelDocument(each, (_, message) => expect.unreachable(message))
+    await addModel(join(home, 'config'), document ?? expect.unreachable())
+  }
+}
+
+const bodies = ({ requests }: CliService) =>
+  requests
+    .filter(({ method }) => method === 'POST')
+    .map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString()))
+
+describe('a batch', () => {
+  /** The service, with a list of models, and the number of requests for it. */
+  async function withList(models: readonly object[]) {
+    const service = await createCliService()
+    const list = scripted({ status: 200, body: { models } })
+    const fetch: Fetch = (request) =>
+      request.url.pathname.endsWith('/models') ? list.fetch(request) : service.counting(request)
+    const path = join(temporaryFolder(), 'm.yaml')
+    const batch = (text: string, ...flags: readonly string[]) => {
+      writeFileSync(path, text)
+      return service.run(['batch', path, ...flags], { fetch })
+    }
+    return { service, batch, asked: () => list.requests.length }
+  }
+  const ROW = '- {name: a, model: rushes/preview-image, prompt: a fox, steps: 8}\n'
+
+  it('asks the service for a model that it does not know, and not to check or to plan', async () => {
+    const { service, batch, asked } = await withList([STILL])
+    for (const flag of ['--check', '--dry-run']) {
+      const { code, stderr } = await batch(ROW, flag)
+      expect(code).toBe(2)
+      expect(stderr).toContain(
+        ':1:3: input is missing: the whole input of rushes/preview-image, whose parameters are not known (see rushes models --refresh).',
+      )
+    }
+    expect(asked()).toBe(0)
+    expect(await batch(ROW)).toMatchObject({ code: 0 })
+    expect(asked()).toBe(1)
+    expect(bodies(service)).toEqual([{ model: 'rushes/preview-image', input: { prompt: 'a fox', steps: 8 } }])
+    // The list is kept.
+    expect(await batch(ROW, '--check')).toMatchObject({ code: 0 })
+    expect((await batch(ROW.replace('steps: 8', 'steps: 99'), '--check')).stderr).toContain(
+      ':1:64: steps of rushes/preview-image must be a whole number from 1 to 50, not 99',
+    )
+    expect(asked()).toBe(1)
+  })
+
+  it('asks nothing for a manifest without a mistake, or whose models are known', async () => {
+    const { service, batch, asked } = await withList([STILL])
+    expect(await batch('- {name: a, kind: image, prompt: a fox}\n')).toMatchObject({ code: 0 })
+    await add(service, STILL)
+    expect(await batch(ROW.replace('8', '99'))).toMatchObject({ code: 2 })
+    expect(asked()).toBe(0)
+  })
+})
+
+describe('a run that was paid before the document of its model was known', () => {
+  const document = (input: object, kind = 'image') => ({ name: `rushes/preview-${kind}`, kind, input })
+
+  it.each([
+    [
+      'a key of the matrix becomes a parameter',
+      '- {name: "{seed}", kind: image, prompt: x, matrix: {seed: [1, 2]}}',
+      { seed: { type: 'integer' } },
+    ],
+    [
+      'a key that a text uses becomes a parameter with other values',
+      '- {name: "{style}", kind: image, prompt: "{style.text}", matrix: {style: [{name: a, text: b}]}}',
+      { style: { type: 'string', enum: ['ink'] } },
+    ],
+    [
+      'a default is no parameter',
+      'defaults: {kind: image, quality: high}\nruns: [{name: a, prompt: x}]',
+      { quality: false },
+    ],
+    [
+      'a parameter has another type',
+      '- {name: a, kind: video, prompt: x, duration: 5, count: 2}',
+      { duration: { type: 'integer' } },
+    ],
+  ])('is not paid again: %s', async (_, text, input) => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'm.yaml')
+    writeFileSync(path, text)
+    const batch = (...flags: readonly string[]) => service.run(['batch', path, ...flags])
+    expect(await batch()).toMatchObject({ code: 0 })
+    await add(service, document(input, text.includes('video') ? 'video' : 'image'))
+    expect(await batch('--check')).toMatchObject({ code: 0 })
+    const sent = service.requests.length
+    expect(await batch()).toMatchObject({ code: 0 })
+    expect(service.requests).toHaveLength(sent)
+    // An edit still counts.
+    writeFileSync(path, text.replace(/prompt: "?/, '$&new '))
+    expect(await batch('--check')).toMatchObject({ code: 10 })
+  })
+
+  it('is not paid again on a machine that does not know the document yet', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'm.yaml')
+    writeFileSync(path, '- {name: "{seed}", kind: image, prompt: x, matrix: {seed: [1, 2]}}')
+    const seeded = document({ seed: { type: 'integer' } })
+    await add(service, seeded)
+    expect(await service.run(['batch', path])).toMatchObject({ code: 0 })
+    rmSync(join(service.home, 'config', 'models'), { recursive: true })
+    const list = scripted({ status: 200, body: { models: [seeded] } })
+    const fetch: Fetch = (request) =>
+      request.url.pathname.endsWith('/models') ? list.fetch(request) : service.counting(request)
+    const sent = service.requests.length
+    expect(await service.run(['batch', path], { fetch })).toMatchObject({ code: 0 })
+    expect(list.requests).toHaveLength(1)
+    expect(service.requests).toHaveLength(sent)
+  })
+})
+
+describe('an MCP server', () => {
+  async function open() {
+    const service = await createCliService()
+    await add(service, STILL, UPSCALE)
+    return { service, mcp: await openMcp(service) }
+  }
+
+  it('has the parameters of the configured model in its tools', async () => {
+    const { mcp } = await open()
+    const { tools } = await mcp.client.listTools()
+    const { properties, required } = (
+      tools.find(({ name }) => name === 'create_image') ?? expect.unreachable()
+    ).inputSchema
+    expect(properties).toMatchObject({
+      steps: { type: 'integer', minimum: 1, maximum: 50, description: 'Denoising steps' },
+      style: { description: 'How it looks. JSON, see list_models' },
+      // An argument of the tool, not the parameter of the same name.
+      wait: { type: 'boolean' },
+    })
+    expect(required).toEqual(['prompt'])
+    const video = tools.find(({ name }) => name === 'create_video') ?? expect.unreachable()
+    expect(video.inputSchema.properties).toHaveProperty('duration')
+  })
+
+  it('lists the known models with their prices, and one with its parameters', async () => {
+    const { mcp } = await open()
+    const { structured } = await mcp.call('list_models', { kind: 'image' })
+    expect(structured.configured).toEqual({ image: 'rushes/preview-image' })
+    expect(structured.models.image.properties.steps).toMatchObject({ maximum: 50 })
+    expect(structured.known).toEqual([
+      { name: 'acme/upscale', kind: 'image', price: null, parameters: ['image_urls', 'factor'] },
+      expect.objectContaining({ name: 'rushes/preview-image', price: STILL.price }),
+    ])
+    const one = await mcp.call('list_models', { model: 'acme/upscale' })
+    expect(one.structured.model).toMatchObject({
+      name: 'acme/upscale',
+      input: { required: ['image_urls', 'factor'] },
+    })
+    const none = await mcp.call('list_models', { model: 'acme/upscael' })
+    expect(none.structured.error.message).toBe(
+      'The parameters of acme/upscael are not known. Did you mean "acme/upscale"?',
+    )
+  })
+
+  it.each([
+    ['create_image', { prompt: 'x', stpes: 3 }, 'Unknown parameter "stpes". Did you mean "steps"?'],
+    ['create_image', { prompt: 'x', steps: 99 }, 'steps must be a whole number from 1 to 50, not 99.'],
+    ['create_image', { prompt: 'x', model: 'acme/upscale' }, 'image_urls is missing. factor is missing.'],
+    [
+      'create_model_run',
+      { model: 'acme/upscale', input: { image_urls: 'a', factor: 3 } },
+      'image_urls must be a list of strings. factor must be one of 2, 4, not 3 (did you mean 2?).',
+    ],
+  ])('%s %j is refused with the names of its parameters', async (tool, args, message) => {
+    const { service, mcp } = await open()
+    const { isError, structured } = await mcp.call(tool, args)
+    expect(isError).toBe(true)
+    expect(structured.error.message).toBe(message)
+    expect(service.requests).toEqual([])
+  })
+
+  it('sends values of the document, and images of a folder to any model that takes them', async () => {
+    const { service, mcp } = await open()
+    writeFileSync(join(mcp.folder, 'a.png'), ONE_PIXEL_PNG)
+    const style = { ink: [1, { deep: null }] }
+    await mcp.call('create_image', { prompt: 'x', steps: 8, style })
+    await mcp.call('create_model_run', { model: 'acme/upscale', input: { image_urls: ['a.png'], factor: 2 } })
+    const image = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+    expect(bodies(service)).toEqual([
+      { model: 'rushes/preview-image', input: { prompt: 'x', steps: 8, style } },
+      { model: 'acme/upscale', input: { image_urls: [image], factor: 2 } },
+    ])
+    const outside = { model: 'acme/upscale', input: { image_urls: ['../a.png'], factor: 2 } }
+    expect((await mcp.call('create_model_run', outside)).isError).toBe(true)
+    expect(bodies(service)).toHaveLength(2)
+  })
+})

@@ -1,0 +1,545 @@
+/** Models as documents: where they come from, how they are kept, and the flags that follow from them. */
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { checkList, documentsInLines, findInLines, NOT_ASKED } from '../../src/cli/models/kept-list.js'
+import { isDue } from '../../src/cli/models/known-models.js'
+import { readLine } from '../../src/cli/models/model-program.js'
+import { createProgram } from '../../src/cli/program.js'
+import type { Fetch } from '../../src/host/http.js'
+import { MODELS_PATH } from '../../src/protocol/id.js'
+import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
+import { type CliService, createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { createInstantEngine } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
+
+const STILL = {
+  name: 'acme/still-2',
+  kind: 'image',
+  input: {
+    type: 'object',
+    description: 'A small model',
+    required: ['prompt'],
+    properties: {
+      prompt: { type: 'string', description: 'Text' },
+      steps: { type: 'integer', minimum: 1, maximum: 50, default: 20, description: 'denoising steps' },
+      loras: { type: 'array', items: { type: 'string' }, maxItems: 2, description: 'adapters' },
+      negative_prompt: { type: 'string', maxLength: 20, description: 'what to avoid' },
+      sampler: { type: 'string', enum: ['euler', 'heun'], description: 'method' },
+      output: { type: 'string', description: 'collides' },
+      region: { type: 'object', description: 'a part' },
+      no_logo: { type: 'boolean', description: 'without a logo' },
+      to_string: { type: 'array', items: { type: 'string' }, description: 'inherited' },
+    },
+  },
+  price: { run: 1, factors: { sampler: { heun: 2 } } },
+}
+const CINEMA = { name: 'acme/cinema-2', kind: 'video' }
+const MUTE = { name: 'acme/mute', kind: 'image', input: { prompt: false } }
+
+const listOf = (...models: readonly unknown[]) => scripted({ status: 200, body: { models } })
+
+/** Adds documents to a home, and returns a function that runs lines in it. */
+async function homeWith(...documents: readonly unknown[]) {
+  const home = temporaryFolder()
+  const run = (argv: readonly string[], options: RunOptions = {}) =>
+    runCli(argv, { home, env: SET, ...options })
+  for (const document of documents)
+    expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(document) })).code).toBe(0)
+  return { home, run }
+}
+
+describe('a kept list', () => {
+  const MINUTE = 60_000
+  it.each<[string, number, number, boolean, boolean]>([
+    ['is asked for when there is none', -Infinity, -Infinity, false, true],
+    ['of a service with a list is recent for five minutes', -4, -Infinity, true, false],
+    ['of a service with a list is then asked for again', -5, -Infinity, true, true],
+    ['that says that there is none is recent for a day', -1439, -Infinity, false, false],
+    ['that says that there is none is then asked for again', -1440, -Infinity, false, true],
+    ['is not asked for again right after a failure', -Infinity, -4, false, false],
+    ['from the future is old', 1440, -Infinity, false, true],
+  ])('%s', (_, asked, failed, hasList, due) => {
+    const nowMs = 1e12
+    const timeOf = (minutes: number) => (Number.isFinite(minutes) ? nowMs + minutes * MINUTE : 0)
+    const kept = { ...NOT_ASKED, askedAtMs: timeOf(asked), failedAtMs: timeOf(failed), hasList }
+    expect(isDue(kept, nowMs)).toBe(due)
+  })
+
+  it('is read by the line of one model', () => {
+    const { lines, warning } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
+    expect(warning).toBeUndefined()
+    for (const name of ['acme/cinema-2', 'acme/still-2', 'a/"b\\'])
+      expect(findInLines(lines, name)?.name).toBe(name)
+    for (const name of ['acme/still', 'still-2', 'acme/still-2","kind', '__proto__/x'])
+      expect(findInLines(lines, name)).toBeUndefined()
+    // The last line was cut off.
+    expect(findInLines(lines.slice(0, -3), 'a/"b\\')).toBeUndefined()
+    expect(documentsInLines(`${lines}{"name":`)).toHaveLength(3)
+  })
+
+  it('leaves out what is not valid, and says it in one sentence', () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`p${at}`, { type: 'string' }]))
+    let deep: unknown = {}
+    for (let level = 0; level < 20_000; level++) deep = { deep }
+    const hostile = [
+      null,
+      [],
+      'x',
+      { name: '__proto__/x', kind: 'image', input: { __proto__x: { type: 'string' }, constructor: {} } },
+      { name: 'acme/many', kind: 'image', input: { type: 'object', properties: many } },
+      { name: 'acme/\u001b[31mred\u202e', kind: 'image' },
+      { name: 'acme/deep', kind: 'image', input: deep },
+      {
+        name: 'acme/contradiction',
+        kind: 'image',
+        input: { n: { type: 'integer', minimum: 2, maximum: 1 } },
+      },
+      JSON.parse('{"name":"acme/proto","kind":"image","input":{"__proto__":{"type":"string"}}}'),
+      { name: 'acme/sound', kind: 'audio' },
+      STILL,
+    ]
+    const { lines, invalid, warning } = checkList([...hostile, STILL])
+    expect(documentsInLines(lines).map(({ name }) => name)).toEqual(['acme/still-2'])
+    expect(invalid).toEqual(
+      expect.arrayContaining(['acme/many', 'acme/deep', 'acme/contradiction', 'acme/sound']),
+    )
+    expect(warning).toMatch(/^The service's list has 11 invalid documents: number 1 \(.*and 8 more/)
+    expect(warning).not.toMatch(/[\u0000-\u001f\u202e]/)
+    expect(({} as { type?: unknown }).type).toBeUndefined()
+  })
+
+  it('of 5,000 models is read', () => {
+    const models = Array.from({ length: 5_000 }, (_, at) => ({ ...STILL, name: `acme/still-${at}` }))
+    expect(findInLines(checkList(models).lines, 'acme/still-4999')?.name).toBe('acme/still-4999')
+  })
+})
+
+describe('the model of a line', () => {
+  it.each<[string, string | undefined]>([
+    ['run image --model a/b fox', 'a/b'],
+    ['run image fox --model=a/b', 'a/b'],
+    ['--profile x run image fox --model a/b --steps 3', 'a/b'],
+    ['run image --steps 3 --model a/b', 'a/b'],
+    ['run image --model a/b --model c/d', 'c/d'],
+    ['run image -dn 4 --model a/b', 'a/b'],
+    ['run image --prompt --model a/b', undefined],
+    ['run image -o --model a/b', undefined],
+    ['run image -- --model a/b', undefined],
+    ['run image --model', undefined],
+    ['run model a/b --input {}', 'a/b'],
+    ['run image fox', undefined],
+  ])('%s', async (line, model) => {
+    const program = await createProgram('run', { run: async () => {}, print: () => {} })
+    expect(readLine(program, line.split(' ')).typed).toBe(model)
+  })
+})
+
+describe('the list of a service', () => {
+  const LINE = ['run', 'image', 'a fox', '--model', 'acme/still-2', '--no-wait']
+
+  /** A service with a list, whose creates are counted. */
+  function serviceWith(models: readonly unknown[]) {
+    const asked: (string | undefined)[] = []
+    const created = scripted({ status: 201, body: { id: 'run_1' } })
+    const answer = listOf(...models)
+    const fetch: Fetch = async (request) => {
+      if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
+      asked.push(request.headers['if-none-match'])
+      const response = await answer.fetch(request)
+      const isSame = request.headers['if-none-match'] === '"1"'
+      return {
+        ...response,
+        status: isSame ? 304 : 200,
+        header: (name) => (name === 'etag' ? '"1"' : undefined),
+      }
+    }
+    return {
+      asked,
+      bodies: () => created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString())),
+      fetch,
+    }
+  }
+
+  it('is asked for once, for a model that is not known, and gives it flags', async () => {
+    const { run, home } = await homeWith()
+    const { asked, bodies, fetch } = serviceWith([STILL])
+    const flags = [
+      '--steps',
+      '30',
+      '--loras',
+      'a',
+      '--loras',
+      '-',
+      '--to-string',
+      'x',
+      '--input',
+      '{"region":{"x":1}}',
+    ]
+    for (let count = 0; count < 2; count++)
+      expect(await run([...LINE, ...flags], { fetch })).toMatchObject({
+        code: 0,
+        stderr: '',
+      })
+    expect(asked).toEqual([undefined])
+    expect(bodies()[1]).toEqual({
+      model: 'acme/still-2',
+      input: { prompt: 'a fox', region: { x: 1 }, steps: 30, loras: ['a', '-'], to_string: ['x'] },
+    })
+    const [file = ''] = readdirSync(join(home, 'state', 'models'))
+    expect(statSync(join(home, 'state', 'models', file)).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(home, 'state', 'models', file), 'utf8')).not.toContain(SET.RUSHES_API_KEY)
+  })
+
+  it.each([[['--help']], [['--dry-run']]])('is not asked for with %j', async (flags) => {
+    const { run } = await homeWith()
+    const { asked, fetch } = serviceWith([STILL])
+    await run([...LINE.slice(0, -1), ...flags], { fetch })
+    await run(['__complete', 'run', 'image', '--model', ''], { fetch })
+    expect(asked).toEqual([])
+  })
+
+  const SET_STILL = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
+  const fits = ['run', 'image', 'a fox', '--no-wait', '--quality', 'high']
+
+  it.each<[string, readonly string[], number]>([
+    ['fits the built-in flags', fits, 0],
+    ['has an unknown flag', [...LINE.slice(0, 3), '--steps', '3', '--no-wait'], 1],
+    ['has no prompt', ['run', 'image', '--input', '{"steps":3}', '--no-wait'], 1],
+    ['is only printed', [...LINE.slice(0, 3), '--steps', '3', '--dry-run'], 0],
+  ])('is asked for about a model of the settings if the line %s: %j', async (_, line, count) => {
+    const { run } = await homeWith()
+    const optional = { ...STILL, input: { ...STILL.input, required: [] } }
+    const { asked, bodies, fetch } = serviceWith([optional])
+    for (let again = 0; again < 2; again++) await run(line, { fetch, env: SET_STILL })
+    expect(asked).toHaveLength(count)
+    expect(bodies()).toHaveLength(line.includes('--no-wait') ? 2 : 0)
+  })
+
+  it('is refreshed with its ETag, and is a table', async () => {
+    const { run } = await homeWith({ ...STILL, price: { run: 0.5 } })
+    const { asked, fetch } = serviceWith([STILL, CINEMA])
+    const rows = 'acme/still-2\timage\t0.5\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
+    const env = { ...SET, RUSHES_VIDEO_MODEL: 'acme/cinema-2' }
+    for (let count = 0; count < 2; count++)
+      expect((await run(['models', '--refresh'], { env, fetch })).stdout).toBe(
+        `${rows}acme/still-1\timage\t\tbuilt-in\tdefault\n`,
+      )
+    expect(asked).toEqual([undefined, '"1"'])
+    expect(await run(['models'], { env, fetch })).toMatchObject({
+      stderr: '',
+      stdout: expect.stringContaining(rows),
+    })
+  })
+
+  it.each<[string, { status: number; body?: unknown }, number, RegExp]>([
+    ['404', { status: 404 }, 0, /has no list of models: it answered 404\./],
+    ['a page', { status: 200, body: '<html>' }, 0, /its answer is not a list of models/],
+    ['other JSON', { status: 200, body: { models: {} } }, 0, /its answer is not a list of models/],
+    ['a redirect', { status: 302 }, 0, /it answered 302/],
+    ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
+    ['401', { status: 401 }, 4, /error: The service answered 401/],
+    ['500', { status: 500 }, 8, /error: The service answered 500/],
+  ])('that is %s', async (_, answer, code, message) => {
+    const { run } = await homeWith()
+    const { fetch } = scripted(answer)
+    const ran = await run(['models', '--refresh'], { fetch })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.code).toBe(code)
+    // It is no error for a command that would only like to know it.
+    const created = scripted(answer, { status: 201, body: { id: 'run_1' } })
+    expect((await (await homeWith()).run(LINE, { fetch: created.fetch })).code).toBe(0)
+  })
+
+  it('with an invalid document costs one warning, and the others are used', async () => {
+    const { run } = await homeWith()
+    const { fetch } = serviceWith([{ name: 'acme/broken', kind: 'image', input: 7 }, STILL])
+    const { stderr, code } = await run([...LINE, '--steps', '3'], { fetch })
+    expect(code).toBe(0)
+    expect(stderr).toBe(
+      "warning: The service's list has 1 invalid document: acme/broken (input must be a map). " +
+        'Use these models with --input; their parameters are not checked.\n',
+    )
+    expect((await run([...LINE, '--steps', '3'], { fetch })).stderr).toBe('')
+  })
+
+  it('that is damaged on disk counts as absent', async () => {
+    const { run, home } = await homeWith()
+    const { asked, fetch } = serviceWith([STILL])
+    const refresh = () => run([...LINE, '--steps', '3'], { fetch })
+    await refresh()
+    const folder = join(home, 'state', 'models')
+    for (const text of ['', '{', '[]\n', 'x\n'.repeat(9), '{"address":1}\n']) {
+      for (const name of readdirSync(folder)) writeFileSync(join(folder, name), text)
+      expect((await refresh()).code).toBe(0)
+    }
+    expect(asked).toHaveLength(6)
+  })
+
+  it('is not asked for with a key that cannot be read, whose command runs once', async () => {
+    const { run, home } = await homeWith()
+    const env = { ...SET, RUSHES_API_KEY: '', RUSHES_API_KEY_COMMAND: `echo x >> "${home}/log"; exit 1` }
+    expect((await run(LINE, { env })).code).toBe(4)
+    expect(readFileSync(join(home, 'log'), 'utf8')).toBe('x\n')
+  })
+
+  it('that never arrives delays a run by five seconds at most', async () => {
+    const { run } = await homeWith()
+    const created = scripted({ status: 201, body: { id: 'run_1' } })
+    const clock = createManualClock()
+    const fetch: Fetch = (request) => {
+      if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
+      void clock.advance(5_000)
+      const { signal } = request
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    }
+    expect((await run(LINE, { clock, fetch })).code).toBe(0)
+  })
+})
+
+describe('a flag', () => {
+  const errorOf = async (argv: readonly string[], ...documents: readonly unknown[]) => {
+    const { code, stdout, stderr } = await (await homeWith(...documents)).run(argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    return stderr
+  }
+  const STILL_LINE = ['run', 'image', 'a fox', '--dry-run', '--model', 'acme/still-2']
+
+  it('of a document is in its help, with what else it takes', async () => {
+    const { run } = await homeWith(STILL)
+    const wide: RunOptions = { tty: { stdout: true }, columns: 200 }
+    const help = await run(['run', 'image', '--help', '--model', 'acme/still-2'], wide)
+    expect(help.code).toBe(0)
+    const lines = help.stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, '  '))
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'acme/still-2: A small model',
+        'Set with --input: output, region, no_logo',
+        '--steps <n>  Denoising steps: a whole number from 1 to 50 (default: 20)',
+        '--loras <text>  Adapters (repeatable, at most 2)',
+        '--sampler <value>  Method: euler, heun',
+      ]),
+    )
+    expect(help.stdout).not.toContain('--aspect-ratio')
+    expect((await run(['help', 'run', 'image', '--model', 'acme/still-2'], wide)).stdout).toBe(help.stdout)
+    const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
+    expect((await run(['run', 'image', '--help'], { ...wide, env })).stdout).toBe(help.stdout)
+  })
+
+  it.each<[readonly string[], RegExp]>([
+    [
+      ['--steps', '51'],
+      /^error: --steps must be a whole number from 1 to 50, not 51\.\n {2}See all .*`rushes models acme\/still-2`/,
+    ],
+    [['--sampler', 'eulr'], /--sampler must be one of euler, heun, not "eulr" \(did you mean "euler"\?\)/],
+    [['--negative-prompt', 'x'.repeat(21)], /--negative-prompt must have at most 20 characters, not 21/],
+    [['--loras', 'a', '--loras', 'b', '--loras', 'c'], /--loras takes at most 2, not 3/],
+    [['--input', '{"no_logo":1}'], /input\.no_logo must be true or false, not 1/],
+    [
+      ['--aspect-ratio', '1:1'],
+      /Unknown flag --aspect-ratio\. acme\/still-2 does not have it\.\n {2}See `rushes models acme\/still-2`/,
+    ],
+    [['--step', '3'], /Did you mean --steps\?/],
+  ])('%j', async (flags, message) => expect(await errorOf([...STILL_LINE, ...flags], STILL)).toMatch(message))
+
+  it('of an unknown model says how to learn its parameters', async () => {
+    expect(await errorOf([...STILL_LINE, '--guidance', '3'])).toMatch(
+      /Unknown flag --guidance\. The parameters of acme\/still-2 are not known\.\n.*rushes models --refresh/,
+    )
+  })
+
+  it('is of the kind that its document says', async () => {
+    expect(await errorOf(['run', 'image', 'x', '--model', 'acme/cinema-2'], CINEMA)).toBe(
+      'error: acme/cinema-2 is a model of kind video.\n  Use `rushes run video --model acme/cinema-2`.\n',
+    )
+    const { run } = await homeWith(CINEMA)
+    const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/cinema-2' }
+    expect((await run(['run', 'image', 'x', '--dry-run'], { env })).stderr).toContain(
+      'The image model is set to acme/cinema-2, which is a model of kind video.',
+    )
+    expect((await run(['run', 'image', '--help'], { env })).code).toBe(0)
+    const { fetch } = scripted({ status: 404 })
+    expect((await run(['doctor', '--json'], { env, fetch })).stdout).toContain(
+      'which is a model of kind video',
+    )
+  })
+
+  it('of a model without a prompt', async () => {
+    const line = ['run', 'image', '--model', 'acme/mute', '--dry-run']
+    expect(await errorOf([...line, 'a fox'], MUTE)).toContain(
+      'acme/mute takes no prompt, but the arguments contain one.',
+    )
+    const { run } = await homeWith(MUTE)
+    expect(JSON.parse((await run([...line, '--quality', 'high'])).stdout).input).toEqual({ quality: 'high' })
+  })
+
+  it('is completed, with its values', async () => {
+    const { run } = await homeWith(STILL, CINEMA)
+    const complete = async (...words: readonly string[]) =>
+      (await run(['__complete', 'run', 'image', ...words])).stdout
+        .split('\n')
+        .slice(0, -2)
+        .map((line) => line.split('\t')[0])
+    expect(await complete('--model', '')).toEqual(['acme/still-1', 'acme/still-2'])
+    expect(await complete('--model', 'acme/still-2', '--st')).toEqual(['--steps'])
+    expect(await complete('--model', 'acme/still-2', '--sampler', '')).toEqual(['euler', 'heun'])
+    expect(await complete('--model', 'acme/cinema-2', '--qual')).toEqual(['--quality'])
+  })
+
+  it('is not completed with values that a shell or a terminal would execute', async () => {
+    const hostile = {
+      style: { type: 'string', enum: ['$(id)', '`id`', 'a\nb', '\u001b[31m', 'a"b', 'plain-1'] },
+    }
+    const { run } = await homeWith({ name: 'acme/hostile', kind: 'image', input: hostile })
+    const { stdout } = await run(['__complete', 'run', 'image', '--model', 'acme/hostile', '--style', ''])
+    expect(stdout).toBe('plain-1\t\n:none\n')
+  })
+
+  it('of `run model` is checked in --input', async () => {
+    const line = [
+      'run',
+      'model',
+      'acme/still-2',
+      '--dry-run',
+      '--input',
+      '{"prompt":"x","steps":0,"output":7}',
+    ]
+    expect(await errorOf(line, STILL)).toMatch(
+      /--steps must be .*, not 0\. input\.output must be of type string\./,
+    )
+  })
+})
+
+describe('an added model', () => {
+  it('is shown with its parameters and its price, and removed', async () => {
+    const { run } = await homeWith(STILL)
+    const { stdout } = await run(['models', 'acme/still-2'])
+    expect(stdout.split('\n')).toEqual(
+      expect.arrayContaining([
+        'acme/still-2\t--prompt\trequired\ttext\tText',
+        'acme/still-2\t--steps\toptional\twhole number from 1 to 50\tdenoising steps (default: 20)',
+        'acme/still-2\tinput.region\toptional\tJSON\ta part (set with --input)',
+        'acme/still-2\tprice\t\t1–2\tsampler heun: ×2',
+      ]),
+    )
+    expect(JSON.parse((await run(['models', 'acme/still-2', '--json'])).stdout).price).toEqual(STILL.price)
+    expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL) })).stderr).toBe(
+      'Replaced acme/still-2.\n',
+    )
+    expect((await run(['models', 'remove', 'acme/still-2'])).stderr).toBe('Removed acme/still-2.\n')
+    expect(await run(['models', 'remove', 'acme/still-2'])).toMatchObject({ code: 2 })
+    expect((await run(['models', 'acme/still-2'])).stderr).toContain('Unknown model "acme/still-2".')
+  })
+
+  it('is not added with a mistake: each is named with its place', async () => {
+    const { run } = await homeWith()
+    const file = join(temporaryFolder(), 'still-2.yaml')
+    writeFileSync(
+      file,
+      'name: still\nkind: image\nengine: { type: nosuch }\ninput:\n  steps: { type: integer, minimum: x }\n',
+    )
+    const { code, stderr } = await run(['models', 'add', file])
+    expect(code).toBe(2)
+    expect(stderr).toContain(
+      `${file} has 1 problem; nothing was added.\n  ${file}:1:1: name must be a model name`,
+    )
+    writeFileSync(
+      file,
+      'name: a/still\nkind: image\ninput:\n  steps: { type: integer, minimum: x }\n  n: 7\n',
+    )
+    expect((await run(['models', 'add', file])).stderr).toMatch(
+      /4:27: input\.steps: minimum must be a number\n.*5:3: input: n must be a map/,
+    )
+    writeFileSync(file, 'name: a/still\nkind: image\nprize: { run: 1 }\n')
+    expect((await run(['models', 'add', file])).stderr).toContain(
+      '3:1: "prize" is not a key of a model. Did you mean "price"?',
+    )
+    expect((await run(['models', 'add', 'nosuch.yaml'])).stderr).toContain('nosuch.yaml: no such file')
+  })
+})
+
+describe('the models of --local', () => {
+  it('are those of local.models, which can be set beside local', async () => {
+    const { run, home } = await homeWith()
+    const file = join(home, 'flux.yaml')
+    writeFileSync(
+      file,
+      `{name: acme/flux, kind: image, engine: {type: preview}, input: {seed: {type: integer}}}`,
+    )
+    expect((await run(['config', 'set', 'local', 'on'])).code).toBe(0)
+    expect((await run(['config', 'set', 'local.models', file])).code).toBe(0)
+    expect((await run(['config', 'list'])).stdout).toBe(`local=on\nlocal.models=${file}\n`)
+    const env = {}
+    expect(
+      JSON.parse((await run(['run', 'image', 'x', '--seed', '7', '--dry-run'], { env })).stdout),
+    ).toEqual({
+      model: 'acme/flux',
+      input: { prompt: 'x', seed: 7 },
+    })
+    expect((await run(['models'], { env })).stdout).toBe(
+      'acme/flux\timage\t\tlocal\tdefault\nrushes/preview-video\tvideo\t5–20\tlocal\tdefault\n',
+    )
+    expect((await run(['config', 'unset', 'local'])).code).toBe(0)
+    expect((await run(['config', 'list'])).stdout).toBe(`local.models=${file}\n`)
+    expect((await run(['config', 'unset', 'local.models'])).code).toBe(0)
+    expect((await run(['config', 'list'])).stdout).toBe('')
+  })
+
+  it('render, and show --again repeats the run with its flags', async () => {
+    const { run, home } = await homeWith()
+    writeFileSync(
+      join(home, 'flux.yaml'),
+      '{name: acme/flux, kind: image, engine: {type: preview}, input: {seed: {type: integer}}}',
+    )
+    await run(['config', 'set', 'local.models', join(home, 'flux.yaml')])
+    const ran = await run(['run', 'image', 'x', '--seed', '7', '--local', '-o', `${home}/a.png`], {
+      engine: createInstantEngine(),
+    })
+    expect(ran).toMatchObject({ code: 0, stdout: `${home}/a.png\n` })
+    expect((await run(['show', '--last', '--again', '--local'])).stdout).toBe('rushes run image x --seed 7\n')
+  })
+})
+
+describe('login', () => {
+  const MODELS: readonly ServedModel[] = [
+    { document: { ...PREVIEW_DOCUMENTS.image, name: 'acme/still-1', default: undefined } },
+    { document: { ...PREVIEW_DOCUMENTS.image, name: 'acme/still-2', default: true } },
+    { document: { ...PREVIEW_DOCUMENTS.video, name: 'acme/cinema-1', default: undefined } },
+  ]
+  const NO_MODELS = { RUSHES_API_KEY: '', RUSHES_IMAGE_MODEL: '', RUSHES_VIDEO_MODEL: '' }
+  const logIn = (service: CliService, words: readonly string[] = [], fetch: Fetch = service.fetch) =>
+    service.run(['login', ...words], { env: NO_MODELS, stdin: service.apiKey, fetch })
+
+  it('sets the models that the service names', async () => {
+    const service = await createCliService({ models: MODELS })
+    const { code, stderr } = await logIn(service)
+    expect(code).toBe(0)
+    expect(stderr.split('\n').slice(1, -1)).toEqual([
+      "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
+    ])
+    expect((await service.run(['models'], { env: NO_MODELS })).stdout).toContain(
+      'acme/still-2\timage\t1–2\tservice\tdefault\n',
+    )
+    // The next login has nothing to say, also after a choice of the user.
+    await service.run(['config', 'set', 'models.image', 'acme/still-1'])
+    expect((await logIn(service)).stderr.split('\n')).toHaveLength(2)
+    const examined = await service.run(['doctor', '--json'], {
+      env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
+    })
+    expect(examined.stdout).toContain(`acme/none is not in the service's list of models`)
+  })
+
+  it.each([
+    ['with --no-verify', ['--no-verify'], true],
+    ['at a service without a list', [], false],
+  ])('%s sets none', async (_, words, hasList) => {
+    const service = await createCliService({ models: MODELS })
+    const none = scripted({ status: 404 })
+    const { code, stderr } = await logIn(service, words, (request) =>
+      hasList || !request.url.pathname.endsWith(MODELS_PATH) ? service.fetch(request) : none.fetch(request),
+    )
+    expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines: 2 })
+    expect((await service.run(['config', 'list'], { env: NO_MODELS })).stdout).toBe('')
+  })
+})

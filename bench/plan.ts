@@ -31,7 +31,8 @@ async function readAndPlan(text: string): Promise<void> {
   const path = join(folder, 'shots.yaml')
   const naming = { checkPlaceholders, fill, safePart, unreserved }
   const options = { path, naming, allowOutside: false, imageTypeOf, maxBodyBytes: MAX_BODY_BYTES }
-  const read = await readManifest({ ...options, bytes: Buffer.from(text) })
+  const models = { documentOf: () => undefined, settings: {} }
+  const read = await readManifest({ ...options, ...models, bytes: Buffer.from(text) })
   if (!read.ok) throw new Error(read.problems[0]?.message)
   await makePlan({
     manifest: read.manifest,

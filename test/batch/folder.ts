@@ -3,11 +3,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type ManifestEntry, type ManifestResult, readManifest } from '../../src/batch/manifest/index.js'
+import {
+  type ManifestEntry,
+  type ManifestResult,
+  type Models,
+  readManifest,
+} from '../../src/batch/manifest/index.js'
 import { safePart, unreserved } from '../../src/download/file-names.js'
 import { checkPlaceholders, fill } from '../../src/download/target.js'
 import { MAX_BODY_BYTES } from '../../src/protocol/limits.js'
 import { imageTypeOf } from '../../src/protocol/media.js'
+import type { ModelDocument } from '../../src/protocol/models.js'
 
 export const NAMING = { checkPlaceholders, fill, safePart, unreserved }
 
@@ -27,11 +33,22 @@ export interface ReadOptions {
   readonly folder?: string
   readonly allowOutside?: boolean
   readonly maxRuns?: number
+  /** Models whose documents are known. */
+  readonly documents?: readonly ModelDocument[]
+  /** Models of the settings. */
+  readonly settings?: Models
 }
 
 export const read = (
   text: string | Uint8Array,
-  { name = 'shots.yaml', folder = folderWith(), allowOutside = false, maxRuns }: ReadOptions = {},
+  {
+    name = 'shots.yaml',
+    folder = folderWith(),
+    allowOutside = false,
+    maxRuns,
+    documents = [],
+    settings = {},
+  }: ReadOptions = {},
 ): Promise<ManifestResult> =>
   readManifest({
     path: join(folder, name),
@@ -39,6 +56,8 @@ export const read = (
     naming: NAMING,
     allowOutside,
     maxRuns,
+    documentOf: (model) => documents.find((each) => each.name === model),
+    settings,
     imageTypeOf,
     maxBodyBytes: MAX_BODY_BYTES,
     reserved: new Map([[join(folder, 'shots.lock.json'), 'the lock file']]),

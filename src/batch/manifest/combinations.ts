@@ -15,7 +15,7 @@ import {
   type ReportProblem,
   type Scalar,
 } from './nodes.js'
-import { LIST_FIELDS, MAX_RUNS, ROW_FIELDS, unknownMessage } from './sections.js'
+import { MAX_RUNS, type RowFields, unknownMessage } from './sections.js'
 
 /** The value of each key, in the order of the keys. */
 export type Combination = ReadonlyMap<string, Node>
@@ -36,6 +36,7 @@ const MAX_PRODUCT = 10 * MAX_RUNS
 export function readMatrix(
   { at, value }: Field,
   exclude: Field | undefined,
+  fields: RowFields,
   report: ReportProblem,
 ): Matrix | undefined {
   let isRefused = false
@@ -43,12 +44,12 @@ export function readMatrix(
     isRefused = true
     report(where, message)
   }
-  const keys = readKeys(value, refuse)
+  const keys = readKeys(value, fields, refuse)
   const product = [...keys.values()].reduce((count, { length }) => count * length, 1)
   if (product > MAX_PRODUCT)
     refuse(at, `the matrix has ${product} combinations before exclude; the limit is ${MAX_PRODUCT}`)
   if (isRefused) return undefined
-  const excludes = exclude === undefined ? [] : readExclude(exclude.value, keys, refuse)
+  const excludes = exclude === undefined ? [] : readExclude(exclude.value, keys, fields, refuse)
   if (isRefused) return { keys, combinations: [] }
   const combinations = remaining(combine(keys), excludes, refuse)
   if (combinations.length === 0) refuse(exclude?.at ?? at, 'exclude leaves out every combination')
@@ -67,24 +68,34 @@ interface Exclude {
   readonly values: Combination
 }
 
-function readExclude(node: Node, keys: MatrixKeys, report: ReportProblem): readonly Exclude[] {
+function readExclude(
+  node: Node,
+  keys: MatrixKeys,
+  fields: RowFields,
+  report: ReportProblem,
+): readonly Exclude[] {
   if (node.type !== 'list') {
     report(node.at, 'exclude must be a list of maps, such as [{animal: bear}]')
     return []
   }
   return node.items.flatMap((item) => {
     if (item.type === 'fields' && item.fields.size > 0)
-      return [{ at: item.at, values: excludedValues(item, keys, report) }]
+      return [{ at: item.at, values: excludedValues(item, keys, fields, report) }]
     report(item.at, 'each entry of exclude must be a map with keys of the matrix, such as {animal: bear}')
     return []
   })
 }
 
-function excludedValues({ fields }: MapNode, keys: MatrixKeys, report: ReportProblem): Combination {
+function excludedValues(
+  { fields: excluded }: MapNode,
+  keys: MatrixKeys,
+  fields: RowFields,
+  report: ReportProblem,
+): Combination {
   const found = new Map<string, Node>()
-  for (const [key, { at, value }] of fields) {
+  for (const [key, { at, value }] of excluded) {
     const values = keys.get(key)
-    const match = values?.find((each) => idOf(key, each) === idOf(key, value))
+    const match = values?.find((each) => idOf(key, each, fields) === idOf(key, value, fields))
     if (values === undefined) report(at, unknownMessage('unknown key', key, [...keys.keys()]))
     else if (match === undefined) report(value.at, unknownValue(key, value, values))
     else found.set(key, match)
@@ -153,9 +164,7 @@ const VALID_KEY = new RegExp(KEY_PATTERN, 'u')
  */
 export const NO_INCLUDE = 'include is not supported: add a further row instead'
 
-export const setsField = (key: string): boolean => ROW_FIELDS.includes(key)
-
-function readKeys(node: Node, report: ReportProblem): MatrixKeys {
+function readKeys(node: Node, fields: RowFields, report: ReportProblem): MatrixKeys {
   const keys = new Map<string, readonly Node[]>()
   if (node.type !== 'fields') report(node.at, 'matrix must be a map of lists, such as {animal: [fox, bear]}')
   else if (node.fields.size === 0)
@@ -163,7 +172,7 @@ function readKeys(node: Node, report: ReportProblem): MatrixKeys {
   else
     for (const [key, { at, value }] of node.fields) {
       const wrong = keyProblem(key)
-      if (wrong === undefined) keys.set(key, readValues(key, value, report))
+      if (wrong === undefined) keys.set(key, readValues(key, value, fields, report))
       else report(at, wrong)
     }
   return keys
@@ -192,15 +201,15 @@ function keyProblem(key: string): string | undefined {
   }
 }
 
-function readValues(key: string, node: Node, report: ReportProblem): readonly Node[] {
+function readValues(key: string, node: Node, fields: RowFields, report: ReportProblem): readonly Node[] {
   if (node.type !== 'list' || node.items.length === 0) {
     report(node.at, node.type === 'list' ? `${key} has no values` : `${key} must be a list of values`)
     return []
   }
   const seen = new Set<string>()
   for (const value of node.items) {
-    const wrong = valueProblem(key, value)
-    const id = idOf(key, value)
+    const wrong = valueProblem(key, value, fields)
+    const id = idOf(key, value, fields)
     if (wrong !== undefined) report(wrong, wrong.message)
     else if (seen.has(id)) report(value.at, `${labelOf(value)} occurs twice in ${key}`)
     seen.add(id)
@@ -208,20 +217,19 @@ function readValues(key: string, node: Node, report: ReportProblem): readonly No
   return node.items
 }
 
-function valueProblem(key: string, value: Node): ManifestProblem | undefined {
+function valueProblem(key: string, value: Node, fields: RowFields): ManifestProblem | undefined {
   const problem = (message: string, { at } = value): ManifestProblem => ({ ...at, message })
   if (isNull(value)) return problem(`${key} contains an empty value`)
-  if (LIST_FIELDS.includes(key))
+  if (fields.isList(key))
     return value.type === 'list'
       ? undefined
       : problem(`each value of ${key} must be a list, such as [[a.png], [b.png]]`)
+  if (key === 'input' && value.type === 'scalar') return problem('each value of input must be a map')
+  if (key !== 'input' && fields.isJson(key)) return lostDigitsIn(value).next().value
   if (value.type === 'list') return problem(`a value of ${key} cannot be a list`)
-  if (key === 'input')
-    return value.type === 'fields'
-      ? lostDigitsIn(value).next().value
-      : problem('each value of input must be a map')
+  if (key === 'input') return lostDigitsIn(value).next().value
   if (value.type !== 'fields') return undefined
-  if (setsField(key))
+  if (fields.has(key))
     return problem(
       `the values of ${key} set this field of the row and cannot be maps: ` +
         `choose another key, such as look, and write {look.text} in ${key}`,
@@ -239,9 +247,9 @@ export function namedBy(value: Node | undefined): Scalar | undefined {
 }
 
 /** Id of a value. Equal for values that neither a placeholder nor `exclude` can tell apart. */
-function idOf(key: string, value: Node): string {
-  // In an `input`, `name` is a parameter like any other.
-  const name = key === 'input' ? undefined : namedBy(value)
+function idOf(key: string, value: Node, { isJson }: RowFields): string {
+  // In JSON, `name` is a field like any other.
+  const name = isJson(key) ? undefined : namedBy(value)
   return name === undefined ? JSON.stringify(sorted(plainValue(value))) : `name ${name.text}`
 }
 

@@ -4,8 +4,6 @@
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
-import { builtInSchema, kindsWith, valueOfText } from '../../protocol/parameters.js'
-import { nearest } from '../../protocol/text.js'
 import { parseJsonAt, parseJsonLines, parseJsonText } from './json.js'
 import {
   type Field,
@@ -17,7 +15,6 @@ import {
   START,
   scalar,
 } from './nodes.js'
-import { CSV_FIELDS, LIST_FIELDS, ROW_FIELDS } from './sections.js'
 import { parseYaml } from './yaml.js'
 
 type Format = 'yaml' | 'json' | 'json-lines' | 'csv'
@@ -35,6 +32,9 @@ const BY_EXTENSION: Readonly<Record<string, Format>> = {
   '.tsv': 'csv',
 }
 
+/** Every row of CSV has one of these columns. */
+const NAMES_FILE: readonly string[] = ['name', 'output']
+
 /** Returns the format. A text without an extension that looks neither like JSON nor like CSV is YAML. Pure. */
 export function formatOf(path: string, text: string): Format {
   const named = BY_EXTENSION[extname(path).toLowerCase()]
@@ -47,7 +47,8 @@ export function formatOf(path: string, text: string): Format {
     return isJson(text) ? 'json' : 'yaml'
   }
   const header = (beginning.split('\n', 1)[0] ?? '').split(/[,;\t]/).map((cell) => cell.trim())
-  return header.length > 1 && header.every((cell) => ROW_FIELDS.includes(cell)) ? 'csv' : 'yaml'
+  const isHeader = header.every((cell) => /^[\w.-]+$/.test(cell))
+  return header.length > 1 && isHeader && header.some((cell) => NAMES_FILE.includes(cell)) ? 'csv' : 'yaml'
 }
 
 function isJson(text: string): boolean {
@@ -66,26 +67,15 @@ const PARSERS: Readonly<Record<Format, (text: string, report: ReportProblem) => 
   csv: parseCsv,
 }
 
-interface ParsedManifest {
-  readonly format: Format
-  readonly node: Node
-}
-
 /** Parses a manifest. If it is invalid, reports the problems and returns undefined. Never throws. */
-export function parseManifest(
-  path: string,
-  bytes: Uint8Array,
-  report: ReportProblem,
-): ParsedManifest | undefined {
+export function parseManifest(path: string, bytes: Uint8Array, report: ReportProblem): Node | undefined {
   const text = decode(bytes, report)
   if (text === undefined) return undefined
   if (text.trim() === '') {
     report(START, 'the manifest is empty')
     return undefined
   }
-  const format = formatOf(path, text)
-  const node = PARSERS[format](text, report)
-  return node && { format, node }
+  return PARSERS[formatOf(path, text)](text, report)
 }
 
 /** Decodes UTF-8 and removes the byte order mark that some editors write. */
@@ -112,8 +102,9 @@ interface CsvRecord {
 }
 
 /**
- * Parses CSV into a list of rows. The first line contains the field names. An empty cell leaves out its field, and
- * spaces separate the items of a list. The delimiter is a comma, or the semicolon or tab that some spreadsheets write.
+ * Parses CSV into a list of rows. The first line contains the field names. An empty cell leaves out its field. The
+ * other cells are texts: the model of the row decides their types. The delimiter is a comma, or the semicolon or tab
+ * that some spreadsheets write.
  */
 function parseCsv(written: string, report: ReportProblem): ListNode {
   // The parser drops half of a CRLF from its raw records, which would shift all positions.
@@ -122,16 +113,17 @@ function parseCsv(written: string, report: ReportProblem): ListNode {
   const delimiter = delimiterOf(text)
   const records = readRecords(text, delimiter, report)
   const rows: Node[] = []
+  const columns = new Map<string, Position>()
   let names: readonly (string | undefined)[] | undefined
   let offset = 0
   for (const { record, raw } of records) {
     const cells = cellStarts(raw, delimiter).map((start) => positionAt(offset + start))
     offset += raw.length
     const at = cells[0] ?? positionAt(offset)
-    if (names === undefined) names = namesOf(record, cells, report)
+    if (names === undefined) names = namesOf(record, cells, columns, report)
     else rows.push({ type: 'fields', fields: fieldsOf(record, cells, names, report), at })
   }
-  return { type: 'list', items: rows, at: positionAt(0) }
+  return { type: 'list', items: rows, at: positionAt(0), columns }
 }
 
 /** Detects the delimiter in the header, because field names contain none of the three. */
@@ -171,33 +163,28 @@ function cellStarts(raw: string, delimiter: string): readonly number[] {
 }
 
 /**
- * Returns the field name of each column: undefined for a column without a name, empty for a column already reported.
+ * Returns the field name of each column, and adds it to `columns`. Undefined for a column without a name, empty for a
+ * column already reported.
  */
 function namesOf(
   header: readonly string[],
   cells: readonly Position[],
+  columns: Map<string, Position>,
   report: ReportProblem,
 ): readonly (string | undefined)[] {
-  const seen = new Set<string>()
   return header.map((cell, column) => {
     const name = cell.trim()
     const at = cells[column] ?? { line: 1, column: 1 }
     if (name === '') return undefined
     if (name === 'matrix' || name === 'exclude')
       report(at, `CSV has no ${name}: write the manifest in YAML or JSON`)
-    else if (!CSV_FIELDS.includes(name)) report(at, `unknown field "${name}"${didYouMean(name)}`)
-    else if (seen.has(name)) report(at, `the column "${name}" occurs twice`)
+    else if (columns.has(name)) report(at, `the column "${name}" occurs twice`)
     else {
-      seen.add(name)
+      columns.set(name, at)
       return name
     }
     return ''
   })
-}
-
-const didYouMean = (name: string): string => {
-  const near = nearest(name, CSV_FIELDS)
-  return near === undefined ? '' : `. Did you mean "${near}"?`
 }
 
 function fieldsOf(
@@ -215,27 +202,10 @@ function fieldsOf(
       report(at, 'this cell is in a column without a name (an extra comma, or text without quotes?)')
       continue
     }
-    fields.set(name, { at, value: cellValue(name, cell, at, report) })
+    fields.set(name, { at, value: name === 'input' ? jsonIn(cell, at, report) : scalar(cell, at) })
   }
   return fields
 }
 
-function cellValue(name: string, cell: string, at: Position, report: ReportProblem): Node {
-  if (LIST_FIELDS.includes(name))
-    return {
-      type: 'list',
-      items: cell.split(/\s+/).flatMap((each) => (each === '' ? [] : [scalar(each, at)])),
-      at,
-    }
-  if (name === 'input') return parseJsonAt(at, cell, report) ?? { type: 'fields', fields: new Map(), at }
-  return scalar(typedCell(name, cell), at, cell)
-}
-
-/** Converts a cell to the type that a kind of model has for this field. Keeps the text for a kind with text values. */
-function typedCell(name: string, cell: string): string | number | boolean {
-  const values = kindsWith(name).flatMap((kind) => {
-    const schema = builtInSchema(kind).properties[name]
-    return schema === undefined ? [] : [valueOfText(schema, cell)]
-  })
-  return values.find((value) => typeof value !== 'string') ?? cell
-}
+const jsonIn = (cell: string, at: Position, report: ReportProblem): Node =>
+  parseJsonAt(at, cell, report) ?? { type: 'fields', fields: new Map(), at }

@@ -25,6 +25,7 @@ import { expandRows, type Origin, type RowTemplate } from './matrix.js'
 import {
   createProblemCollector,
   type ManifestProblem,
+  type Node,
   type ProblemCollector,
   type ReportProblem,
 } from './nodes.js'
@@ -36,9 +37,17 @@ import {
   outputsOfRow,
 } from './output-paths.js'
 import { type ManifestRow, readRow } from './row.js'
-import { MAX_RUNS, readSections } from './sections.js'
+import { schemasOfRow } from './row-model.js'
+import {
+  checkSharedNames,
+  fieldsOf,
+  MAX_RUNS,
+  type ModelSources,
+  readSections,
+  type Sections,
+} from './sections.js'
 
-interface ManifestOptions extends ImageRules {
+interface ManifestOptions extends ImageRules, ModelSources {
   /** Path of the manifest, as given by the user. For standard input, a path that does not exist. */
   readonly path: string
   readonly bytes: Uint8Array
@@ -86,23 +95,38 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   const problems = createProblemCollector()
   const folder = resolve(dirname(options.path))
   const parsed = parseManifest(options.path, options.bytes, problems.report)
-  const sections = parsed && readSections(parsed.node, problems.report)
+  const sections = parsed && sectionsOf(parsed, options, problems.report)
   const expanded = sections && expandRows(sections, options, problems.report)
   const reading: ManifestContext = {
     options,
     problems,
-    isCsv: parsed?.format === 'csv',
+    isCsv: sections?.isCsv ?? false,
     folder: createManifestFolder(folder),
     referencesOf: imageReaderIn(folder, options),
     unexpanded: expanded?.unexpanded ?? [],
   }
   const rows =
-    expanded?.rows.map((each) => ({ ...each, ...readRow(each.node, each.sections, each.report) })) ?? []
+    expanded?.rows.map((each) => ({
+      ...each,
+      ...readRow(each.node, each.sections, each.report, each.addedKeys),
+    })) ?? []
   const entries = areTooMany(rows, problems) ? [] : await entriesOf(rows, reading)
   expanded?.flush()
   const found = problems.list()
   if (found.length > 0) return { ok: false, problems: found }
   return { ok: true, manifest: { path: options.path, folder, models: sections?.models ?? {}, entries } }
+}
+
+/** Reads the sections, and checks the names that several rows share against the models of all rows. */
+function sectionsOf(node: Node, options: ModelSources, report: ReportProblem): Sections {
+  const sections = readSections(node, options, report)
+  const schemas = new Set(sections.rows.flatMap((row) => schemasOfRow(row, sections)))
+  return checkSharedNames(
+    sections,
+    fieldsOf([...schemas]),
+    node.type === 'list' ? node.columns : undefined,
+    report,
+  )
 }
 
 /** Checked before `count` is expanded: 10,000 rows of 10,000 runs would not fit into memory. */
@@ -214,6 +238,7 @@ const entryOf = (
   model: row.model,
   input: row.input,
   meaning: meaningOf(row.input, references),
+  former: row.former && meaningOf(row.former, references),
   references,
   output,
 })

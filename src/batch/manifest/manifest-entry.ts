@@ -38,7 +38,7 @@ export interface ManifestEntry {
   readonly template: string | undefined
   /** Position of the row. */
   readonly at: Position
-  /** Undefined for a model that has neither the image nor the video schema. */
+  /** Undefined for a model whose kind is not known. */
   readonly kind: Kind | undefined
   /** Undefined if the manifest has no model for the row. The settings or the lock file then set it. */
   readonly model: string | undefined
@@ -49,6 +49,8 @@ export interface ManifestEntry {
    * an entry that uses other rows is unknown until their outputs exist: see `meaningOfEntry`.
    */
   readonly meaning: ModelInput
+  /** The meaning before the document of its model was known. */
+  readonly former?: ModelInput | undefined
   readonly references: readonly ImageReference[]
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` if the extension depends on the output. */
   readonly output: string

@@ -1,13 +1,14 @@
 /**
- * JSON Schema of the manifest, for editors, derived from the model schemas. Tests ensure that it accepts what
- * `readManifest` accepts, except for checks that need the disk or several rows (images, outputs, duplicate names), or
- * that compare placeholders and `exclude` with matrix keys.
+ * JSON Schema of the manifest, for editors, derived from the built-in schemas. A row that names its model may have any
+ * further field, because an editor does not know the documents; other rows have the built-in parameters. Tests ensure
+ * that it accepts what `readManifest` accepts, except for checks that need the disk, the settings or several rows (images,
+ * outputs, duplicate names), or that compare placeholders and `exclude` with matrix keys.
  */
 import { anyOf, type JsonSchema, list, NULL, orNull } from '../../protocol/json-schema.js'
 import { KINDS, type Kind, type ParameterSchema } from '../../protocol/models.js'
 import { builtInSchema, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { FORBIDDEN_KEYS, KEY_PATTERN } from './combinations.js'
-import { DEFAULTS_FIELDS, MAX_RUNS, OWN_FIELDS } from './sections.js'
+import { DEFAULTS_FIELDS, MAX_RUNS, OWN_FIELDS, ROW_FIELDS } from './sections.js'
 
 type NamedSchemas = Readonly<Record<string, JsonSchema>>
 
@@ -67,6 +68,12 @@ const anyKind = (name: string): JsonSchema => anyOf(schemasOf(name).map(paramete
 
 const values = (item: JsonSchema): JsonSchema => ({ ...list(item), minItems: 1, uniqueItems: true })
 
+const MATRIX_FIELDS: NamedSchemas = {
+  kind: values(anyOf([{ enum: KINDS }, PLACEHOLDER])),
+  model: values(anyOf([MODEL, PLACEHOLDER])),
+  input: values({ type: 'object' }),
+}
+
 const FIELD_SCHEMAS: Readonly<Record<keyof typeof OWN_FIELDS, JsonSchema>> = {
   name: LINE,
   kind: anyOf([{ enum: KINDS }, PLACEHOLDER]),
@@ -78,13 +85,8 @@ const FIELD_SCHEMAS: Readonly<Record<keyof typeof OWN_FIELDS, JsonSchema>> = {
     type: 'object',
     minProperties: 1,
     propertyNames: { pattern: KEY_PATTERN, not: { enum: FORBIDDEN_KEYS } },
-    properties: {
-      kind: values(anyOf([{ enum: KINDS }, PLACEHOLDER])),
-      model: values(anyOf([MODEL, PLACEHOLDER])),
-      input: values({ type: 'object' }),
-      ...schemasFor(PARAMETER_NAMES, (name) => values(anyKind(name))),
-    },
-    additionalProperties: values(anyOf([SCALAR, { type: 'object', additionalProperties: SCALAR }])),
+    properties: MATRIX_FIELDS,
+    additionalProperties: values(isSet),
   },
   exclude: list({ type: 'object', minProperties: 1 }),
 }
@@ -98,11 +100,16 @@ const FIELDS: NamedSchemas = {
   ),
   ...schemasFor(PARAMETER_NAMES, (name) => ({
     description: [...new Set(schemasOf(name).map(({ description }) => description))].join('; '),
-    ...orNull(anyKind(name)),
   })),
 }
 
-const DEFAULTS = Object.fromEntries(Object.entries(FIELDS).filter(([name]) => DEFAULTS_FIELDS.includes(name)))
+/** The built-in parameters. `ref(kind)` narrows their values if the kind is known. */
+const PARAMETERS: NamedSchemas = schemasFor(PARAMETER_NAMES, (name) => orNull(anyKind(name)))
+
+/** The fields of the defaults. Names that they cannot have are refused. */
+const DEFAULTS = Object.fromEntries(
+  Object.entries(FIELDS).map(([name, schema]) => [name, DEFAULTS_FIELDS.includes(name) ? schema : false]),
+)
 
 /** Matches a row whose matrix has this key. */
 const sets = (name: string): JsonSchema => has('matrix', { type: 'object', required: [name] })
@@ -126,26 +133,40 @@ const kindSchema = (kind: Kind): JsonSchema => ({
   },
 })
 
-/** Without a matrix, a field with listed values refuses placeholders. */
-const WITHOUT_MATRIX: JsonSchema = {
+/** Applies to each row whose model the manifest does not name. */
+const BUILT_IN: JsonSchema = {
+  propertyNames: { enum: ROW_FIELDS },
   properties: {
-    model: orNull(MODEL),
-    ...schemasFor(
-      ['kind', ...PARAMETER_NAMES.filter((name) => !schemasOf(name).every(takesAnyText))],
-      () => ({ not: PLACEHOLDER }),
-    ),
+    ...PARAMETERS,
+    matrix: {
+      properties: { ...MATRIX_FIELDS, ...schemasFor(PARAMETER_NAMES, (name) => values(anyKind(name))) },
+      additionalProperties: values(anyOf([SCALAR, { type: 'object', additionalProperties: SCALAR }])),
+    },
   },
+  allOf: [
+    ...KINDS.map((kind) => when(has('kind', { const: kind }), ref(kind))),
+    // Without a matrix, a field with listed values refuses placeholders.
+    {
+      anyOf: [
+        has('matrix'),
+        {
+          properties: schemasFor(
+            PARAMETER_NAMES.filter((name) => !schemasOf(name).every(takesAnyText)),
+            () => ({ not: PLACEHOLDER }),
+          ),
+        },
+      ],
+    },
+  ],
 }
 
 /** Applies to each row, with or without defaults. */
 const ROW: JsonSchema = {
   type: 'object',
-  additionalProperties: false,
   properties: FIELDS,
   anyOf: [has('name'), has('output')],
   allOf: [
-    ...KINDS.map((kind) => when(has('kind', { const: kind }), ref(kind))),
-    { anyOf: [has('matrix'), WITHOUT_MATRIX] },
+    { anyOf: [has('matrix'), { properties: { model: orNull(MODEL), kind: { not: PLACEHOLDER } } }] },
     when(has('exclude'), has('matrix')),
     ...['kind', 'model', 'input', ...PARAMETER_NAMES].map((name) =>
       when(sets(name), { properties: { [name]: NULL } }),
@@ -160,8 +181,9 @@ const ROW: JsonSchema = {
  */
 const NEEDS = {
   needsKind: { anyOf: [hasOrSets('kind'), hasOrSets('model')] },
-  needsPrompt: { anyOf: [hasOrSets('prompt'), hasOrSets('input')] },
+  needsPrompt: { anyOf: [hasOrSets('prompt'), hasOrSets('input'), hasOrSets('model')] },
   needsModel: when(hasOrSets('input'), hasOrSets('model')),
+  isBuiltIn: when({ not: hasOrSets('model') }, ref('builtIn')),
   takesKind: { not: { anyOf: [hasOrSets('kind'), hasOrSets('model'), hasOrSets('input')] } },
 }
 
@@ -171,6 +193,14 @@ const inDefaults = (name: string, schema: JsonSchema = isSet): JsonSchema =>
 const rowsWhen = (condition: JsonSchema, row: JsonSchema): JsonSchema =>
   when(condition, { properties: { runs: { items: row } } })
 
+/** Matches a manifest with a named model, except in `models`. */
+const NAMES_MODEL: JsonSchema = {
+  anyOf: [
+    inDefaults('model'),
+    { required: ['runs'], properties: { runs: { type: 'array', contains: hasOrSets('model') } } },
+  ],
+}
+
 const unlessInDefaults = (names: readonly string[], row: JsonSchema): JsonSchema =>
   rowsWhen({ not: { anyOf: names.map((name) => inDefaults(name)) } }, row)
 
@@ -178,9 +208,16 @@ export const MANIFEST_SCHEMA: JsonSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A manifest of rushes batch',
   description: 'A list of runs to create; see docs/batch.md.',
-  definitions: { row: ROW, ...NEEDS, ...schemasFor(KINDS, (kind) => kindSchema(kind as Kind)) },
+  definitions: {
+    row: ROW,
+    builtIn: BUILT_IN,
+    ...NEEDS,
+    ...schemasFor(KINDS, (kind) => kindSchema(kind as Kind)),
+  },
   anyOf: [
-    list({ allOf: [ref('row'), ref('needsKind'), ref('needsPrompt'), ref('needsModel')] }),
+    list({
+      allOf: ['row', 'isBuiltIn', 'needsKind', 'needsPrompt', 'needsModel'].map(ref),
+    }),
     {
       type: 'object',
       required: ['runs'],
@@ -198,16 +235,25 @@ export const MANIFEST_SCHEMA: JsonSchema = {
         },
         defaults: {
           description: 'Defaults for fields that a run does not set',
-          ...orNull({ type: 'object', additionalProperties: false, properties: DEFAULTS }),
+          ...orNull({ type: 'object', properties: DEFAULTS }),
         },
         runs: list(ref('row'), 'Runs to create'),
       },
       allOf: [
         ...KINDS.map((kind) =>
-          rowsWhen(inDefaults('kind', { const: kind }), when(ref('takesKind'), ref(kind))),
+          rowsWhen(
+            { allOf: [inDefaults('kind', { const: kind }), { not: inDefaults('model') }] },
+            when(ref('takesKind'), ref(kind)),
+          ),
+        ),
+        unlessInDefaults(['model'], ref('isBuiltIn')),
+        rowsWhen(inDefaults('model'), when(hasOrSets('kind'), ref('isBuiltIn'))),
+        when(
+          { not: NAMES_MODEL },
+          { properties: { defaults: { propertyNames: { enum: DEFAULTS_FIELDS }, properties: PARAMETERS } } },
         ),
         unlessInDefaults(['kind', 'model'], ref('needsKind')),
-        unlessInDefaults(['prompt', 'input'], ref('needsPrompt')),
+        unlessInDefaults(['prompt', 'input', 'model'], ref('needsPrompt')),
         unlessInDefaults(['model'], ref('needsModel')),
       ],
     },

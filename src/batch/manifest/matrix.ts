@@ -1,7 +1,6 @@
 /** Expands each row with a matrix into one row per combination, before the rest of the row is read. Pure. */
-import { PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { nearest, shortened } from '../../protocol/text.js'
-import { type Combination, type Matrix, namedBy, readMatrix, setsField } from './combinations.js'
+import { type Combination, type Matrix, namedBy, readMatrix } from './combinations.js'
 import {
   type Field,
   type FieldMap,
@@ -9,11 +8,21 @@ import {
   type MapNode,
   type Node,
   type Position,
+  plainValue,
   type ReportProblem,
 } from './nodes.js'
 import type { Naming } from './output-paths.js'
 import { createPlaceholders, isNear, type Placeholders } from './placeholders.js'
-import { MAX_COMBINATIONS, MAX_RUNS, type Sections } from './sections.js'
+import { schemasOfRow } from './row-model.js'
+import {
+  fieldsOf,
+  isOfMatrix,
+  MAX_COMBINATIONS,
+  MAX_RUNS,
+  ROW_FIELDS,
+  type RowFields,
+  type Sections,
+} from './sections.js'
 
 /** Manifest row with a matrix. All its combinations share this object. */
 export interface RowTemplate {
@@ -34,6 +43,8 @@ interface ExpandedRow {
   readonly report: ReportProblem
   /** Undefined for a row without a matrix. */
   readonly origin: Origin | undefined
+  /** Keys with several values that set a parameter only because of a document: they could only name the rows before. */
+  readonly addedKeys?: readonly string[]
 }
 
 interface Expansion {
@@ -55,7 +66,7 @@ export function expandRows(
   { naming, maxRuns }: ExpandOptions,
   report: ReportProblem,
 ): Expansion {
-  const matrices = readMatrices(sections.rows, report)
+  const matrices = readMatrices(sections, report)
   const rows: ExpandedRow[] = []
   const unexpanded: RowTemplate[] = []
   const flushes: (() => void)[] = []
@@ -88,29 +99,48 @@ function presentField({ fields }: MapNode, name: string): Field | undefined {
   return field === undefined || isNull(field.value) ? undefined : field
 }
 
+/** A matrix, and the fields that its keys can set. */
+interface FieldMatrix extends Matrix {
+  readonly fields: RowFields
+}
+
 /**
  * Reads the matrix of each row. Stops when there are too many combinations: the combinations of 10,000 rows would not
  * fit into memory.
  */
-function readMatrices(rows: readonly MapNode[], report: ReportProblem): ReadonlyMap<MapNode, Matrix> {
-  const matrices = new Map<MapNode, Matrix>()
+function readMatrices(sections: Sections, report: ReportProblem): ReadonlyMap<MapNode, FieldMatrix> {
+  const matrices = new Map<MapNode, FieldMatrix>()
   let total = 0
-  for (const node of rows) {
+  for (const node of sections.rows) {
     const field = presentField(node, 'matrix')
     const exclude = presentField(node, 'exclude')
     if (field === undefined) {
       if (exclude !== undefined) report(exclude.at, 'exclude needs a matrix in the same row')
     } else if (total <= MAX_RUNS) {
-      const matrix = readMatrix(field, exclude, report)
-      if (matrix !== undefined) matrices.set(node, matrix)
+      const fields = fieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
+      const matrix = readMatrix(field, exclude, fields, report)
+      if (matrix !== undefined) matrices.set(node, { ...matrix, fields })
       total += matrix?.combinations.length ?? 0
     }
   }
   return matrices
 }
 
+/**
+ * Returns whether no text of the row's input has a placeholder for the key. Only such a key sets a parameter of a document:
+ * a manifest with {style} in its prompts means the same when its model gets a parameter `style`.
+ */
+function isUnused({ fields }: MapNode, { defaults }: Sections): (key: string) => boolean {
+  const texts = JSON.stringify(
+    [...defaults, ...fields].flatMap(([name, { value }]) =>
+      NO_INPUT.includes(name) ? [] : plainValue(value),
+    ),
+  )
+  return (key) => !texts.includes(`{${key}}`) && !texts.includes(`{${key}.`)
+}
+
 function areTooMany(
-  matrices: ReadonlyMap<MapNode, Matrix>,
+  matrices: ReadonlyMap<MapNode, FieldMatrix>,
   maxRuns: number | undefined,
   report: ReportProblem,
 ): boolean {
@@ -133,11 +163,13 @@ function areTooMany(
 
 interface MatrixRow {
   readonly node: MapNode
-  readonly matrix: Matrix
+  readonly matrix: FieldMatrix
   readonly sections: Sections
   readonly naming: Naming
   readonly report: ReportProblem
 }
+
+const NO_INPUT: readonly string[] = ['name', 'output', 'count', 'matrix', 'exclude']
 
 /** Fields whose placeholders are not filled in: `count` is a number, and expanded rows do not have the others. */
 const NOT_FILLED: readonly string[] = ['count', 'matrix', 'exclude']
@@ -146,7 +178,7 @@ const NOT_FILLED: readonly string[] = ['count', 'matrix', 'exclude']
 function expand(row: MatrixRow): Pick<Expansion, 'rows' | 'flush'> | undefined {
   const { node, matrix, sections, naming, report } = row
   const { defaults } = sections
-  const placeholders = createPlaceholders(matrix.keys, naming)
+  const placeholders = createPlaceholders(matrix.keys, matrix.fields, naming)
   const setting = settingKeys(row)
   const own = new Map([...node.fields].filter(([name]) => !setting.has(name) && !isOfMatrix(name)))
   const inherited = new Map([...defaults].filter(([name]) => !setting.has(name) && !own.has(name)))
@@ -168,24 +200,26 @@ function expand(row: MatrixRow): Pick<Expansion, 'rows' | 'flush'> | undefined {
     )
   const template = templateOf(own, inherited)
   const problems = collectByPosition(matrix.combinations, report)
+  const addedKeys = [...setting.keys()].filter(
+    (key) => !ROW_FIELDS.includes(key) && (matrix.keys.get(key)?.length ?? 0) > 1,
+  )
   return {
     rows: matrix.combinations.map((combination) => ({
       node: { ...node, fields: fill(new Map([...own, ...valuesSet(combination)]), combination) },
       sections: { ...sections, defaults: fill(defaults, combination) },
       report: problems.reportFor(combination),
       origin: { template, combination },
+      addedKeys,
     })),
     flush: problems.flush,
   }
 }
 
-const isOfMatrix = (name: string): boolean => name === 'matrix' || name === 'exclude'
-
 /** Returns the matrix keys that set a field of the row, with their positions. */
 function settingKeys({ node, matrix, report }: MatrixRow): ReadonlyMap<string, Position> {
   const keys = new Map<string, Position>()
   for (const key of matrix.keys.keys()) {
-    if (!setsField(key)) continue
+    if (!matrix.fields.has(key)) continue
     const own = presentField(node, key)
     if (own !== undefined) report(own.at, `${key} is also a key of the matrix: remove one of them`)
     keys.set(key, keyPosition(node, key))
@@ -206,8 +240,6 @@ const valuesOf = (setting: ReadonlyMap<string, Position>, { keys }: Matrix): rea
 const writtenText = (field: Field | undefined): string | undefined =>
   field?.value.type === 'scalar' && !isNull(field.value) ? field.value.text : undefined
 
-const SETTABLE: readonly string[] = ['kind', 'model', 'input', ...PARAMETER_NAMES]
-
 /** False if the row cannot be expanded: its combinations would only repeat the problems reported here. */
 function checkTexts(
   { node, matrix, report }: MatrixRow,
@@ -225,8 +257,9 @@ function checkTexts(
   }
   // An unused key that looks like a parameter is an error: all runs would have the same input, and each would be paid
   // for.
+  const settable = matrix.fields.names.filter((name) => !NO_INPUT.includes(name))
   for (const key of matrix.keys.keys()) {
-    const near = setsField(key) || used.has(key) ? undefined : nearest(key, SETTABLE)
+    const near = matrix.fields.has(key) || used.has(key) ? undefined : nearest(key, settable)
     if (near === undefined || !isNear(key, near)) continue
     report(keyPosition(node, key), `no text of the row uses {${key}}. Did you mean "${near}"?`)
     canBeExpanded = false

@@ -15,6 +15,8 @@ export interface ListNode {
   readonly type: 'list'
   readonly items: readonly Node[]
   readonly at: Position
+  /** Names of the columns, for the rows of CSV. */
+  readonly columns?: ReadonlyMap<string, Position>
 }
 
 export interface Field {

@@ -15,7 +15,7 @@ import {
   scalar,
 } from './nodes.js'
 import type { Naming } from './output-paths.js'
-import { LIST_FIELDS } from './sections.js'
+import type { RowFields } from './sections.js'
 
 const BRACES = /\{([^{}\n]+)\}/g
 /** A key, optionally with a field of its values. */
@@ -49,7 +49,7 @@ export interface Placeholders {
   fill(field: string, node: Node, combination: Combination): Node
 }
 
-export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholders {
+export function createPlaceholders(keys: MatrixKeys, fields: RowFields, naming: Naming): Placeholders {
   const known = new Map<string, KeyPlaceholder | undefined>()
   const isOwn = (field: string, word: string) => field === 'output' && OUTPUT_PLACEHOLDERS.includes(word)
 
@@ -90,7 +90,7 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
   function fillScalar(field: string, node: Scalar, combination: Combination): Scalar {
     if (typeof node.value !== 'string' || !node.value.includes('{')) return node
     if (field === 'output') return scalar(fillPath(node.value, combination), node.at)
-    const value = LIST_FIELDS.includes(field) ? undefined : wholeValue(field, node.value, combination)
+    const value = fields.isList(field) ? undefined : wholeValue(field, node.value, combination)
     if (value !== undefined && typeof value.value !== 'string') return { ...value, at: node.at }
     const filled = fillText(field, node.value, combination, textOf)
     return filled === node.value ? node : scalar(filled, node.at)
@@ -101,7 +101,7 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
       const used = new Set<string>()
       const checked = new Set<string>()
       let canBeFilled = true
-      const bare = field === 'input' ? undefined : bareKeyIn(node, keys)
+      const bare = fields.isJson(field) ? undefined : bareKeyIn(node, keys)
       if (bare !== undefined) {
         report(bare.at, `write "{${bare.key}}" in quotes: without them it is a map in YAML`)
         canBeFilled = false
@@ -127,14 +127,14 @@ export function createPlaceholders(keys: MatrixKeys, naming: Naming): Placeholde
         const items = node.items.map((item) => fill(field, item, combination))
         return items.every((item, at) => item === node.items[at]) ? node : { ...node, items }
       }
-      const fields = new Map<string, Field>()
+      const filledFields = new Map<string, Field>()
       let isChanged = false
       for (const [name, { at, value }] of node.fields) {
         const filled = fill(field, value, combination)
         isChanged ||= filled !== value
-        fields.set(name, { at, value: filled })
+        filledFields.set(name, { at, value: filled })
       }
-      return isChanged ? { ...node, fields } : node
+      return isChanged ? { ...node, fields: filledFields } : node
     },
   }
 }

@@ -1,14 +1,8 @@
 /** Reads one row: merges the defaults into it, and checks it against the schema of its model. */
-import {
-  isModelName,
-  KINDS,
-  type Kind,
-  type ModelInput,
-  type ParameterSchema,
-} from '../../protocol/models.js'
-import { builtInSchema, kindsWith, listedValues, PARAMETER_NAMES } from '../../protocol/parameters.js'
-import { shortened } from '../../protocol/text.js'
-import { inputProblems, isKind } from '../../protocol/validate.js'
+import type { Kind, ModelInput, ModelSchema, ParameterSchema } from '../../protocol/models.js'
+import { builtInSchema, kindsWith, listedValues, valueOfText } from '../../protocol/parameters.js'
+import { nearest, shortened } from '../../protocol/text.js'
+import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { NO_INCLUDE } from './combinations.js'
 import {
   type Field,
@@ -20,10 +14,13 @@ import {
   type Position,
   plainValue,
   type ReportProblem,
+  type Scalar,
+  scalar,
 } from './nodes.js'
-import { invalidModelMessage, MAX_RUNS, ROW_FIELDS, type Sections, unknownMessage } from './sections.js'
+import { modelOfRow, type RowModel } from './row-model.js'
+import { isParameter, MAX_RUNS, OWN_FIELDS, ROW_FIELDS, type Sections, unknownMessage } from './sections.js'
 
-export interface ManifestRow extends Omit<RowModel, 'input'> {
+export interface ManifestRow extends Pick<RowModel, 'kind' | 'model'> {
   readonly at: Position
   readonly name: string | undefined
   /** Output as written, before placeholders are filled in. */
@@ -35,17 +32,33 @@ export interface ManifestRow extends Omit<RowModel, 'input'> {
   readonly hasOwnInput: boolean
   /** Input as written: local images are paths. */
   readonly input: ModelInput
+  /**
+   * The input that the row had before the document of its model was known. A run that was made with it is not paid again
+   * because a service now describes the model.
+   */
+  readonly former: ModelInput | undefined
   /** Returns the position of a field for later problems. The position of the row if the field is absent. */
   positionOf(name: string, item?: number): Position
 }
 
-export function readRow(node: MapNode, sections: Sections, report: ReportProblem): ManifestRow {
+/** `addedKeys`: keys of the matrix that set a parameter only because of a document. */
+export function readRow(
+  node: MapNode,
+  sections: Sections,
+  report: ReportProblem,
+  addedKeys: readonly string[] = [],
+): ManifestRow {
   const own = new Map([...node.fields].filter(([, { value }]) => !isNull(value)))
-  for (const [name, { at }] of own)
-    if (!ROW_FIELDS.includes(name))
-      report(at, name === 'include' ? NO_INCLUDE : unknownMessage('unknown field', name, ROW_FIELDS))
   const subject = modelOfRow(own, sections, node.at, report)
-  const fields = subject.kind === undefined ? own : withDefaults(own, node, subject.kind, sections)
+  for (const [name, { at }] of own) {
+    const wrong = nameProblem(name, subject, own)
+    if (wrong !== undefined) report(at, wrong)
+  }
+  const { schema, kind } = subject
+  const fields =
+    schema === undefined || subject.input
+      ? own
+      : withDefaults(own, node, { ...subject, schema }, sections, report)
   const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)
   const count = own.get('count') ?? defaultUnlessGiven(node, 'count', sections)
   const row: ManifestRow = {
@@ -57,15 +70,48 @@ export function readRow(node: MapNode, sections: Sections, report: ReportProblem
     isOutputShared: output !== undefined && output !== own.get('output'),
     count: countOf(count, report),
     hasOwnInput: subject.input !== undefined,
-    input: subject.input ?? inputOf(fields, subject.kind, report),
+    input: subject.input ?? inputOf(fields, subject, sections.isCsv, report),
+    former: formerInput(),
     positionOf(name, item) {
       const value = (name === 'output' ? output : (fields.get(name) ?? own.get(name)))?.value
       const found = item !== undefined && value?.type === 'list' ? value.items[item] : value
       return found?.at ?? node.at
     },
   }
-  if (row.kind !== undefined) checkInput(row, row.kind, own, report)
+  if (schema !== undefined) checkInput(row, schema, subject, report)
   return row
+
+  function formerInput(): ModelInput | undefined {
+    if (subject.documented === undefined || schema === undefined || kind === undefined || subject.input)
+      return undefined
+    const properties = { ...schema.properties, ...builtInSchema(kind).properties }
+    const before = { ...subject, schema: { ...schema, properties } }
+    const written = new Map([...own].filter(([name]) => !addedKeys.includes(name)))
+    return inputOf(withDefaults(written, node, before, sections), before, sections.isCsv)
+  }
+}
+
+/** Returns the problem with the name of a field, if any. */
+function nameProblem(name: string, subject: RowModel, own: FieldMap): string | undefined {
+  const { schema, documented, kind, model, inputNode } = subject
+  if (Object.hasOwn(OWN_FIELDS, name) || isParameter(schema, name)) return undefined
+  if (name === 'include') return NO_INCLUDE
+  if (documented !== undefined && schema !== undefined && !own.has('input')) {
+    const names = Object.keys(schema.properties).filter((each) => isParameter(schema, each))
+    const near = nearest(name, names)
+    if (near !== undefined || nearest(name, Object.keys(OWN_FIELDS)) === undefined)
+      return unknownMessage(`${documented} has no parameter`, name, names)
+  }
+  if (!ROW_FIELDS.includes(name)) {
+    const isKnown = model === undefined || documented !== undefined || nearest(name, ROW_FIELDS) !== undefined
+    const unknown = isKnown ? '' : ` (the parameters of ${model} are not known)`
+    // Without a schema and an input, one problem of the row names the model.
+    if (unknown !== '' && schema === undefined && inputNode === undefined) return undefined
+    return `${unknownMessage('unknown field', name, ROW_FIELDS)}${unknown}`
+  }
+  // Parameters beside `input`, and those of a row without a kind, are reported with the model of the row.
+  if (kind === undefined || own.has('input')) return undefined
+  return `the ${kind} model has no parameter "${name}"; the ${kindsWith(name).join(' and the ')} model has`
 }
 
 /** Returns a field of the defaults, unless the row has the field. `null` counts as having it. */
@@ -75,27 +121,63 @@ const defaultUnlessGiven = ({ fields }: MapNode, name: string, { defaults }: Sec
 }
 
 /**
- * Adds the default parameters of the row's kind only: a manifest with videos may have a default `quality` for its
- * images.
+ * Adds the defaults that are parameters of the row's model: other rows may have another model. A default of the other
+ * kind, such as `resolution` for images, meant nothing to the row before a document had it, and is never added.
  */
-function withDefaults(own: FieldMap, node: MapNode, kind: Kind, sections: Sections): FieldMap {
+function withDefaults(
+  own: FieldMap,
+  node: MapNode,
+  { schema, kind, documented }: DocumentedModel,
+  sections: Sections,
+  report: ReportProblem = () => {},
+): FieldMap {
   const fields = new Map(own)
-  for (const name of Object.keys(builtInSchema(kind).properties)) {
-    const field = defaultUnlessGiven(node, name, sections)
-    if (field !== undefined) fields.set(name, field)
+  const hasOwnModel = own.has('kind') || own.has('model')
+  for (const name of Object.keys(schema.properties)) {
+    const field = isParameter(schema, name) ? defaultUnlessGiven(node, name, sections) : undefined
+    const kinds = kindsWith(name)
+    if (field === undefined) continue
+    if (kinds.length === 0 || kinds.some((each) => each === kind)) fields.set(name, field)
+    else if (!hasOwnModel)
+      report(
+        field.at,
+        `the default ${name} is for the ${kinds.join(' and the ')} model, but ${documented} has that parameter too: ` +
+          `set it in each row (null leaves it out)`,
+      )
   }
   return fields
 }
 
-function inputOf(fields: FieldMap, kind: Kind | undefined, report: ReportProblem): ModelInput {
-  if (kind === undefined) return {}
-  const parameters = Object.entries(builtInSchema(kind).properties).flatMap(([name, schema]) => {
-    const value = fields.get(name)?.value
-    if (value === undefined) return []
-    if (!isText(schema)) for (const problem of lostDigitsIn(value)) report(problem, problem.message)
-    return [[name, parameterValue(schema, value)] as const]
+interface DocumentedModel extends RowModel {
+  readonly schema: ModelSchema
+}
+
+function inputOf(
+  fields: FieldMap,
+  { schema, documented }: RowModel,
+  isCsv: boolean,
+  report: ReportProblem = () => {},
+): ModelInput {
+  const parameters = Object.entries(schema?.properties ?? {}).flatMap(([name, each]) => {
+    const written = isParameter(schema, name) ? fields.get(name)?.value : undefined
+    if (written === undefined) return []
+    if (isCsv && each.type === 'other')
+      report(
+        written.at,
+        `CSV cannot hold ${name} of ${documented}: write the manifest in YAML or JSON, or use input`,
+      )
+    const value = isCsv && written.type === 'scalar' ? typedCell(each, written) : written
+    if (!isText(each)) for (const problem of lostDigitsIn(value)) report(problem, problem.message)
+    return [[name, parameterValue(each, value)] as const]
   })
   return Object.fromEntries(parameters)
+}
+
+/** Converts a cell of CSV to the type of the schema. Spaces separate the items of a list. */
+function typedCell(schema: ParameterSchema, { text, at }: Scalar): Node {
+  if (schema.type !== 'array') return scalar(valueOfText(schema, text), at, text)
+  const items = text.split(/\s+/).flatMap((each) => (each === '' ? [] : [scalar(each, at)]))
+  return { type: 'list', items, at }
 }
 
 /** Whether the parameter is free text. A number in such a field keeps its digits. */
@@ -113,29 +195,43 @@ function parameterValue(schema: ParameterSchema, value: Node): unknown {
   return schema.type === 'string' ? String(value.value) : value.value
 }
 
-function checkInput(row: ManifestRow, kind: Kind, own: FieldMap, report: ReportProblem): void {
-  const known = builtInSchema(kind).properties
-  for (const name of PARAMETER_NAMES) {
-    const field = own.get(name)
-    if (field !== undefined && !own.has('input') && !Object.hasOwn(known, name))
-      report(
-        field.at,
-        `the ${kind} model has no parameter "${name}"; the ${kindsWith(name).join(' and the ')} model has`,
-      )
+function checkInput(row: ManifestRow, schema: ModelSchema, subject: RowModel, report: ReportProblem): void {
+  const { kind, documented, inputNode } = subject
+  const whole = inputNode?.type === 'fields' ? inputNode : undefined
+  const owner = documented ?? `${article(kind)} ${kind}`
+  const positionOf = (name: string, item?: number): Position => {
+    if (!row.hasOwnInput) return row.positionOf(name, item)
+    const value = whole?.fields.get(name)?.value
+    const entry = item !== undefined && value?.type === 'list' ? value.items[item] : value
+    return entry?.at ?? inputNode?.at ?? row.at
   }
-  for (const { parameter, message } of inputProblems(builtInSchema(kind), row.input)) {
+  for (const { parameter, message } of inputProblems(schema, row.input)) {
     const [name = '', item] = parameter.split('/')
     const place = item === undefined ? name : `${name} (entry ${Number(item) + 1})`
+    const isMissing = message === 'is missing'
+    const inInput = isMissing && !row.hasOwnInput && !isParameter(schema, name)
     report(
-      row.positionOf(own.has('input') ? 'input' : name, item === undefined ? undefined : Number(item)),
-      message === 'is missing' ? `${name} is missing` : `${place} of ${article(kind)} ${kind} ${message}`,
+      positionOf(inInput ? '' : name, item === undefined ? undefined : Number(item)),
+      inInput
+        ? `${name} of ${owner} is missing: "${name}" is also a field of rows, so give the whole input in input`
+        : isMissing
+          ? `${name} is missing`
+          : `${place} of ${owner} ${message}`,
     )
   }
+  // A whole input may have parameters that the document does not list, but a mistyped one would be paid for.
+  if (row.hasOwnInput && documented !== undefined)
+    for (const { name, nearest: near } of unknownFields(schema, row.input))
+      if (near !== undefined && !Object.hasOwn(row.input, near))
+        report(
+          whole?.fields.get(name)?.at ?? row.at,
+          `${documented} has no parameter "${name}". Did you mean "${near}"?`,
+        )
   if (typeof row.input.prompt === 'string' && row.input.prompt.trim() === '')
-    report(row.positionOf('prompt'), 'prompt is blank')
+    report(positionOf('prompt'), 'prompt is blank')
 }
 
-const article = (kind: Kind): string => (/^[aeiou]/.test(kind) ? 'an' : 'a')
+const article = (kind: Kind | undefined): string => (/^[aeiou]/.test(kind ?? '') ? 'an' : 'a')
 
 function textOf(name: string, field: Field | undefined, report: ReportProblem): string | undefined {
   if (field === undefined) return undefined
@@ -164,90 +260,3 @@ function countOf(field: Field | undefined, report: ReportProblem): number {
   )
   return 1
 }
-
-/** An image or video model with its own fields, or another model with an `input`. */
-interface RowModel {
-  readonly kind: Kind | undefined
-  /** Undefined if the manifest has no model for the kind. The settings may have one. */
-  readonly model: string | undefined
-  /** Undefined for a row with the fields of a kind. */
-  readonly input: ModelInput | undefined
-}
-
-/** A row with its own kind or model takes neither from the defaults, since kind and model belong together. */
-function modelOfRow(own: FieldMap, sections: Sections, at: Position, report: ReportProblem): RowModel {
-  const namesItsModel = own.has('kind') || own.has('model')
-  const from = namesItsModel ? own : new Map([...sections.defaults].filter(([, { value }]) => !isNull(value)))
-  const kindField = from.get('kind')
-  const model = modelOf(from.get('model'), report)
-  const input = own.get('input')
-  if (input !== undefined)
-    for (const name of PARAMETER_NAMES) {
-      const field = own.get(name)
-      if (field !== undefined) report(field.at, `${name} must be inside input`)
-    }
-  const kind =
-    kindOf(kindField, report) ??
-    kindOfModel(model, sections) ??
-    (namesItsModel && model !== undefined && input === undefined && !kindField
-      ? kindOf(sections.defaults.get('kind'), report)
-      : undefined)
-  if (kind !== undefined) {
-    if (input === undefined) return { kind, model: model ?? sections.models[kind], input: undefined }
-    if (kindField !== undefined && namesItsModel)
-      report(input.at, `input is only for other models; put the parameters of ${kind} directly in the row`)
-    if (kindField !== undefined && !namesItsModel && model === undefined)
-      report(input.at, 'input needs a model in the same row')
-    return { kind, model, input: objectOf(input, report) }
-  }
-  // An invalid kind or model was reported. Do not report problems caused by it.
-  const isRefused = kindField !== undefined || from.has('model') !== (model !== undefined)
-  return isRefused ? { kind: undefined, model, input: {} } : otherModel(own, sections, model, at, report)
-}
-
-function otherModel(
-  own: FieldMap,
-  sections: Sections,
-  model: string | undefined,
-  at: Position,
-  report: ReportProblem,
-): RowModel {
-  const input = own.get('input') ?? sections.defaults.get('input')
-  if (model === undefined)
-    report(
-      own.get('input')?.at ?? at,
-      own.has('input') ? 'input needs a model in the same row' : `kind is missing: ${KINDS.join(' or ')}`,
-    )
-  else if (input === undefined || isNull(input.value))
-    report(
-      at,
-      `input is missing: the whole input of ${model}. Or set kind (${KINDS.join(' or ')}) if it takes the same parameters`,
-    )
-  return { kind: undefined, model, input: input === undefined ? {} : objectOf(input, report) }
-}
-
-function objectOf({ value }: Field, report: ReportProblem): ModelInput {
-  for (const problem of lostDigitsIn(value)) report(problem, problem.message)
-  if (value.type === 'fields') return plainValue(value) as ModelInput
-  if (!isNull(value)) report(value.at, 'input must be a map')
-  return {}
-}
-
-function kindOf(field: Field | undefined, report: ReportProblem): Kind | undefined {
-  if (field === undefined || isNull(field.value)) return undefined
-  const text = field.value.type === 'scalar' ? field.value.text : ''
-  if (isKind(text)) return text
-  report(field.value.at, unknownMessage('unknown kind', text, KINDS))
-  return undefined
-}
-
-function modelOf(field: Field | undefined, report: ReportProblem): string | undefined {
-  if (field === undefined) return undefined
-  if (field.value.type === 'scalar' && isModelName(field.value.text)) return field.value.text
-  report(field.value.at, invalidModelMessage(field.value))
-  return undefined
-}
-
-/** Returns the kind to which `models` assigns the model: its schema is checked. */
-const kindOfModel = (model: string | undefined, { models }: Sections): Kind | undefined =>
-  model === undefined ? undefined : KINDS.find((kind) => models[kind] === model)

@@ -2,12 +2,28 @@
  * Reads the sections of a manifest (models, defaults and rows; a plain list has only rows), and lists the fields of a
  * row.
  */
-import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
+import {
+  isModelName,
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelSchema,
+  type ParameterSchema,
+} from '../../protocol/models.js'
 import { builtInSchema, kindsWith, PARAMETER_NAMES } from '../../protocol/parameters.js'
 import { nearest } from '../../protocol/text.js'
-import { type Field, isNull, type MapNode, type Node, type ReportProblem } from './nodes.js'
+import {
+  type Field,
+  isNull,
+  type ListNode,
+  type MapNode,
+  type Node,
+  type Position,
+  type ReportProblem,
+} from './nodes.js'
 
-export const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
+/** Fields of the built-in schemas that hold a list. */
+const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
   kindsWith(name).some((kind) => builtInSchema(kind).properties[name]?.type === 'array'),
 )
 
@@ -18,25 +34,55 @@ export const OWN_FIELDS = {
   output:
     'Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in',
   count: 'Number of runs of the same input, each with its own file',
-  input: 'Whole input of a model that is neither the image nor the video model',
+  input:
+    'Whole input of the model: for a model without known parameters, and for parameters named like a field',
   matrix: 'Lists of values: one run for each combination; {key} is replaced in all texts of the row',
   exclude: 'Combinations of the matrix that are left out: [{animal: bear, aspect_ratio: "16:9"}]',
 } as const
 
 export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]
 
+export const isOfMatrix = (name: string): boolean => name === 'matrix' || name === 'exclude'
+
 /**
  * Fields that `defaults` may have. Rows cannot share a name, and a matrix would also expand rows without its
  * placeholders.
  */
 export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter(
-  (name) => !['name', 'matrix', 'exclude'].includes(name),
+  (name) => name !== 'name' && !isOfMatrix(name),
 )
 
-/** Fields that CSV may have. A cell cannot contain lists of values. */
-export const CSV_FIELDS: readonly string[] = ROW_FIELDS.filter(
-  (name) => !['matrix', 'exclude'].includes(name),
-)
+/** Whether the schema has the parameter as a field of a row. Names of other fields are parameters only in `input`. */
+export const isParameter = (schema: ModelSchema | undefined, name: string): boolean =>
+  schema !== undefined && Object.hasOwn(schema.properties, name) && !Object.hasOwn(OWN_FIELDS, name)
+
+/** The fields of a row whose model has one of some schemas. */
+export interface RowFields {
+  readonly names: readonly string[]
+  has(name: string): boolean
+  isList(name: string): boolean
+  /** Whether the field takes any value, such as a map. */
+  isJson(name: string): boolean
+}
+
+/** `canBeAdded`: whether a document may add a field of this name to the built-in ones. */
+export function fieldsOf(
+  schemas: readonly ModelSchema[],
+  canBeAdded: (name: string) => boolean = () => true,
+): RowFields {
+  const types = new Map(ROW_FIELDS.map((name) => [name, new Set<ParameterSchema['type']>()]))
+  for (const schema of schemas)
+    for (const [name, { type }] of Object.entries(schema.properties))
+      if (isParameter(schema, name) && (types.has(name) || canBeAdded(name)))
+        types.set(name, (types.get(name) ?? new Set()).add(type))
+  return {
+    names: [...types.keys()],
+    has: (name) => types.has(name),
+    isJson: (name) => name === 'input' || types.get(name)?.has('other') === true,
+    isList: (name) =>
+      types.get(name)?.size ? types.get(name)?.has('array') === true : LIST_FIELDS.includes(name),
+  }
+}
 
 /** Maximum number of combinations of all matrices in a manifest. `--max-runs` can allow more. */
 export const MAX_COMBINATIONS = 1_000
@@ -48,10 +94,20 @@ export const MAX_RUNS = 10_000
 
 export type Models = Readonly<Partial<Record<Kind, string>>>
 
-export interface Sections {
+/** What the caller knows of the models. */
+export interface ModelSources {
+  /** Returns the document of a model, if it is known. */
+  documentOf(model: string): ModelDocument | undefined
+  /** Models for kinds without a model in the manifest. */
+  readonly settings: Models
+}
+
+export interface Sections extends ModelSources {
   readonly models: Models
   readonly defaults: ReadonlyMap<string, Field>
   readonly rows: readonly MapNode[]
+  /** Whether the values are texts whose types are those of the row's model. */
+  readonly isCsv: boolean
 }
 
 export const unknownMessage = (what: string, name: string, known: readonly string[]): string => {
@@ -59,11 +115,16 @@ export const unknownMessage = (what: string, name: string, known: readonly strin
   return `${what} "${name}"${near === undefined ? `; expected one of: ${known.join(', ')}` : `. Did you mean "${near}"?`}`
 }
 
-export function readSections(node: Node, report: ReportProblem): Sections {
-  if (node.type === 'list') return { models: {}, defaults: new Map(), rows: rowsOf(node, report) }
+export function readSections(
+  node: Node,
+  { documentOf, settings }: ModelSources,
+  report: ReportProblem,
+): Sections {
+  const empty: Sections = { documentOf, settings, models: {}, defaults: new Map(), rows: [], isCsv: false }
+  if (node.type === 'list') return { ...empty, rows: rowsOf(node, report), isCsv: node.columns !== undefined }
   if (node.type === 'scalar') {
     report(node.at, 'invalid manifest: expected a list of runs, or a map with models, defaults and runs')
-    return { models: {}, defaults: new Map(), rows: [] }
+    return empty
   }
   // `$schema` is for editors. Fields with `x-` hold YAML anchors that rows use.
   for (const [name, { at }] of node.fields)
@@ -71,6 +132,7 @@ export function readSections(node: Node, report: ReportProblem): Sections {
   const runs = node.fields.get('runs')
   if (runs === undefined) report(node.at, 'runs is missing: the list of runs to create')
   return {
+    ...empty,
     models: modelsOf(node.fields.get('models'), report),
     defaults: defaultsOf(node.fields.get('defaults'), report),
     rows: runs === undefined ? [] : rowsOf(runs.value, report),
@@ -123,9 +185,30 @@ function defaultsOf(field: Field | undefined, report: ReportProblem): ReadonlyMa
   }
   for (const [name, { at }] of field.value.fields)
     if (name === 'name') report(at, 'defaults cannot set a name: each run needs its own')
-    else if (name === 'matrix' || name === 'exclude')
-      report(at, `defaults cannot set ${name}: put it in a run`)
-    else if (!DEFAULTS_FIELDS.includes(name))
-      report(at, unknownMessage('unknown field', name, DEFAULTS_FIELDS))
+    else if (isOfMatrix(name)) report(at, `defaults cannot set ${name}: put it in a run`)
   return field.value.fields
+}
+
+/**
+ * Checks the names that several rows share, once the models of the manifest are known: those of the defaults, and the
+ * columns of CSV. Returns the sections without the unknown columns, which are reported once.
+ */
+export function checkSharedNames(
+  sections: Sections,
+  { names, has }: RowFields,
+  columns: ListNode['columns'] = new Map<string, Position>(),
+  report: ReportProblem,
+): Sections {
+  const known = names.filter((name) => !isOfMatrix(name))
+  const inDefaults = known.filter((name) => name !== 'name')
+  for (const [name, { at }] of sections.defaults)
+    if (!has(name)) report(at, unknownMessage('unknown field', name, inDefaults))
+  const unknown = [...columns].filter(([name]) => !has(name))
+  for (const [name, at] of unknown) report(at, unknownMessage('unknown field', name, known))
+  if (unknown.length === 0) return sections
+  const rows = sections.rows.map((row) => ({
+    ...row,
+    fields: new Map([...row.fields].filter(([name]) => has(name))),
+  }))
+  return { ...sections, rows }
 }

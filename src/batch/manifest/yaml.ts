@@ -2,17 +2,8 @@
  * Parses YAML 1.2 into nodes: `16:9` and `yes` are texts. Anchors, aliases and merge keys (`<<`) work. An alias shares
  * its node and is not copied. Sizes count expanded aliases, so that an alias bomb is refused.
  */
-import {
-  Composer,
-  type CST,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  type ParsedNode,
-  Parser,
-  type YAMLMap,
-} from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, type ParsedNode, type YAMLMap } from 'yaml'
+import { parseYamlDocuments } from '../../host/yaml.js'
 import {
   type Field,
   type ListNode,
@@ -33,14 +24,12 @@ const MAX_VALUES = 1_000_000
 /** Parses YAML. If the text is invalid, reports the problems and returns undefined. */
 export function parseYaml(text: string, report: ReportProblem): Node | undefined {
   const positionAt = positionsIn(text)
-  const tokens = [...new Parser().parse(text)]
-  // The composer is recursive: deep nesting would crash the process without an error.
-  if (tokens.some((token) => depthOf(token) > 4 * MAX_DEPTH)) {
+  const documents = parseYamlDocuments(text, MAX_DEPTH)
+  if (documents === undefined) {
     report(positionAt(0), `the manifest is nested more than ${MAX_DEPTH} levels deep`)
     return undefined
   }
-  // Duplicate keys are checked below: the check of the library takes quadratic time.
-  const [document, ...others] = [...new Composer({ uniqueKeys: false }).compose(tokens)]
+  const [document, ...others] = documents
   const yamlErrors = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
   for (const { pos, message } of yamlErrors) report(positionAt(pos[0]), lowerFirst(message))
   for (const other of others)
@@ -54,33 +43,6 @@ export function parseYaml(text: string, report: ReportProblem): Node | undefined
 }
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
-
-interface TokenChildren {
-  readonly items?: unknown
-  readonly key?: unknown
-  readonly value?: unknown
-}
-
-/** Returns the nesting of a token, about two levels per level of the text. Not recursive. */
-function depthOf(token: CST.Token): number {
-  let deepest = 0
-  const open: object[] = [token]
-  const depths: number[] = [0]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const depth = depths.pop() ?? 0
-    if (depth > deepest) deepest = depth
-    const visit = (child: unknown) => {
-      if (typeof child !== 'object' || child === null) return
-      open.push(child)
-      depths.push(depth + 1)
-    }
-    const { key, value, items } = next as TokenChildren
-    visit(key)
-    visit(value)
-    if (Array.isArray(items)) for (const item of items) visit(item)
-  }
-  return deepest
-}
 
 interface NodeSize {
   readonly values: number

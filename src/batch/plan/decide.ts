@@ -177,16 +177,17 @@ function conflictIn(
   return undefined
 }
 
-type InputEntry = Pick<ManifestEntry, 'input' | 'meaning' | 'references'>
+type InputEntry = Pick<ManifestEntry, 'input' | 'meaning' | 'former' | 'references'>
 
 type EntryMeaning =
-  | { readonly ok: true; readonly meaning: ModelInput }
+  | { readonly ok: true; readonly meaning: ModelInput; readonly former: ModelInput | undefined }
   /** `why`: reason why a reference cannot be used. */
   | { readonly ok: false; readonly why: string }
 
 /** Returns the input with outputs of other rows replaced by their summaries. `madeOf`: the last run of each row. */
 export function meaningOfEntry(entry: InputEntry, madeOf: (name: string) => Made | undefined): EntryMeaning {
-  if (!entry.references.some(({ from }) => from === 'row')) return { ok: true, meaning: entry.meaning }
+  const { meaning, former } = entry
+  if (!entry.references.some(({ from }) => from === 'row')) return { ok: true, meaning, former }
   const image_urls: (MediaSummary | string)[] = []
   for (const reference of entry.references) {
     if (reference.from !== 'row') {
@@ -201,7 +202,22 @@ export function meaningOfEntry(entry: InputEntry, madeOf: (name: string) => Made
       return { ok: false, why: `${reference.text} is not an image (${content_type || 'unknown type'})` }
     image_urls.push(new MediaSummary(sha256, bytes, content_type))
   }
-  return { ok: true, meaning: { ...entry.input, image_urls } }
+  return { ok: true, meaning: { ...entry.input, image_urls }, former: former && { ...former, image_urls } }
+}
+
+/**
+ * Returns the hash of a row: that of its former meaning if the lock file has a run with it, and none with its meaning.
+ */
+export function hashOfRow(
+  { meaning, former }: { readonly meaning: ModelInput; readonly former: ModelInput | undefined },
+  entry: LockEntry | undefined,
+  hashOf: (meaning: ModelInput) => string,
+): string {
+  const hash = hashOf(meaning)
+  const locked = [entry?.made?.hash, entry?.pending?.hash]
+  if (entry === undefined || former === undefined || locked.includes(hash)) return hash
+  const before = hashOf(former)
+  return locked.includes(before) ? before : hash
 }
 
 const missingOutput = ({ text, source, output }: RowReference, made: Made | undefined): string =>

@@ -8,6 +8,7 @@ import {
   type BlockedAction,
   changedInputs,
   decide,
+  hashOfRow,
   inputHashes,
   meaningOfEntry,
   type RowAction,
@@ -150,6 +151,7 @@ interface Planning {
 }
 
 interface RowMeaning extends Pick<PlanStep, 'entry' | 'sources' | 'waitsFor' | 'meaning'> {
+  readonly former: ModelInput | undefined
   readonly blocked: BlockedAction | undefined
 }
 
@@ -159,7 +161,7 @@ function meaningOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowMean
   const changing = sourceSteps.filter(isChanging)
   const isUnknown = blocking !== undefined || changing.length > 0
   const found = isUnknown ? undefined : meaningOfEntry(entry, (name) => steps.get(name)?.locked?.made)
-  const meaning = found?.ok === true ? found.meaning : undefined
+  const { meaning, former } = found?.ok === true ? found : {}
   // Older lock files list only one output of a run; a download finds the others.
   const downloading = sourceSteps.filter(({ action }) => action.do === 'download')
   const waitsFor = (found?.ok === false ? downloading : changing).map((step) => step.entry.name)
@@ -169,7 +171,7 @@ function meaningOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowMean
     blocked = { do: 'blocked', why: `row:${by} ${BLOCKING[blocking.action.do]}`, by }
   } else if (found?.ok === false && waitsFor.length === 0)
     blocked = { do: 'blocked', why: found.why, by: undefined }
-  return { entry, sources, waitsFor, meaning, blocked }
+  return { entry, sources, waitsFor, meaning, former, blocked }
 }
 
 /** Reason for each action after which the output of a row does not exist. */
@@ -187,7 +189,7 @@ type PairedRow = RowMeaning & Paired
 
 async function stepFor(paired: PairedRow, planning: Planning): Promise<PlanStep> {
   const { options, disk, matched, selected } = planning
-  const { blocked, ...row } = paired
+  const { blocked, former: _, ...row } = paired
   const { entry, locked, hash } = row
   const isMatched = matched.has(entry.name)
   const { force, forcePending, ...others } = options.flags
@@ -220,8 +222,8 @@ export function decideAgain(
   const found = meaningOfEntry(entry, (name) => lockOf(name)?.made)
   if (!found.ok) return { ...step, action: { do: 'blocked', why: found.why, by: undefined } }
   const { meaning } = found
-  const hash = model === undefined ? undefined : identity(model, meaning)
   const locked = lockOf(entry.name)
+  const hash = model === undefined ? undefined : hashOfRow(found, locked, (each) => identity(model, each))
   const action = decide({ hash, locked, facts: factsOf(outputs), flags })
   return { ...step, waitsFor: [], meaning, hash, locked, ...actionOn(outputs, action) }
 }

@@ -3,7 +3,7 @@ import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import type { Lock, LockEntry, Pending } from '../lock/lock.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
-import type { RowAction } from './decide.js'
+import { hashOfRow, type RowAction } from './decide.js'
 
 export interface Paired {
   readonly entry: ManifestEntry
@@ -17,6 +17,7 @@ interface Unpaired {
   readonly entry: ManifestEntry
   /** Undefined until the outputs that the row uses are known. */
   readonly meaning: ModelInput | undefined
+  readonly former?: ModelInput | undefined
 }
 
 export type Pairing = ReturnType<typeof createPairing>
@@ -60,10 +61,14 @@ export function createPairing({ entries, lock, models, identity, isSelected }: P
   const own = (name: string) => (taken.has(name) ? undefined : lock.entries.get(name))
 
   function read<Row extends Unpaired>(row: Row): Row & Paired {
-    const { entry, meaning } = row
+    const { entry, meaning, former } = row
     const model = entry.model ?? modelFor(entry.kind, { models, own: lock.entries.get(entry.name), recorded })
-    const hash = model === undefined || meaning === undefined ? undefined : hashOf(model, meaning)
-    return { ...row, locked: own(entry.name), model, hash }
+    const locked = own(entry.name)
+    const hash =
+      model === undefined || meaning === undefined
+        ? undefined
+        : hashOfRow({ meaning, former }, locked, (each) => hashOf(model, each))
+    return { ...row, locked, model, hash }
   }
 
   function mayTake({ entry, locked, hash }: Paired): boolean {
@@ -152,7 +157,7 @@ function modelFor(kind: Kind | undefined, { models, own, recorded }: ModelSource
 }
 
 /** Returns the model of each kind for which the lock file has only one model. New rows use it too. */
-function recordedModels({ entries }: Lock): Models {
+export function recordedModels({ entries }: Pick<Lock, 'entries'>): Models {
   const found: Partial<Record<Kind, string>> = {}
   for (const kind of KINDS) {
     const models = new Set(

@@ -9,9 +9,11 @@ import {
   type Manifest,
   type ManifestEntry,
   type ManifestProblem,
+  type Models,
   readManifest,
 } from '../../batch/manifest/index.js'
 import { makePlan, type Plan, type PlanStep } from '../../batch/plan/index.js'
+import { recordedModels } from '../../batch/plan/pair.js'
 import { safePart, unreserved } from '../../download/file-names.js'
 import { checkPlaceholders, fill } from '../../download/target.js'
 import { RushesError, usageError } from '../../errors.js'
@@ -19,7 +21,7 @@ import { describeError, isSystemError } from '../../host/system-error.js'
 import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
-import { KINDS } from '../../protocol/models.js'
+import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { nearest, printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
@@ -35,9 +37,14 @@ const STDIN_NAME = 'rushes'
 export interface LoadedManifest {
   readonly manifest: Manifest
   readonly lockPath: string
+  /**
+   * Asks the service about the models without a document. Resolves with the manifest, read again, if it knows one of
+   * them. Undefined otherwise, and for a command that only plans.
+   */
+  learned(): Promise<LoadedManifest | undefined>
 }
 
-type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
+type LoadOptions = Pick<BatchOptions, 'mode' | 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
 
 /** Reads the manifest. Throws `usage`, with every problem as `file:line:column: message`. */
 export async function loadManifest(
@@ -54,7 +61,7 @@ export async function loadManifest(
 export async function checkManifest(
   ctx: Context,
   word: string,
-  { allowOutside, maxRuns, onImage }: LoadOptions,
+  { mode, allowOutside, maxRuns, onImage }: LoadOptions,
 ): Promise<LoadedManifest | RushesError> {
   const path = word === '-' ? STDIN_NAME : word
   const bytes =
@@ -62,7 +69,9 @@ export async function checkManifest(
       ? await readStdin(ctx.stdin, 'the manifest', ctx.interrupts.first)
       : await readFile(ctx, word)
   const lockPath = lockFileOf(path)
-  const read = await readManifest({
+  const { furtherOutputs, recorded } = factsInLock(lockPath, path)
+  const models = await modelsForManifest(ctx)
+  const options = {
     path,
     bytes,
     allowOutside,
@@ -76,28 +85,69 @@ export async function checkManifest(
       [lockPath, 'the lock file'],
       [claimPathOf(lockPath), 'the claim file'],
     ]),
-    furtherOutputs: furtherOutputsIn(lockPath, path),
-  })
+    furtherOutputs,
+    documentOf: models.documentOf,
+    settings: { ...recorded, ...(await modelsByKind(ctx)) },
+  }
+  const refusal = (problems: readonly ManifestProblem[]) =>
+    manifestError(word === '-' ? 'standard input' : word, problems)
+  const first = await readManifest(options)
+  const learn = async () => mode === 'run' && (await models.learn())
+  const read = !first.ok && (await learn()) ? await readManifest(options) : first
   if (!read.ok) {
     for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
-    return manifestError(word === '-' ? 'standard input' : word, read.problems)
+    return refusal(read.problems)
   }
-  return { manifest: read.manifest, lockPath }
+  let reloaded: Promise<LoadedManifest | undefined> | undefined
+  return { manifest: read.manifest, lockPath, learned: () => (reloaded ??= reload()) }
+
+  async function reload(): Promise<LoadedManifest | undefined> {
+    if (!(await learn())) return undefined
+    const again = await readManifest(options)
+    if (!again.ok) throw refusal(again.problems)
+    return { manifest: again.manifest, lockPath, learned: async () => undefined }
+  }
+}
+
+/** Finds the documents of the models in a manifest, each once. */
+async function modelsForManifest(ctx: Context) {
+  const models = await ctx.models()
+  const found = new Map<string, ModelDocument | undefined>()
+  return {
+    documentOf(name: string): ModelDocument | undefined {
+      if (!found.has(name)) found.set(name, models.find(name))
+      return found.get(name)
+    },
+    /** Asks the service about the models without a document. Resolves with whether it has documents of some. */
+    async learn(): Promise<boolean> {
+      const names = [...found].flatMap(([name, document]) => (document === undefined ? [name] : []))
+      if (names.length === 0) return false
+      await models.learn(names)
+      found.clear()
+      return names.some((name) => models.find(name) !== undefined)
+    },
+  }
 }
 
 /**
- * Returns the outputs of each row except the first. An unreadable lock file is reported later, when the plan is made.
+ * Returns the outputs of each row except the first, and the models of the lock file. An unreadable lock file is reported
+ * later, when the plan is made.
  */
-function furtherOutputsIn(lockPath: string, manifest: string): readonly FurtherOutputFile[] {
+function factsInLock(
+  lockPath: string,
+  manifest: string,
+): { readonly furtherOutputs: readonly FurtherOutputFile[]; readonly recorded: Models } {
   try {
-    return [...readLock(lockPath, manifest).entries].flatMap(([name, { made }]) =>
+    const lock = readLock(lockPath, manifest)
+    const furtherOutputs = [...lock.entries].flatMap(([name, { made }]) =>
       outputsOf(made)
         .slice(1)
         .map(({ file }, at) => ({ name, number: at + 2, file })),
     )
+    return { furtherOutputs, recorded: recordedModels(lock) }
   } catch {
-    return []
+    return { furtherOutputs: [], recorded: {} }
   }
 }
 
@@ -154,7 +204,7 @@ export interface PreparedBatch extends BatchWords {
  */
 export async function prepare(
   ctx: Context,
-  { manifest, lockPath }: LoadedManifest,
+  { manifest, lockPath, learned }: LoadedManifest,
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
@@ -169,6 +219,10 @@ export async function prepare(
   const planWith = (lock: Lock) => makePlan({ ...common, lock })
   const lock = readLock(lockPath, manifest.path)
   const plan = await planWith(lock)
+  // Another machine may have paid for these rows with documents that this one does not have yet.
+  const isPaidAgain = plan.steps.some(({ action, locked }) => action.do === 'create' && locked !== undefined)
+  const fresh = isPaidAgain ? await learned() : undefined
+  if (fresh !== undefined) return prepare(ctx, fresh, options, words)
   return { ...words, manifest, lockPath, lock, plan, planWith, options, missing: missingFor(plan.steps) }
 }
 

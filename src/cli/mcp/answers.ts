@@ -43,7 +43,14 @@ const RUN = shape({
 
 export const RUN_OUTPUT = shape({ runs: list(RUN), ...COMMON })
 
-export const MODELS_OUTPUT = shape({ models: ANY_OBJECT, configured: ANY_OBJECT, ...COMMON })
+export const MODELS_OUTPUT = shape({
+  models: ANY_OBJECT,
+  model: ANY_OBJECT,
+  configured: ANY_OBJECT,
+  known: list(ANY_OBJECT),
+  known_left_out: integer(),
+  ...COMMON,
+})
 
 export const LIST_OUTPUT = shape({
   runs: list(
@@ -280,7 +287,7 @@ export const inToolWords = (message: string): string =>
   replaceAll(message, SENTENCES)
     .split(COMMAND)
     .map((part) => {
-      const [, words = ''] = /^`rushes (run \w+|\w+)/.exec(part) ?? []
+      const [, words = ''] = /^`rushes (?!models (?:add|remove|--))(run \w+|\w+)/.exec(part) ?? []
       return words === '' ? replaceAll(part, FLAGS) : (COMMANDS[words] ?? part)
     })
     .join('')

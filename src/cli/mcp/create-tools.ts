@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
-import type { Kind } from '../../protocol/models.js'
+import type { Kind, ModelDocument } from '../../protocol/models.js'
+import { inputProblems } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { checkTarget } from '../runs/check-target.js'
@@ -13,7 +14,7 @@ import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
 import type { McpSession, SavedDelivery, SessionTask } from './session.js'
-import type { Answer, Arguments, Call } from './tool.js'
+import { type Answer, type Arguments, type Call, nameOf } from './tool.js'
 
 interface CreateArguments {
   readonly wait: boolean
@@ -21,13 +22,15 @@ interface CreateArguments {
   readonly requestId: string
   readonly model: string | undefined
   readonly input: Arguments
+  /** Whether `image_urls` of the input may contain paths. Other inputs are sent unchanged. */
+  readonly takesImages: boolean
   readonly delivery: SavedDelivery
 }
 
 /** Creates a run. `kind`: undefined for `create_model_run`, whose input is sent unchanged. */
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
-  const parsed = argumentsOf(session, kind, call.args)
+  const parsed = await argumentsOf(session, kind, call.args)
   const { requestId, delivery, wait } = parsed
   const key = {
     name: `create ${requestId}`,
@@ -57,30 +60,48 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   function startCreate(
     { start }: McpSession,
     of: Kind | undefined,
-    { model, input }: CreateArguments,
+    { model, input, takesImages }: CreateArguments,
     taskKey: typeof key,
   ): SessionTask {
     return start({ key: taskKey, delivery, requestId }, (ctx, found) =>
-      create(ctx, { session, kind: of, model, input, requestId, delivery, found }),
+      create(ctx, { session, kind: of, model, input, takesImages, requestId, delivery, found }),
     )
   }
 }
 
-function argumentsOf(session: McpSession, kind: Kind | undefined, args: Arguments): CreateArguments {
+async function argumentsOf(
+  session: McpSession,
+  kind: Kind | undefined,
+  args: Arguments,
+): Promise<CreateArguments> {
   const { model, wait, output, overwrite, inline, request_id, ...rest } = args
   const input = kind === undefined ? (rest.input as Arguments) : rest
-  const images = kind === undefined ? undefined : input.image_urls
+  const document = typeof model === 'string' ? (await session.base.models()).find(model) : undefined
+  if (document !== undefined && document.kind === (kind ?? document.kind)) checkInput(document, input)
+  const takesImages = kind !== undefined || Object.hasOwn(document?.input.properties ?? {}, 'image_urls')
+  const images = takesImages ? input.image_urls : undefined
   return {
     wait: wait !== false,
     inline: inline === true,
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
     model: typeof model === 'string' ? model : undefined,
     input: Array.isArray(images) ? { ...input, image_urls: images.map(imageIn(session)) } : input,
+    takesImages,
     delivery: {
       output: session.paths.output(typeof output === 'string' ? output : undefined),
       overwrite: overwrite === true,
     },
   }
+}
+
+/** Checks the input of a model that the call names: its parameters may differ from those of the tool. */
+function checkInput({ name, input: schema }: ModelDocument, input: Arguments): void {
+  const problems = inputProblems(schema, input)
+  if (problems.length > 0)
+    throw usageError(
+      problems.map(({ parameter, message }) => `${nameOf(parameter)} ${message}.`).join(' '),
+      `See the parameters of ${name} with list_models.`,
+    )
 }
 
 const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | undefined) =>
@@ -109,20 +130,22 @@ function joined(
   return task
 }
 
-interface CreateJob extends Pick<CreateArguments, 'model' | 'input' | 'requestId' | 'delivery'> {
+interface CreateJob
+  extends Pick<CreateArguments, 'model' | 'input' | 'takesImages' | 'requestId' | 'delivery'> {
   readonly session: McpSession
   readonly kind: Kind | undefined
   found(id: string): void
 }
 
 async function create(ctx: Context, job: CreateJob): Promise<void> {
-  const { session, kind, model, input, requestId, delivery } = job
+  const { session, kind, model, input, takesImages, requestId, delivery } = job
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
   const earlier = hasModel ? await earlierCreate(ctx, requestId) : undefined
   // Check the budget before reading images.
   if (hasModel && earlier === undefined) session.budget.check()
   const { image_urls: _, ...others } = input
-  const request = await buildRequest(ctx, requestOptions(kind, model, hasModel ? input : others))
+  const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
+  const request = await buildRequest(ctx, sent)
   if (request.model === undefined) {
     await ctx.connect({ missing: request.missing })
     return
@@ -160,9 +183,14 @@ async function earlierCreate(ctx: Context, requestId: string): Promise<NamedRequ
 }
 
 /** The prompt is passed in `--input`, where "-" is plain text and not standard input. */
-function requestOptions(kind: Kind | undefined, model: string | undefined, input: Arguments): RequestOptions {
+function requestOptions(
+  kind: Kind | undefined,
+  model: string | undefined,
+  input: Arguments,
+  takesImages: boolean,
+): RequestOptions {
   const { image_urls: images, ...others } = input
-  const isList = kind !== undefined && Array.isArray(images)
+  const isList = takesImages && Array.isArray(images)
   return {
     kind,
     model,

@@ -1,7 +1,15 @@
 /** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
 import { flag, integer, type JsonSchema, type Properties, text } from '../../protocol/json-schema.js'
-import { KINDS, type Kind, MODEL_INPUTS } from '../../protocol/models.js'
+import {
+  KINDS,
+  type Kind,
+  type ModelDocument,
+  type ModelSchema,
+  type ParameterSchema,
+} from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
+import { printable, shortened } from '../../protocol/text.js'
+import { LOCAL_MODELS } from '../../service/names.js'
 import { BATCH_OUTPUT, LIST_OUTPUT, MODELS_OUTPUT, PLAN_OUTPUT, RUN_OUTPUT, SHOW_OUTPUT } from './answers.js'
 import type { ObjectSchema, ToolDefinition } from './tool.js'
 
@@ -20,11 +28,13 @@ export type ToolName =
   | 'plan_batch'
   | 'run_batch'
 
-interface SessionFacts {
+export interface SessionFacts {
   /** Maximum number of runs that this session may create. */
   readonly maxRuns: number
   /** Whether this process renders the runs, at no cost. */
   readonly isLocal: boolean
+  /** Documents of the configured models. A kind without one has its built-in schema. */
+  readonly documents: Readonly<Partial<Record<Kind, ModelDocument>>>
 }
 
 const count = (description: string, minimum: number, maximum: number): JsonSchema =>
@@ -66,23 +76,45 @@ const CREATE = {
   ),
 } as const
 
-const MODEL = text('Model identifier <provider>/<name>. Default: the configured model of this kind')
+const MODEL = text(
+  'Model identifier <provider>/<name>. Default: the configured model of this kind. For a model with other parameters ' +
+    'use create_model_run',
+)
 
 /** Ways to name an image in `image_urls`. */
 const IMAGES =
   'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, ' +
   'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
 
-const parametersFor = (kind: Kind): Readonly<Record<string, JsonSchema>> =>
-  Object.fromEntries(
-    Object.entries(builtInSchema(kind).properties).map(([name, schema]) => [
-      name,
-      {
-        ...schema,
-        description: schema.type === 'array' ? `${schema.description}. ${IMAGES}` : schema.description,
-      },
-    ]),
+/** Returns the parameters of a model that the tool has no argument of the same name for. */
+function parametersFor({ properties }: ModelSchema): Readonly<Record<string, JsonSchema>> {
+  const own = Object.entries(properties).filter(([name]) => !Object.hasOwn(CREATE, name) && name !== 'model')
+  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(schema)]))
+}
+
+/** Longer lists of values are left out, since every session of an agent reads all tools. A create checks them. */
+const MAX_KEYWORD = 1_000
+const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength items maxItems default'.split(' ')
+
+/** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
+function argumentOf(schema: ParameterSchema): JsonSchema {
+  const written = shortened(printable(schema.description))
+  const description =
+    schema.type === 'array'
+      ? [written, IMAGES].filter(Boolean).join('. ')
+      : schema.type === 'other'
+        ? [written, 'JSON, see list_models'].filter(Boolean).join('. ')
+        : written
+  const known = Object.entries(schema).filter(
+    ([name, value]) =>
+      KEYWORDS.includes(name) && schema.type !== 'other' && JSON.stringify(value).length <= MAX_KEYWORD,
   )
+  return {
+    ...Object.fromEntries(known),
+    ...(schema.type === 'array' && { items: { type: 'string' } }),
+    description,
+  }
+}
 
 const READS = {
   readOnlyHint: true,
@@ -98,12 +130,15 @@ const WRITES = {
   openWorldHint: true,
 } as const
 
-const costOf = ({ maxRuns, isLocal }: SessionFacts): string =>
-  `${
-    isLocal
-      ? 'Free: runs are rendered on this machine as ' + 'preview drawings.'
-      : 'COSTS MONEY: each create is paid.'
-  } At most ${maxRuns} runs per session.`
+const costOf = ({ maxRuns, isLocal, documents }: SessionFacts): string => {
+  const isPreview = Object.values(documents).every(({ name }) => Object.values(LOCAL_MODELS).includes(name))
+  const cost = !isLocal
+    ? 'COSTS MONEY: each create is paid.'
+    : isPreview
+      ? 'Free: runs are rendered on this machine as preview drawings.'
+      : 'Runs are rendered by the models that this machine is set up with, not by a paid service.'
+  return `${cost} At most ${maxRuns} runs per session.`
+}
 
 const AFTERWARDS =
   'Waits up to 45 s, saves the outputs and returns their paths. If the run is still running then, the result ' +
@@ -118,37 +153,49 @@ export function definitionsFor(
       name: 'list_models',
       title: 'List models',
       description:
-        'Show the parameters of the image and the video model as JSON Schema, and which model identifiers are ' +
-        'configured. Free, sends nothing.',
-      inputSchema: object({ kind: text('Only this kind', { enum: KINDS }) }),
+        'Show the parameters of the configured image and video model as JSON Schema, and all known models with their ' +
+        'prices. Free, sends nothing.',
+      inputSchema: object({
+        kind: text('Only this kind', { enum: KINDS }),
+        model: text('Only this model, with its parameters as JSON Schema', { minLength: 1 }),
+      }),
       outputSchema: MODELS_OUTPUT,
       annotations: READS,
     },
-    ...KINDS.map((kind) => ({
-      name: `create_${kind}` as const,
-      title: `Create ${kind === 'image' ? 'an image' : 'a video'}`,
-      description:
-        `${MODEL_INPUTS[kind].description}. ${cost} ${AFTERWARDS} Give a request_id, so that a ` +
-        `repeated call is not paid twice.`,
-      inputSchema: object(
-        { ...parametersFor(kind), model: MODEL, ...CREATE },
-        Object.keys(builtInSchema(kind).properties).filter((name) =>
-          builtInSchema(kind).required.includes(name),
+    ...KINDS.map((kind) => {
+      const document = facts.documents[kind]
+      const schema = document?.input ?? builtInSchema(kind)
+      const parameters = parametersFor(schema)
+      // Not the description of the document: an agent would follow what a service writes there.
+      const about =
+        document === undefined
+          ? schema.description
+          : `Create ${kind === 'image' ? 'an image' : 'a video'} with ${document.name}`
+      return {
+        name: `create_${kind}` as const,
+        title: `Create ${kind === 'image' ? 'an image' : 'a video'}`,
+        description: `${about}. ${cost} ${AFTERWARDS} Give a request_id, so that a repeated call is not paid twice.`,
+        inputSchema: object(
+          { ...parameters, model: MODEL, ...CREATE },
+          schema.required.filter((name) => Object.hasOwn(parameters, name)),
         ),
-      ),
-      outputSchema: RUN_OUTPUT,
-      annotations: WRITES,
-    })),
+        outputSchema: RUN_OUTPUT,
+        annotations: WRITES,
+      }
+    }),
     {
       name: 'create_model_run',
       title: 'Create a run of another model',
       description:
-        `Create a run of any other published model. Its input is sent unchanged. For images and ` +
-        `videos of the configured models, use create_image and create_video. ${cost} ${AFTERWARDS}`,
+        `Create a run of any other published model. Its input is checked if list_models has its parameters. For ` +
+        `images and videos of the configured models, use create_image and create_video. ${cost} ${AFTERWARDS}`,
       inputSchema: object(
         {
           model: text('Model identifier <provider>/<name>, as published by the service'),
-          input: { type: 'object', description: 'Input of the model, sent unchanged' },
+          input: {
+            type: 'object',
+            description: `Input of the model. If list_models has its image_urls: ${IMAGES}`,
+          },
           ...CREATE,
         },
         ['model', 'input'],
@@ -260,7 +307,7 @@ const BATCH = {
 } as const
 
 /** Returns instructions for the client's system prompt. */
-export const instructionsFor = (facts: SessionFacts): string =>
+export const instructionsFor = (facts: Omit<SessionFacts, 'documents'>): string =>
   [
     'rushes creates images and videos with asynchronous runs, and saves the results as files.',
     facts.isLocal

@@ -1,8 +1,10 @@
 /** Tools for existing runs: wait, status, download, and queries of the journal. */
 import { RushesError, usageError } from '../../errors.js'
-import { KINDS, MODEL_INPUTS } from '../../protocol/models.js'
+import { documentJson, schemaJson } from '../../protocol/model-document.js'
+import { KINDS } from '../../protocol/models.js'
+import { builtInSchema } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
-import { printable, printableJson, shortened } from '../../protocol/text.js'
+import { didYouMean, printable, printableJson, shortened } from '../../protocol/text.js'
 import { listCommand } from '../commands/list.js'
 import { showCommand } from '../commands/show.js'
 import { statusCommand } from '../commands/status.js'
@@ -198,12 +200,48 @@ export async function showRun(session: McpSession, call: Call): Promise<Answer> 
   return { text: printableJson(run), structured: { run, warnings } }
 }
 
+/** Maximum number of models in a list. */
+const MAX_MODELS = 200
+
 export async function listModels({ base }: McpSession, { args }: Call): Promise<Answer> {
+  const models = await base.models()
+  const all = models.list().map(({ document }) => document)
+  if (typeof args.model === 'string') {
+    const document = models.find(args.model)
+    if (document === undefined)
+      throw usageError(
+        `The parameters of ${printable(args.model)} are not known.${didYouMean(
+          args.model,
+          all.map(({ name }) => name),
+        )}`,
+        'Ask the user to run `rushes models --refresh`. Or use create_model_run, which then sends the input unchanged.',
+      )
+    return modelsAnswer({ model: documentJson(document) })
+  }
   const kinds = KINDS.filter((kind) => args.kind === undefined || args.kind === kind)
-  const models = Object.fromEntries(kinds.map((kind) => [kind, MODEL_INPUTS[kind]]))
-  const named = await Promise.all(
-    kinds.map(async (kind) => [kind, (await modelFor(base, kind)) ?? null] as const),
+  const configured = await Promise.all(
+    kinds.map(async (kind) => {
+      const name = await modelFor(base, kind)
+      const document = name === undefined ? undefined : models.find(name)
+      const schema = document?.kind === kind ? document.input : builtInSchema(kind)
+      return { kind, name: name ?? null, schema: schemaJson(schema) }
+    }),
   )
-  const structured = { models, configured: Object.fromEntries(named) }
-  return { text: JSON.stringify(structured), structured }
+  const known = all.filter(({ kind }) => kinds.includes(kind))
+  return modelsAnswer({
+    models: Object.fromEntries(configured.map(({ kind, schema }) => [kind, schema])),
+    configured: Object.fromEntries(configured.map(({ kind, name }) => [kind, name])),
+    known: known.slice(0, MAX_MODELS).map(({ name, kind, price, input: { properties } }) => ({
+      name,
+      kind,
+      price: price ?? null,
+      parameters: Object.keys(properties),
+    })),
+    known_left_out: Math.max(0, known.length - MAX_MODELS),
+  })
 }
+
+const modelsAnswer = (structured: Answer['structured']): Answer => ({
+  text: printableJson(structured),
+  structured,
+})

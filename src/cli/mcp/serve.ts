@@ -5,10 +5,11 @@ import { untilAborted } from '../../host/abort.js'
 import { asRushesError } from '../../host/interrupts.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
+import { modelsByKind } from '../settings/required-settings.js'
 import { errorAnswer } from './answers.js'
 import { type Finished, planBatch, runBatch } from './batch-tools.js'
 import { createRun } from './create-tools.js'
-import { definitionsFor, instructionsFor, type ToolName } from './definitions.js'
+import { definitionsFor, instructionsFor, type SessionFacts, type ToolName } from './definitions.js'
 import { followRuns, getRuns, listModels, listRuns, showRun } from './run-tools.js'
 import { connectStdio, createMcpServer } from './server.js'
 import { type McpSession, type McpSessionOptions, openSession } from './session.js'
@@ -21,7 +22,7 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
   const server = createMcpServer({
     version: VERSION,
     instructions: instructionsFor({ maxRuns: options.maxRuns, isLocal: ctx.globals.local }),
-    tools: toolsOf(session),
+    tools: toolsOf(session, await documentsOf(ctx)),
     clock,
     read: (path) => readFile(path),
     answerOfError: (thrown) => errorAnswer(asRushesError(thrown)),
@@ -40,9 +41,22 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
   return reason?.exitCode ?? EXIT.ok
 }
 
-/** Returns the tools of a session: each definition with its function. */
+/**
+ * Returns the documents of the configured models. None if the settings cannot be read: each call reports that, and a
+ * server that does not start shows an agent nothing.
+ */
+async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
+  try {
+    const [models, names] = [await ctx.models(), Object.entries(await modelsByKind(ctx))]
+    const found = names.map(([kind, name]) => [kind, models.find(name)] as const)
+    return Object.fromEntries(found.filter(([kind, document]) => document?.kind === kind))
+  } catch {
+    return {}
+  }
+}
 
-function toolsOf(session: McpSession): Tools {
+/** Returns the tools of a session: each definition with its function. */
+function toolsOf(session: McpSession, documents: SessionFacts['documents']): Tools {
   const finished: Finished = new Map()
   const calls: Readonly<Record<ToolName, (call: Call) => Promise<Answer>>> = {
     list_models: (call) => listModels(session, call),
@@ -57,6 +71,6 @@ function toolsOf(session: McpSession): Tools {
     plan_batch: (call) => planBatch(session, finished, call),
     run_batch: (call) => runBatch(session, finished, call),
   }
-  const facts = { maxRuns: session.maxRuns, isLocal: session.base.globals.local }
+  const facts = { maxRuns: session.maxRuns, isLocal: session.base.globals.local, documents }
   return definitionsFor(facts).map((definition) => ({ definition, call: calls[definition.name] }))
 }

@@ -13,15 +13,18 @@ import {
   McpError,
   type ServerNotification,
 } from '@modelcontextprotocol/sdk/types.js'
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { usageError } from '../../errors.js'
+import type { JsonSchema } from '../../protocol/json-schema.js'
+import type { ParameterSchema } from '../../protocol/models.js'
 import { findInexact } from '../../protocol/parameters.js'
+import { isObject } from '../../protocol/parse.js'
 import { nearest, shortened } from '../../protocol/text.js'
-import { problemsOfAjv } from '../../protocol/validate.js'
+import { inputProblems } from '../../protocol/validate.js'
 import {
   type Answer,
   type Arguments,
   type CallResult,
+  nameOf,
   type ReadBytes,
   resultOf,
   type ToolDefinition,
@@ -107,9 +110,6 @@ function createProgress(
   }
 }
 
-const ajv = new Ajv({ allErrors: true, verbose: true })
-const compiled = new WeakMap<object, ValidateFunction>()
-
 /** Checks the arguments of a call. Throws `usage` with all problems. */
 export function checkArguments({ name, inputSchema }: ToolDefinition, args: Arguments): void {
   const deep = Object.keys(args).find((each) => !isWithinLevels(args[each], MAX_LEVELS))
@@ -124,19 +124,43 @@ export function checkArguments({ name, inputSchema }: ToolDefinition, args: Argu
         `${Number.MAX_SAFE_INTEGER}. Nothing was sent.`,
       'Use a smaller number, or a string if the model accepts one.',
     )
-  const validate = compiled.get(inputSchema) ?? ajv.compile(inputSchema)
-  compiled.set(inputSchema, validate)
-  if (validate(args)) return
-  const known = Object.keys(inputSchema.properties)
-  const lines: string[] = []
-  const others: ErrorObject[] = []
-  for (const error of validate.errors ?? []) {
-    const own = OWN_SENTENCES[error.keyword]?.(error, known)
-    if (own === undefined) others.push(error)
-    else lines.push(own)
+  const { properties, required = [] } = inputSchema
+  const known = Object.keys(properties)
+  const schema = {
+    type: 'object',
+    title: name,
+    description: '',
+    required,
+    properties: Object.fromEntries(Object.entries(properties).map(([each, of]) => [each, parameterOf(of)])),
+  } as const
+  const lines = [
+    ...Object.keys(args)
+      .filter((each) => !Object.hasOwn(properties, each))
+      .map((each) => unknownParameter(each, known)),
+    ...inputProblems(schema, args).map(({ parameter, message }) => `${nameOf(parameter)} ${message}.`),
+    ...known.flatMap((each) =>
+      Object.hasOwn(args, each) ? formProblems(each, properties[each], args[each]) : [],
+    ),
+  ]
+  if (lines.length > 0) throw usageError(lines.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
+}
+
+/** Values of other types are checked by `formProblems`, or only by the document of the model. */
+const parameterOf = (schema: JsonSchema): ParameterSchema =>
+  schema.type === undefined || schema.type === 'object'
+    ? { type: 'other', description: '', json: schema }
+    : (schema as unknown as ParameterSchema)
+
+/** Checks the keywords of tools that the inputs of models do not have. */
+function formProblems(name: string, schema: JsonSchema = {}, value: unknown): readonly string[] {
+  if (schema.type === 'object') return isObject(value) ? [] : [`${name} must be a JSON object.`]
+  if (schema.type === 'array' && Array.isArray(value)) {
+    if (value.length === 0 && schema.minItems !== undefined) return [`${name} is empty.`]
+    return value.flatMap((each, at) =>
+      formProblems(nameOf(`${name}/${at}`), schema.items as JsonSchema, each),
+    )
   }
-  for (const { parameter, message } of problemsOfAjv(others)) lines.push(`${nameOf(parameter)} ${message}.`)
-  throw usageError(lines.join(' '), `Parameters of ${name}: ${known.join(', ')}.`)
+  return value === '' && schema.minLength !== undefined ? [`${name} is empty.`] : []
 }
 
 /** Maximum nesting of arguments. Deeper values would overflow the stack of recursive functions. */
@@ -145,25 +169,6 @@ const MAX_LEVELS = 500
 function isWithinLevels(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((each) => isWithinLevels(each, levels - 1))
-}
-
-/** Messages that the checks of model inputs do not have, by Ajv keyword. */
-const OWN_SENTENCES: Readonly<
-  Record<string, (error: ErrorObject, known: readonly string[]) => string | undefined>
-> = {
-  additionalProperties: ({ params }, known) => unknownParameter(String(params.additionalProperty), known),
-  type: ({ params, instancePath }) =>
-    params.type === 'object' ? `${nameOf(instancePath.slice(1))} must be a JSON object.` : undefined,
-  minItems: ({ instancePath }) => `${nameOf(instancePath.slice(1))} is empty.`,
-  minLength: ({ instancePath }) => `${nameOf(instancePath.slice(1))} is empty.`,
-  maxLength: ({ instancePath, params }) =>
-    `${nameOf(instancePath.slice(1))} has more than ${params.limit} characters.`,
-}
-
-/** Returns the name of a parameter: `image_urls/3` is the fourth entry of a list. */
-function nameOf(parameter: string): string {
-  const [field = '', entry] = parameter.split('/')
-  return `${field}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`}`
 }
 
 function unknownParameter(name: string, known: readonly string[]): string {

@@ -63,6 +63,12 @@ export interface Answer {
 
 export type Tools = readonly { readonly definition: ToolDefinition; call(call: Call): Promise<Answer> }[]
 
+/** Returns the name of a parameter: `image_urls/3` is the fourth entry of a list. */
+export function nameOf(parameter: string): string {
+  const [field = '', entry] = parameter.split('/')
+  return `${field}${entry === undefined ? '' : ` (entry ${Number(entry) + 1})`}`
+}
+
 type Content =
   | { readonly type: 'text'; readonly text: string }
   | {

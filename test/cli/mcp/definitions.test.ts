@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { definitionsFor, instructionsFor } from '../../../src/cli/mcp/definitions.js'
 import { checkArguments } from '../../../src/cli/mcp/server.js'
 import { resultOf } from '../../../src/cli/mcp/tool.js'
+import { readModelDocument } from '../../../src/protocol/model-document.js'
 import { KINDS } from '../../../src/protocol/models.js'
 import { builtInSchema } from '../../../src/protocol/parameters.js'
 
-const TOOLS = definitionsFor({ maxRuns: 20, isLocal: false })
+const TOOLS = definitionsFor({ maxRuns: 20, isLocal: false, documents: {} })
 const tool = (name: string) => TOOLS.find((each) => each.name === name) ?? expect.unreachable()
 
 describe('the definitions', () => {
@@ -31,10 +32,49 @@ describe('the definitions', () => {
     },
   )
 
+  it('show of a document only keywords that clients understand, and no argument of the tool itself', () => {
+    const document = readModelDocument(
+      {
+        name: 'acme/still-2',
+        kind: 'image',
+        input: {
+          type: 'object',
+          description: 'Draws\u001b[31m',
+          required: ['output', 'steps'],
+          properties: {
+            steps: { type: 'integer', maximum: 9, pattern: '(', $ref: '#/x', description: 'How many\u0007' },
+            output: { type: 'integer' },
+            deep: { $ref: '#/missing' },
+            long: {
+              type: 'string',
+              enum: Array.from({ length: 200 }, (_, at) => `value ${at}`),
+              description: 'x'.repeat(9_999),
+            },
+          },
+        },
+      },
+      (_, message) => expect.unreachable(message),
+    )
+    const documents = { image: document ?? expect.unreachable() }
+    const { description, inputSchema } =
+      definitionsFor({ maxRuns: 3, isLocal: true, documents }).find(({ name }) => name === 'create_image') ??
+      expect.unreachable()
+    expect(inputSchema.required).toEqual(['steps'])
+    expect(inputSchema.properties.steps).toEqual({ type: 'integer', maximum: 9, description: 'How many' })
+    expect(inputSchema.properties.deep).toEqual({ description: 'JSON, see list_models' })
+    expect(inputSchema.properties.long).toEqual({ type: 'string', description: `${'x'.repeat(299)}…` })
+    expect(inputSchema.properties.output).toMatchObject({ type: 'string' })
+    expect(inputSchema.properties).not.toHaveProperty('prompt')
+    expect(description).toMatch(
+      /^Create an image with acme\/still-2\. Runs are rendered by the models that this machine is set up with/,
+    )
+  })
+
   it('say the number of runs of the session', () => {
     expect(instructionsFor({ maxRuns: 3, isLocal: false })).toContain('a session may create 3 runs')
     expect(
-      definitionsFor({ maxRuns: 3, isLocal: true }).find(({ name }) => name === 'create_image')?.description,
+      definitionsFor({ maxRuns: 3, isLocal: true, documents: {} }).find(({ name }) => name === 'create_image')
+        ?.description,
     ).toContain('Free: runs are rendered on this machine as preview drawings. At most 3 runs per session.')
   })
 })
@@ -46,7 +86,11 @@ describe('arguments', () => {
     ['wait_run', { id: 'a' }, 'Unknown parameter "id". Did you mean "ids"? ids is missing.'],
     ['wait_run', { ids: [3] }, 'ids (entry 1) must be of type string.'],
     ['wait_run', { ids: ['', 'a'], output: '' }, 'ids (entry 1) is empty. output is empty.'],
-    ['create_model_run', { request_id: 'x'.repeat(201) }, 'request_id has more than 200 characters.'],
+    [
+      'create_model_run',
+      { request_id: 'x'.repeat(201) },
+      'request_id must have at most 200 characters, not 201.',
+    ],
     ['list_runs', { limit: 0 }, 'limit must be a whole number from 1 to 200, not 0.'],
     ['list_runs', { kind: 'imge' }, 'kind must be one of video, image, not "imge" (did you mean "image"?).'],
     ['list_runs', { zzzzzzz: 1 }, 'Unknown parameter "zzzzzzz".'],

@@ -53,6 +53,7 @@ it.each([
   ['Use --local.', 'It needs a server that the user starts with `rushes mcp --local`.'],
   // For the user.
   ['Use `rushes mcp --max-runs 3`.', 'Use `rushes mcp --max-runs 3`.'],
+  ['Ask with `rushes models --refresh`.', 'Ask with `rushes models --refresh`.'],
   ['Store it with `rushes login`.', 'Store it with `rushes login`.'],
   ['Remove it with `rushes forget ~3f2a --yes`.', 'Remove it with `rushes forget ~3f2a --yes`.'],
 ])('%s', (said, words) => expect(inToolWords(said)).toBe(words))

@@ -11,6 +11,9 @@ export const formatNumber = (value: number | null | undefined): string =>
 /** `1,234 credits` */
 export const formatCredits = (value: number | null | undefined): string => plural(value, 'credit')
 
+/** `Image` */
+export const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
 /** `1 run`, `2 runs` */
 export const plural = (count: number | null | undefined, noun: string): string =>
   `${formatNumber(count)} ${noun}${count === 1 || count === -1 ? '' : 's'}`

@@ -120,6 +120,11 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
   }
 }
 
+// Otherwise the browser would open a file that is dropped beside a form, and the images in the form would be lost.
+for (const type of ['dragover', 'drop'] as const)
+  window.addEventListener(type, (event) => {
+    if (event.dataTransfer?.types.includes('Files')) event.preventDefault()
+  })
 applyTheme()
 const root = document.getElementById('app')
 if (root !== null) render(<App />, root)

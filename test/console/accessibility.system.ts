@@ -1,10 +1,12 @@
 /** Every page of the console in both colour schemes: axe finds nothing serious, and nothing is wider than a window of any size. */
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
+import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { describePages } from '../support/browser.js'
 import { addUser } from '../support/console.js'
 import { expectAccessible, expectFit, openConsole } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { FLUX } from './models.js'
 import { giveFiles, servePage } from './service-with-page.js'
 
 const LOGIN = `#/login?port=40123&challenge=${'a'.repeat(43)}&state=${'b'.repeat(22)}&name=ada-laptop`
@@ -18,7 +20,15 @@ async function fillWrongly(page: Page): Promise<void> {
   ])
   await page.locator('.reference-name').waitFor()
   await press('Create run')(page)
-  await page.getByText('Write a prompt').waitFor()
+  await page.getByText('This is missing.').waitFor()
+}
+
+async function fillOtherModel(page: Page): Promise<void> {
+  await page.getByLabel('Model').selectOption('acme/flux')
+  await page.getByLabel('Steps').fill('70')
+  await page.getByLabel('Control').fill('{')
+  await press('Create run')(page)
+  await page.getByText('This must be valid JSON.').waitFor()
 }
 
 /** The fragment, what is there when the page is drawn, and what is done then. */
@@ -32,6 +42,7 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
   ['#/runs?search=unicorn', 'No runs match these filters.'],
   ['#/new', 'Create run'],
   ['#/new', 'Create run', fillWrongly],
+  ['#/new', 'Create run', fillOtherModel],
   ['#/nowhere', 'Go to Runs'],
   [LOGIN, 'Create the key'],
 ]
@@ -48,7 +59,9 @@ describePages('the pages of the console', (pages) => {
     ['light', 1_440],
     ['dark', 360],
   ] as const)('are accessible in %s on %i pixels, and fit every window', async (colorScheme, width) => {
-    const service = await servePage(pages)
+    const service = await servePage(pages, {
+      models: [PREVIEW_DOCUMENTS.image, PREVIEW_DOCUMENTS.video, FLUX].map((document) => ({ document })),
+    })
     const look = { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' } as const
     const runs = [
       await service.create({ prompt: 'a fox', image_urls: ['https://e.test/a?b=1&c=<d>'] }),

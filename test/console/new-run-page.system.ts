@@ -2,9 +2,12 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { CONSOLE_PATHS } from '../../src/protocol/console.js'
+import type { ModelSchema } from '../../src/protocol/models.js'
+import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { describePages } from '../support/browser.js'
 import { FOX, PASSWORD, setBanned, withStore } from '../support/console.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { FLUX, UPSCALE } from './models.js'
 import {
   afterPolls,
   createPaintingEngine,
@@ -99,7 +102,7 @@ describePages('a new run', (pages) => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await create(page)
-    await page.getByText('Write a prompt').waitFor()
+    await page.getByText('This is missing.').waitFor()
     await prompt(page).fill('a fox')
     await page.evaluate(`{
       const button = document.querySelector('button[type="submit"]')
@@ -321,6 +324,10 @@ describePages('a new run', (pages) => {
     const { page } = await service.open('#/new')
     await prompt(page).fill('a fox')
     const choice = page.getByRole('radio', { name: '16:9' })
+    expect(await page.locator('.ratio-box > span').first().boundingBox()).toMatchObject({
+      width: 20,
+      height: 20,
+    })
     await choice.focus()
     await page.keyboard.press('Enter')
     await choice.press('Space')
@@ -330,5 +337,109 @@ describePages('a new run', (pages) => {
     await page.keyboard.press('Control+Enter')
     await page.getByRole('heading', { name: 'Image run' }).waitFor()
     expect(await runsOf(service)).toHaveLength(1)
+  })
+
+  it('has the fields of the selected model, checks them first, and keeps what both models take', async () => {
+    const models = [FLUX, UPSCALE, PREVIEW_DOCUMENTS.video].map((document) => ({ document }))
+    const service = await servePage(pages, { models })
+    const { page } = await service.open('#/new')
+    await page.getByLabel('Steps').fill('70')
+    await page.getByLabel('Lora').fill('fox')
+    await page.getByLabel('Control').fill('{"weight":')
+    await create(page)
+    await page.getByText('This is missing.').waitFor()
+    await page.getByText('This must be a whole number from 1 to 50, not 70.').waitFor()
+    await page.getByText('This must be valid JSON.').waitFor()
+    expect(await prompt(page).evaluate('document.activeElement.name')).toBe('prompt')
+    await prompt(page).fill('a fox')
+    await page.getByLabel('Control').fill('{"weight": 2}')
+    await page.getByLabel('Words').fill('x\ny')
+    await page.getByLabel('Sampler').selectOption('s13')
+    await page.locator('.radio', { hasText: 'On' }).click()
+    await page.getByText('0 credits', { exact: true }).waitFor()
+
+    const model = page.getByLabel('Model')
+    await model.selectOption('acme/upscale')
+    await page.getByText('1 credit', { exact: true }).waitFor()
+    expect(await prompt(page).count()).toBe(0)
+    await page.getByText('Enlarges an image', { exact: true }).waitFor()
+    await page.locator('.radio', { hasText: '4' }).click()
+    await page.getByText('2 credits').waitFor()
+    await create(page)
+    await page.locator('.field-error', { hasText: 'This is missing.' }).waitFor()
+    const urls = ['https://e.test/a', 'https://e.test/b']
+    for (const url of urls) {
+      await page.getByLabel('URL of an image').fill(url)
+      await page.keyboard.press('Enter')
+    }
+    const tooMany = page.locator('.field-error', { hasText: 'at most 1, not 2' })
+    await tooMany.waitFor()
+    await create(page)
+    expect(await tooMany.textContent()).toBe('This takes at most 1, not 2.')
+    for (const url of urls) await page.getByRole('button', { name: `Remove ${url}` }).click()
+    await model.selectOption('acme/flux')
+    // A number that is not finished has no value in the browser.
+    await page.getByLabel('Steps').pressSequentially('1e')
+    await create(page)
+    await page.getByText('This must be a number.').waitFor()
+    await page.getByLabel('Steps').fill('30')
+    await create(page)
+    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    const [run] = await runsOf(service)
+    expect(run).toMatchObject({ model: 'acme/flux', price: 0 })
+    expect(run?.input).toEqual({
+      ...{ prompt: 'a fox', lora: 'fox', steps: 30, tiling: true, sampler: 's13' },
+      ...{ words: ['x', 'y'], control: { weight: 2 } },
+    })
+    await page.locator('.code-block', { hasText: '--steps 30' }).waitFor()
+  })
+
+  it('of a run whose model is gone has the default model, and follows the models of the service', async () => {
+    const service = await servePage(pages, { models: [FLUX, UPSCALE].map((document) => ({ document })) })
+    const run = await service.create({ prompt: 'a fox', lora: 'x', steps: 7, aspect_ratio: '3:2' })
+    const { page } = await service.open(`#/runs/${run.id}`, { ignored: /status of 400/ })
+    let models: object[] = [FLUX, UPSCALE]
+    await page.route(`**${CONSOLE_PATHS.models}`, (route) => route.fulfill({ json: { models } }))
+    await page.getByRole('link', { name: 'Run again with changes' }).click()
+    await expect.poll(() => page.getByLabel('Steps').inputValue()).toBe('7')
+    models = [PREVIEW_DOCUMENTS.image, UPSCALE]
+    await page.route(`**${CONSOLE_PATHS.runs}`, (route) =>
+      route.fulfill({ status: 400, json: { error: { code: 'model_not_found', message: 'No.' } } }),
+    )
+    await create(page)
+    await page.getByText('The service no longer has this model.').waitFor()
+    await page.reload()
+    await page.getByText('The service no longer has the model acme/flux.').waitFor()
+    expect(await page.getByLabel('Steps').count()).toBe(0)
+    expect(await prompt(page).inputValue()).toBe('a fox')
+
+    // The page of the run has its input as JSON, and a filter lists its model.
+    await page.getByRole('link', { name: 'Back to the run' }).click()
+    await page.locator('.code-block', { hasText: "--input '{" }).waitFor()
+    await page.getByRole('link', { name: 'acme/flux' }).click()
+    await page.getByRole('row').filter({ hasText: 'a fox' }).waitFor()
+    expect(await page.getByLabel('Model').inputValue()).toBe('acme/flux')
+    await page.getByLabel('Model').selectOption('acme/upscale')
+    await page.getByText('No runs match these filters.').waitFor()
+    await page.getByLabel('Model').selectOption('image')
+    await page.getByRole('row').filter({ hasText: 'a fox' }).waitFor()
+  })
+
+  it('stays when a file is dropped where nothing takes it', async () => {
+    const { properties } = PREVIEW_DOCUMENTS.image.input
+    const input = {
+      ...PREVIEW_DOCUMENTS.image.input,
+      properties: { prompt: properties.prompt },
+    } as ModelSchema
+    const document = { ...PREVIEW_DOCUMENTS.image, input }
+    const { page } = await (await servePage(pages, { models: [{ document }] })).open('#/new')
+    await prompt(page).fill('a fox')
+    expect(await page.locator('.drop-zone').count()).toBe(0)
+    const isPrevented = await page.evaluate(`['dragover', 'drop'].map((type) => {
+      const dataTransfer = new DataTransfer()
+      dataTransfer.items.add(new File(['x'], 'one.png'))
+      return !document.body.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
+    })`)
+    expect(isPrevented).toEqual([true, true])
   })
 })

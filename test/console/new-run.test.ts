@@ -16,7 +16,14 @@ import {
   withAttempt,
   withContent,
 } from '../../src/console/runs/drafts.js'
-import { fieldsOf, filledForm, inputOf, shapeOf, valuesForKind } from '../../src/console/runs/form-fields.js'
+import {
+  fieldProblems,
+  fieldsOf,
+  filledForm,
+  inputOf,
+  shapeOf,
+  valuesForModel,
+} from '../../src/console/runs/form-fields.js'
 import {
   fileProblem,
   isTooLarge,
@@ -26,60 +33,132 @@ import {
   urlProblem,
   urlsIn,
 } from '../../src/console/runs/references.js'
-import { priceOf } from '../../src/protocol/limits.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { builtInSchema } from '../../src/protocol/parameters.js'
+import { priceOf } from '../../src/protocol/price.js'
 import { inputProblems } from '../../src/protocol/validate.js'
+import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { readCreate } from '../../src/service/rules/create-request.js'
 import { Refusal } from '../../src/service/rules/refusal.js'
 import { anyCharacter } from '../support/any-character.js'
+import { FLUX, UPSCALE } from './models.js'
+
+const { image: IMAGE, video: VIDEO } = PREVIEW_DOCUMENTS
+
+/** What the service says of an input. */
+function refusalOf(input: unknown, document = IMAGE): string {
+  try {
+    readCreate(Buffer.from(JSON.stringify({ model: document.name, input })), [document])
+  } catch (error) {
+    if (error instanceof Refusal) return error.message
+  }
+  throw new Error('not refused')
+}
 
 describe('the fields', () => {
   it.each(KINDS)('of %s are the parameters of its schema, the prompt first', (kind) => {
-    const fields = fieldsOf(kind)
+    const fields = fieldsOf(PREVIEW_DOCUMENTS[kind])
     expect(fields[0]?.name).toBe('prompt')
     expect(fields.map(({ name }) => name).toSorted()).toEqual(
       Object.keys(MODEL_INPUTS[kind].properties).toSorted(),
     )
   })
 
-  it('have a label, a control and what the service takes without them', () => {
-    expect(fieldsOf('image').map(({ label, control, standard }) => [label, control, standard])).toEqual([
-      ['Prompt', 'prompt', undefined],
-      ['Aspect ratio', 'ratio', '1:1'],
-      ['Quality', 'choice', 'basic'],
-      ['Reference images', 'sources', undefined],
+  it('have a label, choices and what the service takes without them', () => {
+    expect(fieldsOf(IMAGE).map(({ label, choices, standard }) => [label, choices.length, standard])).toEqual([
+      ['Prompt', 0, undefined],
+      ['Aspect ratio', 8, '1:1'],
+      ['Quality', 2, 'basic'],
+      ['Reference images', 0, undefined],
+    ])
+  })
+
+  it('are made from any document: what is required first, images last, with limits and defaults', () => {
+    expect(
+      fieldsOf(FLUX).map(({ name, choices, hint, standard }) => [name, choices.length, hint, standard]),
+    ).toEqual([
+      ['prompt', 0, undefined, undefined],
+      ['lora', 0, 'Name of the LoRA. Text of at most 5 characters', undefined],
+      ['aspect_ratio', 8, 'Width to height', undefined],
+      ['steps', 0, 'Denoising steps. A whole number from 1 to 50', '20'],
+      ['cfg.scale', 0, 'A number', undefined],
+      ['tiling', 2, undefined, 'false'],
+      ['sampler', 13, undefined, undefined],
+      ['words', 0, 'One per line, at most 2', 'a\nb'],
+      ['control', 0, 'JSON', undefined],
+      ['image_urls', 0, 'Reference image to edit or to follow. One per line, at most 14', undefined],
     ])
   })
 })
 
 describe('the input', () => {
   it('leaves out what is empty, and keeps the prompt as it was typed', () => {
-    expect(inputOf('image', { prompt: ' a fox\n', quality: '', aspect_ratio: '16:9' }, [])).toEqual({
+    expect(inputOf(IMAGE, { prompt: ' a fox\n', quality: '', aspect_ratio: '16:9' }, [])).toEqual({
       prompt: ' a fox\n',
       aspect_ratio: '16:9',
     })
-    expect(inputOf('video', { duration: '5', quality: 'high' }, ['https://e.test/a'])).toEqual({
+    expect(inputOf(VIDEO, { duration: '5', quality: 'high' }, ['https://e.test/a'])).toEqual({
       duration: '5',
       image_urls: ['https://e.test/a'],
     })
   })
 
+  it('sends the default of what is required', () =>
+    expect(inputOf(UPSCALE, { scale: ' ' }, [])).toEqual({ scale: 2 }))
+
+  it('has the types of the document, and goes back into the form', () => {
+    const input = {
+      ...{ prompt: 'a fox', lora: 'x\ny', steps: 30, 'cfg.scale': 3.5, tiling: true, sampler: 's13' },
+      ...{ words: ['a', 'b'], control: { type: 'depth', ids: [1] } },
+    }
+    const { values, unknown } = filledForm(FLUX, input)
+    expect(inputOf(FLUX, values, [])).toEqual(input)
+    expect(unknown).toEqual([])
+  })
+
   it.each(KINDS)('of %s matches the schema for every choice', (kind) => {
-    for (const { name, choices } of fieldsOf(kind))
-      for (const choice of choices)
+    for (const { name, choices } of fieldsOf(PREVIEW_DOCUMENTS[kind]))
+      for (const { value: choice } of choices)
         expect(
-          inputProblems(builtInSchema(kind), inputOf(kind, { prompt: 'a fox', [name]: choice }, [])),
+          inputProblems(
+            builtInSchema(kind),
+            inputOf(PREVIEW_DOCUMENTS[kind], { prompt: 'a fox', [name]: choice }, []),
+          ),
         ).toEqual([])
   })
 
+  it('is checked as the service checks it, and JSON before it is sent', () => {
+    const values = {
+      ...{ lora: 'abcdef', steps: '70', 'cfg.scale': '9007199254740993', words: 'a\nb\nc', sampler: 's14' },
+      ...{ control: '{"a":' },
+    }
+    const problems = fieldProblems(FLUX, values, [])
+    expect(problems).toEqual({
+      prompt: 'This is missing.',
+      lora: 'This must have at most 5 characters, not 6.',
+      steps: 'This must be a whole number from 1 to 50, not 70.',
+      'cfg.scale': expect.stringContaining('must have fewer digits'),
+      sampler: expect.stringContaining('must be one of'),
+      words: 'This takes at most 2, not 3.',
+      control: 'This must be valid JSON.',
+    })
+    const { control: _, ...others } = problems
+    const input = inputOf(FLUX, values, [])
+    expect(fieldMessages(refusalOf(input, FLUX))).toEqual(others)
+    expect(fieldProblems(FLUX, { prompt: 'a', lora: 'b', control: '[9007199254740993]' }, [])).toEqual({
+      control: 'This has a number with more digits than JSON can send.',
+    })
+  })
+
   it.each([
-    ['image', {}, 1],
-    ['image', { quality: 'high' }, 2],
-    ['video', {}, 5],
-    ['video', { resolution: '1080p', duration: '10' }, 20],
-  ] as const)('of %s with %o costs %i', (kind, values, price) =>
-    expect(priceOf(kind, inputOf(kind, values, []))).toBe(price),
+    [IMAGE, {}, 1],
+    [IMAGE, { quality: 'high' }, 2],
+    [VIDEO, {}, 5],
+    [VIDEO, { resolution: '1080p', duration: '10' }, 20],
+    [UPSCALE, { scale: '4' }, 1.5],
+    [FLUX, { steps: '50' }, undefined],
+  ] as const)('of %o with %o costs %s', (model, values, price) =>
+    expect(priceOf(model, inputOf(model, values, []))).toBe(price),
   )
 
   it('of a run fills the form that sends it again', () => {
@@ -87,8 +166,8 @@ describe('the input', () => {
       ...{ prompt: 'a fox', quality: 'high', seed: 3 },
       image_urls: ['https://e.test/a', { sha256: 'x', bytes: 1, content_type: 'image/png' }],
     }
-    const { values, urls, lostImages, unknown } = filledForm('image', input)
-    expect(inputOf('image', values, urls)).toEqual({
+    const { values, urls, lostImages, unknown } = filledForm(IMAGE, input)
+    expect(inputOf(IMAGE, values, urls)).toEqual({
       ...{ prompt: 'a fox', quality: 'high' },
       image_urls: ['https://e.test/a'],
     })
@@ -97,16 +176,16 @@ describe('the input', () => {
 
   it.each([[null], [{}], [{ prompt: null, image_urls: null }], [{ image_urls: 'x', prompt: {} }]])(
     'is filled from anything: %j',
-    (input) => expect(() => filledForm('video', input ?? {})).not.toThrow(),
+    (input) => expect(() => filledForm(VIDEO, input ?? {})).not.toThrow(),
   )
 
-  it('keeps what the other model has too', () => {
+  it('keeps what the other model takes too, and all that it does not have for the way back', () => {
     const values = { prompt: 'a fox', aspect_ratio: '2:3', quality: 'high' }
-    expect(valuesForKind('video', values)).toEqual({ prompt: 'a fox' })
-    expect(valuesForKind('video', { ...values, aspect_ratio: '21:9' })).toEqual({
-      prompt: 'a fox',
-      aspect_ratio: '21:9',
-    })
+    expect(inputOf(VIDEO, valuesForModel(VIDEO, values), [])).toEqual({ prompt: 'a fox' })
+    expect(inputOf(IMAGE, valuesForModel(VIDEO, values), [])).toEqual({ prompt: 'a fox', quality: 'high' })
+    const wide = { ...values, aspect_ratio: '21:9', lora: 'abcdef', prompt: 'x'.repeat(100) }
+    expect(valuesForModel(VIDEO, wide)).toEqual(wide)
+    expect(valuesForModel(FLUX, wide)).toEqual({ ...wide, lora: undefined })
   })
 
   it.each([
@@ -122,7 +201,7 @@ const reference = (id: number, source = 'https://e.test/a', isUrl = true): Refer
 })
 
 describe('what was typed', () => {
-  const content = { ...EMPTY_DRAFT, kind: 'video', values: { prompt: 'a fox', duration: '10' } } as const
+  const content = { ...EMPTY_DRAFT, model: 'a/video', values: { prompt: 'a fox', duration: '10' } } as const
   const kept = (draft: Draft, owner = 'a') => draftOf(draftText(draft, 'a'), owner)
   it('is kept for the one who typed it, with the URLs of images', () => {
     expect(kept({ ...content, references: [reference(1), reference(2, 'data:,', false)] })).toEqual({
@@ -131,19 +210,14 @@ describe('what was typed', () => {
     })
     expect(kept(content, 'b')).toBeUndefined()
   })
-  it.each([
-    [null],
-    [''],
-    ['{'],
-    ['[]'],
-    ['{"kind":"audio","values":{},"owner":"a"}'],
-    ['{"kind":"image","owner":"a"}'],
-  ])('is nothing for %j', (text) => expect(draftOf(text, 'a')).toBeUndefined())
+  it.each([[null], [''], ['{'], ['[]'], ['{"model":"a/image","owner":"a"}']])('is nothing for %j', (text) =>
+    expect(draftOf(text, 'a')).toBeUndefined(),
+  )
   it('has texts only', () => {
     const text =
-      '{"kind":"image","values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"attempt":{"id":1},"owner":"a"}'
+      '{"model":1,"values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"attempt":{"id":1},"owner":"a"}'
     expect(draftOf(text, 'a')).toMatchObject({
-      ...{ kind: 'image', values: { quality: 'high' }, references: [], attempt: undefined },
+      ...{ model: undefined, values: { quality: 'high' }, references: [], attempt: undefined },
     })
   })
   it('is not kept as it was before when there is no room for it', () => {
@@ -269,16 +343,6 @@ describe('reference images', () => {
 })
 
 describe('a refusal', () => {
-  const models = { image: 'a/image', video: 'a/video' }
-  const refusalOf = (input: unknown): string => {
-    try {
-      readCreate(Buffer.from(JSON.stringify({ model: 'a/image', input })), models)
-    } catch (error) {
-      if (error instanceof Refusal) return error.message
-    }
-    throw new Error('not refused')
-  }
-
   it('is shown at the fields that the service names', () => {
     const message = refusalOf({ prompt: 'a', quality: 'hi', aspect_ratio: '2:1', image_urls: ['a', 1, 2] })
     expect(fieldMessages(message)).toEqual({
@@ -295,10 +359,11 @@ describe('a refusal', () => {
   })
 
   test.each([
-    [400, 'invalid_input', 'The run was not created.', 'Fix the marked fields', false],
+    [400, 'invalid_input', 'The run was not created.', 'input.quality is odd', false],
     [402, 'insufficient_balance', 'Not enough credits.', 'rushes admin credits add acme 100', false],
     [403, 'account_banned', 'This account is banned.', 'Ask the administrator', false],
     [403, 'foreign_origin', 'The service refused the address of this page.', 'Open the console at', false],
+    [404, 'model_not_found', 'The service no longer has this model.', 'Choose another one', false],
     [413, 'payload_too_large', 'The images are too large.', 'Remove an image', false],
     [429, 'RATE_LIMITED', 'Too many runs at once.', 'Wait 3 seconds', false],
     [503, 'overloaded', 'The run may exist.', 'an error (503)', true],

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { commandsOf } from '../../src/console/runs/run-again.js'
+import { commandsOf as commandsOfModel } from '../../src/console/runs/run-again.js'
+import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { anyCharacter } from '../support/any-character.js'
+import { FLUX } from './models.js'
 
 const BASE = 'http://127.0.0.1:8787'
 const SENT = { sha256: 'a'.repeat(64), bytes: 3, content_type: 'image/png' }
@@ -84,6 +86,9 @@ const runOf = (input: Readonly<Record<string, unknown>>, kind: 'image' | 'video'
   input,
 })
 
+const commandsOf = (run: ReturnType<typeof runOf>, base: string) =>
+  commandsOfModel(run, base, PREVIEW_DOCUMENTS[run.kind])
+
 describe('rushes', () => {
   it('names the kind, the flags, the model and the service', () => {
     const { rushes } = commandsOf(
@@ -115,6 +120,26 @@ describe('rushes', () => {
         ...['run', 'image', 'a fox', '-i', 'image-1.png', '-i', 'https://e.test/a'],
         ...['--model', 'rushes/preview-image', '--base-url', BASE],
       ],
+    ])
+  })
+
+  it('has the flags of the model, and the whole input as --input without its document', () => {
+    const run = {
+      ...({ kind: 'image', model: FLUX.name } as const),
+      input: { prompt: 'a fox', steps: 30, tiling: false, control: [1], image_urls: ['https://e.test/a'] },
+    }
+    const tail = ['--model', 'acme/flux', '--base-url', BASE]
+    const [known, unknown] = wordsOf(
+      commandsOfModel(run, BASE, FLUX).rushes,
+      commandsOfModel(run, BASE, undefined).rushes,
+    )
+    expect(known).toEqual([
+      ...['run', 'image', 'a fox', '--steps', '30', '--no-tiling', '-i', 'https://e.test/a'],
+      ...['--input', '{"control":[1]}', ...tail],
+    ])
+    expect(unknown).toEqual([
+      ...['run', 'image', '-i', 'https://e.test/a'],
+      ...['--input', '{"prompt":"a fox","steps":30,"tiling":false,"control":[1]}', ...tail],
     ])
   })
 

@@ -27,7 +27,16 @@ const run = (
   more: Partial<RunSummary> = {},
 ): RunSummary => ({
   ...{ id: `run_${number}`, kind: 'image', model: 'rushes/preview-image', prompt: `fox ${number}` },
-  ...{ status, aspect_ratio: null, key: null, price: 1, outputs: [], thumbnail: null, error: null },
+  ...{
+    status,
+    progress: null,
+    aspect_ratio: null,
+    key: null,
+    price: 1,
+    outputs: [],
+    thumbnail: null,
+    error: null,
+  },
   ...{ created_at: time(number), started_at: null, finished_at: null },
   ...more,
 })

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
+import { namedModels } from '../../src/service/models/served-model.js'
 import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
@@ -72,7 +73,7 @@ describePages('the list of runs', (pages) => {
     await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a red fox'])
     await page.getByLabel('Status').selectOption('succeeded')
     await expect.poll(() => prompts(page), PATIENCE).toEqual(['a red fox'])
-    expect(new URL(page.url()).hash).toBe('#/runs?kind=image&status=succeeded')
+    expect(new URL(page.url()).hash).toBe('#/runs?status=succeeded&kind=image')
 
     await page.reload()
     await expect.poll(() => prompts(page), PATIENCE).toEqual(['a red fox'])
@@ -232,7 +233,9 @@ describePages('the list of runs', (pages) => {
   })
 
   it('shows hostile prompts, keys, models and errors as text', async () => {
-    const service = await servePage(pages, { models: { image: `acme/${XSS.replace(' ', '-')}` } })
+    const service = await servePage(pages, {
+      models: namedModels({ image: `acme/${XSS.replace(' ', '-')}` }),
+    })
     await withStore(service, async (store) => {
       const keys = await store.listAccountKeys({ accountId: 1, limit: 100 })
       await store.changeKey(keys[0]?.id ?? 0, { name: `key ${XSS}` })

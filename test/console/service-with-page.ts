@@ -11,6 +11,7 @@ import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Kind } from '../../src/protocol/models.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createService } from '../../src/service/index.js'
+import { defaultDocument, PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import type { Service, ServiceOptions } from '../../src/service/service.js'
 import { whenOver } from '../support/after-file.js'
 import type { OpenedPage, Pages } from '../support/browser.js'
@@ -81,7 +82,10 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
   return {
     ...{ ...parts, service, url, apiKey },
     async create(input, kind = 'image') {
-      const model = options.models?.[kind] ?? `rushes/preview-${kind}`
+      const model = defaultDocument(
+        (options.models ?? PREVIEW_MODELS).map(({ document }) => document),
+        kind,
+      )?.name
       const response = await fetch(`${url}${RUNS_PATH}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${apiKey}` },

@@ -25,9 +25,9 @@ export interface FieldProps extends FieldText {
   readonly children: (control: ControlProps) => ComponentChildren
 }
 
-export function Field({ label, hint, error, isOptional, isLabelHidden, children }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, hint, error, isOptional, isLabelHidden, children } = props
   const id = useId()
-  const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
   return (
     <div class="field">
       <label for={id} class={isLabelHidden ? 'visually-hidden' : undefined}>
@@ -36,9 +36,19 @@ export function Field({ label, hint, error, isOptional, isLabelHidden, children 
       </label>
       {children({
         id,
-        'aria-describedby': described.length === 0 ? undefined : described.join(' '),
+        'aria-describedby': describedBy(id, props),
         'aria-invalid': error === undefined ? undefined : true,
       })}
+      <FieldNotes {...{ id, hint, error }} />
+    </div>
+  )
+}
+
+type Notes = Pick<FieldText, 'hint' | 'error'>
+
+function FieldNotes({ id, hint, error }: Notes & { readonly id: string }) {
+  return (
+    <>
       {error !== undefined && (
         <p class="field-error" id={`${id}-error`}>
           <Icon name="alert" size={14} /> {error}
@@ -49,16 +59,22 @@ export function Field({ label, hint, error, isOptional, isLabelHidden, children 
           {hint}
         </p>
       )}
-    </div>
+    </>
   )
+}
+
+/** Ids of the hint and the error. */
+function describedBy(id: string, { hint, error }: Notes): string | undefined {
+  const ids = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
+  return ids.length === 0 ? undefined : ids.join(' ')
 }
 
 interface InputAttributes {
   readonly autocomplete?: string
   readonly inputMode?: 'text' | 'decimal' | 'numeric' | 'email' | 'search' | 'url'
   readonly maxLength?: number
-  readonly min?: number | string
-  readonly max?: number | string
+  readonly min?: number | string | undefined
+  readonly max?: number | string | undefined
   readonly step?: number | string
   readonly name?: string
   readonly placeholder?: string
@@ -97,13 +113,13 @@ export interface TextAreaFieldProps extends FieldText {
   readonly value: string
   readonly onInput: (value: string) => void
   readonly rows?: number
+  readonly isCode?: boolean
   readonly name?: string
   readonly placeholder?: string
-  readonly inputRef?: Ref<HTMLTextAreaElement>
 }
 
 export function TextAreaField(props: TextAreaFieldProps) {
-  const { value, onInput, inputRef, rows = 3, ...more } = props
+  const { value, onInput, rows = 3, isCode = false, ...more } = props
   const { text, attributes } = splitText(more)
   return (
     <Field {...text}>
@@ -111,8 +127,8 @@ export function TextAreaField(props: TextAreaFieldProps) {
         <textarea
           {...attributes}
           {...control}
-          ref={inputRef ?? null}
-          class="input"
+          class={isCode ? 'input code' : 'input'}
+          spellcheck={!isCode}
           rows={rows}
           value={value}
           onInput={(event) => onInput(event.currentTarget.value)}
@@ -226,7 +242,8 @@ function splitText<More>({
 
 /** Focuses the first field with an error, after the errors have been drawn. */
 export function focusFirstError(form: HTMLFormElement): void {
-  setTimeout(() => form.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+  const field = '[aria-invalid]:not(fieldset), fieldset[aria-invalid] :is(input, button)'
+  setTimeout(() => form.querySelector<HTMLElement>(field)?.focus())
 }
 
 interface RadioChoice<Value extends string> {
@@ -234,9 +251,7 @@ interface RadioChoice<Value extends string> {
   readonly label: ComponentChildren
 }
 
-interface RadioGroupProps<Value extends string> {
-  readonly label: string
-  readonly error?: string | undefined
+interface RadioGroupProps<Value extends string> extends Pick<FieldText, 'label' | 'hint' | 'error'> {
   readonly value: Value
   readonly choices: readonly RadioChoice<Value>[]
   readonly onChange: (value: Value) => void
@@ -244,12 +259,12 @@ interface RadioGroupProps<Value extends string> {
 
 /** Radio buttons for a few choices, drawn like buttons. */
 export function RadioGroup<Value extends string>(props: RadioGroupProps<Value>) {
-  const { label, error, value, choices, onChange } = props
+  const { label, hint, error, value, choices, onChange } = props
   const id = useId()
   return (
     <fieldset
       class="fieldset field"
-      aria-describedby={error === undefined ? undefined : `${id}-error`}
+      aria-describedby={describedBy(id, props)}
       aria-invalid={error === undefined ? undefined : true}
     >
       <legend>{label}</legend>
@@ -268,11 +283,7 @@ export function RadioGroup<Value extends string>(props: RadioGroupProps<Value>) 
           </label>
         ))}
       </div>
-      {error !== undefined && (
-        <p class="field-error" id={`${id}-error`}>
-          {error}
-        </p>
-      )}
+      <FieldNotes {...{ id, hint, error }} />
     </fieldset>
   )
 }

@@ -1,4 +1,5 @@
 /** Messages for a create request that failed or has an unknown outcome. */
+import type { InputProblem } from '../../protocol/validate.js'
 
 export interface FailedCreate {
   /** HTTP status; 0 if there was no response. */
@@ -35,7 +36,7 @@ export function failureOf(error: FailedCreate, { account, canResend }: FailureCo
         : `The service sent an error (${status}).`,
     )
   const fields = code === 'invalid_input' ? fieldMessages(message) : {}
-  return { ...textOf(error, account, Object.keys(fields).length > 0), fields, mayExist: false }
+  return { ...textOf(error, account), fields, mayExist: false }
 }
 
 /** Failure shown when a request got no valid response, or was sent before the page was reloaded. */
@@ -61,11 +62,13 @@ export const isOutcomeUnknown = ({ status }: Pick<FailedCreate, 'status'>): bool
 function textOf(
   { status, code, message, retryAfterS }: FailedCreate,
   account: string,
-  hasFields: boolean,
 ): Pick<CreateFailure, 'title' | 'text'> {
-  if (hasFields)
-    return { title: 'The run was not created.', text: 'Fix the marked fields, then create it again.' }
   switch (code) {
+    case 'model_not_found':
+      return {
+        title: 'The service no longer has this model.',
+        text: 'Choose another one, or reload the page.',
+      }
     case 'insufficient_balance':
       return {
         title: 'Not enough credits.',
@@ -97,14 +100,22 @@ function waitText(seconds: number | undefined): string {
 }
 
 /**
- * Splits an `invalid_input` message into one message per parameter. The message for a list entry is added to the list's
- * parameter. Example: `… input.quality must be one of basic, high, not "x"; input.prompt is missing.`
+ * Splits an `invalid_input` message into one message per parameter.
+ * Example: `… input.quality must be one of basic, high, not "x"; input.prompt is missing.`
  */
-export function fieldMessages(message: string): Readonly<Record<string, string>> {
-  const parts = message.matchAll(/input\.(\w+)(?:\/(\d+))? (.*?)(?=; input\.\w|\.?$)/gs)
+export const fieldMessages = (message: string): Readonly<Record<string, string>> =>
+  messagesOf(
+    [...message.matchAll(/input\.([\w.-]+(?:\/\d+)?) (.*?)(?=; input\.\w|\.?$)/gs)].map(
+      ([, parameter = '', text = '']) => ({ parameter, message: text }),
+    ),
+  )
+
+/** Returns sentences by parameter. The message for a list entry is added to the list's parameter. */
+export function messagesOf(problems: readonly InputProblem[]): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {}
-  for (const [, name = '', entry, text = ''] of parts) {
-    const sentence = `${entry === undefined ? 'This' : `Entry ${Number(entry) + 1}`} ${text}.`
+  for (const { parameter, message } of problems) {
+    const [name = '', entry] = parameter.split('/')
+    const sentence = `${entry === undefined ? 'This' : `Entry ${Number(entry) + 1}`} ${message}.`
     fields[name] = fields[name] === undefined ? sentence : `${fields[name]} ${sentence}`
   }
   return fields

@@ -4,7 +4,7 @@
  * signs out. A retry with unchanged content sends the same id. The service then returns the existing run, so the user
  * does not pay twice.
  */
-import { KINDS, type Kind } from '../../protocol/models.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import { isHttpUrl, isObject, parseJson } from '../../protocol/parse.js'
 import { currentUser, isStartingOver } from '../api.js'
 import { createStore, type SharedValue } from '../store.js'
@@ -23,7 +23,8 @@ export interface DraftRequest {
 }
 
 export interface Draft {
-  readonly kind: Kind
+  /** Name of the selected model. Undefined: the service's default. */
+  readonly model?: string | undefined
   readonly values: Values
   readonly references: readonly Reference[]
   readonly attempt?: DraftRequest | undefined
@@ -33,9 +34,9 @@ export interface Draft {
   readonly number: number
 }
 
-export const EMPTY_DRAFT: Draft = { kind: 'image', values: {}, references: [], reading: 0, number: 0 }
+export const EMPTY_DRAFT: Draft = { values: {}, references: [], reading: 0, number: 0 }
 
-export type DraftContent = Pick<Draft, 'kind' | 'values' | 'references'>
+export type DraftContent = Pick<Draft, 'model' | 'values' | 'references'>
 
 const withoutId = (attempt: DraftRequest): DraftRequest => ({
   ...attempt,
@@ -49,10 +50,10 @@ export const withContent = (draft: Draft, content: Partial<DraftContent>): Draft
   attempt: draft.attempt && withoutId(draft.attempt),
 })
 
-export const createBody = ({ kind, values, references }: DraftContent, model: string): object => ({
-  model,
+export const createBody = ({ values, references }: DraftContent, document: ModelDocument): object => ({
+  model: document.name,
   input: inputOf(
-    kind,
+    document,
     values,
     references.map(({ source }) => source),
   ),
@@ -210,26 +211,25 @@ export function createDrafts(storage: DraftStorage): Drafts {
 }
 
 /** Serializes a draft for the storage. Contains only images that are URLs, since files may be too large. */
-export const draftText = ({ kind, values, references, attempt }: Draft, owner: string): string => {
+export const draftText = ({ model, values, references, attempt }: Draft, owner: string): string => {
   const urls = references.filter(({ isUrl }) => isUrl).map(({ source }) => source)
   const isComplete = urls.length === references.length
   const kept = attempt && { ...(isComplete ? attempt : withoutId(attempt)), before: undefined }
-  return JSON.stringify({ kind, values, urls, attempt: kept, owner })
+  return JSON.stringify({ model, values, urls, attempt: kept, owner })
 }
 
 /** Parses a stored draft. Returns undefined if it is invalid or belongs to another user. */
 export function draftOf(text: string | null, owner: string): Draft | undefined {
   const parsed = text === null ? undefined : parseJson(text)
   if (parsed?.ok !== true || !isObject(parsed.value)) return undefined
-  const { kind, values, urls, attempt, owner: savedOwner } = parsed.value
-  const known = KINDS.find((each) => each === kind)
-  if (known === undefined || savedOwner !== owner || !isObject(values)) return undefined
+  const { model, values, urls, attempt, owner: savedOwner } = parsed.value
+  if (savedOwner !== owner || !isObject(values)) return undefined
   const texts = Object.entries(values).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   )
   return {
     ...EMPTY_DRAFT,
-    kind: known,
+    model: typeof model === 'string' ? model : undefined,
     values: Object.fromEntries(texts),
     references: Array.isArray(urls) ? urls.filter(isHttpUrl).map(referenceOfUrl) : [],
     attempt: attemptOf(attempt),

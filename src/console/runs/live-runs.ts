@@ -58,7 +58,7 @@ export interface LiveRuns {
 
 /** `visibleRange` returns the visible rows. */
 export function useLiveRuns(filters: Filters, visibleRange: () => RowRange): LiveRuns {
-  const deps = [filters.status, filters.kind, filters.key, filters.search]
+  const deps = [filters.status, filters.kind, filters.model, filters.key, filters.search]
   const feed = useStore(feedStore)
   const isStale = feed === undefined || !isSameFilter(feed.filters, filters)
   const { error, retry } = usePolling({ ask: (signal) => refresh(filters, visibleRange(), signal) }, deps)

@@ -1,15 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
-import { priceOf } from '../../protocol/limits.js'
-import { KINDS } from '../../protocol/models.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { priceOf } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import { ApiError, refreshSession, request } from '../api.js'
 import { Button } from '../components/button.js'
-import { RadioGroup, TextAreaField } from '../components/field.js'
+import { focusFirstError, RadioGroup, SelectField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
-import { formatCredits, plural } from '../format.js'
+import { capitalized, formatCredits, plural } from '../format.js'
+import { findModel, type Models, modelChoices } from '../models.js'
 import { useAction } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
@@ -21,23 +22,43 @@ import {
   isOutcomeUnknown,
   unknownOutcome,
 } from './create-failure.js'
-import { canResend, createBody, drafts, type Form, NEW_RUN } from './drafts.js'
-import { fieldsOf, inputOf, ParameterField, valuesForKind } from './form-fields.js'
+import { canResend, createBody, type DraftContent, drafts, type Form, NEW_RUN } from './drafts.js'
+import {
+  descriptionOf,
+  type FormField,
+  fieldProblems,
+  fieldsOf,
+  inputOf,
+  ParameterField,
+  SOURCES,
+  type Values,
+  valuesForModel,
+} from './form-fields.js'
 import { isTooLarge, readFiles } from './references.js'
 import { ReferencesField } from './references-field.js'
 
-export function NewRunForm({ form }: { readonly form: Form }) {
-  const { account, models } = useSession()
-  const draft = useStore(drafts.store).get(form.name) ?? form.start
-  const { kind, values, references } = draft
-  const model = models[kind]
-  const [missing, setMissing] = useState<string>()
-  const [created, setCreated] = useState<RunDetails>()
-  const prompt = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => prompt.current?.focus(), [])
+export interface NewRunFormProps {
+  readonly form: Form
+  readonly models: Models
+}
 
-  const fields = fieldsOf(kind)
-  const price = priceOf(kind, inputOf(kind, values, []))
+export function NewRunForm({ form, models }: NewRunFormProps) {
+  const { account, models: defaults } = useSession()
+  const draft = useStore(drafts.store).get(form.name) ?? form.start
+  const { values, references } = draft
+  const model = findModel(models, draft.model) ?? findModel(models, defaults.image) ?? models[0]
+  const fields = fieldsOf(model)
+  const sources = references.map(({ source }) => source)
+  // Charged in whole credits. A model without a price costs none.
+  const price = Math.ceil(priceOf(model, inputOf(model, values, sources)) ?? 0)
+  const [problems, setProblems] = useState<Values>({})
+  const [created, setCreated] = useState<RunDetails>()
+  useEffect(() => document.querySelector<HTMLElement>('[name=prompt]')?.focus(), [])
+
+  const canSendAgain = () =>
+    canResend(drafts.store.get().get(form.name) ?? form.start, model.name, Date.now())
+  const failureFor = (error: unknown) =>
+    failureOf(asFailure(error), { account: account.name, canResend: canSendAgain() })
   const create = useAction(() => createRun(form, model), {
     name: `create ${form.name}`,
     onDone: (created) => {
@@ -47,28 +68,53 @@ export function NewRunForm({ form }: { readonly form: Form }) {
     },
     onMissed: showCreatedToast,
     onMissedError: (error) => {
-      const { title, text } = failureOf(asFailure(error), {
-        account: account.name,
-        canResend: canResend(drafts.store.get().get(form.name) ?? form.start, model, Date.now()),
-      })
+      const { title, text } = failureFor(error)
       showToast(`${title} ${text}`, 'bad', { text: 'Show the form', href: hrefOf(form) })
     },
   })
-  const canSendAgain = canResend(draft, model, Date.now())
   const failure =
     create.error !== undefined
-      ? failureOf(asFailure(create.error), { account: account.name, canResend: canSendAgain })
+      ? failureFor(create.error)
       : draft.attempt !== undefined && !create.isBusy
-        ? unknownOutcome(canSendAgain)
+        ? unknownOutcome(canSendAgain())
         : undefined
-  const set = (name: string, value: string) =>
-    drafts.edit(form, (content) => ({ values: { ...content.values, [name]: value } }))
-  const submit = () => {
-    const isEmpty = (values.prompt ?? '').trim() === ''
+  const edit = (name: string, change: (content: DraftContent) => Partial<DraftContent>) => {
+    setProblems(({ [name]: _, ...others }) => others)
+    drafts.edit(form, change)
+  }
+  const select = (name: string) => {
+    const next = findModel(models, name) ?? model
+    setProblems({})
+    drafts.edit(form, (content) => ({ model: name, values: valuesForModel(next, content.values) }))
+  }
+  const submit = (element: HTMLFormElement) => {
+    const found: Record<string, string> = { ...fieldProblems(model, values, sources) }
+    // The browser gives no value for a text that is not a number, such as `1e`.
+    for (const { name, validity } of element.querySelectorAll('input'))
+      if (validity.badInput) found[name] = 'This must be a number.'
     setCreated(undefined)
-    setMissing(isEmpty ? 'Write a prompt: what the model should make.' : undefined)
-    if (isEmpty) prompt.current?.focus()
-    else if (draft.reading === 0 && !isTooLarge(references)) void create.run()
+    setProblems(found)
+    const sendsImages = fields.some(({ name }) => name === SOURCES)
+    if (Object.keys(found).length > 0) focusFirstError(element)
+    else if (draft.reading === 0 && !(sendsImages && isTooLarge(references))) void create.run()
+  }
+  const draw = (field: FormField) => {
+    const { name } = field
+    const shown = { field, error: problems[name] ?? failure?.fields[name] }
+    if (name !== SOURCES) {
+      const set = (text: string) => edit(name, (content) => ({ values: { ...content.values, [name]: text } }))
+      return <ParameterField key={name} {...shown} value={values[name] ?? ''} onChange={set} />
+    }
+    return (
+      <ReferencesField
+        key={name}
+        {...shown}
+        references={references}
+        isReading={draft.reading > 0}
+        onChange={(change) => edit(name, (content) => ({ references: change(content.references) }))}
+        onFiles={(files) => addFiles(form, files)}
+      />
+    )
   }
   return (
     <form
@@ -76,73 +122,19 @@ export function NewRunForm({ form }: { readonly form: Form }) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
-        submit()
+        submit(event.currentTarget)
       }}
       onKeyDown={(event) => {
         if (event.key !== 'Enter') return
         const isSubmit = event.ctrlKey || event.metaKey
         // Without this, Enter in a field or on a choice would submit the form, which costs credits.
         if (isSubmit || event.target instanceof HTMLInputElement) event.preventDefault()
-        if (isSubmit && !event.repeat) submit()
+        if (isSubmit && !event.repeat) submit(event.currentTarget)
       }}
     >
-      <TextAreaField
-        label="Prompt"
-        name="prompt"
-        rows={5}
-        inputRef={prompt}
-        placeholder="A red fox in the snow at dusk"
-        value={values.prompt ?? ''}
-        error={missing ?? failure?.fields.prompt}
-        onInput={(value) => {
-          setMissing(undefined)
-          set('prompt', value)
-        }}
-      />
-      <RadioGroup
-        label="Model"
-        value={kind}
-        choices={KINDS.toReversed().map((each) => ({
-          value: each,
-          label: (
-            <>
-              <Icon name={each} /> {each === 'image' ? 'Image' : 'Video'}
-              <span class="model-name">{printable(models[each])}</span>
-            </>
-          ),
-        }))}
-        onChange={(next) => {
-          drafts.edit(form, (content) => ({ kind: next, values: valuesForKind(next, content.values) }))
-        }}
-      />
-      {fields.map((field) => {
-        const error = failure?.fields[field.name]
-        if (field.control === 'prompt') return null
-        if (field.control === 'sources')
-          return (
-            <ReferencesField
-              key={field.name}
-              label={field.label}
-              maxItems={'maxItems' in field.schema ? field.schema.maxItems : undefined}
-              references={references}
-              error={error}
-              isReading={draft.reading > 0}
-              onChange={(change) =>
-                drafts.edit(form, (content) => ({ references: change(content.references) }))
-              }
-              onFiles={(files) => addFiles(form, files)}
-            />
-          )
-        return (
-          <ParameterField
-            key={`${kind} ${field.name}`}
-            field={field}
-            value={values[field.name] ?? ''}
-            error={error}
-            onChange={(value) => set(field.name, value)}
-          />
-        )
-      })}
+      {fields.filter(({ name }) => name === 'prompt').map(draw)}
+      <ModelField models={models} selected={model} onSelect={select} />
+      {fields.filter(({ name }) => name !== 'prompt').map(draw)}
       {failure !== undefined && <Failure failure={failure} />}
       {created !== undefined && (
         <Notice tone="good" title={CREATED.text}>
@@ -173,12 +165,36 @@ export function NewRunForm({ form }: { readonly form: Form }) {
   )
 }
 
+interface ModelFieldProps {
+  readonly models: Models
+  readonly selected: ModelDocument
+  readonly onSelect: (name: string) => void
+}
+
+/** Buttons for one model of each kind; otherwise a list. */
+function ModelField({ models, selected, onSelect }: ModelFieldProps) {
+  const hint = descriptionOf(selected.input) || undefined
+  const field = { label: 'Model', hint, value: selected.name, onChange: onSelect }
+  if (new Set(models.map(({ kind }) => kind)).size < models.length)
+    return <SelectField {...field} choices={modelChoices(models)} />
+  const choices = models.map(({ name, kind }) => ({
+    value: name,
+    label: (
+      <>
+        <Icon name={kind} /> {capitalized(kind)}
+        <span class="model-name">{printable(name)}</span>
+      </>
+    ),
+  }))
+  return <RadioGroup {...field} choices={choices} />
+}
+
 const asFailure = (error: unknown): FailedCreate =>
   error instanceof ApiError ? error : { status: 0, code: 'network', message: String(error) }
 
-async function createRun(form: Form, model: string) {
+async function createRun(form: Form, model: ModelDocument) {
   const created = await drafts.send(form, {
-    model,
+    model: model.name,
     nowMs: Date.now(),
     newId: newRequestId,
     request: (draft, id) =>

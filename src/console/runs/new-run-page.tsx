@@ -7,8 +7,10 @@ import { Button } from '../components/button.js'
 import { ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Page } from '../components/page.js'
 import { plural } from '../format.js'
-import { useResource } from '../resource.js'
+import { findModel, type Models, useModels } from '../models.js'
+import { type Resource, useResource } from '../resource.js'
 import { linkTo } from '../routes.js'
+import { useSession } from '../session.js'
 import { useStore } from '../store.js'
 import { drafts, EMPTY_DRAFT, type Form, NEW_RUN } from './drafts.js'
 import { type FilledForm as FilledValues, filledForm } from './form-fields.js'
@@ -17,6 +19,7 @@ import { referenceOfUrl } from './references.js'
 
 export function NewRunPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { from } = query
+  const models = useModels()
   useEffect(() => scrollTo({ top: 0, behavior: 'instant' }), [from])
   return (
     <Page
@@ -30,31 +33,36 @@ export function NewRunPage({ query }: { readonly query: Readonly<Record<string, 
         ),
       })}
     >
-      {from === undefined ? <EmptyForm /> : <FormOfRun key={from} id={from} />}
+      {models.data === undefined ? (
+        <Unread {...models} />
+      ) : from === undefined ? (
+        <EmptyForm models={models.data} />
+      ) : (
+        <FormOfRun key={from} id={from} models={models.data} />
+      )}
     </Page>
   )
 }
 
 const EMPTY_FORM: Form = { name: NEW_RUN, start: EMPTY_DRAFT }
 
-function EmptyForm() {
+function EmptyForm({ models }: { readonly models: Models }) {
   useState(() => drafts.load(NEW_RUN))
-  return <NewRunForm form={EMPTY_FORM} />
+  return <NewRunForm form={EMPTY_FORM} models={models} />
 }
 
-function FormOfRun({ id }: { readonly id: string }) {
+function Unread({ error, reload }: Pick<Resource<unknown>, 'error' | 'reload'>) {
+  return error === undefined ? <SkeletonLines /> : <ErrorNotice error={error} onRetry={reload} />
+}
+
+function FormOfRun({ id, models }: { readonly id: string; readonly models: Models }) {
   const [wasChanged] = useState(() => drafts.load(id))
   const isChanged = useStore(drafts.store).has(id)
   const run = useResource(
     (signal) => request<RunDetails>('GET', CONSOLE_PATHS.run, { params: { id }, signal }),
     [id],
   )
-  if (run.data === undefined)
-    return run.error === undefined ? (
-      <SkeletonLines />
-    ) : (
-      <ErrorNotice error={run.error} onRetry={run.reload} />
-    )
+  if (run.data === undefined) return <Unread {...run} />
   return (
     <>
       {wasChanged && isChanged && (
@@ -67,21 +75,32 @@ function FormOfRun({ id }: { readonly id: string }) {
           }
         />
       )}
-      <FilledForm run={run.data} />
+      <FilledForm run={run.data} models={models} />
     </>
   )
 }
 
-function FilledForm({ run: { id, kind, input } }: { readonly run: RunDetails }) {
-  const filled = filledForm(kind, input ?? {})
+function FilledForm({ run, models }: { readonly run: RunDetails; readonly models: Models }) {
+  const defaults = useSession().models
+  const known = findModel(models, run.model)
+  const document = known ?? findModel(models, defaults[run.kind]) ?? models[0]
+  const filled = filledForm(document, run.input ?? {})
   const [form] = useState<Form>(() => ({
-    name: id,
-    start: { ...EMPTY_DRAFT, kind, values: filled.values, references: filled.urls.map(referenceOfUrl) },
+    name: run.id,
+    start: {
+      ...EMPTY_DRAFT,
+      ...{ model: document.name, values: filled.values, references: filled.urls.map(referenceOfUrl) },
+    },
   }))
   return (
     <>
+      {known === undefined && (
+        <Notice tone="warn" title={`The service no longer has the model ${printable(run.model)}.`}>
+          Choose another one. The form has the values of the run that {printable(document.name)} also takes.
+        </Notice>
+      )}
       <LeftOut filled={filled} />
-      <NewRunForm form={form} />
+      <NewRunForm form={form} models={models} />
     </>
   )
 }

@@ -1,9 +1,12 @@
 /** Form field for reference images: file chooser, paste, drag and drop, or URL. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { ParameterSchema } from '../../protocol/models.js'
+import { valueProblem } from '../../protocol/validate.js'
 import { Button } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { formatBytes } from '../format.js'
 import { useSession } from '../session.js'
+import type { FormField } from './form-fields.js'
 import {
   isTooLarge,
   moved,
@@ -15,9 +18,7 @@ import {
 } from './references.js'
 
 export interface ReferencesFieldProps {
-  readonly label: string
-  /** Maximum number of images, from the schema; undefined if there is no limit. */
-  readonly maxItems: number | undefined
+  readonly field: FormField
   readonly references: readonly Reference[]
   readonly error: string | undefined
   readonly isReading: boolean
@@ -27,7 +28,9 @@ export interface ReferencesFieldProps {
 }
 
 export function ReferencesField(props: ReferencesFieldProps) {
-  const { label, maxItems, references, error, isReading, onChange, onFiles } = props
+  const { field, references, error, isReading, onChange, onFiles } = props
+  const { label, isRequired, schema } = field
+  const maxItems = schema.type === 'array' ? schema.maxItems : undefined
   const id = useId()
   const files = useRef<HTMLInputElement>(null)
   const [problems, setProblems] = useState<readonly string[]>([])
@@ -62,12 +65,19 @@ export function ReferencesField(props: ReferencesFieldProps) {
   }
   useWindowDrops({ onOver: setOver, onDrop: addTransferred, onPaste: (pasted) => void addFiles(pasted) })
 
-  const errors = [...problems, ...(error === undefined ? [] : [error]), ...limitErrors(references, maxItems)]
+  const limits = [!isRequired && 'optional', maxItems !== undefined && `at most ${maxItems}`].filter(Boolean)
+  const all = [...problems, ...(error === undefined ? [] : [error]), ...limitErrors(references, schema)]
+  // The form has the same error for too many images after an attempt to send it.
+  const errors = [...new Set(all)]
   return (
-    <fieldset class="fieldset field" aria-describedby={errors.length > 0 ? `${id}-error` : undefined}>
+    <fieldset
+      class="fieldset field"
+      aria-describedby={errors.length > 0 ? `${id}-error` : undefined}
+      aria-invalid={error === undefined ? undefined : true}
+    >
       <legend>
         {label}
-        <span class="optional">optional{maxItems === undefined ? '' : `, at most ${maxItems}`}</span>
+        {limits.length > 0 && <span class="optional">{limits.join(', ')}</span>}
       </legend>
       {references.length > 0 && (
         <ol class="references">
@@ -138,16 +148,14 @@ export function ReferencesField(props: ReferencesFieldProps) {
   )
 }
 
-function limitErrors(references: readonly Reference[], maxItems: number | undefined): readonly string[] {
-  const count = references.length
+function limitErrors(references: readonly Reference[], schema: ParameterSchema): readonly string[] {
+  const tooMany = valueProblem(schema, references)
   const size = formatBytes(sourceBytes(references))
   const tooLarge =
     `The images have ${size} as they are sent; a request has at most 64 MiB. ` +
     'Remove one, or give its URL.'
   return [
-    ...(maxItems !== undefined && count > maxItems
-      ? [`There are ${count} images; the model takes at most ${maxItems}.`]
-      : []),
+    ...(tooMany === undefined ? [] : [`This ${tooMany}.`]),
     ...(isTooLarge(references) ? [tooLarge] : []),
   ]
 }
@@ -211,7 +219,7 @@ interface Drops {
   readonly onPaste: (files: FileList) => void
 }
 
-/** Accepts drops on the whole page. Otherwise the browser would open a dropped file instead of this page. */
+/** Accepts drops on the whole page. */
 function useWindowDrops(drops: Drops): void {
   const latest = useRef(drops)
   latest.current = drops

@@ -1,20 +1,21 @@
 /** Commands that create a run again, in tabs: `rushes`, curl and Node.js. */
-
 import { useId, useRef, useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
 import { RUNS_PATH } from '../../protocol/id.js'
-import { builtInSchema, isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { printable, printableJson, quoteWord } from '../../protocol/text.js'
 import { CodeBlock } from '../components/copy.js'
 import { Card } from '../components/page.js'
 import { useSession } from '../session.js'
+import type { ShownRun } from './run-details.js'
 
 const TAB_STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
 
 /** Shows the commands in tabs. The arrow keys also select a tab. */
-export function Again({ run }: { readonly run: RunDetails }) {
+export function Again({ run, document }: ShownRun) {
   const { base_url } = useSession()
-  const { rushes, curl, node } = commandsOf(run, base_url)
+  const { rushes, curl, node } = commandsOf(run, base_url, document)
   const tabs = [
     { name: 'rushes', code: rushes, label: 'rushes command' },
     { name: 'curl', code: curl, label: 'curl command' },
@@ -78,9 +79,14 @@ interface Commands {
 
 type CommandRun = Pick<RunDetails, 'kind' | 'model' | 'input'>
 
-export function commandsOf(run: CommandRun, baseUrl: string): Commands {
+/** Without the document of the model, the flags are not known, and the command passes the input as JSON. */
+export function commandsOf(run: CommandRun, baseUrl: string, document: ModelDocument | undefined): Commands {
   const base = baseUrl.replace(/\/+$/, '')
-  return { rushes: rushesCommand(run, base), curl: curlCommand(run, base), node: nodeModule(run, base) }
+  return {
+    rushes: rushesCommand(run, base, document),
+    curl: curlCommand(run, base),
+    node: nodeModule(run, base),
+  }
 }
 
 /** An image that was sent as data. The run does not contain its bytes, so the user must provide the file. */
@@ -111,7 +117,7 @@ const missingFiles = (run: CommandRun): readonly MissingFile[] =>
 const noteOf = ({ name, image: { bytes, content_type: type } }: MissingFile): string =>
   `${name}: an image of ${bytes} bytes (${printable(type)}) that was sent with the run. Put yours in its place.`
 
-function rushesCommand(run: CommandRun, base: string): string {
+function rushesCommand(run: CommandRun, base: string, document: ModelDocument | undefined): string {
   const { image_urls: _, ...others } = run.input
   const sources = sourcesOf(run)
   const flagged = sources.map((source, index) =>
@@ -119,7 +125,9 @@ function rushesCommand(run: CommandRun, base: string): string {
   )
   // `-i` accepts only files and URLs. If there is another source, put all sources in `--input`.
   const areFlags = flagged.every((word) => word !== undefined)
-  const { words, rest } = runWords(builtInSchema(run.kind), areFlags ? others : run.input)
+  const input = areFlags ? others : run.input
+  const { words, rest } =
+    document === undefined ? { words: [], rest: input } : runWords(document.input, input)
   const parts = [
     ['rushes', 'run', run.kind, ...words].join(' '),
     ...(areFlags ? flagged.map((word) => `-i ${quoteWord(word ?? '')}`) : []),

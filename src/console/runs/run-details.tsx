@@ -1,32 +1,47 @@
 /** Shows a run's fields, timeline and status. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { RunAttempt, RunDetails } from '../../protocol/console.js'
+import type { RunAttempt, RunDetails, RunSummary } from '../../protocol/console.js'
+import type { ModelDocument } from '../../protocol/models.js'
 import { isSentImage } from '../../protocol/parameters.js'
 import { isHttpUrl } from '../../protocol/parse.js'
+import { defaultsOf } from '../../protocol/price.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import { printable, printableJson } from '../../protocol/text.js'
 import { Badge, type Tone } from '../components/notice.js'
 import { formatBytes, formatCredits, formatDuration, formatTime } from '../format.js'
 import { linkTo } from '../routes.js'
-import { type FormField, fieldsOf, labelOf, SOURCES } from './form-fields.js'
+import { labelOf, SOURCES } from './form-fields.js'
 import { isFinished } from './run-list.js'
 
-export function RunFields({ run }: { readonly run: RunDetails }) {
+export interface ShownRun {
+  readonly run: RunDetails
+  /** Document of the run's model; undefined if the service no longer has it, or before it is read. */
+  readonly document: ModelDocument | undefined
+}
+
+export function RunFields({ run, document }: ShownRun) {
   const { key, input } = run
   const parameters = Object.entries(input ?? {}).filter(([name]) => name !== 'prompt' && name !== SOURCES)
+  const defaults = Object.entries(document === undefined ? {} : defaultsOf(document)).filter(
+    ([name]) => !Object.hasOwn(input ?? {}, name),
+  )
   const sources = Array.isArray(input?.[SOURCES]) ? (input[SOURCES] as readonly unknown[]) : []
   return (
     <dl class="run-fields">
-      <FieldRow name="Model">{printable(run.model)}</FieldRow>
+      <FieldRow name="Model">
+        <a href={linkTo('runs', { query: { model: run.model } })} title="Runs of this model">
+          <bdi>{printable(run.model)}</bdi>
+        </a>
+      </FieldRow>
       {parameters.map(([name, value]) => (
         <FieldRow key={name} name={printable(labelOf(name))}>
-          <bdi>{printable(typeof value === 'string' ? value : printableJson(value))}</bdi>
+          <bdi>{shownValue(value)}</bdi>
         </FieldRow>
       ))}
-      {defaultsOf(run).map(({ name, label, standard }) => (
-        <FieldRow key={name} name={label}>
-          {standard} <span class="muted">default</span>
+      {defaults.map(([name, value]) => (
+        <FieldRow key={name} name={labelOf(name)}>
+          <bdi>{shownValue(value)}</bdi> <span class="muted">default</span>
         </FieldRow>
       ))}
       {sources.length > 0 && (
@@ -57,9 +72,8 @@ export function RunFields({ run }: { readonly run: RunDetails }) {
   )
 }
 
-/** Fields with the service's default for each omitted parameter. */
-const defaultsOf = ({ kind, input }: RunDetails): readonly FormField[] =>
-  fieldsOf(kind).filter(({ name, standard }) => standard !== undefined && !Object.hasOwn(input ?? {}, name))
+const shownValue = (value: unknown): string =>
+  printable(typeof value === 'string' ? value : printableJson(value))
 
 function FieldRow({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   return (
@@ -77,7 +91,7 @@ function SourceText({ source }: { readonly source: unknown }) {
         Sent with the run: {printable(source.content_type)}, {formatBytes(source.bytes)}
       </>
     )
-  const text = printable(typeof source === 'string' ? source : printableJson(source))
+  const text = shownValue(source)
   if (!isHttpUrl(source)) return <bdi>{text}</bdi>
   return (
     <a href={source} target="_blank" rel="noreferrer noopener">
@@ -183,12 +197,17 @@ const TONES: Readonly<Record<LocalStatus, Tone>> = {
   failed: 'bad',
 }
 
-/** Shows the status with its name in the API. */
-export function RunStatus({ status }: { readonly status: LocalStatus }) {
+/** Text after the state of a run that is being rendered: ", 40 %". Empty if its progress is not known. */
+export const progressText = ({ progress }: Pick<RunSummary, 'progress'>): string =>
+  typeof progress === 'number' ? `, ${Math.floor(progress * 100)} %` : ''
+
+/** Shows the status with its name in the API, and the progress. */
+export function RunStatus({ run }: { readonly run: Pick<RunSummary, 'status' | 'progress'> }) {
+  const { status } = run
   return (
     <Badge tone={TONES[status] ?? 'neutral'}>
       <span class={`status-dot status-${status}`} aria-hidden="true" />
-      {status}
+      {`${status}${progressText(run)}`}
     </Badge>
   )
 }

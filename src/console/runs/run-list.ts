@@ -73,6 +73,7 @@ function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]
 /** Compares the fields that can change. Outputs and error change only together with the status. */
 const isSame = (one: RunSummary, other: RunSummary): boolean =>
   one.status === other.status &&
+  one.progress === other.progress &&
   one.started_at === other.started_at &&
   one.finished_at === other.finished_at &&
   one.price === other.price

@@ -7,13 +7,14 @@ import { LinkButton } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
+import { findModel, useModels } from '../models.js'
 import { linkTo, navigate } from '../routes.js'
 import { isShortcut } from '../shortcuts.js'
 import { useStore } from '../store.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
 import { type Polling, PollingNotice, usePolling } from './polling.js'
 import { Again } from './run-again.js'
-import { RunFields, RunStatus, RunTimeline } from './run-details.js'
+import { progressText, RunFields, RunStatus, RunTimeline } from './run-details.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
 
@@ -59,6 +60,7 @@ export function RunPage({ id }: { readonly id: string }) {
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 'run_not_found'
 
 function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Polling }) {
+  const document = findModel(useModels().data, run.model)
   const prompt = typeof run.input?.prompt === 'string' ? run.input.prompt : run.prompt
   return (
     <Page
@@ -67,7 +69,7 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
       above={<RunNavigation id={run.id} />}
       about={
         <span class="row">
-          <RunStatus status={run.status} /> <code>{printable(run.id)}</code>
+          <RunStatus run={run} /> <code>{printable(run.id)}</code>
           <CopyButton kind="ghost" text={run.id} label="Copy the run id" />
         </span>
       }
@@ -81,16 +83,18 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
       <div class="run-layout">
         <div class="stack run-main">
           <Result run={run} prompt={prompt} />
-          <Card title="Prompt" actions={<CopyButton kind="ghost" text={prompt} label="Copy the prompt" />}>
-            <p class="run-full-prompt" dir="auto">
-              {withoutControls(prompt)}
-            </p>
-          </Card>
-          <Again run={run} />
+          {prompt !== '' && (
+            <Card title="Prompt" actions={<CopyButton kind="ghost" text={prompt} label="Copy the prompt" />}>
+              <p class="run-full-prompt" dir="auto">
+                {withoutControls(prompt)}
+              </p>
+            </Card>
+          )}
+          <Again run={run} document={document} />
         </div>
         <div class="stack run-side">
           <Card title="Details">
-            <RunFields run={run} />
+            <RunFields run={run} document={document} />
           </Card>
           <Card title="Timeline">
             <RunTimeline run={run} />
@@ -122,7 +126,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
     return (
       <div class="run-waiting" role="status">
         <span class="spinner" />
-        <strong>{run.status === 'queued' ? 'Waiting in the queue' : 'Rendering'}</strong>
+        <strong>{run.status === 'queued' ? 'Waiting in the queue' : `Rendering${progressText(run)}`}</strong>
         <span class="muted">This page shows the result when it is there.</span>
       </div>
     )

@@ -257,7 +257,7 @@ const COLUMNS: readonly RunColumn[] = [
     class: 'run-key',
     render: ({ key }) => (key ? <bdi>{printable(key.name)}</bdi> : <span class="muted">Console</span>),
   },
-  { name: 'Status', class: 'run-state', render: ({ status }) => <RunStatus status={status} /> },
+  { name: 'Status', class: 'run-state', render: (run) => <RunStatus run={run} /> },
   {
     name: 'Credits',
     class: 'run-price',

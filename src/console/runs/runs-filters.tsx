@@ -1,18 +1,21 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RunSummary } from '../../protocol/console.js'
-import { KINDS, type Kind } from '../../protocol/models.js'
+import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { LOCAL_STATUSES, type LocalStatus } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
+import { isKind } from '../../protocol/validate.js'
 import { Button } from '../components/button.js'
 import { type Choice, Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
+import { capitalized } from '../format.js'
 import { readKeyChoices } from '../keys/key-store.js'
+import { modelChoices, useModels } from '../models.js'
 import { useResource } from '../resource.js'
-import { useSession } from '../session.js'
 
 export interface Filters {
   readonly status?: LocalStatus
   readonly kind?: Kind
+  readonly model?: string
   /** Id of a key, or `console` for runs created in the console. */
   readonly key?: string
   readonly search?: string
@@ -20,12 +23,13 @@ export interface Filters {
 
 /** Reads the filters from the URL fragment. Ignores invalid values. */
 export function filtersOf(query: Readonly<Record<string, string>>): Filters {
-  const { status, kind, key, search } = query
+  const { status, kind, model, key, search } = query
   const knownStatus = LOCAL_STATUSES.find((each) => each === status)
   const knownKind = KINDS.find((each) => each === kind)
   return {
     ...(knownStatus !== undefined && { status: knownStatus }),
     ...(knownKind !== undefined && { kind: knownKind }),
+    ...(model !== undefined && isModelName(model) && { model }),
     ...(key !== undefined && /^(console|\d{1,15})$/.test(key) && { key }),
     ...(search !== undefined && search.trim() !== '' && { search }),
   }
@@ -36,6 +40,7 @@ export const isFiltered = (filters: Filters): boolean => Object.keys(filters).le
 export const isSameFilter = (one: Filters, other: Filters): boolean =>
   one.status === other.status &&
   one.kind === other.kind &&
+  one.model === other.model &&
   one.key === other.key &&
   one.search === other.search
 
@@ -49,45 +54,37 @@ export interface RunsFiltersProps {
   readonly onChange: (filters: Filters, isTyping?: boolean) => void
 }
 
-const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
 const STATUSES: readonly Choice[] = [
   { value: '', label: 'Any status' },
   ...LOCAL_STATUSES.map((status) => ({ value: status, label: capitalized(status) })),
 ]
 
 export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
-  const { models } = useSession()
   const keys = useKeyChoices(filters.key)
-  const set = (name: keyof Filters, value: string, isTyping = false) => {
-    const { [name]: _, ...others } = filters
-    onChange(value === '' ? others : { ...others, [name]: value }, isTyping)
-  }
-  const kinds = KINDS.map((kind) => ({
-    value: kind,
-    label: `${capitalized(kind)}: ${printable(models[kind])}`,
-  }))
+  const models = useModelChoices(filters.model)
+  const set = (changed: { readonly [Name in keyof Filters]: string }, isTyping = false) =>
+    onChange(filtersOf({ ...filters, ...changed }), isTyping)
   return (
     // biome-ignore lint/a11y/useSemanticElements: some screen readers do not support the search element
     <div class="runs-filters" role="search" aria-label="Filter runs">
-      <SearchField value={filters.search ?? ''} onSearch={(text) => set('search', text, true)} />
+      <SearchField value={filters.search ?? ''} onSearch={(text) => set({ search: text }, true)} />
       <FilterSelect
         label="Status"
         value={filters.status ?? ''}
         choices={STATUSES}
-        onChange={(value) => set('status', value)}
+        onChange={(value) => set({ status: value })}
       />
       <FilterSelect
         label="Model"
-        value={filters.kind ?? ''}
-        choices={[{ value: '', label: 'Any model' }, ...kinds]}
-        onChange={(value) => set('kind', value)}
+        value={filters.model ?? filters.kind ?? ''}
+        choices={models}
+        onChange={(value) => set(isKind(value) ? { kind: value, model: '' } : { kind: '', model: value })}
       />
       <FilterSelect
         label="Key"
         value={filters.key ?? ''}
         choices={[{ value: '', label: 'Any key' }, { value: 'console', label: 'Created here' }, ...keys]}
-        onChange={(value) => set('key', value)}
+        onChange={(value) => set({ key: value })}
       />
       {isFiltered(filters) && (
         <Button kind="ghost" icon="close" onClick={() => onChange({})}>
@@ -96,6 +93,17 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
       )}
     </div>
   )
+}
+
+/** Choices for the model filter. Always contains the selected model, which may have only earlier runs. */
+function useModelChoices(selected = ''): readonly Choice[] {
+  const choices = [
+    { value: '', label: 'Any model' },
+    ...KINDS.toReversed().map((kind) => ({ value: kind, label: `All ${kind} models` })),
+    ...modelChoices(useModels().data ?? []),
+  ]
+  const isListed = choices.some(({ value }) => value === selected)
+  return isListed ? choices : [...choices, { value: selected, label: printable(selected) }]
 }
 
 /** Choices for the key filter. Always contains the selected key, even before the keys are loaded. */

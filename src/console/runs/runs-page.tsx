@@ -122,7 +122,7 @@ function useScrollPosition(filters: Filters, { list, isStale }: LiveRuns): void 
     }
     window.addEventListener('scroll', onScroll, { passive: true })
     return () => window.removeEventListener('scroll', onScroll)
-  }, [isReady, filters.status, filters.kind, filters.key, filters.search])
+  }, [isReady, filters.status, filters.kind, filters.model, filters.key, filters.search])
 }
 
 function NoRuns() {

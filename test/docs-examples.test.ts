@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { namedModels } from '../src/service/models/served-model.js'
 import { createCliService, LOOPBACK_URL } from './support/cli.js'
 import { EXAMPLES, isPlain, plainLines, uselessEntries, withId } from './support/docs-examples.js'
 import { createFamilyEngine } from './support/engines.js'
@@ -13,7 +14,7 @@ describe('the examples of plain commands', () => {
   const examples = EXAMPLES.filter(isPlain)
   test.each(examples.map((example) => [example.title, example] as const))('%s', async (_, example) => {
     const { files = {}, before = '', scripts } = example
-    const service = await createCliService({ models: MODELS, engine: createFamilyEngine() })
+    const service = await createCliService({ models: namedModels(MODELS), engine: createFamilyEngine() })
     const folder = temporaryFolder()
     for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, name), bytes)
     const cwd = process.cwd()

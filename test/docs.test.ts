@@ -12,7 +12,7 @@ import { exitRows, SCRIPTING } from '../src/cli/help/topic-texts.js'
 import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/settings/table.js'
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
-import { LOCAL_MODELS } from '../src/service/names.js'
+import { PREVIEW_MODELS } from '../src/service/models/served-model.js'
 import { openapiText } from '../src/service/openapi/index.js'
 import { commandsUnder, everyCommand, pathsBelow, ROOT, read } from './support/project.js'
 
@@ -233,7 +233,11 @@ describe('docs/scripting.md', () => {
 
 describe('docs/openapi.json', () => {
   test('is generated from the schemas, the error table, the routes and the limits', async () => {
-    const text = openapiText({ models: LOCAL_MODELS, hasConsole: true, baseUrl: 'http://127.0.0.1:7878' })
+    const text = openapiText({
+      models: PREVIEW_MODELS.map(({ document }) => document),
+      hasConsole: true,
+      baseUrl: 'http://127.0.0.1:7878',
+    })
     await expect(text).toMatchFileSnapshot('../docs/openapi.json')
   })
 })

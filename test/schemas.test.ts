@@ -126,6 +126,16 @@ const MET: Readonly<Record<MetName, (place: Place) => Promise<readonly unknown[]
     ...valuesOf((await run(['models', 'video', '--json'])).stdout),
     ...valuesOf((await run(['models', 'image', '--json'])).stdout),
   ],
+  'model-document': async ({ run, folder }) => {
+    const file = join(folder, 'still-2.yaml')
+    writeFileSync(file, 'name: acme/still-2\nkind: image\nprice: { run: 2 }\ndefault: true\n')
+    await run(['models', 'add', file])
+    return valuesOf((await run(['models', 'acme/still-2', '--json'])).stdout)
+  },
+  'models-change': async ({ run }) => {
+    const added = await run(['models', 'add', '-', '--json'], { stdin: '{"name":"a/b","kind":"image"}' })
+    return [added, await run(['models', 'remove', 'a/b', '--json'])].flatMap(({ stdout }) => valuesOf(stdout))
+  },
   doctor: async ({ run }) => [
     ...valuesOf((await run(['doctor', '--json'])).stdout),
     ...valuesOf((await run(['doctor', '--json', '--local'])).stdout),
@@ -174,6 +184,10 @@ const MET: Readonly<Record<MetName, (place: Place) => Promise<readonly unknown[]
   'admin-credits': async (place) => {
     await place.run([...IMAGE, '--no-wait'])
     return await administered(place, 'credits', 'list', 'default')
+  },
+  'admin-models': async (place) => {
+    await place.run([...IMAGE, '--no-wait'])
+    return await administered(place, 'models', 'list')
   },
   'admin-backup': (place) => administered(place, 'backup', join(place.folder, 'backup.db')),
   'admin-verify': (place) => administered(place, 'verify'),

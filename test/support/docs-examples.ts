@@ -33,8 +33,11 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'backup=./backup restored=./restored', why: 'docs-backup.system.ts' },
   { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.system.ts' },
   { begins: 'rushes batch examples/', why: 'examples.system.ts: on a copy of the examples' },
-  { begins: '#!/bin/sh\n# still.sh', why: 'a file for the service: service/engines/examples.system.ts' },
-  { begins: '#!/bin/sh\n# comfy.sh', why: 'a file for the service: service/engines/examples.system.ts' },
+  {
+    begins: 'rushes serve --engine image=images:',
+    why: 'needs servers of models; service/engines/docs-commands.test.ts',
+  },
+  { begins: 'rushes doctor --models', why: 'needs servers of models; cli/doctor-models.test.ts' },
 ]
 
 /** Setup of the examples below a heading, or below all headings of a page. */
@@ -57,6 +60,10 @@ const ONE_RUN = 'rushes run image "a fox" --no-wait'
 const AN_ACCOUNT =
   'rushes admin account create acme --balance 100\nrushes admin key create --account acme --name ci'
 
+/** The file of a model with the parameters that docs/models.md uses. */
+const documentOf = (name: string): string =>
+  `name: ${name}\nkind: image\ninput: { steps: { type: integer, maximum: 50 }, seed: { type: integer }, region: { type: object } }\n`
+
 const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: One minute': {
     isNewUser: true,
@@ -77,11 +84,32 @@ const GIVEN: Readonly<Record<string, Given>> = {
         'runs: [{ name: sheet, kind: image, prompt: a fox }, { name: run, kind: image, prompt: it runs, image_urls: [row:sheet] }]\n',
     },
   },
-  'docs/engines.md: Your own model': {
+  'docs/engines.md: command': {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
   },
+  'docs/models.md': {
+    files: { 'still-1.yaml': documentOf('acme/still-1') },
+    before: 'rushes models add still-1.yaml',
+  },
+  'docs/commands.md: rushes models': {
+    files: { 'still-2.yaml': documentOf('acme/still-2') },
+    before: 'rushes models add still-2.yaml',
+  },
+  'docs/commands.md: rushes models add': {
+    files: {
+      'still-2.yaml': documentOf('acme/still-2'),
+      'still-2.json': '{"name":"acme/still-2","kind":"image"}',
+    },
+  },
+  'docs/commands.md: rushes models remove': {
+    files: { 'models.yaml': `${documentOf('acme/still-2')}---\n${documentOf('acme/cinema-2')}` },
+    before: 'rushes models add models.yaml',
+  },
   'docs/commands.md: rushes run model': { files: { 'input.json': '{"prompt":"a fox"}' } },
+  'docs/commands.md: rushes doctor': {
+    files: { 'still.yaml': 'name: acme/still-1\nkind: image\nengine: { type: preview }\n' },
+  },
   'docs/commands.md: rushes status': { before: ONE_RUN },
   'docs/commands.md: rushes wait': { before: ONE_RUN },
   'docs/commands.md: rushes download': {
@@ -111,7 +139,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key set',
       'key rotate',
     ]
-      .concat('credits add', 'credits list', 'backup', 'verify', 'user add')
+      .concat('credits add', 'credits list', 'models', 'models list', 'backup', 'verify', 'user add')
       .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
   ),
   ...Object.fromEntries(

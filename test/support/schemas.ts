@@ -71,7 +71,8 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
     case 'batch':
       return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}` as PublishedName
     case 'models':
-      return words.length > 1 ? 'model' : 'models'
+      if (['add', 'remove'].includes(words[1] ?? '')) return 'models-change'
+      return words[1] === undefined ? 'models' : words[1].includes('/') ? 'model-document' : 'model'
     case 'doctor':
       return 'doctor'
     case 'serve':
@@ -84,6 +85,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
         return words[2] === 'create' || words[2] === 'rotate' ? 'admin-new-key' : 'admin-key'
       if (words[1] === 'user')
         return words[2] === 'add' || words[2] === 'link' ? 'admin-user-link' : 'admin-user'
+      if (words[1] === 'models') return 'admin-models'
       return words[1] === 'credits' && words[2] === 'list' ? 'admin-credits' : 'admin-account'
     case 'config':
       return `config-${words[1]}` as PublishedName

@@ -35,7 +35,7 @@ export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['./test/support/global-setup.ts', './test/support/memory-folder.ts'],
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       { test: { ...COMMON, name: 'system', include: ['test/**/*.system.ts'], isolate: false } },
       {

@@ -10,7 +10,7 @@ import { RushesError } from '../errors.js'
 import type { OpenDatabase } from '../host/database.js'
 import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
 import { identityOf, withoutData } from './identity.js'
-import { type JournalRun, runOfRow, storedPhase } from './journal-run.js'
+import { type JournalRun, type RunEstimate, runOfRow, storedPhase } from './journal-run.js'
 
 export interface Intent {
   readonly address: string
@@ -27,6 +27,9 @@ export interface Intent {
   readonly meaning?: unknown
   /** Name of this create, chosen by the client. Unique per address. */
   readonly requestId?: string | undefined
+  /** Undefined if the price is not known. */
+  readonly estimate?: RunEstimate | undefined
+  readonly labels?: readonly string[]
 }
 
 /** Reason why the outcome of a create is unknown. */
@@ -56,7 +59,7 @@ const MAX_ANSWER_CHARACTERS = 65_536
  * Inserts a row in the phase `sending`. `owner`: id of this process's lock. Throws `RepeatedRequest` and `NotPrepared`.
  */
 export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, nowMs: number): IntentRow {
-  const { address, profile, kind, model, input, meaning = input, requestId } = intent
+  const { address, profile, kind, model, input, meaning = input, requestId, estimate, labels = [] } = intent
   return db.transaction(() => {
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
       throw new RepeatedRequest(requestId)
@@ -65,8 +68,8 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
     const key = freeKey(db)
     const row = db.get(
       `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,
-         request_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?) RETURNING row`,
+         request_id, estimate, currency, labels)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
       key,
       address,
       profile,
@@ -78,6 +81,9 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
       ownerText(owner),
       nowMs,
       requestId ?? null,
+      estimate?.millionths ?? null,
+      estimate?.currency ?? null,
+      labels.length === 0 ? null : JSON.stringify(labels),
     )?.row
     return { row: Number(row), key, prepared: wasPrepared ? { address, requestId } : undefined }
   })

@@ -292,7 +292,7 @@ const durationsOf = (db: OpenDatabase, address: string, model: string): readonly
 
 export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
 export { type KnownCreate, type NamedRequest, RepeatedRequest } from './creates.js'
-export type { JournalFile, JournalRun } from './journal-run.js'
+export type { JournalFile, JournalRun, RunEstimate } from './journal-run.js'
 export type { ListFilter, StatusUpdate } from './queries.js'
 export type { TypicalDuration } from './readonly-queries.js'
 export type { SavedRows } from './saved-rows.js'

@@ -92,6 +92,16 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX prepared_by_time ON prepared (prepared_at);
   `,
+  `
+  -- In millionths of the currency. NULL where the price was not known.
+  ALTER TABLE runs ADD COLUMN estimate INTEGER;
+  ALTER TABLE runs ADD COLUMN currency TEXT;
+  -- JSON list of texts.
+  ALTER TABLE runs ADD COLUMN labels TEXT;
+  -- Marks of synthetic media. NULL where the file was not read for them.
+  ALTER TABLE files ADD COLUMN content_credentials INTEGER;
+  ALTER TABLE files ADD COLUMN digital_source_type TEXT;
+  `,
 ]
 
 /**
@@ -111,6 +121,16 @@ export interface JournalFile {
   readonly sha256: string
   readonly url: string
   readonly content_type: string
+  /** Whether it has Content Credentials. Null if it was written before that was recorded. */
+  readonly content_credentials?: boolean | null
+  /** Term of IPTC's digital source types, such as `trainedAlgorithmicMedia`. */
+  readonly digital_source_type?: string | null
+}
+
+/** What a create was expected to cost. */
+export interface RunEstimate {
+  readonly millionths: number
+  readonly currency: string
 }
 
 export interface JournalRun {
@@ -137,6 +157,9 @@ export interface JournalRun {
   readonly answer: { readonly status: number | undefined; readonly text: string | undefined } | undefined
   /** Name of the create, chosen by the client. */
   readonly requestId: string | undefined
+  /** Undefined if the price was not known. */
+  readonly estimate: RunEstimate | undefined
+  readonly labels: readonly string[]
 }
 
 /** Finds the newest row of an id, because a service may use an id twice. */
@@ -186,7 +209,14 @@ export function runOfRow(row: Row): JournalRun {
     answer:
       answerStatus === undefined && answer === undefined ? undefined : { status: answerStatus, text: answer },
     requestId: text(row.request_id),
+    estimate: estimateOfRow(row),
+    labels: textsOf(parsed(row.labels)),
   }
+}
+
+function estimateOfRow(row: Row): RunEstimate | undefined {
+  const [millionths, currency] = [number(row.estimate), text(row.currency)]
+  return millionths === undefined || currency === undefined ? undefined : { millionths, currency }
 }
 
 export const fileOfRow = (row: Row): JournalFile => ({
@@ -195,4 +225,6 @@ export const fileOfRow = (row: Row): JournalFile => ({
   sha256: text(row.sha256) ?? '',
   url: text(row.url) ?? '',
   content_type: text(row.content_type) ?? '',
+  content_credentials: row.content_credentials === null ? null : row.content_credentials === 1,
+  digital_source_type: text(row.digital_source_type) ?? null,
 })

@@ -67,6 +67,8 @@ export interface ListFilter {
   readonly status?: string | undefined
   readonly kind?: string | undefined
   readonly model?: string | undefined
+  /** The run must have all of them. */
+  readonly labels?: readonly string[] | undefined
   /** Created at or after `sinceMs` and before `beforeMs`; milliseconds since the epoch. */
   readonly sinceMs?: number | undefined
   readonly beforeMs?: number | undefined
@@ -81,7 +83,9 @@ const CONDITIONS = {
   model: 'model = ?',
   sinceMs: 'created_at >= ?',
   beforeMs: 'created_at < ?',
-} as const satisfies Record<Exclude<keyof ListFilter, 'limit'>, string>
+} as const satisfies Record<Exclude<keyof ListFilter, 'limit' | 'labels'>, string>
+
+const HAS_LABEL = 'EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)'
 
 /**
  * Builds the statement of a list. Every list reads the index by time, so that no sorting is needed; a filter that
@@ -95,10 +99,12 @@ export function listStatement(filter: ListFilter): {
   const names = (Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]).filter(
     (name) => filter[name] !== undefined,
   )
-  const where = names.length === 0 ? '' : `WHERE ${names.map((name) => CONDITIONS[name]).join(' AND ')} `
+  const { labels = [] } = filter
+  const conditions = [...names.map((name) => CONDITIONS[name]), ...labels.map(() => HAS_LABEL)]
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
   return {
     sql: `SELECT * FROM runs INDEXED BY runs_by_time ${where}ORDER BY created_at DESC, row DESC LIMIT ?`,
-    values: [...names.map((name) => filter[name] ?? null), filter.limit ?? -1],
+    values: [...names.map((name) => filter[name] ?? null), ...labels, filter.limit ?? -1],
   }
 }
 
@@ -206,15 +212,19 @@ export function recordFiles(
 
 function recordFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
   db.run(
-    `INSERT INTO files (row, path, bytes, sha256, url, content_type, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO files (row, path, bytes, sha256, url, content_type, content_credentials, digital_source_type, written_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (row, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256, url = excluded.url,
-       content_type = excluded.content_type, written_at = excluded.written_at`,
+       content_type = excluded.content_type, content_credentials = excluded.content_credentials,
+       digital_source_type = excluded.digital_source_type, written_at = excluded.written_at`,
     row,
     file.path,
     file.bytes,
     file.sha256,
     file.url,
     file.content_type,
+    file.content_credentials == null ? null : Number(file.content_credentials),
+    file.digital_source_type ?? null,
     nowMs,
   )
 }

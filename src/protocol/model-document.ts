@@ -236,7 +236,8 @@ function checkKeywords(
     report(['minimum'], `${minimum} is greater than the maximum ${maximum}`)
 }
 
-function readPrice(
+/** Reads a price, and reports its problems. `schema`: of the input, if it is known. */
+export function readPrice(
   price: unknown,
   schema: ModelSchema | undefined,
   problem: ReportProblem,
@@ -252,13 +253,13 @@ function readPrice(
   }
   for (const [name, byValue] of Object.entries(factors)) {
     const path = ['price', 'factors', name]
-    const parameter =
-      schema !== undefined && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-    if (parameter === undefined) problem(path, 'is not a property of the input')
+    const parameter = schema && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+    if (schema !== undefined && parameter === undefined) problem(path, 'is not a property of the input')
     else if (!isObject(byValue)) problem(path, 'must be a map from a value to its factor')
     else
       for (const [value, factor] of Object.entries(byValue)) {
-        const listed = parameter.type === 'boolean' ? ['true', 'false'] : listedValues(parameter)
+        const listed =
+          parameter?.type === 'boolean' ? ['true', 'false'] : parameter && listedValues(parameter)
         if (listed !== undefined && !listed.includes(value))
           problem([...path, value], `"${shortened(printable(value), 80)}" is not one of ${listed.join(', ')}`)
         else if (!isAmount(factor)) problem([...path, value], AMOUNT)

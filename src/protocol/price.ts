@@ -1,28 +1,68 @@
-/** The price of a run by the document of its model. */
+/** Prices of runs by the documents of their models. Amounts are whole numbers of millionths, so that sums are exact. */
 import type { ModelDocument, ModelInput } from './models.js'
 
 const UNIT = 1_000_000n
-const inUnits = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
+const inMillionths = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
+
+/** Larger amounts count as this one: every limit refuses it, and a sum stays a whole number. */
+const LARGEST = BigInt(Number.MAX_SAFE_INTEGER)
+const bounded = (amount: bigint): number => Number(amount < LARGEST ? amount : LARGEST)
+
+type Priced = Pick<ModelDocument, 'price' | 'input'>
 
 /**
- * Returns the price of a run, exact to six decimals (rounded up): `run` times the factors of the values that are sent,
- * or of the defaults of the document. Undefined if the document has no price.
+ * Returns the price of a run in millionths, rounded up: `run` times the factors of the values that are sent, or of the
+ * defaults of the document. Undefined if the document has no price.
  */
-export function priceOf(
-  { price, input: { properties } }: ModelDocument,
+export function millionthsOf(
+  { price, input: { properties } }: Priced,
   input: ModelInput,
 ): number | undefined {
   if (price === undefined) return undefined
-  let amount = inUnits(price.run)
+  let amount = inMillionths(price.run)
   let scale = 1n
   for (const [name, byValue] of Object.entries(price.factors)) {
-    const value = Object.hasOwn(input, name) ? input[name] : defaultOf(properties[name])
+    const standard = Object.hasOwn(properties, name) ? defaultOf(properties[name]) : undefined
+    const value = Object.hasOwn(input, name) ? input[name] : standard
     // A map or a list has no factor. A map of an input may also have its own `toString`.
     if (typeof value === 'object' || !Object.hasOwn(byValue, String(value))) continue
-    amount *= inUnits(byValue[String(value)] ?? 1)
+    amount *= inMillionths(byValue[String(value)] ?? 1)
     scale *= UNIT
   }
-  return Number((amount + scale - 1n) / scale) / Number(UNIT)
+  return bounded((amount + scale - 1n) / scale)
+}
+
+/** Returns the price of a run, exact to six decimals. Undefined if the document has no price. */
+export const priceOf = (document: Priced, input: ModelInput): number | undefined => {
+  const amount = millionthsOf(document, input)
+  return amount === undefined ? undefined : amount / Number(UNIT)
+}
+
+/** The sum of estimates, in millionths. */
+export interface EstimateSum {
+  readonly millionths: number
+  /** Number of runs without a price, which are not in the sum. */
+  readonly withoutPrice: number
+}
+
+export function sumOf(estimates: Iterable<number | undefined>): EstimateSum {
+  let sum = 0n
+  let withoutPrice = 0
+  for (const each of estimates)
+    if (each === undefined) withoutPrice++
+    else sum += BigInt(each)
+  return { millionths: bounded(sum), withoutPrice }
+}
+
+/** Formats an amount exactly, for example `0.4 USD`. */
+export const amountText = (millionths: number, currency: string): string =>
+  `${amountOf(millionths)} ${currency}`
+export const amountOf = (millionths: number): number => millionths / Number(UNIT)
+
+/** Reads an amount with at most six decimals, such as `12.50`, in millionths. Undefined for other text. */
+export function parseAmount(text: string): number | undefined {
+  const [, whole, fraction = ''] = /^(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text) ?? []
+  return whole === undefined ? undefined : Number(whole) * Number(UNIT) + Number(fraction.padEnd(6, '0'))
 }
 
 const defaultOf = (schema: object | undefined): unknown =>

@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { maskLimitsUrl, parseLimitsUrl } from '../../limiter/redis/limits-url.js'
 import { isModelName } from '../../protocol/models.js'
+import { parseAmount } from '../../protocol/price.js'
 import { didYouMean } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Globals } from '../flags/globals.js'
@@ -65,6 +66,24 @@ export function isOn(value: string, what = 'local'): boolean {
   throw usageError(`${what}: "${value}" is not a valid value.`, 'Use on or off.')
 }
 
+const currency = (value: string, what: string): void => {
+  if (!/^[^\s\p{C}]{1,16}$/u.test(value))
+    throw usageError(
+      `${what}: "${value}" is not a valid currency.`,
+      'Use one word of at most 16 characters, such as USD.',
+    )
+}
+
+/** Parses an amount of `--max-cost`, in millionths of the currency. Throws `usage`. */
+export function maxCost(value: string, what: string): number {
+  const amount = parseAmount(value)
+  if (amount !== undefined) return amount
+  throw usageError(
+    `${what}: "${value}" is not an amount.`,
+    'Use a number with at most six decimals, such as 12.50.',
+  )
+}
+
 export const SETTINGS = {
   baseUrl: {
     about: 'URL of the service',
@@ -102,6 +121,22 @@ export const SETTINGS = {
     about: 'File or folder with the models of the local service; default: its previews',
     key: 'local.models',
     stored: (value) => resolve(value),
+  },
+  prices: {
+    about: 'Prices of models, as JSON or @file; they count before those of the documents',
+    key: 'prices',
+  },
+  currency: {
+    about: 'Currency of the prices of this profile, such as USD',
+    key: 'currency',
+    default: 'credits',
+    check: currency,
+  },
+  maxCost: {
+    about: 'Refuse to create runs whose estimate is higher, or without a price',
+    environment: 'RUSHES_MAX_COST',
+    key: 'maxCost',
+    check: (value, what) => void maxCost(value, what),
   },
   limitsUrl: {
     about: 'Redis server that shares the rate limit of an API key between machines',

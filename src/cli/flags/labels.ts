@@ -1,0 +1,20 @@
+/** The flag `--label`: it labels the runs that a command creates, or selects the runs with all of the labels. */
+import { Option } from 'commander'
+import { usageError } from '../../errors.js'
+import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
+
+/** Collects the values of a repeated flag. */
+const collect = (value: string, earlier: readonly string[] = []): readonly string[] => [...earlier, value]
+
+export const labelOption = (about: string): Option => new Option('--label <text>', about).argParser(collect)
+
+/** Returns the labels without duplicates. Throws `usage`. */
+export function labelsOf(texts: readonly string[] = [], what = '--label'): readonly string[] {
+  const labels = [...new Set(texts.map(asLabel))]
+  for (const label of labels) {
+    const problem = labelProblem(label)
+    if (problem !== undefined) throw usageError(`${what}: ${problem}.`, 'Example: --label "spring campaign".')
+  }
+  if (labels.length > MAX_LABELS) throw usageError(`${what}: at most ${MAX_LABELS} labels are allowed.`)
+  return labels
+}

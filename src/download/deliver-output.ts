@@ -19,6 +19,7 @@ import {
   moveIntoPlace,
   refuseObstacle,
 } from './final-files.js'
+import { marksOfFile } from './marks.js'
 import type { Part } from './part-file.js'
 import { claimPart, openPartSession, type PartLister } from './part-session.js'
 
@@ -89,7 +90,7 @@ async function deliver(
   try {
     if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
-    const file = { path, bytes, sha256, url, content_type: kind.contentType }
+    const file = { path, bytes, sha256, url, content_type: kind.contentType, ...marksOfFile(part.path) }
     await job.beforeMove?.(file)
     await moveIntoPlace(part.path, path, overwrite)
     await part.discard()

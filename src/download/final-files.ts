@@ -6,9 +6,11 @@ import { lstatSync, type Stats, statSync } from 'node:fs'
 import { rename, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { moveWithoutReplacing, sha256OfFile } from '../host/files.js'
+import type { FileMarks } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
 import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
 import { withExtension } from './file-names.js'
+import { marksOfFile } from './marks.js'
 
 export interface Obstacle {
   /** For example `fox.mp4 already exists`. */
@@ -73,7 +75,7 @@ export async function moveIntoPlace(part: string, path: string, overwrite: boole
 }
 
 /** One entry of `files` in the JSON output. */
-export interface DownloadedFile {
+export interface DownloadedFile extends FileMarks {
   /** The path as the user wrote it: a relative path stays relative. `-` for standard output. */
   readonly path: string
   readonly bytes: number
@@ -84,17 +86,20 @@ export interface DownloadedFile {
   readonly content_type: string
 }
 
+/** A file of an earlier command. Its marks are read again, because earlier versions did not record them. */
+export type EarlierFile = Omit<DownloadedFile, keyof FileMarks>
+
 /** Files of earlier commands by path, so that each of many outputs does not need to be compared with each file. */
 export interface EarlierFiles {
   /** Files by absolute path. Several commands may have downloaded a file to the same path. */
-  readonly byPath: ReadonlyMap<string, readonly DownloadedFile[]>
+  readonly byPath: ReadonlyMap<string, readonly EarlierFile[]>
   /** Extensions of the files, without dots. */
   readonly extensions: ReadonlySet<string>
 }
 
 /** Indexes `files`, whose paths must be absolute. */
-export function earlierFilesOf(files: readonly DownloadedFile[]): EarlierFiles {
-  const byPath = new Map<string, DownloadedFile[]>()
+export function earlierFilesOf(files: readonly EarlierFile[]): EarlierFiles {
+  const byPath = new Map<string, EarlierFile[]>()
   for (const file of files) {
     const same = byPath.get(file.path)
     if (same === undefined) byPath.set(file.path, [file])
@@ -114,12 +119,12 @@ export async function findUnchanged(
 ): Promise<DownloadedFile | undefined> {
   for (const path of new Set([...extensions].map((extension) => withExtension(name, extension))))
     for (const file of byPath.get(resolve(path)) ?? [])
-      if (await isUnchanged(file, signal)) return { ...file, path }
+      if (await isUnchanged(file, signal)) return { ...file, path, ...marksOfFile(path) }
   return undefined
 }
 
 async function isUnchanged(
-  { path, bytes, sha256 }: DownloadedFile,
+  { path, bytes, sha256 }: EarlierFile,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   try {

@@ -19,7 +19,7 @@ import { createProgress, type DownloadProgress } from './download-progress.js'
 import { downloadFailed } from './failures.js'
 import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
 import { createNamer, type Namer, type OutputToName } from './file-names.js'
-import { type DownloadedFile, earlierFilesOf } from './final-files.js'
+import { type DownloadedFile, type EarlierFile, earlierFilesOf } from './final-files.js'
 import { createPartLister } from './part-session.js'
 import type { Target } from './target.js'
 
@@ -57,7 +57,7 @@ export interface DownloadOptions {
   /** Whether to replace existing files; a function decides per output. */
   readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
-  readonly earlier?: readonly DownloadedFile[] | undefined
+  readonly earlier?: readonly EarlierFile[] | undefined
   /** Called when a file is complete, before it gets its final name. A rejection fails the download of this file. */
   beforeMove?(file: DownloadedFile, output: RunOutput): Promise<void>
   /** Stream for the bytes if the target is `stdout`. It is not closed. */

@@ -71,3 +71,15 @@ export function mediaTypeOf(contentType: string): MediaType {
   if (type === 'image') return IMAGES.includes(subtype) ? 'image' : 'file'
   return type === 'video' || type === 'audio' ? type : 'file'
 }
+
+/** What a file says of its origin. Not verified. */
+export interface FileMarks {
+  /** Whether it has Content Credentials (a C2PA manifest). Null: not known. */
+  readonly content_credentials: boolean | null
+  /** Term of the IPTC's digital source types, such as `trainedAlgorithmicMedia`. Null: none was found. */
+  readonly digital_source_type: string | null
+}
+
+/** Returns the marks as text, for example `Content Credentials, trainedAlgorithmicMedia`; empty without marks. */
+export const marksText = ({ content_credentials, digital_source_type }: FileMarks): string =>
+  [content_credentials === true && 'Content Credentials', digital_source_type].filter(Boolean).join(', ')

@@ -38,7 +38,10 @@ describe('a download', () => {
     expect(await createWork().download([output(url)], into(folder))).toEqual([
       {
         ok: true,
-        file: { path, bytes: PNG.byteLength, sha256: sha256(PNG), url, content_type: 'image/png' },
+        file: {
+          ...{ path, bytes: PNG.byteLength, sha256: sha256(PNG), url, content_type: 'image/png' },
+          ...{ content_credentials: false, digital_source_type: null },
+        },
         warnings: [],
       },
     ])

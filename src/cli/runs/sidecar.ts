@@ -38,6 +38,8 @@ const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: Sid
   sha256: file.sha256,
   bytes: file.bytes,
   content_type: file.content_type,
+  content_credentials: file.content_credentials,
+  digital_source_type: file.digital_source_type,
   created_at: state.createdAt ?? known.createdAt ?? null,
   finished_at: state.finishedAt ?? finishedAt ?? null,
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),

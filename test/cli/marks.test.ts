@@ -1,0 +1,78 @@
+/** Marks of synthetic media: each output of a command that names a file says what the file says of its origin. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createCliService, runCli } from '../support/cli.js'
+import { createInstantEngine } from '../support/engines.js'
+import { withJournal } from '../support/journal.js'
+import { actionOf, manifestOf, markedPng, xmpWith } from '../support/marked-files.js'
+import { openMcp } from '../support/mcp.js'
+import { temporaryFolder } from '../support/service.js'
+
+const TERM = 'trainedAlgorithmicMedia'
+const BYTES = markedPng({ manifest: manifestOf(actionOf(TERM)), xmp: xmpWith(TERM) })
+const MARKS = { content_credentials: true, digital_source_type: TERM }
+const TEXT = `Content Credentials, ${TERM}`
+
+const engine = () => createInstantEngine({ bytes: BYTES })
+
+describe('marks of a file', () => {
+  it('are in the JSON of run, list and show, in the sidecar, in the text of show, and on the page', async () => {
+    const service = await createCliService({ engine: engine() })
+    const folder = temporaryFolder()
+    const path = join(folder, 'fox.png')
+    const { stdout } = await service.run(['run', 'image', 'a fox', '-o', path, '--sidecar', '--json'])
+    const { id, files } = JSON.parse(stdout)
+    expect(files).toMatchObject([{ path, ...MARKS }])
+    expect(readFileSync(path).equals(BYTES)).toBe(true)
+    expect(JSON.parse(readFileSync(`${path}.json`, 'utf8'))).toMatchObject(MARKS)
+    for (const words of [['list'], ['show', id]])
+      expect(JSON.parse((await service.run([...words, '--json'])).stdout).files).toMatchObject([MARKS])
+    expect((await service.run(['show', id])).stdout).toContain(`\nmarks\t${TEXT} (not verified)\n`)
+    const page = join(folder, 'gallery.html')
+    await service.run(['gallery', '-o', page])
+    expect(readFileSync(page, 'utf8')).toContain(`"marks":"${TEXT}"`)
+    // A later command finds the file on the disk.
+    const again = await service.run(['download', id, '-o', path, '--json'])
+    expect(JSON.parse(again.stdout).files).toMatchObject([{ path, ...MARKS }])
+  })
+
+  it('are null in the journal of a version that did not record them', async () => {
+    const service = await createCliService()
+    const path = join(temporaryFolder(), 'fox.png')
+    await service.run(['run', 'image', 'a fox', '-o', path])
+    withJournal(service.home, (journal) => {
+      const [run] = journal.list({})
+      const file = { path, bytes: 1, sha256: 'a'.repeat(64), url: '', content_type: 'image/png' }
+      journal.recordFiles(run?.address ?? '', run?.id ?? '', [file])
+    })
+    const { stdout } = await service.run(['list', '--json'])
+    expect(JSON.parse(stdout).files).toMatchObject([{ content_credentials: null, digital_source_type: null }])
+    expect((await service.run(['show', '--last'])).stdout).not.toContain('marks')
+  })
+
+  it('are in the lines of a batch', async () => {
+    const service = await createCliService({ engine: engine() })
+    const manifest = join(temporaryFolder(), 'shots.yaml')
+    writeFileSync(manifest, 'runs:\n  - { name: fox, kind: image, prompt: a fox }\n')
+    const { stdout } = await service.run(['batch', manifest, '--json'])
+    expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({ result: 'created', ...MARKS })
+  })
+
+  it('are in the result of a tool of rushes mcp', async () => {
+    const mcp = await openMcp(await createCliService({ engine: engine() }))
+    const { structured, text } = await mcp.call('create_image', { prompt: 'a fox' })
+    expect(structured.runs[0].files).toMatchObject([MARKS])
+    expect(text).toContain(`(image/png, ${BYTES.length} B, ${TEXT})`)
+  })
+
+  it('are in the status of a local run, whose files are in the data folder', async () => {
+    const home = temporaryFolder()
+    const local = (...words: string[]) => runCli([...words, '--local', '--json'], { engine: engine(), home })
+    const path = join(temporaryFolder(), 'fox.png')
+    const { id, files } = JSON.parse((await local('run', 'image', 'a fox', '-o', path)).stdout)
+    expect(files).toMatchObject([MARKS])
+    writeFileSync(path, 'changed')
+    expect(JSON.parse((await local('status', id)).stdout).files).toMatchObject([MARKS])
+  })
+})

@@ -1,0 +1,292 @@
+/** Marks of synthetic media: what is found in which file, and what hostile files can do. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { deflateSync } from 'node:zlib'
+import fc from 'fast-check'
+import sharp from 'sharp'
+import { describe, expect, it } from 'vitest'
+import { findMarks, MAX_READ_BYTES, MAX_READS, marksOfFile } from '../../src/download/marks.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import {
+  actionOf,
+  box,
+  C2PA_UUID,
+  type Marked,
+  manifestOf,
+  markedJpeg,
+  markedMp4,
+  markedPng,
+  markedWebp,
+  pngChunk,
+  u32,
+  uriOf,
+  XMP_UUID,
+  xmpOf,
+  xmpWith,
+} from '../support/marked-files.js'
+import { tinyVideo } from '../support/tiny-video.js'
+import { answer, download, fetchOf, newFolder, once, sha256, toPath } from './download-setup.js'
+
+const TERM = 'trainedAlgorithmicMedia'
+const picture = sharp({ create: { width: 16, height: 16, channels: 3, background: 'teal' } })
+const BASES = {
+  png: await picture.png().toBuffer(),
+  jpg: await picture.jpeg().toBuffer(),
+  webp: await picture.webp().toBuffer(),
+  mp4: Buffer.from(await tinyVideo(2)),
+}
+const BUILDERS = { png: markedPng, jpg: markedJpeg, webp: markedWebp, mp4: markedMp4 }
+type Type = keyof typeof BASES
+const TYPES = Object.keys(BASES) as Type[]
+const build = (type: Type, marked: Marked): Buffer => BUILDERS[type](marked, BASES[type])
+
+/** Reads as from a file, and counts. */
+function lookAt(bytes: Uint8Array, size = bytes.length) {
+  const counts = { reads: 0, bytes: 0 }
+  const marks = findMarks({
+    size,
+    read(offset, length) {
+      expect(offset >= 0 && length >= 0 && Number.isSafeInteger(offset + length)).toBe(true)
+      counts.reads++
+      counts.bytes += length
+      return Buffer.from(bytes.subarray(offset, offset + length))
+    },
+  })
+  return { ...counts, marks: [marks.content_credentials, marks.digital_source_type] as const }
+}
+const marksOf = (bytes: Uint8Array) => lookAt(bytes).marks
+
+/** A PNG with this chunk. */
+const withChunk = (type: string, content: Buffer): Buffer =>
+  Buffer.concat([ONE_PIXEL_PNG.subarray(0, 33), pngChunk(type, content), ONE_PIXEL_PNG.subarray(33)])
+
+const inXmp = (attributes: string, elements?: string) =>
+  marksOf(markedPng({ xmp: xmpOf(attributes, elements) }))[1]
+const inManifest = (...assertions: readonly (Buffer | string)[]) =>
+  marksOf(markedPng({ manifest: manifestOf(...assertions) }))[1]
+
+describe('marks', () => {
+  it.each(TYPES)('of a real %s: a manifest, XMP, both, none', (type) => {
+    const manifest = manifestOf(actionOf(TERM))
+    const xmp = xmpWith('compositeSynthetic')
+    expect(marksOf(build(type, {}))).toEqual([false, null])
+    expect(marksOf(build(type, { manifest: manifestOf('') }))).toEqual([true, null])
+    expect(marksOf(build(type, { manifest }))).toEqual([true, TERM])
+    expect(marksOf(build(type, { xmp }))).toEqual([false, 'compositeSynthetic'])
+    expect(marksOf(build(type, { manifest, xmp }))).toEqual([true, 'compositeSynthetic'])
+  })
+
+  it('are found behind the pixels of a PNG, and in boxes of any of the three purposes', () => {
+    const { png, mp4 } = BASES
+    const chunks = markedPng({ manifest: manifestOf(''), xmp: xmpWith(TERM) }).subarray(33)
+    expect(marksOf(Buffer.concat([png.subarray(0, -12), chunks]))).toEqual([true, TERM])
+    const manifest = manifestOf('')
+    for (const purpose of ['manifest', 'original', 'update', 'merkle'])
+      expect(marksOf(markedMp4({ manifest }, mp4, purpose))).toEqual([purpose !== 'merkle', null])
+    // QuickTime without a first box for its type, and a box with a length of 64 bits.
+    const long = Buffer.concat([u32(1), Buffer.from('mdat'), u32(0), u32(24), Buffer.alloc(8)])
+    expect(marksOf(Buffer.concat([long, box('uuid', XMP_UUID, xmpWith(TERM))]))).toEqual([false, TERM])
+  })
+
+  it('are found in the XMP that a real encoder writes, with few reads', async () => {
+    const noise = { type: 'gaussian', mean: 128, sigma: 30 } as const
+    const large = sharp({ create: { width: 800, height: 600, channels: 3, background: 'teal', noise } })
+    const withXmp = large.withXmp(xmpWith(TERM))
+    for (const file of [withXmp.clone().png(), withXmp.clone().jpeg(), withXmp.clone().webp()]) {
+      const { marks, reads } = lookAt(await file.toBuffer())
+      expect(marks).toEqual([false, TERM])
+      // The PNG has more than a hundred chunks.
+      expect(reads).toBeLessThan(50)
+    }
+  })
+
+  it.each<[name: string, term: string | null, attributes: string, elements?: string]>([
+    ['an attribute', TERM, `Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"`],
+    ['with https', TERM, `Iptc4xmpExt:DigitalSourceType='${uriOf(TERM).replace('http', 'https')}'`],
+    ['any prefix', TERM, `e:DigitalSourceType = "${uriOf(TERM)}"`],
+    [
+      'an element',
+      'digitalCapture',
+      '',
+      `<Iptc4xmpExt:DigitalSourceType>\n  ${uriOf('digitalCapture')}\n</Iptc4xmpExt:DigitalSourceType>`,
+    ],
+    ['a resource', TERM, '', `<Iptc4xmpExt:DigitalSourceType\n rdf:resource="${uriOf(TERM)}"/>`],
+    ['text about it', null, '', `<dc:description>${uriOf(TERM)}</dc:description>`],
+    ['another property', null, `e:DigitalSourceType="" e:Credit="${uriOf(TERM)}"`],
+    ['another vocabulary', null, 'e:DigitalSourceType="http://cv.iptc.org/newscodes/genre/trained"'],
+    ['no scheme', null, `e:DigitalSourceType="${uriOf(TERM).replace('http', 'x')}"`],
+    ['no term', null, `e:DigitalSourceType="${uriOf('')}"`],
+    ['other characters', null, `e:DigitalSourceType="${uriOf('a\x1b[31m')}"`],
+    ['a long term', null, `e:DigitalSourceType="${uriOf('a'.repeat(65))}"`],
+    ['the longest term', 'a'.repeat(64), `e:DigitalSourceType="${uriOf('a'.repeat(64))}"`],
+    ['the last one', 'print', `e:DigitalSourceType="${uriOf('b')}" f:DigitalSourceType="${uriOf('print')}"`],
+  ])('in XMP: %s', (_, term, attributes, elements) => {
+    expect(inXmp(attributes, elements)).toBe(term)
+  })
+
+  it('in compressed XMP of a PNG, but not in more than is read', () => {
+    const packed = (head: string, xmp: string) =>
+      marksOf(withChunk('iTXt', Buffer.concat([Buffer.from(head), deflateSync(xmp)])))[1]
+    const head = 'XML:com.adobe.xmp\0\x01\0en\0XMP\0'
+    expect(packed(head, xmpWith(TERM))).toBe(TERM)
+    expect(packed(head, `${' '.repeat(200_000)}${xmpWith(TERM)}`)).toBe(TERM)
+    // A bomb: 10 MB in 10 kB.
+    expect(packed(head, `${xmpWith(TERM)}${' '.repeat(1e7)}`)).toBeNull()
+    expect(packed(`${head}x`, xmpWith(TERM))).toBeNull()
+    expect(packed('XML:com.adobe.xmp\0\x01', xmpWith(TERM))).toBeNull()
+  })
+
+  it('in a manifest: CBOR, JSON, the term of synthetic media before others, and across pieces', () => {
+    const json = (term: string) => `{"Iptc4xmpExt:DigitalSourceType": "${uriOf(term)}"}`
+    expect(inManifest(json(TERM))).toBe(TERM)
+    expect(inManifest(actionOf(TERM), actionOf('digitalCapture'), json('humanEdits'))).toBe(TERM)
+    expect(inManifest(actionOf('digitalCapture'), actionOf('humanEdits'))).toBe('humanEdits')
+    expect(inManifest(uriOf(TERM))).toBeNull()
+    for (let padding = 65_300; padding < 65_550; padding += 5)
+      expect(inManifest(Buffer.alloc(padding), actionOf(TERM))).toBe(TERM)
+    // More than is read: whether there is a manifest is still known, and so is the XMP behind it.
+    const manifest = manifestOf(Buffer.alloc(3 * MAX_READ_BYTES), actionOf(TERM))
+    expect(marksOf(markedPng({ manifest }))).toEqual([true, null])
+    expect(marksOf(markedPng({ manifest, xmp: xmpWith(TERM) }))).toEqual([true, TERM])
+  })
+
+  it('are null in a file that cannot be read, and in formats that are not looked at', () => {
+    const folder = newFolder()
+    const none = { content_credentials: null, digital_source_type: null }
+    expect(marksOfFile(join(folder, 'missing.png'))).toEqual(none)
+    expect(marksOfFile(folder)).toEqual(none)
+    for (const head of ['', 'GIF89a', '\x1a\x45\xdf\xa3', 'ID3', 'glTF', 'RIFF\0\0\0\0WAVEfmt ', '{"a":1}'])
+      expect(marksOf(Buffer.from(`${head}${xmpWith(TERM)}`, 'latin1'))).toEqual([null, null])
+    const path = join(folder, 'a.bin')
+    writeFileSync(path, build('jpg', { manifest: manifestOf(actionOf(TERM)) }))
+    expect(marksOfFile(path)).toEqual({ content_credentials: true, digital_source_type: TERM })
+  })
+})
+
+describe('a download', () => {
+  it.each(TYPES)(
+    'of a %s with marks is what the host sent, byte for byte, and reports them',
+    async (type) => {
+      const bytes = build(type, { manifest: manifestOf(actionOf('digitalCapture')), xmp: xmpWith(TERM) })
+      const path = join(newFolder(), `fox.${type}`)
+      const { fetch } = fetchOf(() => answer(() => once(bytes)))
+      const marks = { content_credentials: true, digital_source_type: TERM }
+      const downloaded = await download({ fetch, ...toPath(path) })
+      expect(downloaded).toMatchObject({ ok: true, file: { sha256: sha256(bytes), ...marks }, warnings: [] })
+      expect(readFileSync(path).equals(bytes)).toBe(true)
+      // Found on the disk by a later command. Earlier versions recorded no marks.
+      const earlier = [{ path, bytes: bytes.length, sha256: sha256(bytes), url: '', content_type: '' }]
+      expect(await download({ fetch: fetchOf().fetch, earlier, ...toPath(path) })).toMatchObject({
+        file: marks,
+      })
+    },
+  )
+})
+
+/** A lie about a length, at each place where a length is. */
+const HOSTILE: readonly (readonly [name: string, bytes: Buffer])[] = [
+  ...[0, 1, 2, 7, 0x7fffffff, 0xffffffff].flatMap((length) => [
+    [
+      `PNG, ${length}`,
+      Buffer.concat([ONE_PIXEL_PNG.subarray(0, 8), u32(length), Buffer.from('caBX')]),
+    ] as const,
+    [`WebP, ${length}`, Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBPC2PA'), u32(length).reverse()])] as const,
+    [`MP4, ${length}`, Buffer.concat([u32(length), Buffer.from('ftyp'), Buffer.alloc(8, 0xff)])] as const,
+    [
+      `MP4 of 64 bits, ${length}`,
+      Buffer.concat([u32(1), Buffer.from('ftyp'), u32(0xffffffff), u32(length), C2PA_UUID]),
+    ] as const,
+    [
+      `JPEG, ${length}`,
+      Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xeb]), u32(length).subarray(2)]),
+    ] as const,
+  ]),
+]
+
+/** Repeats a part behind a head up to 3 MiB. */
+const many = (head: Buffer | string, part: Buffer | string): Buffer =>
+  Buffer.concat([Buffer.from(head as string), Buffer.alloc(3 * MAX_READ_BYTES, part as string)])
+
+const BOMB = Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\0'), deflateSync(Buffer.alloc(262_144))])
+
+const HEADS = [
+  ONE_PIXEL_PNG.subarray(0, 8),
+  Buffer.from([0xff, 0xd8, 0xff]),
+  Buffer.from('RIFF\0\0\0\0WEBP'),
+  Buffer.concat([u32(16), Buffer.from('ftypmp42\0\0\0\0')]),
+]
+
+describe('a hostile file', () => {
+  const holdsBounds = (bytes: Buffer, size?: number) => {
+    const { reads, bytes: read, marks } = lookAt(bytes, size)
+    expect(reads).toBeLessThanOrEqual(MAX_READS)
+    expect(read).toBeLessThanOrEqual(MAX_READ_BYTES)
+    expect([true, false, null]).toContain(marks[0])
+    if (marks[1] !== null) expect(marks[1]).toMatch(/^[A-Za-z]{1,64}$/)
+    return marks
+  }
+
+  it.each(HOSTILE)('with a wrong length ends: %s', (_, bytes) => {
+    holdsBounds(bytes)
+    // The file says that it is longer than its bytes: it is being truncated.
+    holdsBounds(bytes, 2 ** 45)
+  })
+
+  it.each([
+    ['empty PNG chunks', many(HEADS[0] ?? '', '\0\0\0\0aaaa\0\0\0\0'), null],
+    ['XMP chunks', many(HEADS[0] ?? '', '\0\0\0\x12iTXtXML:com.adobe.xmp\0\0\0\0\0'), null],
+    [
+      'manifests',
+      many(HEADS[0] ?? '', Buffer.concat([u32(40_000), Buffer.from('caBX'), Buffer.alloc(40_004)])),
+      true,
+    ],
+    ['bombs', many(HEADS[0] ?? '', pngChunk('zTXt', BOMB)), null],
+    ['fill bytes', many(HEADS[1] ?? '', Buffer.from([0xff])), null],
+    ['empty JPEG segments', many(HEADS[1] ?? '', Buffer.from([0xff, 0xe0, 0, 2])), null],
+    ['empty WebP chunks', many(HEADS[2] ?? '', 'XMP \0\0\0\0'), null],
+    ['empty boxes', many(HEADS[3] ?? '', '\0\0\0\x08free'), null],
+    ['names of the property', many('', markedPng({ xmp: 'DigitalSourceType="'.repeat(9_999) })), false],
+    ['URIs', many('', markedPng({ manifest: manifestOf(uriOf('').repeat(9_999)) })), true],
+  ])('with many parts ends within the bounds: %s', (_, bytes, credentials) => {
+    expect(holdsBounds(bytes)[0]).toBe(credentials)
+  })
+
+  it('of random bytes, or changed or cut anywhere, ends within the bounds', () => {
+    const files = TYPES.map((type) =>
+      build(type, { manifest: manifestOf(actionOf(TERM)), xmp: xmpWith(TERM) }),
+    )
+    const changed = fc
+      .record({
+        file: fc.constantFrom(...files),
+        end: fc.nat({ max: 2_000 }),
+        edits: fc.array(fc.tuple(fc.nat({ max: 400 }), fc.oneof(fc.constantFrom(0, 1, 255), fc.nat(255)))),
+      })
+      .map(({ file, end, edits }) => {
+        const bytes = Buffer.from(file.subarray(0, end))
+        for (const [at, value] of edits) if (at < bytes.length) bytes[at] = value
+        return bytes
+      })
+    const random = fc
+      .tuple(fc.constantFrom(...HEADS), fc.uint8Array({ maxLength: 400 }))
+      .map((parts) => Buffer.concat(parts))
+    fc.assert(
+      fc.property(fc.oneof(changed, random), fc.constantFrom(undefined, 2 ** 40), (bytes, size) => {
+        holdsBounds(bytes, size)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('that fails to be read says what was found until then', () => {
+    const bytes = markedPng({ manifest: manifestOf(''), xmp: xmpWith(TERM) })
+    let left = 4
+    const read = (at: number, length: number) => {
+      if (--left < 0) throw new Error('EIO')
+      return bytes.subarray(at, at + length)
+    }
+    expect(findMarks({ size: bytes.length, read })).toEqual({
+      content_credentials: true,
+      digital_source_type: null,
+    })
+  })
+})

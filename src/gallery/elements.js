@@ -89,11 +89,18 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
   shown.addEventListener('loadedmetadata', () => {
     if (Number.isFinite(shown.duration)) length.textContent = lengthText(shown.duration)
   })
+  const badge = element('span', { class: 'marked', title: `${item.marks} (not verified)` }, 'Marked')
   const date = SHORT_TIME.format(run.time)
   const button = element(
     'button',
     { type: 'button', class: 'tile', tabindex: '-1' },
-    element('span', { class: `frame ${media}` }, shown, ...(media === 'video' ? [length] : [])),
+    element(
+      'span',
+      { class: `frame ${media}` },
+      shown,
+      ...(media === 'video' ? [length] : []),
+      ...(item.marks ? [badge] : []),
+    ),
     element('span', { class: 'unseen' }, `${MEDIA_WORDS[media]}: `),
     element(
       'span',
@@ -152,10 +159,11 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
   const [previous, next, close] = ['previous', 'next', 'close'].map(find)
   let current = 0
 
-  function factRows({ run, name, href, isOpened, width, height, size, part, parts }) {
+  function factRows({ run, name, href, isOpened, width, height, size, marks, part, parts }) {
     const pixels = width === undefined ? '' : `${width} × ${height}, `
     return [
       ['Model', run.model],
+      ['Labels', run.labels.join(', ')],
       ['Run', run.id],
       ['Created', FULL_TIME.format(run.time)],
       [
@@ -167,6 +175,7 @@ export function createViewer(dialog, { itemAt, count, onClose }) {
       // No link to a file that could contain scripts, such as HTML or SVG.
       ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
       ['Size', `${pixels}${size}`],
+      ['Marks', marks ? `${marks} (not verified)` : ''],
     ].filter(([, value]) => value !== '')
   }
 

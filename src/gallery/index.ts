@@ -32,6 +32,8 @@ export interface GalleryFile {
   readonly height?: number | undefined
   /** Width / height. An estimate, until the browser has loaded the file. */
   readonly ratio: number
+  /** Marks of synthetic media as text, for example `Content Credentials, trainedAlgorithmicMedia`. */
+  readonly marks?: string | undefined
   /** Whether the page links to the file. */
   readonly isOpened: boolean
 }
@@ -40,6 +42,7 @@ export interface GalleryRun {
   readonly id: string
   readonly prompt: string
   readonly model: string
+  readonly labels: readonly string[]
   /** URL of the service without its scheme, or `local`. */
   readonly where: string
   /** Milliseconds since the epoch. */
@@ -112,6 +115,7 @@ const shownRun = (run: GalleryRun): GalleryRun => ({
     .join('\n')
     .trim(),
   model: printable(run.model),
+  labels: run.labels.map(printable),
   where: printable(run.where),
   files: run.files.map((file) => ({ ...file, name: printable(file.name) })),
 })

@@ -18,8 +18,9 @@ const everyItem = runs.flatMap((run) =>
     part: at + 1,
     parts: run.files.length,
     ratio: clampRatio(file.ratio),
-    words:
-      `${run.prompt}\n${run.model}\n${run.id}\n${run.files.map((each) => each.name).join('\n')}`.toLowerCase(),
+    words: [run.prompt, run.model, run.id, ...run.labels, ...run.files.map((each) => each.name)]
+      .join('\n')
+      .toLowerCase(),
   })),
 )
 
@@ -27,9 +28,8 @@ function clampRatio(ratio) {
   return ratio > 0 ? Math.max(MIN_RATIO, Math.min(MAX_RATIO, ratio)) : 1
 }
 
-const [grid, search, kinds, model, total, empty] = ['grid', 'search', 'kinds', 'model', 'total', 'empty'].map(
-  byId,
-)
+const ELEMENTS = 'grid search kinds model label total empty'
+const [grid, search, kinds, model, label, total, empty] = ELEMENTS.split(' ').map(byId)
 const dialog = byId('viewer')
 
 let items = everyItem
@@ -137,6 +137,7 @@ function filter() {
     (item) =>
       (kind === '' || item.media === kind) &&
       (model.value === '' || item.run.model === model.value) &&
+      (label.value === '' || item.run.labels.includes(label.value)) &&
       words.every((word) => item.words.includes(word)),
   )
   for (const tile of shown.values()) tile.remove()
@@ -172,6 +173,9 @@ function fillFilters() {
   const models = [...new Set(runs.map((run) => run.model))].sort()
   model.append(...models.map((name) => element('option', { value: name }, name)))
   model.hidden = models.length < 2
+  const labels = [...new Set(runs.flatMap((run) => run.labels))].sort()
+  label.append(...labels.map((text) => element('option', { value: text }, text)))
+  label.hidden = labels.length === 0
   search.hidden = everyItem.length === 0
 }
 
@@ -217,7 +221,7 @@ grid.addEventListener('focusin', (event) => {
   }
 })
 search.addEventListener('input', filterFromTop)
-model.addEventListener('change', filterFromTop)
+for (const select of [model, label]) select.addEventListener('change', filterFromTop)
 
 let isDrawing = false
 function drawSoon() {

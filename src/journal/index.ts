@@ -31,6 +31,7 @@ import {
 import { identityOf } from './identity.js'
 import {
   FIND,
+  type FileToRecord,
   fileOfRow,
   JOURNAL_MIGRATIONS,
   type JournalFile,
@@ -52,6 +53,7 @@ import {
 } from './queries.js'
 import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './readonly-queries.js'
 import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
+import { type Spend, type SpendGrouping, sumSpend } from './spend.js'
 
 export interface Journal {
   /** Records that creates with these request ids were not sent, before the request ids are written elsewhere. */
@@ -76,7 +78,7 @@ export interface Journal {
   recordNotFound(address: string, id: string, doubt: UnknownOutcome): void
   /** Marks local runs as queued, unless they have ended: no process is rendering them. */
   recordQueued(address: string, ids: readonly string[]): void
-  recordFiles(address: string, id: string, files: readonly JournalFile[]): void
+  recordFiles(address: string, id: string, files: readonly FileToRecord[]): void
   find(address: string, id: string): JournalRun | undefined
   findByKey(key: string): JournalRun | undefined
   /** The newest row with this request id, even if its outcome is unknown. */
@@ -92,6 +94,8 @@ export interface Journal {
   unconfirmed(address?: string): readonly JournalRun[]
   /** Returns runs that match the filter, newest first. */
   list(filter: ListFilter): readonly JournalRun[]
+  /** Sums the estimates of runs that match the filter; its limit is ignored. */
+  spend(filter: ListFilter, by: SpendGrouping): Spend
   /** Returns succeeded runs of the same request, newest first. */
   reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
   /** Returns the newest run with this id at each address, newest first. */
@@ -240,6 +244,10 @@ export function openJournal({
       markOrphans()
       return listRuns(db, filter)
     },
+    spend(filter, by) {
+      markOrphans()
+      return sumSpend(db, filter, by)
+    },
     reusable: (address, model, meaning, most) =>
       db
         .all(
@@ -296,3 +304,4 @@ export type { JournalFile, JournalRun, RunEstimate } from './journal-run.js'
 export type { ListFilter, StatusUpdate } from './queries.js'
 export type { TypicalDuration } from './readonly-queries.js'
 export type { SavedRows } from './saved-rows.js'
+export { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from './spend.js'

@@ -1,5 +1,6 @@
 /** Tables of the journal, and conversion of their rows to values. */
 import type { Row } from '../host/database.js'
+import type { FileMarks } from '../protocol/media.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
@@ -114,18 +115,18 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
  */
 export type JournalPhase = 'sending' | 'unconfirmed' | 'running' | 'succeeded' | 'failed'
 
-export interface JournalFile {
+/** A file to record. */
+export interface FileToRecord extends Partial<FileMarks> {
   /** Absolute path. */
   readonly path: string
   readonly bytes: number
   readonly sha256: string
   readonly url: string
   readonly content_type: string
-  /** Whether it has Content Credentials. Null if it was written before that was recorded. */
-  readonly content_credentials?: boolean | null
-  /** Term of IPTC's digital source types, such as `trainedAlgorithmicMedia`. */
-  readonly digital_source_type?: string | null
 }
+
+/** Its marks are null in rows of earlier versions. */
+export type JournalFile = FileToRecord & FileMarks
 
 /** What a create was expected to cost. */
 export interface RunEstimate {
@@ -187,6 +188,8 @@ const parsed = (value: unknown): unknown => {
 const textsOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 
+export const labelsOfColumn = (value: unknown): readonly string[] => textsOf(parsed(value))
+
 export function runOfRow(row: Row): JournalRun {
   const code = text(row.error_code)
   const [answerStatus, answer] = [number(row.answer_status), text(row.answer)]
@@ -210,7 +213,7 @@ export function runOfRow(row: Row): JournalRun {
       answerStatus === undefined && answer === undefined ? undefined : { status: answerStatus, text: answer },
     requestId: text(row.request_id),
     estimate: estimateOfRow(row),
-    labels: textsOf(parsed(row.labels)),
+    labels: labelsOfColumn(row.labels),
   }
 }
 

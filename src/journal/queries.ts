@@ -2,7 +2,14 @@
 import type { OpenDatabase, SqlValue } from '../host/database.js'
 import type { RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
-import { FIND, fileOfRow, type JournalFile, type JournalRun, runOfRow } from './journal-run.js'
+import {
+  FIND,
+  type FileToRecord,
+  fileOfRow,
+  type JournalFile,
+  type JournalRun,
+  runOfRow,
+} from './journal-run.js'
 
 /**
  * Lists all addresses by jumping from one address to the next in the index. Fast, because a machine has many runs but
@@ -87,25 +94,27 @@ const CONDITIONS = {
 
 const HAS_LABEL = 'EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)'
 
-/**
- * Builds the statement of a list. Every list reads the index by time, so that no sorting is needed; a filter that
- * matches none of 100,000 runs takes 40 ms. An index for each filter would save this time, but each write would take 50
- * % longer. Exported so that a test can check the query plan.
- */
-export function listStatement(filter: ListFilter): {
-  readonly sql: string
-  readonly values: readonly SqlValue[]
-} {
+/** Returns the condition of a filter, without its limit: empty, or `WHERE …` with a space at its end. */
+export function whereOf(filter: ListFilter) {
   const names = (Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]).filter(
     (name) => filter[name] !== undefined,
   )
   const { labels = [] } = filter
   const conditions = [...names.map((name) => CONDITIONS[name]), ...labels.map(() => HAS_LABEL)]
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-  return {
-    sql: `SELECT * FROM runs INDEXED BY runs_by_time ${where}ORDER BY created_at DESC, row DESC LIMIT ?`,
-    values: [...names.map((name) => filter[name] ?? null), ...labels, filter.limit ?? -1],
-  }
+  const values: readonly SqlValue[] = [...names.map((name) => filter[name] ?? null), ...labels]
+  return { where, values }
+}
+
+/**
+ * Builds the statement of a list. Every list reads the index by time, so that no sorting is needed; a filter that
+ * matches none of 100,000 runs takes 40 ms. An index for each filter would save this time, but each write would take 50
+ * % longer. Exported so that a test can check the query plan.
+ */
+export function listStatement(filter: ListFilter) {
+  const { where, values } = whereOf(filter)
+  const sql = `SELECT * FROM runs INDEXED BY runs_by_time ${where}ORDER BY created_at DESC, row DESC LIMIT ?`
+  return { sql, values: [...values, filter.limit ?? -1] }
 }
 
 /** Lists runs, newest first. */
@@ -199,7 +208,7 @@ export function recordFiles(
   db: OpenDatabase,
   address: string,
   id: string,
-  files: readonly JournalFile[],
+  files: readonly FileToRecord[],
   nowMs: number,
 ): void {
   const found = db.get(FIND, address, id)
@@ -210,7 +219,7 @@ export function recordFiles(
   })
 }
 
-function recordFile(db: OpenDatabase, row: number, file: JournalFile, nowMs: number): void {
+function recordFile(db: OpenDatabase, row: number, file: FileToRecord, nowMs: number): void {
   db.run(
     `INSERT INTO files (row, path, bytes, sha256, url, content_type, content_credentials, digital_source_type, written_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

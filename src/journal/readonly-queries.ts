@@ -40,6 +40,17 @@ export const readRecentRuns = (path: string, limit: number): readonly RecentRun[
     prompt: typeof row.prompt === 'string' ? row.prompt : '',
   }))
 
+/** Returns the labels of the latest labelled runs, newest first. Throws like `readRecentRuns`. */
+export const readLabels = (path: string, limit: number): readonly string[] =>
+  readRows(
+    path,
+    `SELECT value FROM (
+       SELECT labels, created_at, row FROM runs WHERE labels IS NOT NULL ORDER BY created_at DESC, row DESC LIMIT ?
+     ) AS recent, json_each(recent.labels)
+     GROUP BY value ORDER BY max(created_at) DESC, max(row) DESC`,
+    limit,
+  ).map(({ value }) => String(value))
+
 /**
  * Returns the durations of the latest runs of each model in milliseconds, at one address or at all. Throws like
  * `readRecentRuns`.

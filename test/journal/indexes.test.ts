@@ -5,7 +5,7 @@ import Database from 'libsql'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openJournal } from '../../src/journal/index.js'
 import { listStatement } from '../../src/journal/queries.js'
-import { readDurations, readRecentRuns } from '../../src/journal/readonly-queries.js'
+import { readDurations, readLabels, readRecentRuns } from '../../src/journal/readonly-queries.js'
 import { temporaryFolder } from '../support/service.js'
 
 const ADDRESS = 'https://api.example.com'
@@ -46,6 +46,7 @@ function callEverything(): string {
       journal.list({ address: ADDRESS, status: 'x' }),
       journal.list({ sinceMs: 1 }),
     ],
+    spend: () => [journal.spend({}, 'model'), journal.spend({}, 'day')],
     reusable: () => journal.reusable(ADDRESS, 'acme/still-1', {}, 5),
     findAtEveryAddress: () => journal.findAtEveryAddress('a'),
     findByOutput: () => journal.findByOutput(ADDRESS, '/1.png'),
@@ -72,6 +73,7 @@ function callEverything(): string {
   journal.close()
   readRecentRuns(path, 5)
   readDurations(path, ADDRESS)
+  readLabels(path, 5)
   return path
 }
 
@@ -99,7 +101,7 @@ function queryPlans() {
 }
 
 const indexesIn = (plan: string): readonly string[] =>
-  [...plan.matchAll(/INDEX (\w+)/g)].map(([, name = '']) => name)
+  [...plan.matchAll(/(?<!VIRTUAL TABLE )INDEX (\w+)/g)].map(([, name = '']) => name)
 
 describe('the indexes of the journal', () => {
   it('are each used by a statement', () => {
@@ -136,6 +138,10 @@ describe('the indexes of the journal', () => {
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? COLLATE NOCASE ORDER BY created_at",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE created_at >= ? ORDER BY created_at DESC, row DESC LIMIT ?",
         "runs_by_time ← SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model, substr(jso",
+        "runs_by_time ← SELECT midnight AS name, currency, count(*) AS runs, CASE WHEN phase IN ('sending', 'going') THEN 'unfinished'",
+        "runs_by_time ← SELECT min(created_at) AS first, max(created_at) AS last FROM runs",
+        "runs_by_time ← SELECT model AS name, currency, count(*) AS runs, CASE WHEN phase IN ('sending', 'going') THEN 'unfinished' EL",
+        "runs_by_time ← SELECT value FROM ( SELECT labels, created_at, row FROM runs WHERE labels IS NOT NULL ORDER BY created_at DESC",
         "runs_by_time, sqlite_autoindex_files_1 ← SELECT files.path FROM runs INDEXED BY runs_by_time CROSS JOIN files ON files.row = runs.row WHERE files.sha25",
         "runs_going ← SELECT * FROM runs INDEXED BY runs_going WHERE phase = 'going' AND address = coalesce(?, address) ORDER BY row",
         "runs_sending ← SELECT row, started_at, created_at FROM runs INDEXED BY runs_sending WHERE phase = 'sending'",

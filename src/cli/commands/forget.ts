@@ -4,6 +4,7 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { labelOption, labelsOf } from '../flags/labels.js'
 import { exitCodeOf } from '../process/exit.js'
 import { readIds } from '../process/io.js'
 import { isFinished, nameOfRun, rowOf } from '../runs/journal-rows.js'
@@ -15,12 +16,15 @@ export interface ForgetOptions {
   readonly names: readonly string[]
   readonly finished: boolean
   readonly olderThan: string | undefined
+  /** Labels as typed. */
+  readonly label: readonly string[]
   readonly yes: boolean
 }
 
 interface ForgetFlags {
   readonly finished?: boolean
   readonly olderThan?: string
+  readonly label?: readonly string[]
   readonly yes?: boolean
 }
 
@@ -29,9 +33,10 @@ export function register(command: Command, { run }: CommandEnvironment, forget =
     .argument('[id or key...]', 'Run ids, and keys of unconfirmed rows such as ~3f2a; - reads standard input')
     .addOption(new Option('--finished', 'Select runs that succeeded or failed'))
     .addOption(new Option('--older-than <duration>', 'Select runs created longer ago, for example 30d'))
+    .addOption(labelOption('Select runs with this label (repeatable: runs with all of them)'))
     .addOption(new Option('--yes', 'Do not ask before removing unfinished or unconfirmed runs'))
-    .action((names: string[], { finished = false, olderThan, yes = false }: ForgetFlags) =>
-      run(command, (ctx) => forget(ctx, { names, finished, olderThan, yes })),
+    .action((names: string[], { finished = false, olderThan, label = [], yes = false }: ForgetFlags) =>
+      run(command, (ctx) => forget(ctx, { names, finished, olderThan, label, yes })),
     )
 }
 
@@ -63,14 +68,15 @@ export async function forgetCommand(ctx: Context, options: ForgetOptions): Promi
 async function chosenRows(
   ctx: Context,
   journal: Journal,
-  { names, finished, olderThan }: ForgetOptions,
+  { names, finished, olderThan, label }: ForgetOptions,
 ): Promise<readonly (JournalRun | RushesError)[]> {
   const { globals, clock } = ctx
-  const hasFilter = finished || olderThan !== undefined
+  const labels = labelsOf(label)
+  const hasFilter = finished || olderThan !== undefined || labels.length > 0
   if (names.length > 0) {
     if (hasFilter)
       throw usageError(
-        'Run ids cannot be used with --finished or --older-than.',
+        'Run ids cannot be used with --finished, --older-than or --label.',
         'Give ids or keys, or select runs by flags.',
       )
     const found: (JournalRun | RushesError)[] = []
@@ -81,12 +87,12 @@ async function chosenRows(
   if (!hasFilter && !globals.local)
     throw usageError(
       'Missing run ids.',
-      'Give ids or keys (`rushes list` shows them), or select runs with --finished, --older-than 30d or --local.',
+      'Give ids or keys (`rushes list` shows them), or select runs with --finished, --older-than 30d, --label or --local.',
     )
   const isCurrentOnly = globals.local || globals.baseUrl !== undefined
   const beforeMs = olderThan === undefined ? undefined : clock.now() - ageOf(olderThan)
   return journal
-    .list({ address: isCurrentOnly ? await ctx.address() : undefined, beforeMs })
+    .list({ address: isCurrentOnly ? await ctx.address() : undefined, beforeMs, labels })
     .filter((run) => run.phase !== 'sending' && (!finished || isFinished(run)))
 }
 

@@ -162,8 +162,8 @@ const keys: SuggestionSource = async (_, names) => suggest((await names.service(
 const users: SuggestionSource = async (_, names) => suggest(await names.users())
 
 /**
- * Suggestions for the value of a flag, by the name of the value in the help: `<path>`, `<account>`. A value without a
- * row gets no suggestions.
+ * Suggestions for the value of a flag, by the flag, or by the name of the value in the help: `<path>`, `<account>`. A
+ * value without a row gets no suggestions.
  */
 const VALUES: Readonly<Record<string, SuggestionSource>> = {
   json: inputs,
@@ -174,6 +174,7 @@ const VALUES: Readonly<Record<string, SuggestionSource>> = {
   name: async (_, names) => suggest(await names.profiles()),
   account: accounts,
   kind: () => words(KINDS),
+  '--label': async (_, names) => words(await names.labels()),
   status: async (_, names) => words([...new Set((await names.everyRun()).map(({ status }) => status))]),
 }
 
@@ -183,6 +184,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'status id': runs(() => true),
   'wait id': runs(({ phase }) => phase === 'running'),
   'download id': runs(({ phase }) => phase === 'succeeded'),
+  'open id': runs(({ phase }) => phase === 'succeeded'),
   'show id': async (_, names) => suggestRuns(await names.everyRun()),
   'forget id or key': async (_, names) => suggestRuns(await names.everyRun()),
   'batch manifest': files,
@@ -214,7 +216,7 @@ export function sourceOfOption(path: readonly string[], option: Option): Suggest
   // Values of a document are not trusted: inside an open quote, the shell would insert them unquoted.
   if (values !== undefined && path[0] === 'run') return () => words(values.filter(isPlainWord))
   const [, name = ''] = /[<[](.+?)(?:\.\.\.)?[>\]]$/.exec(option.flags) ?? []
-  return VALUES[name]
+  return VALUES[option.long ?? ''] ?? VALUES[name]
 }
 
 export function sourceOfArgument(path: readonly string[], argument: Argument): SuggestionSource | undefined {

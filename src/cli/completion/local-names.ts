@@ -29,6 +29,7 @@ export interface LocalNames {
   /** The newest runs of the current address, or of all addresses if no address is set. */
   runs(): Promise<readonly RunName[]>
   everyRun(): Promise<readonly RunName[]>
+  labels(): Promise<readonly string[]>
   models(kind: Kind | undefined): Promise<readonly Completion[]>
   profiles(): Promise<readonly Completion[]>
   /** Accounts and key numbers of the local service whose data is in the state folder. */
@@ -46,21 +47,32 @@ const ABOUT_LENGTH = 60
  */
 export const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.test(text)
 
+/**
+ * Whether a text is safe in each kind of quotes: labels have spaces and any letters, and inside an open quote the shell
+ * inserts them unquoted.
+ */
+const isSafeInQuotes = (text: string): boolean => !/["'$`\\!\p{C}]/u.test(text)
+
 export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
   const serviceDatabase = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
   const { configFile, setting, address } = createQuickSettings(env, globals)
 
-  const everyRun = (): Promise<readonly RunName[]> =>
-    readOr<readonly RunName[]>([], async () => {
+  const fromJournal = <Found>(
+    read: (queries: typeof import('../../journal/readonly-queries.js'), path: string) => readonly Found[],
+  ) =>
+    readOr<readonly Found[]>([], async () => {
       const path = join(folders.state, JOURNAL_FILE)
       // Without a journal, the database code is not loaded: loading it takes as long as everything else here.
-      if (!existsSync(path)) return []
-      const { readRecentRuns } = await import('../../journal/readonly-queries.js')
-      return readRecentRuns(path, MAX_RUNS)
-        .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
-        .map((run) => ({ ...run, about: describeRun(run) }))
+      return existsSync(path) ? read(await import('../../journal/readonly-queries.js'), path) : []
     })
+
+  const everyRun = (): Promise<readonly RunName[]> =>
+    fromJournal(({ readRecentRuns }, path) =>
+      readRecentRuns(path, MAX_RUNS)
+        .filter(({ name, status }) => isPlainWord(name) && isPlainWord(status))
+        .map((run) => ({ ...run, about: describeRun(run) })),
+    )
 
   const documents = (): Promise<readonly ModelDocument[]> =>
     readOr([], async () => {
@@ -70,6 +82,7 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
 
   return {
     everyRun,
+    labels: () => fromJournal(({ readLabels }, path) => readLabels(path, MAX_RUNS).filter(isSafeInQuotes)),
     async runs() {
       const currentAddress = await address()
       const all = await everyRun()

@@ -8,6 +8,10 @@ const collect = (value: string, earlier: readonly string[] = []): readonly strin
 
 export const labelOption = (about: string): Option => new Option('--label <text>', about).argParser(collect)
 
+/** `--label` of a command that selects runs. */
+export const labelFilter = (): Option =>
+  labelOption('Only runs with this label (repeatable: runs with all of them)')
+
 /** Returns the labels without duplicates. Throws `usage`. */
 export function labelsOf(texts: readonly string[] = [], what = '--label'): readonly string[] {
   const labels = [...new Set(texts.map(asLabel))]

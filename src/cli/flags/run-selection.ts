@@ -9,6 +9,7 @@ import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { checkIds, readIds } from '../process/io.js'
 import { allUnfinished, lastRun } from '../runs/journal-rows.js'
+import { labelFilter, labelsOf } from './labels.js'
 import { choiceOption, orList } from './values.js'
 
 export interface RunChoice {
@@ -17,10 +18,12 @@ export interface RunChoice {
   readonly last?: boolean | undefined
   /** Undefined for a command that does not have `--all`. */
   readonly all?: boolean | undefined
+  /** Labels as typed, for `--all`. */
+  readonly label?: readonly string[] | undefined
 }
 
-const option = (flags: string, about: string): Option =>
-  new Option(flags, about).helpGroup('Selection options:')
+const SELECTION = 'Selection options:'
+const option = (flags: string, about: string): Option => new Option(flags, about).helpGroup(SELECTION)
 
 export const lastOption = (): Option => option('--last', 'Newest run of the current service')
 
@@ -29,14 +32,19 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
   command
     .argument('[id...]', 'Run ids; - reads them from standard input, one per line')
     .addOption(lastOption())
-  return hasAll ? command.addOption(option('--all', 'Every unfinished run of the current service')) : command
+  if (!hasAll) return command
+  return command
+    .addOption(option('--all', 'Every unfinished run of the current service'))
+    .addOption(labelFilter().helpGroup(SELECTION))
 }
 
 /** Throws `usage` unless exactly one of ids, `--last` and `--all` is used. */
-export function checkOneWay({ ids, last = false, all }: RunChoice): void {
+export function checkOneWay({ ids, last = false, all, label }: RunChoice): void {
   const ways = [ids.length > 0, last, all === true].filter(Boolean).length
-  if (ways === 1) return
+  if (ways === 1 && (all === true || label === undefined)) return
   const hasAll = all !== undefined
+  if (hasAll && label !== undefined)
+    throw usageError('--label selects unfinished runs together with --all.', 'Use --all --label <text>.')
   throw usageError(
     ways === 0
       ? 'Missing run ids.'
@@ -49,7 +57,7 @@ export function checkOneWay({ ids, last = false, all }: RunChoice): void {
 export async function runIdsOf(ctx: Context, choice: RunChoice): Promise<readonly string[]> {
   checkOneWay(choice)
   if (choice.last === true) return [await lastRun(ctx)]
-  if (choice.all === true) return allUnfinished(ctx)
+  if (choice.all === true) return allUnfinished(ctx, labelsOf(choice.label))
   return checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first))
 }
 
@@ -62,17 +70,24 @@ export interface FilterOptions {
   /** Durations. `since` selects runs that are not older than it, `before` selects older runs. */
   readonly since?: string
   readonly before?: string
+  readonly label?: readonly string[]
 }
+
+export const hereOption = (): Option =>
+  new Option('--here', 'Only runs of the current service').default(false)
+export const sinceOption = (): Option =>
+  new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m')
 
 export function addFilterOptions(command: Command, defaults: { readonly limit: string }): Command {
   return command
     .addOption(new Option('--limit <n>', 'Show the newest N; 0 for all').default(defaults.limit))
-    .addOption(new Option('--here', 'Only runs of the current service').default(false))
+    .addOption(hereOption())
     .addOption(new Option('--status <status>', 'Only runs with this status, such as unconfirmed'))
     .addOption(choiceOption('--kind <kind>', 'Only runs of this kind: video, image', KINDS))
     .addOption(new Option('--model <provider/name>', 'Only runs of this model'))
-    .addOption(new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m'))
+    .addOption(sinceOption())
     .addOption(new Option('--before <duration>', 'Only runs created longer ago than this: 2d, 12h, 30m'))
+    .addOption(labelFilter())
 }
 
 function limitOf(text: string): number | undefined {
@@ -94,6 +109,7 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
     status: options.status,
     kind: options.kind,
     model: options.model,
+    labels: labelsOf(options.label),
     sinceMs: timeBefore(options.since, '--since'),
     beforeMs: timeBefore(options.before, '--before'),
   }

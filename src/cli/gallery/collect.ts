@@ -1,5 +1,4 @@
 /** Collects the values of the gallery page from the journal and the disk. */
-import { statSync } from 'node:fs'
 import { posix, resolve, sep, win32 } from 'node:path'
 import { disableTypes, imageSize } from 'image-size'
 import {
@@ -10,15 +9,15 @@ import {
   mediaOf,
   ratioOf,
 } from '../../gallery/index.js'
-import { readBeginning, sha256OfFile } from '../../host/files.js'
-import type { Journal, JournalFile, JournalRun, ListFilter } from '../../journal/index.js'
+import { readBeginning } from '../../host/files.js'
+import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { quoteWord } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
-import { outputPathOf } from '../../service/data-folders.js'
 import type { Context } from '../context/context.js'
 import { commandAgain, type EarlierOutputs, modelsOf } from '../runs/again.js'
-import { isOnDisk, nameOfRun } from '../runs/journal-rows.js'
+import { createFileFinder, type FoundFile } from '../runs/find-files.js'
+import { nameOfRun } from '../runs/journal-rows.js'
 import { addressOr, flagsFor } from '../runs/where.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
@@ -80,6 +79,7 @@ const describeRun = (run: JournalRun): Omit<GalleryRun, 'files'> => ({
   id: nameOfRun(run),
   prompt: promptOf(run),
   model: run.model,
+  labels: run.labels,
   where: run.address.replace(/^https?:\/\//, ''),
   time: run.createdAtMs,
   tookMs: run.elapsedMs,
@@ -88,7 +88,7 @@ const describeRun = (run: JournalRun): Omit<GalleryRun, 'files'> => ({
 const USUAL_RATIO = 16 / 9
 
 function describeFile({ input }: JournalRun, file: FoundFile, folder: string): GalleryFile {
-  const { path, bytes, contentType } = file
+  const { path, bytes, contentType, marks } = file
   const media = mediaOf(path, contentType)
   const pixels = media === 'image' ? pictureSizeOf(path) : undefined
   const requestedRatio = ratioOf(isObject(input) ? input.aspect_ratio : undefined)
@@ -101,6 +101,7 @@ function describeFile({ input }: JournalRun, file: FoundFile, folder: string): G
     ...pixels,
     media,
     size: formatBytes(bytes),
+    marks: marks || undefined,
     ratio: Math.round(ratio * 1_000) / 1_000,
     isOpened: canBeOpened(path),
   }
@@ -158,114 +159,6 @@ function createFlagsFinder(ctx: Context): (run: JournalRun) => Promise<readonly 
     const found = flagsByTarget.get(cacheKey) ?? find(run)
     flagsByTarget.set(cacheKey, found)
     return found
-  }
-}
-
-/** A file of a run that still exists on the disk. */
-interface FoundFile {
-  readonly path: string
-  readonly bytes: number
-  readonly contentType: string | undefined
-}
-
-/**
- * Finds the files of a run at their download paths or in the data folder of `--local`. `missing` is the number of files
- * that were not found.
- */
-function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, dataFolder: string) {
-  const rewritten = rewrittenPaths(everyFile)
-  const hashes = new Map<string, Promise<string | undefined>>()
-
-  /**
-   * Checks the size of the file. Checks the content, which requires reading the file, only if several downloads wrote
-   * to the same path.
-   */
-  async function isUnchanged(file: JournalFile): Promise<boolean> {
-    if (!isOnDisk(file)) return false
-    if (!rewritten.has(file.path)) return true
-    const hash = hashes.get(file.path) ?? sha256OfFile(file.path).catch(() => undefined)
-    hashes.set(file.path, hash)
-    return (await hash) === file.sha256
-  }
-
-  async function latestOnDisk(copies: readonly JournalFile[]): Promise<JournalFile | undefined> {
-    for (const file of [...copies].reverse()) if (await isUnchanged(file)) return file
-    return undefined
-  }
-
-  /** Finds the copy in the data folder, which still exists when a download was moved. */
-  function inDataFolder(url: string, recordedFile: JournalFile | undefined): FoundFile | undefined {
-    const path = outputPathOf(dataFolder, url)
-    const bytes = path === undefined ? undefined : sizeOf(path)
-    if (
-      path === undefined ||
-      bytes === undefined ||
-      (recordedFile !== undefined && recordedFile.bytes !== bytes)
-    )
-      return undefined
-    return { path, bytes, contentType: recordedFile?.content_type }
-  }
-
-  return async (
-    run: JournalRun,
-  ): Promise<{ readonly files: readonly FoundFile[]; readonly missing: number }> => {
-    const recorded = everyFile.get(run.row) ?? []
-    const isLocal = run.address === LOCAL_ADDRESS
-    const files: FoundFile[] = []
-    let missing = 0
-    for (const copies of copiesOf(recorded)) {
-      const onDisk = await latestOnDisk(copies)
-      const [first] = copies
-      const found: FoundFile | undefined =
-        onDisk !== undefined
-          ? { path: onDisk.path, bytes: onDisk.bytes, contentType: onDisk.content_type }
-          : isLocal && first !== undefined
-            ? inDataFolder(first.url, first)
-            : undefined
-      if (found === undefined) missing++
-      else files.push(found)
-    }
-    // The run was never downloaded.
-    if (isLocal && recorded.length === 0)
-      for (const url of run.urls) {
-        const found = inDataFolder(url, undefined)
-        if (found !== undefined) files.push(found)
-      }
-    return { files, missing }
-  }
-}
-
-/**
- * Groups the downloads of the same output, the latest last. Groups by content, because the link may change between
- * downloads.
- */
-function copiesOf(files: readonly JournalFile[]): readonly (readonly JournalFile[])[] {
-  const byContent = new Map<string, JournalFile[]>()
-  for (const file of files) {
-    const copies = byContent.get(file.sha256)
-    if (copies === undefined) byContent.set(file.sha256, [file])
-    else copies.push(file)
-  }
-  return [...byContent.values()]
-}
-
-/** Returns the paths to which files with different content were written. */
-function rewrittenPaths(everyFile: ReturnType<Journal['everyFile']>): ReadonlySet<string> {
-  const contents = new Map<string, string>()
-  const rewritten = new Set<string>()
-  for (const files of everyFile.values())
-    for (const { path, sha256 } of files)
-      if ((contents.get(path) ?? sha256) !== sha256) rewritten.add(path)
-      else contents.set(path, sha256)
-  return rewritten
-}
-
-function sizeOf(path: string): number | undefined {
-  try {
-    const found = statSync(path)
-    return found.isFile() ? found.size : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -61,16 +61,19 @@ export async function lastRun(ctx: Context): Promise<string> {
 }
 
 /**
- * Returns the ids of all unfinished runs at the current address, oldest first. Warns about unconfirmed runs, which have
- * no id.
+ * Returns the ids of all unfinished runs at the current address that have the labels, oldest first. Warns about
+ * unconfirmed runs, which have no id.
  */
-export async function allUnfinished(ctx: Context): Promise<readonly string[]> {
+export async function allUnfinished(ctx: Context, labels: readonly string[]): Promise<readonly string[]> {
+  const hasLabels = (run: JournalRun) => labels.every((label) => run.labels.includes(label))
   const address = await ctx.address()
   const journal = await ctx.journal()
-  for (const run of journal.unconfirmed(address))
+  for (const run of journal.unconfirmed(address).filter(hasLabels))
     ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
-  const ids = journal.unfinished(address).flatMap(({ id }) => (id === undefined ? [] : [id]))
-  if (ids.length === 0) ctx.out.note(`No unfinished runs at ${nameOf(address)}.`)
+  const runs = journal.unfinished(address).filter(hasLabels)
+  const ids = runs.flatMap(({ id }) => (id === undefined ? [] : [id]))
+  const withLabels = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`
+  if (ids.length === 0) ctx.out.note(`No unfinished runs${withLabels} at ${nameOf(address)}.`)
   return [...new Set(ids)]
 }
 

@@ -57,8 +57,8 @@ interface Unfinished {
  */
 export type ResumeMany = 'wait --all' | 'same command' | 'same ids'
 
-export const resumeManyOf = ({ ids, all = false }: RunChoice): ResumeMany =>
-  all ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
+export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany =>
+  all && label === undefined ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
 
 interface UnfinishedRuns {
   /** Returns the error for one run. `report` combines the errors of all runs. */

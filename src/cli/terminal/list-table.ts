@@ -14,18 +14,19 @@ export interface TableOptions {
   readonly style: Style
 }
 
-const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'WHERE', 'PROMPT']
+const HEADER = ['RUN', 'STATUS', 'KIND', 'MODEL', 'CREATED', 'WHERE', 'LABELS', 'PROMPT']
 const GAP = '  '
 /** Width of the prompt, in columns, for which other columns are left out. */
 const COMFORTABLE_PROMPT_COLUMNS = 30
 /** Minimum width of the prompt, in columns. With less room, the prompt is left out. */
 const MIN_PROMPT_COLUMNS = 10
+const MAX_LABEL_COLUMNS = 24
 
 const padded = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - columnsOf(text)))
 
 /** Indexes of the columns that a narrow terminal leaves out. Id and status always stay. */
-const [KIND, MODEL, CREATED, WHERE] = [2, 3, 4, 5]
+const [KIND, MODEL, CREATED, WHERE, LABELS] = [2, 3, 4, 5, 6]
 
 /**
  * Returns the indexes of the shown columns. Leaves out the least important columns until the prompt has enough room.
@@ -33,13 +34,13 @@ const [KIND, MODEL, CREATED, WHERE] = [2, 3, 4, 5]
 function selectColumns(
   widths: readonly number[],
   columns: number,
-  hasOneAddress: boolean,
+  { hasOneAddress, hasLabels }: { readonly hasOneAddress: boolean; readonly hasLabels: boolean },
 ): readonly number[] {
-  const expendable = hasOneAddress ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, CREATED, WHERE]
+  const others = hasOneAddress ? [WHERE, KIND, MODEL, CREATED] : [KIND, MODEL, CREATED, WHERE]
   const room = (visible: readonly number[]) =>
     columns - visible.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
-  let visible = widths.map((_, at) => at)
-  for (const at of expendable)
+  let visible = widths.map((_, at) => at).filter((at) => hasLabels || at !== LABELS)
+  for (const at of [LABELS, ...others])
     if (room(visible) < COMFORTABLE_PROMPT_COLUMNS) visible = visible.filter((each) => each !== at)
   return visible
 }
@@ -53,13 +54,15 @@ export function listTable(
 ): readonly string[] {
   const rows = runs.map((run) => {
     const [id = '', status = '', kind = '', model = '', , prompt = ''] = listCells(run)
-    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), addressText(run), prompt]
+    const labels = cutToColumns(run.labels.map(printable).join(', '), MAX_LABEL_COLUMNS)
+    return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), addressText(run), labels, prompt]
   })
   const widths = HEADER.slice(0, -1).map((title, at) =>
     Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
   )
   const hasOneAddress = new Set(runs.map(addressText)).size === 1
-  const visible = selectColumns(widths, columns, hasOneAddress)
+  const hasLabels = runs.some(({ labels }) => labels.length > 0)
+  const visible = selectColumns(widths, columns, { hasOneAddress, hasLabels })
   const promptColumns = columns - visible.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
   const line = (cells: readonly string[], colour: (status: string) => string): string =>
     [

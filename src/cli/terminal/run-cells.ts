@@ -1,6 +1,8 @@
 /** Formats runs as table cells for `list`, `show` and `status`. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { marksText } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
+import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -50,11 +52,16 @@ export function showRows(
     ['profile', isLocal ? undefined : run.profile],
     ['kind', run.kind],
     ['model', run.model],
+    ...run.labels.map((label) => ['label', label] as const),
     ...inputRows(run.input),
+    ['estimate', run.estimate && amountText(run.estimate.millionths, run.estimate.currency)],
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
-    ...files.map((file) => ['file', fileText(file)] as const),
+    ...files.flatMap((file): Detail[] => [
+      ['file', fileText(file)],
+      ['marks', marksText(file) && `${marksText(file)} (not verified)`],
+    ]),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],

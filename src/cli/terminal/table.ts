@@ -1,5 +1,6 @@
 /** Formats rows of cells: separated by tabs for a pipe, aligned in columns for a terminal. */
 import type { Output } from './output.js'
+import { columnsOf } from './text-width.js'
 
 /** Format of the rows of a `list` command. */
 export interface ListFormat<Row> {
@@ -59,9 +60,9 @@ export function widthsOf(
 ): readonly number[] {
   const columns = Math.max(0, ...rows.map((row) => row.length))
   const widths = Array.from({ length: Math.max(0, columns - 1) }, (_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+    Math.max(...rows.map((row) => columnsOf(row[column] ?? ''))),
   )
-  return rows.every((row) => alignedRow(row, widths).length <= maxColumns) ? widths : []
+  return rows.every((row) => columnsOf(alignedRow(row, widths)) <= maxColumns) ? widths : []
 }
 
 /** Minimum width of the last column for wrapping its words. */
@@ -91,6 +92,6 @@ function wrapLastColumn(
 
 export const alignedRow = (cells: readonly string[], widths: readonly number[]): string =>
   cells
-    .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - columnsOf(cell))))
     .join('  ')
     .trimEnd()

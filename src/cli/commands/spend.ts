@@ -1,0 +1,86 @@
+/** `rushes spend`: sums the estimates of the runs created on this machine. It sends no requests. */
+import type { Command } from 'commander'
+import { EXIT } from '../../errors.js'
+import { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from '../../journal/index.js'
+import { amountOf, amountText, decimalText } from '../../protocol/price.js'
+import { printable } from '../../protocol/text.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { labelFilter } from '../flags/labels.js'
+import { type FilterOptions, filterOf, hereOption, sinceOption } from '../flags/run-selection.js'
+import { choiceOption } from '../flags/values.js'
+import { printList, printTable } from '../terminal/table.js'
+
+export interface SpendOptions extends Pick<FilterOptions, 'here' | 'since' | 'label'> {
+  readonly by: SpendGrouping
+}
+
+export function register(command: Command, { run }: CommandEnvironment, spend = spendCommand): void {
+  command
+    .addOption(sinceOption())
+    .addOption(choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS).default('model'))
+    .addOption(labelFilter())
+    .addOption(hereOption())
+    .action((flags: SpendOptions) => run(command, (ctx) => spend(ctx, flags)))
+}
+
+interface SpendRow extends SpendSum {
+  readonly group: SpendGrouping | 'total'
+}
+
+export async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions): Promise<number> {
+  const { out } = ctx
+  const journal = await ctx.journal()
+  const { groups, total } = journal.spend(await filterOf(ctx, { ...filter, limit: '0' }), by)
+  const rows: readonly SpendRow[] = [
+    ...groups.map((sum) => ({ group: by, ...sum })),
+    ...total.map((sum) => ({ group: 'total' as const, ...sum })),
+  ]
+  if (out.mode.json || !out.stdoutIsTerminal)
+    printList(out, rows, { header: [], cells: cellsOf, json: jsonOf })
+  else if (groups.length === 0) out.note('No runs found.')
+  else {
+    const { header, cells } = terminalTable(by, rows)
+    printTable(out, header, cells)
+    out.note('These are estimates. Runs that failed may have been refunded.')
+  }
+  return EXIT.ok
+}
+
+/** Cells: model, day, label or total; its name; runs, runs without a price, currency, and the amounts by outcome. */
+const cellsOf = ({ group, name = '', runs, withoutPrice, currency, amounts }: SpendRow): readonly string[] =>
+  [
+    ...[group, name, String(runs), String(withoutPrice), currency ?? ''],
+    ...SPEND_OUTCOMES.map((each) => (currency === undefined ? '' : decimalText(amounts[each]))),
+  ].map(printable)
+
+/** Leaves out columns that would be empty. */
+function terminalTable(by: SpendGrouping, rows: readonly SpendRow[]) {
+  const hasUnpriced = rows.some(({ withoutPrice }) => withoutPrice > 0)
+  const outcomes = SPEND_OUTCOMES.filter(
+    (each, at) => at === 0 || rows.some(({ amounts }) => amounts[each] > 0n),
+  )
+  const titles = [by, 'runs', ...(hasUnpriced ? ['no price'] : []), ...outcomes]
+  return {
+    header: titles.map((each) => each.toUpperCase()),
+    cells: rows.map(({ group, name = 'without a label', runs, withoutPrice, currency, amounts }) =>
+      [
+        ...[group === 'total' ? group : name, String(runs)],
+        ...(hasUnpriced ? [String(withoutPrice || '-')] : []),
+        ...outcomes.map((each, at) =>
+          currency === undefined || (at > 0 && amounts[each] === 0n)
+            ? '-'
+            : amountText(amounts[each], currency),
+        ),
+      ].map(printable),
+    ),
+  }
+}
+
+function jsonOf({ group, name, runs, withoutPrice, currency, amounts }: SpendRow) {
+  const inJson = (amount: bigint) => (currency === undefined ? null : amountOf(Number(amount)))
+  return {
+    ...{ group, name: name ?? null, runs, without_price: withoutPrice, currency: currency ?? null },
+    estimate: inJson(SPEND_OUTCOMES.reduce((sum, each) => sum + amounts[each], 0n)),
+    ...Object.fromEntries(SPEND_OUTCOMES.map((each) => [each, inJson(amounts[each])])),
+  }
+}

@@ -1,0 +1,108 @@
+/** Exact sums of the estimates in the journal, by model, day or label. Estimates in several currencies are never added. */
+import type { OpenDatabase, Row, SqlValue } from '../host/database.js'
+import { labelsOfColumn } from './journal-run.js'
+import { type ListFilter, whereOf } from './queries.js'
+
+export const SPEND_GROUPINGS = ['model', 'day', 'label'] as const
+export type SpendGrouping = (typeof SPEND_GROUPINGS)[number]
+
+export const SPEND_OUTCOMES = ['succeeded', 'failed', 'unfinished', 'unconfirmed'] as const
+
+/** A group of runs. A group has one for each currency; the first of them counts the runs without a price. */
+export interface SpendSum {
+  /** Model, label, or day such as `2026-01-31`. Undefined for runs without a label, and for the total. */
+  readonly name: string | undefined
+  /** Undefined if no run of the group has a price. */
+  readonly currency: string | undefined
+  readonly runs: number
+  readonly withoutPrice: number
+  /** Estimates in millionths. */
+  readonly amounts: Readonly<Record<(typeof SPEND_OUTCOMES)[number], bigint>>
+}
+
+export interface Spend {
+  /** Sorted by name. A run with several labels is in several groups. */
+  readonly groups: readonly SpendSum[]
+  /** Counts each run once. */
+  readonly total: readonly SpendSum[]
+}
+
+interface Grouping {
+  readonly column: string
+  /** Tables, and their values. */
+  readonly from?: string
+  readonly values?: readonly SqlValue[]
+  /** Names of the groups of a value of the column. */
+  namesOf(value: unknown): readonly string[]
+}
+
+const RUNS = 'runs INDEXED BY runs_by_time'
+
+const GROUPINGS: Readonly<Record<SpendGrouping, (db: OpenDatabase) => Grouping>> = {
+  model: () => ({ column: 'model', namesOf: (model) => [String(model)] }),
+  label: () => ({ column: 'labels', namesOf: (labels) => [...new Set(labelsOfColumn(labels))] }),
+  // SQLite's 'localtime' needs the time zone files of the system, which small images do not have.
+  day: (db) => ({
+    column: 'midnight',
+    from: `(SELECT value AS midnight, lead(value, 1, ${Number.MAX_SAFE_INTEGER}) OVER (ORDER BY value) AS next
+       FROM json_each(?)) CROSS JOIN ${RUNS} ON created_at >= midnight AND created_at < next`,
+    values: [JSON.stringify(midnightsOf(db))],
+    namesOf: (midnight) => [dayOf(new Date(Number(midnight)))],
+  }),
+}
+
+/** Returns the beginnings of all local days from the first run to the last, in milliseconds since the epoch. */
+function midnightsOf(db: OpenDatabase): readonly number[] {
+  const { first, last } = db.get('SELECT min(created_at) AS first, max(created_at) AS last FROM runs') ?? {}
+  const midnights: number[] = []
+  const day = new Date(Number(first))
+  day.setHours(0, 0, 0, 0)
+  for (; first !== null && day.getTime() <= Number(last); day.setHours(24, 0, 0, 0))
+    midnights.push(day.getTime())
+  return midnights
+}
+
+function dayOf(date: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
+
+export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping): Spend {
+  const { where, values: filtered } = whereOf(filter)
+  // Units and millionths apart: a sum of large estimates in millionths could exceed 2^53.
+  const [rows, namesOf] = db.snapshot(() => {
+    const { column, from = RUNS, values = [], namesOf } = GROUPINGS[by](db)
+    const sql = `SELECT ${column} AS name, currency, count(*) AS runs,
+         CASE WHEN phase IN ('sending', 'going') THEN 'unfinished' ELSE phase END AS outcome,
+         sum(estimate / 1000000) AS units, sum(estimate % 1000000) AS millionths
+       FROM ${from} ${where}GROUP BY name, currency, outcome`
+    return [db.all(sql, ...values, ...filtered), namesOf]
+  })
+  const byName = new Map<string | undefined, Row[]>()
+  for (const row of rows) {
+    const names = namesOf(row.name)
+    for (const name of names.length === 0 ? [undefined] : names)
+      byName.set(name, [...(byName.get(name) ?? []), row])
+  }
+  const names = [...byName.keys()].sort()
+  return {
+    groups: names.flatMap((name) => sumsOf(name, byName.get(name) ?? [])),
+    total: sumsOf(undefined, rows),
+  }
+}
+
+function sumsOf(name: string | undefined, rows: readonly Row[]): readonly SpendSum[] {
+  const countOf = (counted: readonly Row[]) => counted.reduce((sum, { runs }) => sum + Number(runs), 0)
+  const currencies = [
+    ...new Set(rows.flatMap(({ currency }) => (currency === null ? [] : [String(currency)]))),
+  ]
+  return (currencies.length === 0 ? [undefined] : currencies.sort()).map((currency, at) => {
+    const priced = rows.filter((row) => row.currency !== null && row.currency === currency)
+    const withoutPrice = at > 0 ? 0 : countOf(rows.filter((row) => row.currency === null))
+    const amounts = { succeeded: 0n, failed: 0n, unfinished: 0n, unconfirmed: 0n }
+    for (const { outcome, units, millionths } of priced)
+      amounts[outcome as keyof typeof amounts] +=
+        BigInt(Number(units)) * 1_000_000n + BigInt(Number(millionths))
+    return { name, currency, runs: countOf(priced) + withoutPrice, withoutPrice, amounts }
+  })
+}

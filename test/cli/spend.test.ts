@@ -1,0 +1,364 @@
+/** `rushes spend`: sums of estimates, and the same amounts as the ledger of the service. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'libsql'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
+import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
+import { readModelDocument } from '../../src/protocol/model-document.js'
+import type { ServedModel } from '../../src/service/models/served-model.js'
+import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { createFamilyEngine } from '../support/engines.js'
+import { withFaults } from '../support/faults.js'
+import { finishedState, rowsOf, withJournal } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
+const objectsOf = (text: string) => linesOf(text).map((line) => JSON.parse(line))
+
+type Outcome = 'succeeded' | 'failed' | 'unfinished' | 'unconfirmed' | 'sending'
+
+interface Row extends Partial<Intent> {
+  readonly outcome?: Outcome
+  /** Amount and currency, such as `0.4 USD`. */
+  readonly costs?: string
+  readonly at?: string
+}
+
+/** A home with these rows. */
+function homeWith(rows: readonly Row[]): string {
+  const home = temporaryFolder()
+  let nowMs = 0
+  mkdirSync(join(home, 'state'), { recursive: true })
+  const journal = openJournal({
+    path: join(home, 'state', 'journal.db'),
+    now: () => nowMs,
+    onQuarantine: () => expect.unreachable(),
+  })
+  for (const [index, row] of rows.entries()) {
+    nowMs = Date.parse(row.at ?? '2026-01-01T00:00Z')
+    add(journal, `run_${index}`, row)
+  }
+  journal.close()
+  return home
+}
+
+function add(journal: Journal, id: string, { outcome = 'succeeded', costs, ...intent }: Row): void {
+  const [amount = '', currency = ''] = costs?.split(' ') ?? []
+  const address = intent.address ?? LOOPBACK_URL
+  const row = journal.intend({
+    ...{ profile: 'default', kind: 'image', model: 'acme/still-1', input: { prompt: 'a fox' } },
+    ...intent,
+    address,
+    estimate: costs === undefined ? undefined : { millionths: Math.round(Number(amount) * 1e6), currency },
+  })
+  if (outcome === 'unconfirmed') journal.markUnconfirmed(row, { code: 'submission_unknown', message: 'lost' })
+  if (outcome === 'unconfirmed' || outcome === 'sending') return
+  journal.accept(row, id)
+  if (outcome === 'unfinished') return
+  const state = finishedState(id, [])
+  journal.recordStatus(address, {
+    state: outcome === 'failed' ? { ...state, status: 'failed', phase: 'failed' } : state,
+  })
+}
+
+const MIXED: readonly Row[] = [
+  { costs: '0.1 USD', labels: ['spring'] },
+  { costs: '0.2 USD', labels: ['spring', '春'] },
+  { costs: '0.3 USD', outcome: 'failed', labels: ['春'] },
+  { costs: '0.000001 USD', outcome: 'unfinished' },
+  { costs: '1.4 USD', outcome: 'unconfirmed', model: 'acme/cinema-1' },
+  { costs: '12 credits', model: 'acme/cinema-1' },
+  { model: 'acme/other-1' },
+  { model: 'acme/still-1' },
+]
+
+describe('spend', () => {
+  let home = ''
+  beforeAll(() => {
+    home = homeWith(MIXED)
+  })
+  const spend = async (...words: string[]) => {
+    const { code, stdout, stderr } = await runCli(['spend', ...words], { home })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return stdout
+  }
+
+  it('prints one line for each group and currency in a pipe, and adds no currencies', async () => {
+    expect(linesOf(await spend())).toEqual([
+      'model\tacme/cinema-1\t1\t0\tUSD\t0\t0\t0\t1.4',
+      'model\tacme/cinema-1\t1\t0\tcredits\t12\t0\t0\t0',
+      'model\tacme/other-1\t1\t1\t\t\t\t\t',
+      'model\tacme/still-1\t5\t1\tUSD\t0.3\t0.3\t0.000001\t0',
+      'total\t\t7\t2\tUSD\t0.3\t0.3\t0.000001\t1.4',
+      'total\t\t1\t0\tcredits\t12\t0\t0\t0',
+    ])
+  })
+
+  it('counts a run with two labels in both groups, and once in the total', async () => {
+    const lines = linesOf(await spend('--by', 'label'))
+    expect(lines.map((line) => line.split('\t').slice(0, 6))).toEqual([
+      ['label', 'spring', '2', '0', 'USD', '0.3'],
+      ['label', '春', '2', '0', 'USD', '0.2'],
+      ['label', '', '4', '2', 'USD', '0'],
+      ['label', '', '1', '0', 'credits', '12'],
+      ['total', '', '7', '2', 'USD', '0.3'],
+      ['total', '', '1', '0', 'credits', '12'],
+    ])
+    expect(linesOf(await spend('--label', '春', '--label', 'spring'))).toEqual([
+      'model\tacme/still-1\t1\t0\tUSD\t0.2\t0\t0\t0',
+      'total\t\t1\t0\tUSD\t0.2\t0\t0\t0',
+    ])
+  })
+
+  it('prints a table on a terminal, without columns that would be empty', async () => {
+    const on = async (...words: string[]) => {
+      const { stdout, stderr } = await runCli(['spend', ...words], { home, tty: { stdout: true } })
+      return `${stdout}${stderr}`
+    }
+    expect(await on()).toMatchInlineSnapshot(`
+      "MODEL          RUNS  NO PRICE  SUCCEEDED   FAILED   UNFINISHED    UNCONFIRMED
+      acme/cinema-1  1     -         0 USD       -        -             1.4 USD
+      acme/cinema-1  1     -         12 credits  -        -             -
+      acme/other-1   1     1         -           -        -             -
+      acme/still-1   5     1         0.3 USD     0.3 USD  0.000001 USD  -
+      total          7     2         0.3 USD     0.3 USD  0.000001 USD  1.4 USD
+      total          1     -         12 credits  -        -             -
+      These are estimates. Runs that failed may have been refunded.
+      "
+    `)
+    expect(await on('--by', 'label', '--label', 'spring')).toMatchInlineSnapshot(`
+      "LABEL   RUNS  SUCCEEDED
+      spring  2     0.3 USD
+      春      1     0.2 USD
+      total   2     0.3 USD
+      These are estimates. Runs that failed may have been refunded.
+      "
+    `)
+    expect(await on('--label', 'nothing')).toBe('No runs found.\n')
+  })
+
+  it('prints an object for each group and currency, then the total', async () => {
+    const [cinema, , other, , total] = objectsOf(await spend('--json'))
+    const none = { succeeded: 0, failed: 0, unfinished: 0 }
+    expect(cinema).toEqual({
+      ...{ group: 'model', name: 'acme/cinema-1', runs: 1, without_price: 0, currency: 'USD', estimate: 1.4 },
+      ...{ ...none, unconfirmed: 1.4 },
+    })
+    const unknown = { succeeded: null, failed: null, unfinished: null, unconfirmed: null }
+    expect(other).toEqual({
+      ...{ group: 'model', name: 'acme/other-1', runs: 1, without_price: 1, currency: null, estimate: null },
+      ...unknown,
+    })
+    expect(total).toMatchObject({ group: 'total', name: null, runs: 7, without_price: 2, estimate: 2.000001 })
+    expect(objectsOf(await spend('--json', '--label', 'nothing'))).toEqual([
+      {
+        ...{ group: 'total', name: null, runs: 0, without_price: 0, currency: null, estimate: null },
+        ...unknown,
+      },
+    ])
+  })
+
+  it.each([[['--by', 'week']], [['--since', 'x']], [['--label', '']], [['--label', ' ']], [['--here']]])(
+    '%j is exit 2',
+    async (words) => expect((await runCli(['spend', ...words], { home })).code).toBe(2),
+  )
+})
+
+it('selects runs by time and by service', async () => {
+  const clock = createManualClock()
+  const home = homeWith([
+    { costs: '1 USD', at: '2025-12-29T00:00Z' },
+    { costs: '2 USD', at: '2025-12-31T23:00Z' },
+    { costs: '4 USD', at: '2025-12-31T23:00Z', address: 'https://b.example' },
+    { costs: '0 credits', at: '2025-12-31T23:00Z', address: 'local' },
+  ])
+  const total = async (...words: string[]) => {
+    const { stdout } = await runCli(['spend', ...words], {
+      home,
+      clock,
+      env: { RUSHES_BASE_URL: LOOPBACK_URL },
+    })
+    return linesOf(stdout).flatMap((line) =>
+      line.startsWith('total') ? [line.split('\t').slice(4, 6).join(' ')] : [],
+    )
+  }
+  expect(await total()).toEqual(['USD 7', 'credits 0'])
+  expect(await total('--since', '2d')).toEqual(['USD 6', 'credits 0'])
+  expect(await total('--here')).toEqual(['USD 3'])
+  expect(await total('--base-url', 'https://b.example')).toEqual(['USD 4'])
+  expect(await total('--local')).toEqual(['credits 0'])
+})
+
+it.each([
+  ['UTC', ['2026-01-01', '2026-03-28', '2026-03-29']],
+  ['America/Los_Angeles', ['2025-12-31', '2026-03-28', '2026-03-29']],
+  ['Pacific/Kiritimati', ['2026-01-01', '2026-03-29', '2026-03-30']],
+  // In the night to 29 March, one o'clock follows directly on 23:59.
+  ['Asia/Beirut', ['2026-01-01', '2026-03-28', '2026-03-29', '2026-03-30']],
+])('by day, the days are those of the time zone %s', async (zone, days) => {
+  vi.stubEnv('TZ', zone)
+  const times = ['2026-01-01T01:00Z', '2026-03-28T21:59Z', '2026-03-28T22:00Z', '2026-03-29T21:00Z']
+  const home = homeWith(times.map((at) => ({ at, costs: '1 USD' })))
+  const lines = linesOf((await runCli(['spend', '--by', 'day'], { home })).stdout)
+  expect(lines.slice(0, -1).map((line) => line.split('\t')[1])).toEqual(days)
+})
+
+it('of a journal of an earlier format is without a price, never 0', async () => {
+  const home = temporaryFolder()
+  mkdirSync(join(home, 'state'))
+  const earlier = new Database(join(home, 'state', 'journal.db'))
+  earlier.exec(JOURNAL_MIGRATIONS.slice(0, 4).join(';'))
+  earlier.exec(`PRAGMA user_version = 4;
+    INSERT INTO runs (id, address, profile, model, input, identity, phase, status, created_at)
+    VALUES ('r1', '${LOOPBACK_URL}', 'default', 'acme/still-1', '{}', 'x', 'succeeded', 'succeeded', 0)`)
+  earlier.close()
+  const { stdout } = await runCli(['spend', '--json'], { home })
+  expect(objectsOf(stdout).at(-1)).toMatchObject({
+    runs: 1,
+    without_price: 1,
+    estimate: null,
+    succeeded: null,
+  })
+})
+
+describe('a journal of 100,000 runs', () => {
+  let home = ''
+  const MOST = Number.MAX_SAFE_INTEGER
+  beforeAll(() => {
+    home = homeWith([{ costs: '1 USD', labels: ['a', 'b'] }])
+    const db = new Database(join(home, 'state', 'journal.db'))
+    db.exec(`WITH RECURSIVE numbers(at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM numbers WHERE at < 99999)
+      INSERT INTO runs (address, id, profile, kind, model, input, identity, phase, status, created_at, estimate, currency, labels)
+      SELECT address, 'id' || at, profile, kind, model || (at % 20), input, identity || at, phase, status,
+        created_at + at * 900000, ${MOST}, currency, '["l' || (at % 50) || '","b"]' FROM runs, numbers`)
+    db.close()
+  })
+
+  it.each(['model', 'day', 'label'] as const)('is summed exactly by %s, in less than 0.3 s', (by) => {
+    withJournal(home, (journal) => {
+      const startedMs = performance.now()
+      const { total } = journal.spend({}, by)
+      // The promise is 0.3 s. It takes a third of that; slow machines have more.
+      expect(performance.now() - startedMs).toBeLessThan(1_000)
+      expect(total[0]?.amounts.succeeded).toBe(BigInt(MOST) * 99_999n + 1_000_000n)
+    })
+  })
+
+  it('prints large sums to the last digit', async () => {
+    const { stdout } = await runCli(['spend'], { home })
+    expect(stdout).toContain('total\t\t100000\t0\tUSD\t900710918274845.359009\t0\t0\t0\n')
+  })
+})
+
+describe('of 200 runs at a service', () => {
+  /** Products of price and factors are whole credits, as the service charges them. */
+  const STILL = {
+    ...{
+      name: 'acme/still-1',
+      kind: 'image',
+      input: { steps: { type: 'integer', minimum: 1, maximum: 50 } },
+    },
+    price: { run: 0.4, factors: { quality: { basic: 2.5, high: 7.5 }, steps: { 50: 3 } } },
+  }
+  const FILM = {
+    ...{ name: 'acme/cinema-1', kind: 'video', input: {} },
+    price: { run: 2.5, factors: { duration: { 5: 2, 10: 4 }, resolution: { '1080p': 1.2 } } },
+  }
+
+  const served = (value: object): ServedModel => ({
+    document: readModelDocument(value, (_, message) => expect.unreachable(message)) ?? expect.unreachable(),
+    concurrency: 8,
+  })
+
+  /** Words of a command for image and video, each with another price. */
+  const INPUTS = [
+    ['image', '--quality', 'basic'],
+    ['image', '--quality', 'high'],
+    ['video', '--duration', '5', '--resolution', '720p'],
+    ['image', '--quality', 'high', '--steps', '50'],
+    ['video', '--duration', '10', '--resolution', '1080p'],
+    ['image', '--quality', 'basic', '--steps', '50'],
+  ]
+  const LABELS = [[], ['spring'], ['spring', '春 campaign'], ['b']]
+
+  it('has the same amounts as the ledger of the service, by model, by label and in all', async () => {
+    const service = await createCliService({
+      models: [STILL, FILM].map(served),
+      engine: createFamilyEngine(),
+      concurrency: 8,
+    })
+    const fetch = withFaults(service.fetch, [], service.clock)
+    const env = { RUSHES_IMAGE_MODEL: STILL.name, RUSHES_VIDEO_MODEL: FILM.name }
+    const run = (...words: readonly string[]) => service.run(words, { fetch, env })
+    expect((await run('models', '--refresh')).code).toBe(0)
+
+    let created = 0
+    for (let at = 0; created < 200; at++) {
+      const [kind = '', ...flags] = INPUTS[at % INPUTS.length] ?? []
+      const fails = at % 5 === 2
+      const isLost = at % 7 === 3
+      const count = isLost ? 1 : Math.min(1 + ((at * 5) % 11), 200 - created)
+      if (isLost) fetch.next('create', 'lose')
+      const { code } = await run(
+        ...['run', kind, fails && !isLost ? `FAIL ${at}` : `a fox ${at}`, ...flags, '-n', String(count)],
+        ...(LABELS[at % LABELS.length] ?? []).flatMap((label) => ['--label', label]),
+        ...(at % 3 === 0 ? ['--no-wait'] : []),
+      )
+      expect([at, code]).toEqual([at, isLost ? 13 : fails && at % 3 !== 0 ? 10 : 0])
+      created += count
+    }
+    const spend = async (...words: string[]) => objectsOf((await run('spend', '--json', ...words)).stdout)
+    const [before] = (await spend()).slice(-1)
+    expect(before.unfinished).toBeGreaterThan(0)
+    expect((await run('wait', '--all')).code).toBe(10)
+
+    // Of each run, what the service charged, and what it refunded.
+    const words = [
+      'admin',
+      'credits',
+      'list',
+      'default',
+      '--limit',
+      '0',
+      '--json',
+      '--data',
+      service.dataFolder,
+    ]
+    const charged = new Map<string, number>()
+    const refunded = new Map<string, number>()
+    for (const { kind, amount, run_id: id } of objectsOf((await run(...words)).stdout))
+      if (kind === 'charge') charged.set(id, -amount)
+      else if (kind === 'refund') refunded.set(id, amount)
+    expect(charged.size).toBe(200)
+    expect(refunded.size).toBeGreaterThan(20)
+
+    const rows = rowsOf(service.home)
+    const known = new Set(rows.map(({ id }) => id))
+    const sum = (amounts: Iterable<number>) => [...amounts].reduce((all, each) => all + each, 0)
+    const amountsOf = (runs: readonly JournalRun[]) => {
+      const ids = runs.map(({ id = '' }) => id)
+      const failed = sum(ids.map((id) => refunded.get(id) ?? 0))
+      return { succeeded: sum(ids.map((id) => charged.get(id) ?? 0)) - failed, failed, unfinished: 0 }
+    }
+    // The creates whose responses were lost are known to the service alone.
+    const lost = sum([...charged].map(([id, amount]) => (known.has(id) ? 0 : amount)))
+    const total = { ...amountsOf(rows), unconfirmed: lost }
+    const counts = { runs: 200, without_price: 0, currency: 'credits' }
+    expect((await spend()).at(-1)).toMatchObject({ ...counts, ...total })
+    expect(lost).toBeGreaterThan(0)
+    expect(total.succeeded + total.unconfirmed).toBe(sum(charged.values()) - sum(refunded.values()))
+    expect(total.failed).toBe(sum(refunded.values()))
+
+    for (const line of (await spend()).slice(0, -1))
+      expect(line).toMatchObject(amountsOf(rows.filter(({ model }) => model === line.name)))
+    const byLabel = (await spend('--by', 'label')).slice(0, -1)
+    expect(byLabel.map(({ name }) => name)).toEqual(['b', 'spring', '春 campaign', null])
+    for (const line of byLabel) {
+      const has = ({ labels }: JournalRun) =>
+        line.name === null ? labels.length === 0 : labels.includes(line.name)
+      expect(line).toMatchObject(amountsOf(rows.filter(has)))
+    }
+  })
+})

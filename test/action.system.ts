@@ -117,11 +117,20 @@ describe.concurrent('with the local service', () => {
     expect(first.log).not.toMatch(/^::error/m)
     expect(first).toMatchObject({
       failed: false,
-      outputs: { planned: '1', created: '1', 'up-to-date': '0', failed: '0', 'exit-code': '0' },
+      outputs: {
+        planned: '1',
+        created: '1',
+        'up-to-date': '0',
+        failed: '0',
+        estimate: '0',
+        'exit-code': '0',
+      },
     })
     expect(first.ran).toContain(SAVES)
     expect(repository.has('assets/fox.png')).toBe(true)
-    expect(first.summary).toMatch(/### rushes\.yaml\n\n1 run: 1 created\.\n[\s\S]*\| fox \| create \|/)
+    expect(first.summary).toMatch(
+      /### rushes\.yaml\n\n1 run: 1 created\. Estimate: 0 credits, [^\n]*\.\n[\s\S]*\| fox \| create \|/,
+    )
     expect(first.summary.match(/### /g)).toHaveLength(1)
     const report = readFileSync(first.outputs.json ?? '', 'utf8')
     expect(report).toMatch(/^\{"name":"fox",.*\n\{"summary":\{.*\n$/)
@@ -345,6 +354,23 @@ runs:
     expect(job.summary).toMatch(/\| fox \| create \|/)
     const one = await repository.job({ ...service.inputs, only: 'fox\n', args: '--concurrency=1\n' })
     expect(one).toMatchObject({ failed: false, outputs: { planned: '1', created: '1' } })
+  })
+
+  it('an estimate above max-cost is refused before the key is used', async () => {
+    const service = await startService()
+    const profile = { currency: 'USD', prices: { 'rushes/preview-image': { run: 0.1 } } }
+    const config = JSON.stringify({ profiles: { default: profile } })
+    const repository = createRepository({ 'rushes.yaml': TWO, 'config/config.json': config })
+    const env = { RUSHES_CONFIG_DIR: join(repository.folder, 'config') }
+    const limited = { ...service.inputs, 'max-cost': '0.15' }
+    const job = await repository.job(limited, env)
+    expect(job).toMatchObject({ failed: true, outputs: { planned: '2', estimate: '0.2', 'exit-code': '2' } })
+    expect(job.log).toMatch(
+      /^::error .*exit code 2::The estimate is 0\.2 USD, but --max-cost allows 0\.15 USD/m,
+    )
+    expect(job.ran).not.toContain('Create what is missing or out of date')
+    const one = await repository.job({ ...limited, only: 'fox' }, env)
+    expect(one).toMatchObject({ failed: false, outputs: { created: '1', estimate: '0.1' } })
   })
 
   it('settings of the job are used where an input is empty', async () => {

@@ -116,6 +116,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       mayCreate: () => true,
       stopsCreating: () => false,
       onSending() {},
+      onSent() {},
       onStatus() {},
       onResult(result) {
         expect(results.has(result.step.entry.name)).toBe(false)

@@ -55,7 +55,7 @@ describe('--check', () => {
     expect(await bare('--check')).toMatchObject({
       code: 10,
       stdout: 'create\tfox\tfox.{ext}\tmissing\ncreate\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 2 to create; at least 4 requests\n',
+      stderr: '2 runs: 2 to create; at least 4 requests. No estimate: 2 runs without a price\n',
     })
     expect(existsSync(join(service.home, 'state'))).toBe(false)
     expect(readdirSync(folder)).toEqual(['shots.yaml'])
@@ -98,6 +98,10 @@ describe('--check', () => {
           least_ms: null,
           expected_ms: null,
           models: { 'rushes/preview-image': 1 },
+          estimate: 0,
+          currency: 'credits',
+          without_price: 1,
+          estimates: { 'rushes/preview-image': null },
         },
       },
     ])
@@ -192,7 +196,8 @@ describe('--dry-run', () => {
   it('prints what would be done, how many requests that is, and what the rate limit adds', async () => {
     const rows = Array.from({ length: 30 }, (_, at) => `  - { name: cow-${at}, prompt: cow ${at} }\n`)
     const { bare, folder } = await createPlan(MANIFEST + rows.join(''))
-    const stderr = '32 runs: 32 to create; at least 64 requests, at least 30 s because of the rate limit\n'
+    const stderr =
+      '32 runs: 32 to create; at least 64 requests, at least 30 s because of the rate limit. No estimate: 32 runs without a price\n'
     expect(await bare('--dry-run')).toMatchObject({ code: 0, stderr })
     expect(readdirSync(folder)).toEqual(['shots.yaml'])
   })
@@ -201,11 +206,11 @@ describe('--dry-run', () => {
     const { bare, service } = await createPlan()
     await service.run(['run', 'image', 'a cow', '-n', '3'])
     const said = async (...words: string[]) => (await bare('--dry-run', ...words)).stderr
-    const [, seconds] = /at least 4 requests, about (\d+) s\n$/.exec(await said()) ?? []
+    const [, seconds] = /at least 4 requests, about (\d+) s\. /.exec(await said()) ?? []
     expect(Number(seconds)).toBeLessThan(10)
     // Another address is another service.
     expect(await said('--base-url', 'https://elsewhere.example')).toBe(
-      '2 runs: 2 to create; at least 4 requests\n',
+      '2 runs: 2 to create; at least 4 requests. No estimate: 2 runs without a price\n',
     )
     const { summary } = objects((await bare('--dry-run', '--json')).stdout).at(-1)
     expect(summary).toMatchObject({ least_ms: 0, expected_ms: expect.any(Number) })
@@ -215,7 +220,7 @@ describe('--dry-run', () => {
     const { bare } = await createPlan()
     expect(await bare('--dry-run', '--only', 'hen')).toMatchObject({
       stdout: 'create\then\ticons/hen.png\tmissing\n',
-      stderr: '2 runs: 1 to create, 1 skipped; at least 2 requests\n',
+      stderr: '2 runs: 1 to create, 1 skipped; at least 2 requests. No estimate: 1 run without a price\n',
     })
     const [hen, last, ...more] = objects((await bare('--check', '--only', 'hen', '--json')).stdout)
     expect([hen.name, more]).toEqual(['hen', []])
@@ -296,8 +301,8 @@ describe('the plan of rows that use other rows', () => {
       "
     `)
     expect(second.stderr).toMatchInlineSnapshot(`
-      "to create: 4 with rushes/preview-image, 1 with rushes/preview-video
-      6 runs: 1 up to date, 5 to create; at least 10 requests
+      "to create: 4 with rushes/preview-image (without a price), 1 with rushes/preview-video (without a price)
+      6 runs: 1 up to date, 5 to create; at least 10 requests. No estimate: 5 runs without a price
       "
     `)
   })
@@ -359,7 +364,7 @@ runs:
     expect(await bare('--dry-run')).toMatchObject({
       code: 0,
       stdout: `${FOX_BASIC}${FOX_HIGH}${BEAR}create\ticeberg\ticeberg.{ext}\tmissing\n`,
-      stderr: '4 runs: 4 to create; at least 8 requests\n',
+      stderr: '4 runs: 4 to create; at least 8 requests. No estimate: 4 runs without a price\n',
     })
     expect((await run()).code).toBe(0)
     const [bear, fox] = ['a brown bear, flat icon', 'a red fox, flat icon']

@@ -108,7 +108,7 @@ describe('--watch', () => {
     expect(stdout.match(/\.png$/gm)).toHaveLength(3)
     expect(said).toMatch(/^create {2}fox {2}fox\.\{ext\} {2}never created$/m)
     expect(said).toMatch(/^Create 2 runs\? \[y\/N\] /m)
-    expect(said).toMatch(/^2 runs: 2 created \(\d+ s\)$/m)
+    expect(said).toMatch(/^2 runs: 2 created \(\d+ s\)\. No estimate: 2 runs without a price$/m)
     expect(said).toMatch(
       /shots\.yaml changed\ncreate {2}fox {2}fox\.png {2}prompt changed\n2 runs: 1 up to date, 1 to create; .*\nCreate 1 run\? \[y\/N\] /,
     )

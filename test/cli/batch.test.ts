@@ -15,6 +15,7 @@ import type { ActiveStep } from '../../src/batch/carry-out/rows.js'
 import { batchCommandLine } from '../../src/cli/batch/options.js'
 import { createBatchService } from '../../src/cli/batch/service.js'
 import type { Connection, Context } from '../../src/cli/context/context.js'
+import { createPrices } from '../../src/cli/models/prices.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { openJournal } from '../../src/journal/index.js'
@@ -45,7 +46,7 @@ describe('a batch', () => {
     expect(code).toBe(0)
     const names = lines(stdout).map((path) => path.replace(/^.*\//, ''))
     expect(names.sort()).toEqual(['fox.png', 'hen.png', 'owl-2.png', 'owl.png'])
-    expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)$/m)
+    expect(stderr).toMatch(/^4 runs: 4 created \(\d+ s\)\. No estimate: 4 runs without a price$/m)
     expect(batch.pictures()).toEqual(['hen.png', 'icons/fox.png', 'owl-2.png', 'owl.png'])
     expect(Object.keys(batch.lock())).toEqual(['fox', 'hen', 'owl', 'owl-2'])
     expect(batch.lock().fox).toMatchObject({
@@ -82,7 +83,7 @@ describe('a batch', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [first, second, ...last] = objects(stdout)
     expect(Object.keys(first).join(' ')).toBe(
-      'name result kind model run file bytes sha256 content_type error blocked_by line',
+      'name result kind model run file bytes sha256 content_type content_credentials digital_source_type error blocked_by line',
     )
     expect(Object.keys(second)).toEqual(Object.keys(first))
     const none = { up_to_date: 0, downloaded: 0, failed: 0, blocked: 0, unconfirmed: 0, still_running: 0 }
@@ -95,6 +96,10 @@ describe('a batch', () => {
           not_started: 0,
           skipped: 0,
           elapsed_ms: expect.any(Number),
+          estimate: 0,
+          currency: 'credits',
+          without_price: 2,
+          estimates: { 'rushes/preview-image': null },
           not_waited_for: [],
         },
       },
@@ -658,6 +663,7 @@ describe('a batch whose claim is lost', () => {
       words: { word: 'shots.yaml', flags: {} },
       folder: '/',
       madeOf: () => undefined,
+      prices: createPrices({ currency: 'USD' }),
       claim: {
         async check() {
           did.push('checked')

@@ -240,6 +240,7 @@ const entryOf = (
   meaning: meaningOf(row.input, references),
   former: row.former && meaningOf(row.former, references),
   references,
+  labels: row.labels,
   output,
 })
 

@@ -52,6 +52,8 @@ export interface ManifestEntry {
   /** The meaning before the document of its model was known. */
   readonly former?: ModelInput | undefined
   readonly references: readonly ImageReference[]
+  /** Kept in the journal; not a part of the input. */
+  readonly labels: readonly string[]
   /** Path relative to the manifest, separated by `/`. Ends in `.{ext}` if the extension depends on the output. */
   readonly output: string
 }

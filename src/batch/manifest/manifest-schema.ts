@@ -36,6 +36,8 @@ const LINE: JsonSchema = {
 }
 /** Text with a placeholder, for fields whose own type does not accept it. */
 const PLACEHOLDER: JsonSchema = { type: 'string', pattern: '\\{[^{}]+\\}' }
+/** Text on one line, without its spaces at the ends. */
+const LABEL: JsonSchema = { ...SCALAR, pattern: '^\\s*[^\\s\\p{C}]([^\\p{C}]*[^\\s\\p{C}])?\\s*$' }
 const COUNT = anyOf([
   { type: 'integer', minimum: 1, maximum: MAX_RUNS },
   { type: 'string', pattern: '^0*([1-9][0-9]{0,3}|10000)$', maxLength: 5 },
@@ -80,6 +82,7 @@ const FIELD_SCHEMAS: Readonly<Record<keyof typeof OWN_FIELDS, JsonSchema>> = {
   model: anyOf([MODEL, PLACEHOLDER]),
   output: LINE,
   count: COUNT,
+  label: anyOf([LABEL, list(LABEL)]),
   input: { type: 'object' },
   matrix: {
     type: 'object',

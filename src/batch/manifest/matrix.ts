@@ -15,10 +15,10 @@ import type { Naming } from './output-paths.js'
 import { createPlaceholders, isNear, type Placeholders } from './placeholders.js'
 import { schemasOfRow } from './row-model.js'
 import {
-  fieldsOf,
   isOfMatrix,
   MAX_COMBINATIONS,
   MAX_RUNS,
+  matrixFieldsOf,
   ROW_FIELDS,
   type RowFields,
   type Sections,
@@ -117,7 +117,7 @@ function readMatrices(sections: Sections, report: ReportProblem): ReadonlyMap<Ma
     if (field === undefined) {
       if (exclude !== undefined) report(exclude.at, 'exclude needs a matrix in the same row')
     } else if (total <= MAX_RUNS) {
-      const fields = fieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
+      const fields = matrixFieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
       const matrix = readMatrix(field, exclude, fields, report)
       if (matrix !== undefined) matrices.set(node, { ...matrix, fields })
       total += matrix?.combinations.length ?? 0
@@ -169,7 +169,7 @@ interface MatrixRow {
   readonly report: ReportProblem
 }
 
-const NO_INPUT: readonly string[] = ['name', 'output', 'count', 'matrix', 'exclude']
+const NO_INPUT: readonly string[] = ['name', 'output', 'count', 'label', 'matrix', 'exclude']
 
 /** Fields whose placeholders are not filled in: `count` is a number, and expanded rows do not have the others. */
 const NOT_FILLED: readonly string[] = ['count', 'matrix', 'exclude']
@@ -253,7 +253,7 @@ function checkTexts(
     if (NOT_FILLED.includes(name)) continue
     const checked = placeholders.check(name, value, report)
     canBeExpanded &&= checked.canBeFilled
-    if (name !== 'name' && name !== 'output') for (const key of checked.keys) used.add(key)
+    if (!NO_INPUT.includes(name)) for (const key of checked.keys) used.add(key)
   }
   // An unused key that looks like a parameter is an error: all runs would have the same input, and each would be paid
   // for.

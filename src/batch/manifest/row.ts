@@ -1,4 +1,5 @@
 /** Reads one row: merges the defaults into it, and checks it against the schema of its model. */
+import { asLabel, labelProblem, MAX_LABELS } from '../../protocol/labels.js'
 import type { Kind, ModelInput, ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import { builtInSchema, kindsWith, listedValues, valueOfText } from '../../protocol/parameters.js'
 import { nearest, shortened } from '../../protocol/text.js'
@@ -28,6 +29,8 @@ export interface ManifestRow extends Pick<RowModel, 'kind' | 'model'> {
   /** Whether `output` comes from the defaults, so that several rows share it. */
   readonly isOutputShared: boolean
   readonly count: number
+  /** Without duplicates. */
+  readonly labels: readonly string[]
   /** Whether the row itself has an `input`, which is sent unchanged. */
   readonly hasOwnInput: boolean
   /** Input as written: local images are paths. */
@@ -61,6 +64,7 @@ export function readRow(
       : withDefaults(own, node, { ...subject, schema }, sections, report)
   const output = own.get('output') ?? defaultUnlessGiven(node, 'output', sections)
   const count = own.get('count') ?? defaultUnlessGiven(node, 'count', sections)
+  const label = own.get('label') ?? defaultUnlessGiven(node, 'label', sections)
   const row: ManifestRow = {
     kind: subject.kind,
     model: subject.model,
@@ -69,6 +73,7 @@ export function readRow(
     output: textOf('output', output, report),
     isOutputShared: output !== undefined && output !== own.get('output'),
     count: countOf(count, report),
+    labels: labelsOf(label, report),
     hasOwnInput: subject.input !== undefined,
     input: subject.input ?? inputOf(fields, subject, sections.isCsv, report),
     former: formerInput(),
@@ -259,4 +264,20 @@ function countOf(field: Field | undefined, report: ReportProblem): number {
     `count must be a whole number from 1 to ${MAX_RUNS}${text === '' ? '' : `, not ${shortened(text, 40)}`}`,
   )
   return 1
+}
+
+/** Labels are not a part of the input: a changed label does not make a row out of date. */
+function labelsOf(field: Field | undefined, report: ReportProblem): readonly string[] {
+  if (field === undefined) return []
+  const { value } = field
+  const labels = new Set<string>()
+  for (const item of value.type === 'list' ? value.items : [value]) {
+    const isText = item.type === 'scalar' && !isNull(item)
+    const label = isText ? asLabel(item.text) : ''
+    const problem = isText ? labelProblem(label) : 'label must be a text or a list of texts'
+    if (problem !== undefined) report(item.at, problem)
+    labels.add(label)
+  }
+  if (labels.size > MAX_LABELS) report(value.at, `a row must have at most ${MAX_LABELS} labels`)
+  return [...labels]
 }

@@ -34,6 +34,7 @@ export const OWN_FIELDS = {
   output:
     'Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in',
   count: 'Number of runs of the same input, each with its own file',
+  label: 'A label, or a list of labels, that the journal keeps with each run; never sent',
   input:
     'Whole input of the model: for a model without known parameters, and for parameters named like a field',
   matrix: 'Lists of values: one run for each combination; {key} is replaced in all texts of the row',
@@ -63,6 +64,12 @@ export interface RowFields {
   isList(name: string): boolean
   /** Whether the field takes any value, such as a map. */
   isJson(name: string): boolean
+}
+
+/** Like `fieldsOf`, but a key `label` only names its values: matrices had such keys before rows had labels. */
+export function matrixFieldsOf(...options: Parameters<typeof fieldsOf>): RowFields {
+  const fields = fieldsOf(...options)
+  return { ...fields, has: (name) => name !== 'label' && fields.has(name) }
 }
 
 /** `canBeAdded`: whether a document may add a field of this name to the built-in ones. */

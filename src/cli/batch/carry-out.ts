@@ -47,6 +47,8 @@ export interface CarryOutOptions
   stopsCreating(error: RushesError): boolean
   /** Called before each create is sent. */
   onSending(): void
+  /** Called when a create was accepted, or when its outcome is unknown. */
+  onSent(step: ActiveStep): void
   onStatus(step: ActiveStep, run: string, status: string): void
   /** Called when a row has ended. */
   onResult(result: RowResult): void
@@ -146,6 +148,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
       parts.onSending()
     })
     const submitted = isStopped ? ({ is: 'unsent' } as const) : answer
+    if (submitted.is === 'created' || submitted.is === 'unconfirmed') parts.onSent(step)
     await lock.submitted(submitted, token, isNoted)
     if (submitted.is === 'unsent') return undefined
     if (submitted.is !== 'created') {

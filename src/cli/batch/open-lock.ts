@@ -13,6 +13,7 @@ import { describeError, isSystemError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { Context } from '../context/context.js'
+import { refuseCost } from './estimates.js'
 import { type PreparedBatch, refuseImpossible } from './prepare.js'
 
 export interface BatchLock {
@@ -143,20 +144,25 @@ function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefine
 /**
  * Resolves creates that are unconfirmed in the lock file because a batch was killed before it wrote their outcomes.
  * Searches the journal by the token of each create: an equal input proves nothing, since two rows may have it. Without
- * an address the journal cannot be searched, and the rows stay unconfirmed.
+ * an address the journal cannot be searched, and the rows stay unconfirmed. Throws `usage` if the plan is then
+ * impossible, or passes `--max-cost`.
  */
-export async function adoptedPlan(ctx: Context, { plan, planWith, options }: PreparedBatch): Promise<Plan> {
-  const { lock } = plan
+export async function adoptedPlan(ctx: Context, prepared: PreparedBatch): Promise<Plan> {
+  const { planWith, options } = prepared
+  const { lock } = prepared.plan
   // Opens the journal only if an outcome is unknown.
-  if (tokensIn(lock).length === 0) return plan
-  const recorder = await ctx.recorder().catch((error: unknown) => {
+  const open = tokensIn(lock).length === 0 ? undefined : ctx.recorder()
+  const recorder = await open?.catch((error: unknown) => {
     if (asRushesError(error).code !== 'no_base_url') throw error
   })
   const adopted = recorder === undefined ? lock : adoptedLock(lock, recorder)
-  if (adopted === lock) return plan
-  const current = await planWith(adopted)
-  refuseImpossible({ plan: current, options })
-  return current
+  const plan = adopted === lock ? prepared.plan : await planWith(adopted)
+  if (adopted !== lock) refuseImpossible({ plan, options })
+  refuseCost({ ...prepared, plan }, (token) => {
+    const known = recorder?.createOf(token)
+    return known?.state === 'sent' ? known.run.estimate : undefined
+  })
+  return plan
 }
 
 /**

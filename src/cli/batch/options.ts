@@ -4,6 +4,8 @@ import { quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { commandLine, type Globals } from '../flags/globals.js'
+import { maxCostOf } from '../models/prices.js'
+import type { BatchAllowance, CostLimit } from './estimates.js'
 
 /** Flags as given on the command line. */
 export interface BatchFlags {
@@ -12,6 +14,7 @@ export interface BatchFlags {
   readonly only?: readonly string[]
   readonly force?: boolean
   readonly maxRuns?: string
+  readonly maxCost?: string
   readonly concurrency?: string
   readonly failFast?: boolean
   readonly resubmitUnconfirmed?: boolean
@@ -33,6 +36,7 @@ export interface BatchOptions {
   readonly allowOutside: boolean
   /** Maximum number of runs. Undefined: no limit. */
   readonly maxRuns: number | undefined
+  readonly cost: CostLimit
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
   readonly failFast: boolean
@@ -41,6 +45,7 @@ export interface BatchOptions {
   readonly watch: boolean
   /** With `watch`: creates without a question. */
   readonly yes: boolean
+  readonly allowance?: BatchAllowance
 }
 
 /** Checks the flags. Throws `usage`. */
@@ -64,6 +69,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     resubmitUnconfirmed: flags.resubmitUnconfirmed === true,
     allowOutside: flags.allowOutside === true,
     maxRuns: wholeNumber('--max-runs', flags.maxRuns, 0),
+    cost: { limit: await maxCostOf(ctx, flags.maxCost), used: 0 },
     concurrency: wholeNumber('--concurrency', flags.concurrency, 1),
     failFast: flags.failFast === true,
     patienceMs: parseDuration(timeout, '--timeout') || undefined,
@@ -99,6 +105,7 @@ export function batchCommandLine(
   return commandLine('batch', globals, [
     ...(flags.only ?? []).flatMap((glob) => value('--only', glob)),
     ...value('--max-runs', flags.maxRuns),
+    ...value('--max-cost', flags.maxCost),
     ...value('--concurrency', flags.concurrency),
     ...value('--timeout', flags.timeout),
     ...flag('--fail-fast', flags.failFast),

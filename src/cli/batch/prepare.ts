@@ -25,9 +25,11 @@ import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { nearest, printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
+import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
+import { refuseCost, sumPlan } from './estimates.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
 
@@ -36,6 +38,7 @@ const STDIN_NAME = 'rushes'
 
 export interface LoadedManifest {
   readonly manifest: Manifest
+  readonly prices: Prices
   readonly lockPath: string
   /**
    * Asks the service about the models without a document. Resolves with the manifest, read again, if it knows one of
@@ -100,13 +103,14 @@ export async function checkManifest(
     return refusal(read.problems)
   }
   let reloaded: Promise<LoadedManifest | undefined> | undefined
-  return { manifest: read.manifest, lockPath, learned: () => (reloaded ??= reload()) }
+  const prices = await openPrices(ctx)
+  return { manifest: read.manifest, prices, lockPath, learned: () => (reloaded ??= reload()) }
 
   async function reload(): Promise<LoadedManifest | undefined> {
     if (!(await learn())) return undefined
     const again = await readManifest(options)
     if (!again.ok) throw refusal(again.problems)
-    return { manifest: again.manifest, lockPath, learned: async () => undefined }
+    return { manifest: again.manifest, prices, lockPath, learned: async () => undefined }
   }
 }
 
@@ -188,6 +192,7 @@ function manifestError(name: string, problems: readonly ManifestProblem[]): Rush
 export interface PreparedBatch extends BatchWords {
   readonly manifest: Manifest
   readonly lockPath: string
+  readonly prices: Prices
   /** The lock file, as it was read. */
   readonly lock: Lock
   readonly plan: Plan
@@ -204,7 +209,7 @@ export interface PreparedBatch extends BatchWords {
  */
 export async function prepare(
   ctx: Context,
-  { manifest, lockPath, learned }: LoadedManifest,
+  { manifest, lockPath, prices, learned }: LoadedManifest,
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
@@ -221,9 +226,11 @@ export async function prepare(
   const plan = await planWith(lock)
   // Another machine may have paid for these rows with documents that this one does not have yet.
   const isPaidAgain = plan.steps.some(({ action, locked }) => action.do === 'create' && locked !== undefined)
-  const fresh = isPaidAgain ? await learned() : undefined
+  const needsPrice = options.cost.limit !== undefined && sumPlan(plan, prices).withoutPrice > 0
+  const fresh = isPaidAgain || needsPrice ? await learned() : undefined
   if (fresh !== undefined) return prepare(ctx, fresh, options, words)
-  return { ...words, manifest, lockPath, lock, plan, planWith, options, missing: missingFor(plan.steps) }
+  const missing = missingFor(plan.steps)
+  return { ...words, manifest, lockPath, prices, lock, plan, planWith, options, missing }
 }
 
 /** Throws `usage` for conflicting files, or for more runs than `--max-runs` allows. */
@@ -249,9 +256,10 @@ export function refuseImpossible({
     )
 }
 
-/** Like `refuseImpossible`, but also throws for missing models. */
+/** Like `refuseImpossible`, but also throws for missing models and `--max-cost`. Does not read the journal. */
 export function refusePlan(prepared: PreparedBatch): void {
   refuseImpossible(prepared)
+  refuseCost(prepared)
   if (prepared.missing.length > 0) throw missingError(prepared.missing)
 }
 

@@ -9,29 +9,19 @@ import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
+import { type BatchEstimate, estimateJson, estimateNote, sumPlan } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { createJsonOutput, planRow, writeJobSummary } from './reports.js'
-import {
-  leftRunsJson,
-  modelsNote,
-  notesOf,
-  runsByModel,
-  stepCells,
-  stepJson,
-  summaryLine,
-  treeRows,
-} from './show.js'
+import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, summaryLine, treeRows } from './show.js'
 
 /** Prints the plan for `--dry-run`, with an estimate of its duration. */
 export const printDryRun = async (ctx: Context, prepared: PreparedBatch): Promise<void> =>
   printPlan(ctx, prepared, await expectedTime(ctx, prepared))
 
-export function printPlan(
-  ctx: Context,
-  { plan, manifest, flags }: PreparedBatch,
-  expectation?: Expectation,
-): void {
+export function printPlan(ctx: Context, prepared: PreparedBatch, expectation?: Expectation): void {
   const { out } = ctx
+  const { plan, manifest, flags, prices } = prepared
+  const estimate = sumPlan(plan, prices)
   const json = createJsonOutput(ctx, flags.report)
   const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
   for (const step of selected) json(stepJson(step))
@@ -41,7 +31,8 @@ export function printPlan(
       ...plan.counts,
       least_ms: leastMs,
       expected_ms: expectedMs,
-      models: Object.fromEntries(runsByModel(plan)),
+      models: Object.fromEntries([...estimate.byModel].map(([model, { runs }]) => [model, runs])),
+      ...estimateJson(estimate),
       not_waited_for: leftRunsJson(plan),
     },
   })
@@ -51,7 +42,7 @@ export function printPlan(
   const widths = widthsOf(rows, out.columns)
   for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
   for (const note of notesOf(plan)) out.note(note)
-  const line = printSummary(ctx, plan, expectation)
+  const line = printSummary(ctx, { plan, estimate, expectation })
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
 
@@ -65,13 +56,20 @@ export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<
   const rows = treeRows(steps)
   const widths = widthsOf(rows, stderr.columns)
   for (const row of rows) out.note(alignedRow(row, widths))
-  printSummary(ctx, plan, await expectedTime(ctx, prepared))
+  const estimate = sumPlan(plan, prepared.prices)
+  printSummary(ctx, { plan, estimate, expectation: await expectedTime(ctx, prepared) })
 }
 
-function printSummary({ out }: Context, plan: Plan, expectation: Expectation | undefined): string {
-  const models = modelsNote(plan)
+interface PlanSummary {
+  readonly plan: Plan
+  readonly estimate: BatchEstimate
+  readonly expectation: Expectation | undefined
+}
+
+function printSummary({ out, globals }: Context, { plan, estimate, expectation }: PlanSummary): string {
+  const models = modelsNote(estimate)
   if (models !== undefined) out.note(models)
-  const line = summaryLine(plan, expectation)
+  const line = `${summaryLine(plan, expectation)}${estimateNote(estimate, globals)}`
   out.note(line)
   return line
 }

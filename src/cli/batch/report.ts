@@ -2,15 +2,18 @@
  * Prints the output of a batch: a path or an object for each row as it ends, a summary, and annotations for GitHub
  * Actions.
  */
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
+import { marksOfFile, NO_MARKS } from '../../download/marks.js'
 import { RushesError, usageError } from '../../errors.js'
+import type { FileMarks } from '../../protocol/media.js'
 import { printable } from '../../protocol/text.js'
 import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
 import type { Context } from '../context/context.js'
 import { formatDuration, plural } from '../terminal/format.js'
+import { type BatchEstimate, estimateJson, estimateNote } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { annotate, createJsonOutput, MAX_LINE_ANNOTATIONS, resultRow, writeJobSummary } from './reports.js'
 import { leftRunsJson } from './show.js'
@@ -19,9 +22,9 @@ export interface Report {
   row(result: RowResult): void
   /**
    * Prints the summary. Returns each error that affects the exit code. `exists`: whether the row of this name has a
-   * run.
+   * run. `estimate`: of the runs that were created.
    */
-  end(plan: Plan, exists: (name: string) => boolean): readonly RushesError[]
+  end(plan: Plan, exists: (name: string) => boolean, estimate: BatchEstimate): readonly RushesError[]
 }
 
 export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): Report {
@@ -75,12 +78,12 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       if (result.result === 'up_to_date') return
       if (blockedBy !== undefined) block(blockedBy, step)
       for (const warning of warnings) out.warn(warning)
-      json(rowJson(result))
+      json(rowJson(result, made && marksOfFile(join(manifest.folder, made.file))))
       if (!out.mode.json)
         for (const { file } of outputsOf(made)) out.line(printable(displayPath(manifest.folder, file)))
       if (error !== undefined) printError(step, error)
     },
-    end(plan, exists) {
+    end(plan, exists, estimate) {
       const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
       for (const step of left) printError(step, LEFT_ALONE)
       const unusable = printBlocked(plan)
@@ -104,16 +107,23 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       }
       const elapsedMs = clock.monotonic() - startedAtMs
       json({
-        summary: { ...counts, elapsed_ms: Math.round(elapsedMs), not_waited_for: leftRunsJson(plan) },
+        summary: {
+          ...counts,
+          elapsed_ms: Math.round(elapsedMs),
+          ...estimateJson(estimate),
+          not_waited_for: leftRunsJson(plan),
+        },
       })
-      out.note(`${summaryLine(counts, globals.local)} (${formatDuration(elapsedMs)})`)
+      const line = summaryLine(counts, globals.local)
+      const cost = estimateNote(estimate, globals)
+      out.note(`${line} (${formatDuration(elapsedMs)})${cost}`)
       const openState = ({ entry: { name } }: PlanStep): string => {
         if (!exists(name)) return 'not started'
         return globals.local ? 'queued' : 'still running'
       }
       writeJobSummary(ctx, {
         manifest,
-        line: summaryLine(counts, globals.local),
+        line: `${line}${cost}`,
         hasResults: true,
         rows: plan.steps
           .filter(({ action }) => action.do !== 'skip')
@@ -178,7 +188,7 @@ function withRowName({ entry, action }: PlanStep, error: RushesError): RushesErr
 }
 
 /** All keys are always present. Unknown values are null. */
-const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
+const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult, marks: FileMarks = NO_MARKS) => ({
   name: step.entry.name,
   result,
   kind: step.entry.kind ?? null,
@@ -188,6 +198,7 @@ const rowJson = ({ step, result, made, run, error, blockedBy }: RowResult) => ({
   bytes: made?.bytes ?? null,
   sha256: made?.sha256 ?? null,
   content_type: made?.content_type ?? null,
+  ...marks,
   error: error === undefined ? null : { code: error.code, message: error.message },
   blocked_by: blockedBy ?? null,
   line: step.entry.at.line,

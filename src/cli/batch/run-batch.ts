@@ -16,6 +16,7 @@ import type { Connection, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { carryOutPlan } from './carry-out.js'
+import { sumPlan, sumSteps } from './estimates.js'
 import { adoptedPlan, type BatchLock, openLock, takeUnsent } from './open-lock.js'
 import { batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
@@ -39,6 +40,11 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const { lockPath } = prepared
   const adopted = await adoptedPlan(ctx, prepared)
   const active = activeSteps(adopted)
+  const { prices, options } = prepared
+  if (options.allowance !== undefined) {
+    const planned = sumPlan(adopted, prices)
+    if (planned.runs > 0) options.allowance.reserve(planned.runs, planned)
+  }
   if (active.length > 0) await claim.check()
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
@@ -51,7 +57,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   // With --watch, these runs were shown together with the plan.
-  if (!prepared.options.watch) warnOfLeftRuns(ctx, plan)
+  if (!options.watch) warnOfLeftRuns(ctx, plan)
   const progress = await createProgress(ctx, active.length)
   const expectedDuration = createExpectation(ctx, active.length)
   const onResult = (result: RowResult): void => {
@@ -64,6 +70,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const onSending = () => {
     hasSent = true
   }
+  const sent: PlanStep[] = []
   const stopped = await carryOutUntilStopped(ctx, {
     prepared,
     plan,
@@ -72,12 +79,16 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
     claim,
     progress,
     onSending,
+    onSent: (step) => sent.push(step),
     onResult,
   })
   progress.end()
   if (ctx.globals.local) await recordQueued(ctx, active, keeper)
   const lockErrors = await lock.finish(ctx.out.warn)
-  const errors = report.end(plan, (name) => keeper.entry(name)?.pending?.state === 'accepted')
+  const estimate = sumSteps(sent, prices)
+  options.cost.used += estimate.millionths
+  const exists = (name: string) => keeper.entry(name)?.pending?.state === 'accepted'
+  const errors = report.end(plan, exists, estimate)
   const failures = [...lockErrors, ...(stopped === undefined ? [] : [stopped])]
   for (const error of failures) if (!isClosedStdout(ctx, error)) ctx.out.error(error)
   if (stopped?.code === 'interrupted') return stopped.exitCode
@@ -124,6 +135,7 @@ interface BatchRun {
   readonly claim: BatchClaim
   readonly progress: Progress
   onSending(): void
+  onSent(step: PlanStep): void
   onResult(result: RowResult): void
 }
 
@@ -157,6 +169,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
           folder: manifest.folder,
           words: batch.prepared,
           madeOf: (name) => lock.keeper.entry(name)?.made,
+          prices: batch.prepared.prices,
           claim,
           signal: stop.signal,
           onJournalError() {
@@ -174,6 +187,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       mayCreate: () => !isUnrecorded && !lock.isChanged(),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
       onSending: batch.onSending,
+      onSent: batch.onSent,
       onResult: batch.onResult,
     })
     return undefined

@@ -12,8 +12,10 @@ import { deliver } from '../../runs/deliver.js'
 import type { RunsOptions } from '../../runs/index.js'
 import { statusIn } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
+import type { Prices } from '../models/prices.js'
 import { encodeRequest } from '../runs/request.js'
 import { withRunOutputs } from '../runs/run-outputs.js'
+import { estimateOf } from './estimates.js'
 import { type BatchWords, batchCommandLine } from './options.js'
 import { createSourceUrls } from './source-urls.js'
 
@@ -68,6 +70,7 @@ interface BatchServiceOptions {
   readonly folder: string
   /** Returns the outputs of a row, according to the lock file. */
   madeOf(name: string): Made | undefined
+  readonly prices: Prices
   readonly claim: BatchClaim
   /** Aborts the downloads. */
   readonly signal: AbortSignal
@@ -80,7 +83,7 @@ interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { words, folder, madeOf, claim, signal, onJournalError, onGrace }: BatchServiceOptions,
+  { words, folder, madeOf, prices, claim, signal, onJournalError, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
@@ -123,14 +126,17 @@ export async function createBatchService(
   }
 
   async function submitRow(
-    { entry, model = '', meaning = entry.meaning }: ActiveStep,
+    step: ActiveStep,
     token: string,
     beforeSend: () => Promise<void>,
     onUnconfirmed: (key: string | undefined) => void,
   ) {
+    const { entry, model = '', meaning = entry.meaning } = step
+    const { kind, labels } = entry
+    const estimate = estimateOf(step, prices)
     const input = await withRunOutputs(ctx, client, await inputToSend(entry, sources.urlOf))
     const kept = recorder.note(
-      { kind: entry.kind, model, input, meaning, requestId: token, isPrepared: true },
+      { kind, model, input, meaning, estimate, labels, requestId: token, isPrepared: true },
       'required',
     )
     const unknown: typeof kept.unknown = (error) => {

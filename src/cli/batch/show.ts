@@ -9,8 +9,10 @@ import {
   type RowAction,
 } from '../../batch/plan/index.js'
 import { dependentsOf, type Expectation } from '../../batch/plan/row-order.js'
+import { amountText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import { formatDuration, formatEstimate, plural } from '../terminal/format.js'
+import type { BatchEstimate } from './estimates.js'
 
 export const reasonOf = (action: RowAction): string | undefined => {
   if (action.do === 'up_to_date' || action.do === 'skip') return undefined
@@ -83,20 +85,13 @@ export function summaryLine({ counts }: Plan, expectation?: Expectation): string
   return `${plural(counts.total, 'run')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}${requests}`
 }
 
-/** Returns the number of runs to create, by model. */
-export function runsByModel({ steps }: Plan): ReadonlyMap<string, number> {
-  const runs = new Map<string, number>()
-  for (const { action, model } of steps)
-    if (action.do === 'create' && model !== undefined) runs.set(model, (runs.get(model) ?? 0) + 1)
-  return runs
-}
-
-/** `2 with acme/still-1, 1 with acme/cinema-1`. Undefined if there is only one model. */
-export function modelsNote(plan: Plan): string | undefined {
-  const runs = [...runsByModel(plan)]
-  return runs.length < 2
-    ? undefined
-    : `to create: ${runs.map(([model, count]) => `${count} with ${printable(model)}`).join(', ')}`
+/** `2 with acme/still-1 (0.8 USD), 1 with acme/cinema-1 (without a price)`. Undefined if there is only one model. */
+export function modelsNote({ byModel, currency }: BatchEstimate): string | undefined {
+  const models = [...byModel].map(([model, { runs, millionths, withoutPrice }]) => {
+    const estimate = withoutPrice > 0 ? 'without a price' : amountText(millionths, currency)
+    return `${runs} with ${printable(model)} (${estimate})`
+  })
+  return models.length < 2 ? undefined : `to create: ${models.join(', ')}`
 }
 
 /** Empty if no duration is known and the rate limit adds no delay. */

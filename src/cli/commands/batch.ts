@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { EXIT } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
+import type { BatchAllowance } from '../batch/estimates.js'
 import { claimFor } from '../batch/open-lock.js'
 import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
 import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
@@ -18,6 +19,7 @@ export interface BatchRequest {
   readonly flags: BatchFlags
   /** Called with the absolute path of each local image before the image is read. May throw. */
   readonly onImage?: (path: string) => void
+  readonly allowance?: BatchAllowance
 }
 
 const ROWS: readonly (readonly [string, string])[] = [
@@ -28,6 +30,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
   ['--force', 'Create runs again even if they are up to date'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
+  ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
   ['--fail-fast', 'Create no further runs after the first failure'],
   ['--resubmit-unconfirmed', 'Send creates with an unknown outcome again; may pay twice'],
@@ -61,9 +64,11 @@ export async function batchCommand(ctx: Context, request: BatchRequest): Promise
   }
 }
 
-async function doBatch(ctx: Context, { manifest, flags, onImage }: BatchRequest): Promise<number> {
+async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: BatchRequest): Promise<number> {
   const words = { word: manifest, flags }
-  const options = await batchOptionsOf(ctx, flags)
+  const flagged = await batchOptionsOf(ctx, flags)
+  // An allowance has its own limit.
+  const options = allowance ? { ...flagged, allowance, cost: { limit: undefined, used: 0 } } : flagged
   if (options.watch) {
     const { watchBatch } = await import('../batch/watch.js')
     return await watchBatch(ctx, words, options)

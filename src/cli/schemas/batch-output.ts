@@ -4,6 +4,7 @@ import {
   integer,
   type JsonSchema,
   milliseconds,
+  number,
   orNull,
   record,
   sha256,
@@ -11,7 +12,7 @@ import {
   time,
 } from '../../protocol/json-schema.js'
 import { KINDS } from '../../protocol/models.js'
-import { SHORT_ERROR } from '../terminal/run-json.js'
+import { FILE_MARKS, SHORT_ERROR } from '../terminal/run-json.js'
 
 const NAME = text('Name of the run in the manifest')
 const KIND = text('Kind; null for a model that is neither', { enum: KINDS })
@@ -75,6 +76,17 @@ const NOT_WAITED_FOR = {
   ),
 }
 
+const ESTIMATE = (runs: string) => ({
+  estimate: number(`Estimate of the runs that ${runs}; without those that have no price`),
+  currency: text('Currency of the estimates'),
+  without_price: integer('Number of these runs without a price'),
+  estimates: {
+    description: 'The estimate by model; null without a price',
+    type: 'object',
+    additionalProperties: orNull(number('Estimate')),
+  },
+})
+
 export const BATCH_PLAN_SUMMARY_SCHEMA = record(
   {
     summary: record(
@@ -97,6 +109,7 @@ export const BATCH_PLAN_SUMMARY_SCHEMA = record(
           type: 'object',
           additionalProperties: integer('Number of runs'),
         },
+        ...ESTIMATE('would be created'),
         not_waited_for: NOT_WAITED_FOR,
       },
       'Number of rows',
@@ -116,6 +129,7 @@ export const BATCH_ROW_SCHEMA = record(
     bytes: orNull(bytes('Size of the file')),
     sha256: orNull(sha256('of the file')),
     content_type: orNull(text('Content type detected from the first bytes, for example image/png')),
+    ...FILE_MARKS,
     error: orNull(SHORT_ERROR),
     blocked_by: orNull(text('For blocked: name of the row whose output is missing')),
     line: LINE,
@@ -138,6 +152,7 @@ export const BATCH_SUMMARY_SCHEMA = record(
         not_started: integer('Rows not created, because the batch ended first'),
         skipped: integer('Rows that --only does not select'),
         elapsed_ms: milliseconds('Elapsed time'),
+        ...ESTIMATE('were created, also if they failed or their outcome is unknown'),
         not_waited_for: NOT_WAITED_FOR,
       },
       'Number of rows',

@@ -1,17 +1,20 @@
-/** Schemas of the JSON output of `doctor`, `serve`, `models`, `config`, `gallery` and `forget`. */
+/** Schemas of the JSON output of `doctor`, `serve`, `models`, `config`, `gallery`, `open`, `spend` and `forget`. */
+
+import { SPEND_GROUPINGS } from '../../journal/spend.js'
 import {
   bytes,
   flag,
   integer,
   type JsonSchema,
   list,
+  number,
   orNull,
   record,
   text,
 } from '../../protocol/json-schema.js'
 import { KINDS } from '../../protocol/models.js'
 import { ROLES } from '../../service/names.js'
-import { CONFIG_KEYS, settingOfKey } from '../settings/table.js'
+import { CONFIG_KEYS, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export const DOCTOR_SCHEMA = record(
   {
@@ -101,13 +104,19 @@ const PRICE = {
   ),
 }
 
+const PRICED_DOCUMENT = {
+  ...DOCUMENT,
+  price: orNull(PRICE),
+  price_source: orNull(text('Where the price comes from', { enum: ['config', 'document', 'local'] })),
+  currency: orNull(text('Currency of the price')),
+}
+
 export const MODEL_DOCUMENT_SCHEMA: JsonSchema = {
   description: 'With the name of a model: its document.',
   type: 'object',
-  required: ['name', 'kind', 'input'],
+  required: Object.keys(PRICED_DOCUMENT),
   properties: {
-    ...DOCUMENT,
-    price: PRICE,
+    ...PRICED_DOCUMENT,
     default: flag('Whether the service names it as the default of its kind'),
   },
 }
@@ -120,8 +129,7 @@ export const MODELS_SCHEMA = record(
     models: list(
       record(
         {
-          ...DOCUMENT,
-          price: orNull(PRICE),
+          ...PRICED_DOCUMENT,
           default: flag('Whether `rushes run <kind>` uses it without `--model`'),
           source: text('Where the document comes from', { enum: ['added', 'service', 'local', 'built-in'] }),
         },
@@ -144,10 +152,16 @@ export const MODELS_CHANGE_SCHEMA = record(
 export const CONFIG_LIST_SCHEMA: JsonSchema = {
   description: 'The settings of the profile; never the API key.',
   type: 'object',
-  properties: Object.fromEntries(CONFIG_KEYS.map((key) => [key, text(settingOfKey(key).about)])),
+  properties: {
+    ...Object.fromEntries(CONFIG_KEYS.map((key) => [key, text(settingOfKey(key).about)])),
+    [SETTINGS.prices.key]: { description: SETTINGS.prices.about, type: 'object' },
+  },
 }
 
-export const CONFIG_GET_SCHEMA = text('The value of the setting.')
+export const CONFIG_GET_SCHEMA: JsonSchema = {
+  description: 'The value of the setting; an object for `prices`.',
+  type: ['string', 'object'],
+}
 
 export const CONFIG_PATH_SCHEMA = record(
   {
@@ -171,6 +185,34 @@ export const GALLERY_SCHEMA = record(
     ),
   },
   'The page that was written.',
+)
+
+export const OPEN_SCHEMA = record(
+  {
+    id: text('Id of the run'),
+    opened: text('Absolute path'),
+  },
+  'One line for each opened file.',
+)
+
+const amount = (of: string) => orNull(number(`${of}; null without a currency`))
+
+export const SPEND_SCHEMA = record(
+  {
+    group: text('What the line is about', { enum: [...SPEND_GROUPINGS, 'total'] }),
+    name: orNull(
+      text('Model, label, or day such as 2026-01-31; null for runs without a label, and for the total'),
+    ),
+    runs: integer('Number of runs'),
+    without_price: integer('Number of these runs without a price, which are in no sum'),
+    currency: orNull(text('Currency; null if no run of the group has a price')),
+    estimate: amount('Sum of all estimates'),
+    succeeded: amount('Runs that succeeded'),
+    failed: amount('Runs that failed, which may have been refunded'),
+    unfinished: amount('Runs that were not finished at the last status request'),
+    unconfirmed: amount('Creates with an unknown outcome'),
+  },
+  'One line for each group and currency, then the total.',
 )
 
 export const FORGET_SCHEMA = record(

@@ -5,7 +5,7 @@
 import { MANIFEST_SCHEMA } from '../../batch/manifest/manifest-schema.js'
 import { EXIT } from '../../errors.js'
 import { bytes, integer, type JsonSchema, orNull, record, sha256, text } from '../../protocol/json-schema.js'
-import { JOURNAL_KEYS, RUN_KEYS } from '../terminal/run-json.js'
+import { FILE_MARKS, JOURNAL_KEYS, RUN_KEYS } from '../terminal/run-json.js'
 import {
   ACCOUNT_SCHEMA,
   BACKUP_SCHEMA,
@@ -36,7 +36,9 @@ import {
   MODEL_SCHEMA,
   MODELS_CHANGE_SCHEMA,
   MODELS_SCHEMA,
+  OPEN_SCHEMA,
   SERVE_SCHEMA,
+  SPEND_SCHEMA,
 } from './command-output.js'
 
 const schemasOf = (keys: Readonly<Record<string, { readonly schema: JsonSchema }>>) =>
@@ -58,13 +60,17 @@ const SHOW_SCHEMA = record(
   'One run of the journal.',
 )
 
-const DRY_RUN_SCHEMA = record(
-  {
+const DRY_RUN_SCHEMA: JsonSchema = {
+  description: 'The request body that would be sent; one line per run. With --json also its estimate.',
+  type: 'object',
+  required: ['model', 'input'],
+  properties: {
     model: text('<provider>/<name>'),
     input: record({}, 'Input of the model'),
+    estimate: JOURNAL_KEYS.estimate.schema,
+    currency: JOURNAL_KEYS.currency.schema,
   },
-  'The request body that would be sent; one line per run.',
-)
+}
 
 const SIDECAR_SCHEMA = record(
   {
@@ -78,6 +84,7 @@ const SIDECAR_SCHEMA = record(
     sha256: sha256('of the content of the file'),
     bytes: bytes('Size of the file'),
     content_type: text('Content type detected from the first bytes, for example image/png'),
+    ...FILE_MARKS,
     created_at: RUN_KEYS.created_at.schema,
     finished_at: RUN_KEYS.finished_at.schema,
     elapsed_ms: RUN_KEYS.elapsed_ms.schema,
@@ -131,6 +138,8 @@ export const PUBLISHED = [
   { name: 'run', of: '`run`, `wait`, `download`, `status` with `--json`', schema: RUN_SCHEMA },
   { name: 'list', of: '`list --json`', schema: LIST_SCHEMA },
   { name: 'show', of: '`show --json`', schema: SHOW_SCHEMA },
+  { name: 'open', of: '`open --json`', schema: OPEN_SCHEMA },
+  { name: 'spend', of: '`spend --json`', schema: SPEND_SCHEMA },
   { name: 'gallery', of: '`gallery --json`', schema: GALLERY_SCHEMA },
   { name: 'dry-run', of: '`run --dry-run`', schema: DRY_RUN_SCHEMA },
   { name: 'error', of: 'standard error under `--json`', schema: ERROR_SCHEMA },

@@ -1,0 +1,129 @@
+/** Estimates of a batch: of the runs that its plan creates, and of those that were created. */
+import type { Plan, PlanStep } from '../../batch/plan/index.js'
+import { usageError } from '../../errors.js'
+import type { RunEstimate } from '../../journal/index.js'
+import { amountOf, amountText, type EstimateSum, sumOf } from '../../protocol/price.js'
+import { checkMaxCost, type Prices } from '../models/prices.js'
+import { plural } from '../terminal/format.js'
+
+/** The limit of `--max-cost`. Amounts are in millionths. */
+export interface CostLimit {
+  /** Undefined: no limit. */
+  readonly limit: number | undefined
+  /** Estimate of the runs that earlier rounds of `--watch` have created. */
+  used: number
+}
+
+/** A limit that a batch shares with other work, as in a session of `rushes mcp`. */
+export interface BatchAllowance {
+  /** Called once before the first create, with the most that the batch may create. Throws `usage` if that is too much. */
+  reserve(runs: number, sum: EstimateSum): void
+}
+
+export interface ModelEstimate extends EstimateSum {
+  readonly runs: number
+}
+
+export interface BatchEstimate extends ModelEstimate {
+  readonly currency: string
+  readonly byModel: ReadonlyMap<string, ModelEstimate>
+}
+
+/** Undefined without a model, or if the model has no price. */
+export const estimateOf = (
+  { entry: { kind, input }, model }: Pick<PlanStep, 'entry' | 'model'>,
+  prices: Prices,
+): RunEstimate | undefined => (model === undefined ? undefined : prices.estimate({ model, kind, input }))
+
+/** Sums the estimates of one run of each step. */
+export function sumSteps(steps: readonly PlanStep[], prices: Prices): BatchEstimate {
+  const all: (number | undefined)[] = []
+  const byModel = new Map<string, (number | undefined)[]>()
+  for (const step of steps) {
+    const ofModel = (step.model !== undefined && byModel.get(step.model)) || []
+    // A model without a price has none for any input. Looking for its document takes a file.
+    const isUnpriced = ofModel.length > 0 && ofModel[0] === undefined
+    const millionths = isUnpriced ? undefined : estimateOf(step, prices)?.millionths
+    all.push(millionths)
+    ofModel.push(millionths)
+    if (step.model !== undefined) byModel.set(step.model, ofModel)
+  }
+  const sum = (estimates: (number | undefined)[]) => ({ runs: estimates.length, ...sumOf(estimates) })
+  return {
+    ...sum(all),
+    currency: prices.currency,
+    byModel: new Map([...byModel].map(([model, estimates]) => [model, sum(estimates)])),
+  }
+}
+
+/** Sums the estimates of all runs that a plan may create. */
+export const sumPlan = ({ steps }: Pick<Plan, 'steps'>, prices: Prices): BatchEstimate =>
+  sumSteps(
+    steps.filter(({ action }) => action.do === 'create'),
+    prices,
+  )
+
+/** Returns the end of a summary line: `. Estimate: 4.8 USD (2 runs without a price)`. Empty without runs. */
+export function estimateNote(
+  { runs, millionths, withoutPrice, currency }: BatchEstimate,
+  { local }: { readonly local: boolean },
+): string {
+  if (runs === 0) return ''
+  const unpriced = withoutPrice === 0 ? '' : `${plural(withoutPrice, 'run')} without a price`
+  if (runs === withoutPrice) return `. No estimate: ${unpriced}`
+  const more = local ? ', because local runs are free' : unpriced && ` (${unpriced})`
+  return `. Estimate: ${amountText(millionths, currency)}${more}`
+}
+
+/** Keys of the summaries. A model without a price is null. */
+export const estimateJson = ({ millionths, withoutPrice, currency, byModel }: BatchEstimate) => ({
+  estimate: amountOf(millionths),
+  currency,
+  without_price: withoutPrice,
+  estimates: Object.fromEntries(
+    [...byModel].map(([model, sum]) => [model, sum.withoutPrice > 0 ? null : amountOf(sum.millionths)]),
+  ),
+})
+
+interface PricedPlan {
+  readonly plan: Pick<Plan, 'steps'>
+  readonly prices: Prices
+  readonly missing: readonly unknown[]
+  readonly options: { readonly cost: CostLimit }
+}
+
+/**
+ * Throws `usage` if the runs that the batch may create pass `--max-cost`, together with those of earlier rounds and with
+ * creates whose outcome is unknown. `recorded`: estimate of such a create in the journal, by its token.
+ */
+export function refuseCost(
+  { plan, prices, missing, options }: PricedPlan,
+  recorded: (token: string) => RunEstimate | undefined = () => undefined,
+): void {
+  const { limit, used } = options.cost
+  // A missing model is reported as such.
+  if (limit === undefined || missing.length > 0) return
+  const { currency } = prices
+  const sum = sumPlan(plan, prices)
+  if (sum.runs === 0) return
+  const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
+  checkMaxCost(sum, limit, currency, unpriced)
+  const unconfirmed = plan.steps.map((step) => {
+    const { pending } = step.locked ?? {}
+    if (step.action.do === 'skip' || pending?.state !== 'unconfirmed') return 0
+    const known = pending.token === undefined ? undefined : recorded(pending.token)
+    return (known?.currency === currency ? known : estimateOf(step, prices))?.millionths
+  })
+  const also = [
+    { millionths: used, of: 'earlier rounds' },
+    { millionths: sumOf(unconfirmed).millionths, of: 'creates with an unknown outcome' },
+  ].filter(({ millionths }) => millionths > 0)
+  const total = sumOf([sum, ...also].map(({ millionths }) => millionths))
+  if (total.millionths <= limit) return
+  const amount = (millionths: number) => amountText(millionths, currency)
+  const parts = also.map(({ millionths, of }) => ` and ${amount(millionths)} of ${of}`).join('')
+  throw usageError(
+    `The estimate is ${amount(sum.millionths)}${parts}, but --max-cost allows ${amount(limit)}. Nothing was sent.`,
+    'Create fewer runs with --only, or start again with a higher --max-cost.',
+  )
+}

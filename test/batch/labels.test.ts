@@ -1,0 +1,111 @@
+/** Labels of rows: where they come from in each format, and what is wrong with them. */
+import { describe, expect, it } from 'vitest'
+import { readModelDocument } from '../../src/protocol/model-document.js'
+import { entriesOf, problemsOf, type ReadOptions } from './folder.js'
+import { schemaAccepts } from './manifest-properties.js'
+
+const labelsOf = async (text: string, options?: ReadOptions) =>
+  (await entriesOf(text, options)).map(({ name, labels }) => [name, ...labels])
+
+describe('the labels of a row', () => {
+  it('replace those of the defaults, as other fields do', async () => {
+    const text = `
+defaults: { kind: image, prompt: x, label: [spring, " web "] }
+runs:
+  - { name: a }
+  - { name: b, label: autumn }
+  - { name: c, label: null }
+  - { name: d, label: [] }
+  - { name: e, label: [2024, true, "2024", "Ku\u0308che"] }
+`
+    expect(await labelsOf(text)).toEqual([
+      ['a', 'spring', 'web'],
+      ['b', 'autumn'],
+      ['c'],
+      ['d'],
+      ['e', '2024', 'true', 'Küche'],
+    ])
+  })
+
+  it('are one label in a cell of CSV, with its spaces', async () => {
+    const csv = 'name,kind,prompt,label\na,image,x,spring campaign\nb,image,x,\n'
+    expect(await labelsOf(csv, { name: 'shots.csv' })).toEqual([['a', 'spring campaign'], ['b']])
+  })
+
+  it('get the values of a matrix, and a key `label` only names its values', async () => {
+    const text = `
+defaults: { kind: image, label: "set {animal}" }
+runs:
+  - name: "{animal}"
+    prompt: "a {animal}"
+    matrix: { animal: [fox, bear] }
+  - name: "{label}"
+    prompt: "a button: {label.text}"
+    label: ["{label}", buttons]
+    matrix:
+      label: [{ name: ok, text: ${'long '.repeat(30)}}, { name: stop, text: Stop }]
+`
+    expect(await labelsOf(text)).toEqual([
+      ['fox', 'set fox'],
+      ['bear', 'set bear'],
+      ['ok', 'ok', 'buttons'],
+      ['stop', 'stop', 'buttons'],
+    ])
+    expect(await problemsOf(text.replace('set {animal}', 'set {anmal}'))).toEqual([
+      '2:33 unknown placeholder {anmal}. Did you mean {animal}?',
+    ])
+  })
+
+  it('are not the parameter `label` of a model, which `input` reaches', async () => {
+    const document = readModelDocument(
+      {
+        name: 'acme/sign',
+        kind: 'image',
+        input: { type: 'object', properties: { label: { type: 'string' } }, required: ['label'] },
+      },
+      () => {},
+    )
+    const options = { documents: document === undefined ? [] : [document] }
+    const row = (more: string) => `[{ name: a, model: acme/sign, label: signs, ${more} }]`
+    const [entry] = await entriesOf(row('input: { label: EXIT }'), options)
+    expect(entry).toMatchObject({ labels: ['signs'], input: { label: 'EXIT' } })
+    expect(await problemsOf(row(''), options)).toEqual([
+      expect.stringContaining('label of acme/sign is missing: "label" is also a field of rows'),
+    ])
+  })
+
+  const MANY = JSON.stringify(Array.from({ length: 21 }, (_, at) => `l${at}`))
+  it.each([
+    ['""', '1:46 a label must not be empty'],
+    ['[web, " "]', '1:52 a label must not be empty'],
+    ['[web, null]', '1:52 label must be a text or a list of texts'],
+    ['{ web: 1 }', '1:46 label must be a text or a list of texts'],
+    ['[[web]]', '1:47 label must be a text or a list of texts'],
+    ['"a\\u0007"', '1:46 a label must not contain control characters'],
+    ['"a\\nb"', '1:46 a label must not contain control characters'],
+    [`"${'x'.repeat(101)}"`, '1:46 a label must have at most 100 characters'],
+    [MANY, '1:46 a row must have at most 20 labels'],
+  ])('%s is an error with its place', async (label, problem) => {
+    expect(await problemsOf(`[{ name: fox, kind: image, prompt: x, label: ${label} }]`)).toEqual([problem])
+  })
+
+  it.each<[unknown, boolean]>([
+    ['spring campaign', true],
+    [' ü\n', true],
+    [['web', 2024, true], true],
+    [null, true],
+    [[], true],
+    ['', false],
+    ['a\nb', false],
+    [[''], false],
+    [{}, false],
+    [[null], false],
+  ])('the schema of manifests knows that %j is valid: %s', async (label, isValid) => {
+    const row = { name: 'a', kind: 'image', prompt: 'x' }
+    const manifests = [[{ ...row, label }], { defaults: { label }, runs: [row] }]
+    for (const manifest of manifests) {
+      expect(schemaAccepts(manifest)).toBe(isValid)
+      expect((await problemsOf(JSON.stringify(manifest), { name: 'm.json' })).length === 0).toBe(isValid)
+    }
+  })
+})

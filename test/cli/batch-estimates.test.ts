@@ -1,0 +1,247 @@
+/** `rushes batch`: estimates of its plan and of what it has created, `--max-cost`, and the labels of its rows. */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import type { Fetch } from '../../src/host/http.js'
+import { HttpFailure } from '../../src/host/http.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
+import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
+import { withJournal } from '../support/journal.js'
+
+const IMAGE = 'rushes/preview-image'
+const VIDEO = 'rushes/preview-video'
+const PRICES = {
+  [IMAGE]: { run: 0.1, factors: { quality: { high: 2 } } },
+  [VIDEO]: { run: 1.5, factors: { duration: { '10': 2 } } },
+}
+const FOX = { name: 'fox', prompt: 'a fox' }
+const HEN = { name: 'hen', prompt: 'a hen', quality: 'high' }
+const FILM = { name: 'film', kind: 'video', prompt: 'a film', duration: '10' }
+const OTHER = { name: 'other', model: 'acme/other', input: { prompt: 'x' } }
+
+async function createBatch(rows: readonly Row[], prices: object = PRICES) {
+  const batch = await createFamily(rows)
+  const { home } = batch.service
+  const setPrices = (next: object) => {
+    mkdirSync(join(home, 'config'), { recursive: true })
+    const profile = { currency: 'USD', prices: next }
+    writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles: { default: profile } }))
+  }
+  setPrices(prices)
+  return {
+    ...batch,
+    setPrices,
+    /** Loses the response to the create of this prompt. */
+    losing: (prompt: string, words: readonly string[] = []) => {
+      const fetch: Fetch = async (request) => {
+        if (request.method !== 'POST' || bodyOf(request.body).input.prompt !== prompt)
+          return batch.service.counting(request)
+        throw new HttpFailure('read ECONNRESET', { sent: true, code: 'ECONNRESET' })
+      }
+      return batch.run(words, { fetch })
+    },
+    journal: () => withJournal(home, (journal) => journal.list({})),
+  }
+}
+
+const last = (text: string) => lines(text).at(-1)
+
+describe('the estimate', () => {
+  it('of a plan is that of the rows to create, by model and in all', async () => {
+    const { run, created } = await createBatch([FOX, HEN, FILM, OTHER as unknown as Row])
+    const { code, stderr } = await run(['--dry-run'])
+    expect({ code, created: created() }).toEqual({ code: 0, created: [] })
+    expect(lines(stderr)).toEqual([
+      `to create: 2 with ${IMAGE} (0.3 USD), 1 with ${VIDEO} (3 USD), 1 with acme/other (without a price)`,
+      '4 runs: 4 to create; at least 8 requests. Estimate: 3.3 USD (1 run without a price)',
+    ])
+    expect(objects((await run(['--check', '--json'])).stdout).at(-1).summary).toMatchObject({
+      estimate: 3.3,
+      currency: 'USD',
+      without_price: 1,
+      estimates: { [IMAGE]: 0.3, [VIDEO]: 3, 'acme/other': null },
+    })
+  })
+
+  it('of a batch is that of the runs that it has created, and the journal has that of each', async () => {
+    const { run, write, journal, folder } = await createBatch([FOX, HEN])
+    await run(['--only', 'fox'])
+    write([FOX, HEN, FILM])
+    const summaryPath = join(folder, 'summary.md')
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
+    const report = join(folder, 'report.jsonl')
+    const { code, stderr } = await run(['--report', report], { env })
+    expect(code).toBe(0)
+    expect(last(stderr)).toMatch(/^3 runs: 2 created, 1 up to date \(\d+ s\)\. Estimate: 3\.2 USD$/)
+    expect(readFileSync(summaryPath, 'utf8')).toContain('2 created, 1 up to date. Estimate: 3.2 USD.\n')
+    expect(objects(readFileSync(report, 'utf8')).at(-1).summary).toMatchObject({
+      estimate: 3.2,
+      currency: 'USD',
+      without_price: 0,
+      estimates: { [IMAGE]: 0.2, [VIDEO]: 3 },
+    })
+    const millionths = journal().map(({ estimate }) => estimate)
+    expect(millionths.sort((a, b) => (a?.millionths ?? 0) - (b?.millionths ?? 0))).toEqual([
+      { millionths: 100_000, currency: 'USD' },
+      { millionths: 200_000, currency: 'USD' },
+      { millionths: 3_000_000, currency: 'USD' },
+    ])
+    const again = await run(['--json'])
+    expect(last((await run()).stderr)).toMatch(/^3 runs: 3 up to date \(0 s\)$/)
+    expect(objects(again.stdout)[0].summary).toMatchObject({ estimate: 0, without_price: 0, estimates: {} })
+  })
+
+  it('counts a create whose outcome is unknown, and none that was refused', async () => {
+    const { losing } = await createBatch([FOX, HEN])
+    const { code, stderr } = await losing(FOX.prompt)
+    expect(code).toBe(13)
+    expect(stderr).toMatch(/^2 runs: 1 unconfirmed, 1 not started \(\d+ s\)\. Estimate: 0\.1 USD$/m)
+    const refused = await createBatch([FOX])
+    const noKey = await refused.run([], { env: { RUSHES_API_KEY: 'rk_no_such_key' } })
+    expect(noKey.code).toBe(4)
+    expect(noKey.stderr).toMatch(/^1 run: 1 failed \(\d+ s\)$/m)
+  })
+
+  it('is 0 with --local, which passes every limit', async () => {
+    const { run, folder } = await createBatch([FOX])
+    const words = ['--local', '--max-cost', '0']
+    expect(last((await run([...words, '--dry-run'])).stderr)).toMatch(
+      /^1 run: 1 to create; .*Estimate: 0 credits, because local runs are free$/,
+    )
+    expect(existsSync(join(folder, 'fox.png'))).toBe(false)
+  })
+})
+
+describe('--max-cost', () => {
+  it('is exit 2 before anything is sent, for all rows that a graph may create', async () => {
+    // Three images and a video, three of which wait for others.
+    const { run, created, lock } = await createBatch(FAMILY)
+    const refused = await run(['--max-cost', '1.799999'])
+    expect({ code: refused.code, created: created(), lock: lock() }).toEqual({
+      code: 2,
+      created: [],
+      lock: undefined,
+    })
+    expect(refused.stderr).toContain('The estimate is 1.8 USD, but --max-cost allows 1.799999 USD.')
+    expect((await run(['--max-cost', '1.8'])).code).toBe(0)
+    expect(created()).toHaveLength(4)
+    // What is up to date costs nothing.
+    expect((await run(['--max-cost', '0'])).code).toBe(0)
+  })
+
+  it('of the environment counts too; --dry-run prints the plan before it refuses, and --check does not', async () => {
+    const { run } = await createBatch([FOX, HEN])
+    const env = { RUSHES_MAX_COST: '0.2' }
+    const dry = await run(['--dry-run'], { env })
+    expect(dry.code).toBe(2)
+    expect(lines(dry.stdout)).toHaveLength(2)
+    expect(dry.stderr).toContain('Estimate: 0.3 USD\nerror: The estimate is 0.3 USD, but')
+    expect((await run(['--check'], { env })).code).toBe(10)
+    expect((await run(['--max-cost', '1e3'])).stderr).toMatch(/"1e3" is not an amount/)
+  })
+
+  it('refuses a row without a price only if it may be created', async () => {
+    // The service does not have this model, and so no price of it.
+    const film = { ...FILM, model: 'acme/cinema-1' }
+    const { run, setPrices, created } = await createBatch([FOX, film], { [IMAGE]: PRICES[IMAGE] })
+    const words = ['--max-cost', '100']
+    const { code, stderr } = await run(words)
+    expect({ code, created: created() }).toEqual({ code: 2, created: [] })
+    expect(stderr).toMatch(/1 run has no price \(acme\/cinema-1\), so --max-cost cannot be checked/)
+    expect((await run([...words, '--only', 'fox'])).code).toBe(0)
+    expect(created()).toEqual(['a fox'])
+    setPrices({ 'acme/cinema-1': { run: 1 } })
+    expect((await run([...words, '--dry-run'])).code).toBe(0)
+  })
+
+  it('asks the service for the prices that it needs', async () => {
+    const { run, service } = await createBatch([FOX], {})
+    service.requests.splice(0)
+    expect((await run(['--max-cost', '100', '--dry-run'])).stderr).toContain('1 run has no price')
+    expect(service.requests).toEqual([])
+    expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: \d+ USD$/m)
+  })
+
+  it('counts what creates with an unknown outcome may have cost, as the journal knows it', async () => {
+    const batch = await createBatch([FOX, HEN])
+    await batch.losing(FOX.prompt)
+    batch.created()
+    batch.setPrices({ ...PRICES, [IMAGE]: { run: 0.05 } })
+    // hen 0.05, and fox as it was sent: 0.1.
+    const refused = await batch.run(['--max-cost', '0.14'])
+    expect({ code: refused.code, created: batch.created() }).toEqual({ code: 2, created: [] })
+    expect(refused.stderr).toContain(
+      'The estimate is 0.05 USD and 0.1 USD of creates with an unknown outcome, but --max-cost allows 0.14 USD.',
+    )
+    const both = ['--resubmit-unconfirmed', '--max-cost']
+    expect((await batch.run([...both, '0.19'])).stderr).toContain('The estimate is 0.1 USD and 0.1 USD of')
+    // A plan does not read the journal: it counts the row as it is now.
+    expect((await batch.run(['--dry-run', '--max-cost', '0.1'])).code).toBe(0)
+    expect((await batch.run(['--max-cost', '0.15'])).code).toBe(13)
+    expect(batch.created()).toEqual(['a hen'])
+    // Nothing is left to create, so that no limit is passed.
+    expect((await batch.run(['--max-cost', '0'])).code).toBe(13)
+    expect((await batch.run([...both, '0.15'])).code).toBe(0)
+  })
+
+  it('does not count a create whose run the journal knows', async () => {
+    const batch = await createBatch([FOX, HEN])
+    let before: Record<string, unknown> = {}
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') before = batch.lock()
+      return batch.service.counting(request)
+    }
+    await batch.run(['--only', 'fox'], { fetch })
+    // As a batch leaves it that is killed before it has written the id.
+    batch.editLock((runs) => Object.assign(runs, before))
+    rmSync(batch.path('fox.png'))
+    batch.created()
+    expect((await batch.run(['--max-cost', '0.2'])).code).toBe(0)
+    expect(batch.created()).toEqual(['a hen'])
+  })
+
+  it('holds all rounds of --watch together', async () => {
+    const batch = await createBatch([FOX])
+    const interrupts = createInterrupts()
+    const acts: (() => void)[] = [
+      () => batch.write([FOX, HEN]),
+      () => batch.write([FOX, { name: 'elk', prompt: 'an elk' }]),
+      () => interrupts.interrupt('SIGINT'),
+    ]
+    let seen = 0
+    const { code, stderr } = await batch.run(['--watch', '--yes', '--max-cost', '0.25'], {
+      interrupts,
+      stdin: new PassThrough(),
+      onStderr(text) {
+        const waits = text.match(/^Watching .*$/gm)?.length ?? 0
+        if (waits > seen) setImmediate(acts[seen++] ?? (() => {}))
+      },
+    })
+    expect({ code, created: batch.created() }).toEqual({ code: 130, created: ['a fox', 'an elk'] })
+    expect(stderr).toContain(
+      'error: The estimate is 0.2 USD and 0.1 USD of earlier rounds, but --max-cost allows 0.25 USD.',
+    )
+  })
+})
+
+describe('labels', () => {
+  it('are in the journal, are never sent, and do not make a row out of date', async () => {
+    const batch = await createBatch([{ ...FOX, label: ['spring', 'web'] }, HEN])
+    expect((await batch.run()).code).toBe(0)
+    const bodies = batch.service.requests.map(({ body }) => Buffer.from(body ?? []).toString()).join()
+    expect(bodies).toContain('a fox')
+    expect(bodies).not.toMatch(/label|spring/)
+    expect(readFileSync(batch.lockPath, 'utf8')).not.toMatch(/label|spring/)
+    expect(batch.journal().map(({ labels }) => labels)).toEqual(
+      expect.arrayContaining([['spring', 'web'], []]),
+    )
+    batch.write([
+      { ...FOX, label: 'autumn' },
+      { ...HEN, label: 'autumn' },
+    ])
+    expect((await batch.run(['--check'])).code).toBe(0)
+    const list = await batch.service.run(['list', '--label', 'spring', '--json'])
+    expect(objects(list.stdout)).toHaveLength(1)
+  })
+})

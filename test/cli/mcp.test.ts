@@ -99,7 +99,7 @@ describe('the list of tools', () => {
       expect(annotations?.destructiveHint, name).toBe(annotations?.readOnlyHint === false)
     }
     // It is part of an agent's context.
-    expect(JSON.stringify(tools).length).toBeLessThan(20_000)
+    expect(JSON.stringify(tools).length).toBeLessThan(22_500)
     expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
   })
 
@@ -595,9 +595,7 @@ describe('--max-runs', () => {
     await mcp.call('run_batch', { manifest: 'shots.yaml' })
     const { structured, isError } = await mcp.call('create_image', { prompt: 'y' })
     expect(isError).toBe(true)
-    expect(structured.error.message).toBe(
-      'This session may create 3 runs, and all of them were created. Nothing was sent.',
-    )
+    expect(structured.error.message).toBe('This session may create 3 runs in all; 0 left. Nothing was sent.')
     expect(creates(service.requests)).toBe(4)
     // What costs nothing still works.
     expect((await mcp.call('list_runs')).structured.runs).toHaveLength(3)

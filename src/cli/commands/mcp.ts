@@ -5,10 +5,12 @@ import { usageError } from '../../errors.js'
 import { isFolder } from '../../host/directories.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { wholeNumber } from '../flags/values.js'
+import { SETTINGS } from '../settings/table.js'
 
 export interface McpOptions {
   /** Value of the flag, not parsed yet. */
   readonly maxRuns: string
+  readonly maxCost?: string
   readonly folder: string
   readonly allowOutside?: boolean
 }
@@ -19,6 +21,9 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
   command
     .addOption(new Option('--max-runs <n>', 'Number of runs that a session may create').default('20'))
     .addOption(
+      new Option('--max-cost <amount>', 'Refuse creates when the estimates of a session would pass it'),
+    )
+    .addOption(
       new Option('--folder <folder>', 'Folder for outputs, manifests and reference images').default('.'),
     )
     .addOption(new Option('--allow-outside', 'Allow paths outside the folder'))
@@ -27,9 +32,10 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
 
 export async function mcpCommand(ctx: Context, options: McpOptions): Promise<number> {
   const maxRuns = wholeNumber(options.maxRuns, '--max-runs', 0, MAX_RUNS)
+  if (options.maxCost !== undefined) SETTINGS.maxCost.check(options.maxCost, '--max-cost')
   const folder = resolve(options.folder)
   if (!isFolder(folder)) throw usageError(`--folder: ${options.folder} is not a folder.`, 'Create it first.')
   // Loaded here because the help does not need it.
   const { serveMcp } = await import('../mcp/serve.js')
-  return serveMcp(ctx, { folder, maxRuns, allowOutside: options.allowOutside === true })
+  return serveMcp(ctx, { ...options, folder, maxRuns, allowOutside: options.allowOutside === true })
 }

@@ -210,7 +210,9 @@ If your client can start MCP servers, \`rushes mcp\` gives you the same as tools
 * Needed: \`RUSHES_BASE_URL\`, \`RUSHES_API_KEY\`, \`RUSHES_IMAGE_MODEL\` and \`RUSHES_VIDEO_MODEL\`, or the same stored with
   \`rushes config\` and \`rushes login\`. Never write the key on a command line.
 * To practise without key, network or cost, add \`--local\`: the results are drawn previews, not generated.
-* \`--dry-run\` prints the request and sends nothing.
+* First ask for the estimate: \`--dry-run --json\` sends nothing and prints the request, \`estimate\` and \`currency\` (null
+  without a price). \`--max-cost <amount>\` exits with 2 if the estimate is higher.
+  \`rushes spend\` sums the estimates of earlier runs.
 
 ## Create
 

@@ -1,21 +1,21 @@
-/** Answers of the tools: runs as results, errors, and hints that name tools instead of commands. Pure. */
+/** Answers of the tools: runs as results, errors and estimates. Pure. */
 import { RushesError } from '../../errors.js'
 import {
   flag,
-  integer,
   type JsonSchema,
   list,
   orNull,
   type Properties,
   text as textSchema,
 } from '../../protocol/json-schema.js'
-import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
+import { type FileMarks, marksText } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { errorJson } from '../terminal/output.js'
 import type { Job, JobOutcome } from './job.js'
 import { type Answer, MAX_WAIT_MS, type ObjectSchema, type ResultFile, shownPath } from './tool.js'
+import { inToolWords } from './tool-words.js'
 
 /**
  * Schemas of `structuredContent`. Short, because they are part of the tool list. Unknown values are null. A call that
@@ -23,6 +23,8 @@ import { type Answer, MAX_WAIT_MS, type ObjectSchema, type ResultFile, shownPath
  */
 const shape = (properties: Properties): ObjectSchema => ({ type: 'object', properties })
 const ANY_OBJECT: JsonSchema = { type: 'object' }
+const INTEGER: JsonSchema = { type: 'integer' }
+const AMOUNT: JsonSchema = { type: 'number' }
 
 /** `error` has the same form as under `--json`. */
 const COMMON = { error: ANY_OBJECT, warnings: list(textSchema()) } as const
@@ -35,20 +37,34 @@ const RUN = shape({
   model: orNull(textSchema()),
   urls: list(textSchema()),
   files: list(
-    shape({ path: textSchema(), bytes: integer(), content_type: textSchema(), sha256: textSchema() }),
+    shape({
+      path: textSchema(),
+      bytes: INTEGER,
+      content_type: textSchema(),
+      sha256: textSchema(),
+      content_credentials: orNull(flag()),
+      digital_source_type: orNull(textSchema()),
+    }),
   ),
   request_id: orNull(textSchema()),
   error: orNull(ANY_OBJECT),
 })
 
+/** The estimate is null without a price. */
+const MONEY = { estimate: orNull(AMOUNT), currency: orNull(textSchema()) } as const
+/** The amount is null without a limit. */
+const LEFT = { left_in_session: INTEGER, estimate_left_in_session: orNull(AMOUNT) } as const
+
 export const RUN_OUTPUT = shape({ runs: list(RUN), ...COMMON })
+export const CREATE_OUTPUT = shape({ runs: list(RUN), ...MONEY, ...LEFT, ...COMMON })
 
 export const MODELS_OUTPUT = shape({
   models: ANY_OBJECT,
   model: ANY_OBJECT,
   configured: ANY_OBJECT,
   known: list(ANY_OBJECT),
-  known_left_out: integer(),
+  known_left_out: INTEGER,
+  ...LEFT,
   ...COMMON,
 })
 
@@ -65,6 +81,8 @@ export const LIST_OUTPUT = shape({
       prompt: textSchema(),
       files: list(textSchema()),
       address: textSchema(),
+      ...MONEY,
+      labels: list(textSchema()),
     }),
   ),
   ...COMMON,
@@ -72,11 +90,11 @@ export const LIST_OUTPUT = shape({
 
 export const SHOW_OUTPUT = shape({ run: ANY_OBJECT, ...COMMON })
 
-const ROWS = { rows: list(ANY_OBJECT), rows_left_out: integer() } as const
+const ROWS = { rows: list(ANY_OBJECT), rows_left_out: INTEGER } as const
 
 export const PLAN_OUTPUT = shape({
-  create: integer(),
-  left_in_session: integer(),
+  create: INTEGER,
+  ...LEFT,
   summary: ANY_OBJECT,
   ...ROWS,
   ...COMMON,
@@ -84,6 +102,7 @@ export const PLAN_OUTPUT = shape({
 
 export const BATCH_OUTPUT = shape({
   is_running: flag(),
+  ...LEFT,
   summary: orNull(ANY_OBJECT),
   ...ROWS,
   ...COMMON,
@@ -96,7 +115,7 @@ interface RunResult {
   readonly kind: string | null
   readonly model: string | null
   readonly urls: readonly string[]
-  readonly files: readonly (ResultFile & { readonly sha256: string })[]
+  readonly files: readonly (ResultFile & FileMarks & { readonly sha256: string })[]
   readonly request_id: string | null
   readonly error: ErrorResult | null
 }
@@ -160,26 +179,35 @@ export function runResult(
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 const filesIn = (value: unknown): RunResult['files'] =>
-  Array.isArray(value)
-    ? value.map(({ path, bytes, content_type, sha256 }) => ({ path, bytes, content_type, sha256 }))
-    : []
+  Array.isArray(value) ? value.map(({ url: _, ...file }) => file) : []
 
 interface AnswerOptions {
   readonly warnings?: readonly string[]
   readonly inline?: boolean
   /** Name of the tool that repeats a create without an id. */
   readonly creator?: string
+  /** Last line, and further keys of the structured answer. */
+  readonly line?: string | undefined
+  readonly further?: Answer['structured']
 }
 
 export function runsAnswer(runs: readonly RunResult[], options: AnswerOptions = {}): Answer {
-  const { warnings = [], inline = false, creator = '' } = options
+  const { warnings = [], inline = false, creator = '', line, further } = options
   const errors = runs.flatMap(({ error }) => error ?? [])
   const [error] = errors
   return {
-    text: [...runs.map((run) => lineOf(run, creator)), ...waitHint(runs), ...warnings.map(warningLine)].join(
-      '\n',
-    ),
-    structured: { runs, warnings, ...(error === undefined ? {} : { error }) },
+    text: [
+      ...runs.map((run) => lineOf(run, creator)),
+      ...waitHint(runs),
+      ...(line === undefined ? [] : [line]),
+      ...warnings.map(warningLine),
+    ].join('\n'),
+    structured: {
+      runs,
+      ...further,
+      warnings,
+      ...(error === undefined ? {} : { error }),
+    },
     files: runs.flatMap(({ files }) => files),
     inline,
     isError: errors.length > 0,
@@ -197,7 +225,8 @@ function lineOf({ id, state, status, urls, files, request_id, error }: RunResult
     )
   if (state === 'running') return `${id} is still running (${status ?? 'no status yet'}).`
   const saved = files.map(
-    ({ path, bytes, content_type }) => `${shownPath(path)} (${content_type}, ${formatBytes(bytes)})`,
+    ({ path, bytes, content_type, ...marks }) =>
+      `${shownPath(path)} (${[content_type, formatBytes(bytes), marksText(marks)].filter(Boolean).join(', ')})`,
   )
   return `${id} ${state}${saved.length > 0 ? `: ${saved.join(', ')}` : urls.length > 0 ? `: ${urls.join(', ')}` : ''}`
 }
@@ -222,72 +251,3 @@ export function errorAnswer(error: RushesError, warnings: readonly string[] = []
     isError: true,
   }
 }
-
-const COMMANDS: Readonly<Record<string, string>> = {
-  wait: 'wait_run',
-  download: 'download_run',
-  status: 'get_run',
-  list: 'list_runs',
-  show: 'show_run',
-  models: 'list_models',
-  batch: 'run_batch',
-  'run image': 'create_image',
-  'run video': 'create_video',
-  'run model': 'create_model_run',
-}
-
-const MODEL_FLAGS = PARAMETER_NAMES.map((name) => [flagOf(name), name] as const)
-
-/** Matches commands in backticks. A command that no tool can carry out is kept: it is for the user. */
-const COMMAND = /(`rushes [^`]*`)/
-
-/** Phrases of hints that contain a command, with their replacements. */
-const SENTENCES: readonly (readonly [RegExp, string])[] = [
-  [/ ?See `rushes [^`]*--help`\./g, ''],
-  [/Example: `rushes run [^`]*`/g, 'Example: {"prompt": "a red fox in fresh snow"}'],
-  [/ ?To see the request body, add --dry-run\./g, ''],
-  [/, run:<id> or -\./g, ' or run:<id>.'],
-  [
-    /Use ((?:--(?:base-url|profile) \S+|--local)(?: --(?:base-url|profile) \S+)*)( instead of --local)?\.(?= |$)/g,
-    'It needs a server that the user starts with `rushes mcp $1`$2.',
-  ],
-  [/--only (\S+) --force/g, 'only: ["$1"] and force: true'],
-  [/Set the model with --model <provider\/name>, /g, 'Give model, or ask the user to set '],
-]
-
-/** Command flags that are also tool parameters. */
-const PARAMETERS = [
-  'concurrency',
-  'fail-fast',
-  'here',
-  'kind',
-  'limit',
-  'max-runs',
-  'model',
-  'only',
-  'since',
-  'status',
-]
-
-const FLAGS: readonly (readonly [RegExp, string])[] = [
-  [/--(overwrite|force)(?![\w-])/g, '$1: true'],
-  [/(?:with )?-o <path>/g, 'with output'],
-  [/--dry-run(?![\w-])/g, 'plan_batch'],
-  [/--input is not/g, 'input is not'],
-  ...[...PARAMETERS.map((name) => [`--${name}`, name.replace('-', '_')] as const), ...MODEL_FLAGS].map(
-    ([flag, name]) => [new RegExp(`(?<![\\w-])${flag}(?![\\w-])(?: <[^>]*>)?`, 'g'), name] as const,
-  ),
-]
-
-const replaceAll = (text: string, phrases: typeof FLAGS): string =>
-  phrases.reduce((replaced, [phrase, word]) => replaced.replace(phrase, word), text)
-
-/** Replaces commands and flags in a message or hint by tools and parameters, for an agent. */
-export const inToolWords = (message: string): string =>
-  replaceAll(message, SENTENCES)
-    .split(COMMAND)
-    .map((part) => {
-      const [, words = ''] = /^`rushes (?!models (?:add|remove|--))(run \w+|\w+)/.exec(part) ?? []
-      return words === '' ? replaceAll(part, FLAGS) : (COMMANDS[words] ?? part)
-    })
-    .join('')

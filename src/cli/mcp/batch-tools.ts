@@ -6,6 +6,7 @@ import { isObject } from '../../protocol/parse.js'
 import type { BatchFlags } from '../batch/options.js'
 import { batchCommand } from '../commands/batch.js'
 import { plural } from '../terminal/format.js'
+import { type Allowance, createShare, leftJson, leftText } from './allowance.js'
 import { errorAnswer, errorResult, notReady } from './answers.js'
 import type { CollectedOutput, JobOutcome } from './job.js'
 import type { JobKey, McpSession, SessionTask } from './session.js'
@@ -41,6 +42,7 @@ const onImageIn =
 export async function planBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
+  const { allowance } = await session.money()
   const key = { name: `plan ${path} ${JSON.stringify(flags)}`, arguments: await contentOf(path) }
   const known = finished.get(key.name)
   const isCurrent = known?.arguments === key.arguments && !known.task.job.isStopped
@@ -56,12 +58,11 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
   const [error] = errors
   if (error !== undefined && summary === undefined) return errorAnswer(error, warnings)
   const create = Number(summary?.create ?? 0)
-  const { left } = session.budget
   const open = rows.filter(({ action }) => action !== 'up_to_date' && action !== 'skip')
   const listed = limitedRows(open)
   return {
     text: [
-      `${create} of ${Number(summary?.total ?? 0)} runs would be created; this session may create ${left} more.`,
+      `${create} of ${Number(summary?.total ?? 0)} runs would be created${estimateOf(summary)}; ${leftText(allowance)}.`,
       ...listed.rows.map(({ action, name, file, reason }) =>
         [action, name, shownFile(file), reason ?? ''].join(' | '),
       ),
@@ -71,7 +72,7 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
     ].join('\n'),
     structured: {
       create,
-      left_in_session: left,
+      ...leftJson(allowance),
       summary: summary ?? {},
       ...listed,
       warnings,
@@ -81,8 +82,9 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
   }
 
   function startPlan(): SessionTask {
+    const [dryRun, onImage] = [{ ...flags, dryRun: true }, onImageIn(session)]
     return session.start({ key }, (ctx) =>
-      batchCommand(ctx, { manifest: path, flags: { ...flags, dryRun: true }, onImage: onImageIn(session) }),
+      batchCommand(ctx, { manifest: path, flags: dryRun, onImage, allowance: createShare(allowance) }),
     )
   }
 }
@@ -100,6 +102,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
   const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
   const { max_runs, concurrency, fail_fast, overwrite } = call.args
+  const { allowance } = await session.money()
   const key = {
     name: `batch ${path}`,
     arguments: JSON.stringify([flags, max_runs, concurrency, fail_fast, overwrite]),
@@ -122,13 +125,16 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     collected: job.collected,
     folder: dirname(path),
     isOld,
+    allowance,
   })
 
   function startBatch(): SessionTask {
-    const { left } = session.budget
-    const most = typeof max_runs === 'number' ? Math.min(max_runs, left) : left
-    return session.start({ key }, (ctx) =>
+    const { runs } = allowance.left
+    const most = typeof max_runs === 'number' ? Math.min(max_runs, runs) : runs
+    const share = createShare(allowance)
+    return session.start({ key, allowance: share }, (ctx) =>
       batchCommand(ctx, {
+        allowance: share,
         manifest: path,
         flags: {
           ...flags,
@@ -138,7 +144,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
           ...(typeof concurrency === 'number' && { concurrency: String(concurrency) }),
         },
         onImage: onImageIn(session),
-      }),
+      }).finally(share.release),
     )
   }
 }
@@ -207,11 +213,12 @@ interface BatchAnswerOptions {
   readonly folder: string
   /** Whether the batch had ended before this call. */
   readonly isOld: boolean
+  readonly allowance: Allowance
 }
 
 function batchAnswer(
   outcome: JobOutcome | undefined,
-  { collected: { objects, warnings }, folder, isOld }: BatchAnswerOptions,
+  { collected: { objects, warnings }, folder, isOld, allowance }: BatchAnswerOptions,
 ): Answer {
   const { rows, summary } = partsOf(objects)
   const errors = outcome?.errors ?? []
@@ -227,7 +234,7 @@ function batchAnswer(
       isRunning
         ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the ` +
           `same arguments to continue waiting. Nothing is paid twice.`
-        : countsOf(summary),
+        : `${countsOf(summary)}${estimateOf(summary)}; ${leftText(allowance)}`,
       ...listed.rows.map(({ result, name, file, run }) =>
         [result, name, shownFile(file), run ?? ''].join(' | '),
       ),
@@ -237,6 +244,7 @@ function batchAnswer(
     ].join('\n'),
     structured: {
       is_running: isRunning,
+      ...leftJson(allowance),
       summary: summary ?? null,
       ...listed,
       warnings,
@@ -251,9 +259,20 @@ const shownFile = (file: unknown): string => (typeof file === 'string' ? shownPa
 
 const countsOf = (summary: BatchLines['summary']): string =>
   Object.entries(summary ?? {})
-    .filter(([name, value]) => name !== 'elapsed_ms' && value !== 0)
+    .filter(([name, value]) => typeof value === 'number' && value !== 0 && !NO_COUNTS.includes(name))
     .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${value}`)
     .join(', ')
+
+const NO_COUNTS: readonly string[] = ['elapsed_ms', 'estimate', 'without_price']
+
+/** `, estimate 1.2 USD (2 runs without a price)` */
+function estimateOf(summary: BatchLines['summary'] = {}): string {
+  const { estimate, currency, without_price, estimates } = summary
+  const byModel = isObject(estimates) ? Object.values(estimates) : []
+  if (byModel.length === 0) return ''
+  const sum = byModel.every((each) => each === null) ? 'no estimate' : `estimate ${estimate} ${currency}`
+  return `, ${sum}${without_price === 0 ? '' : ` (${plural(Number(without_price), 'run')} without a price)`}`
+}
 
 /** Returns the row with the absolute path of its file. */
 const inFolder = (row: BatchLines['rows'][number], folder: string): BatchLines['rows'][number] =>

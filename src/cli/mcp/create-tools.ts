@@ -4,21 +4,28 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
+import { amountOf, sumOf } from '../../protocol/price.js'
 import { inputProblems } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { labelsOf } from '../flags/labels.js'
 import { checkTarget } from '../runs/check-target.js'
 import { createRuns } from '../runs/create-runs.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
 import { revisit } from '../runs/revisit.js'
 import { modelFor } from '../settings/required-settings.js'
-import { errorAnswer, runResult, runsAnswer } from './answers.js'
-import type { McpSession, SavedDelivery, SessionTask } from './session.js'
+import { leftJson, leftText } from './allowance.js'
+import { errorAnswer, notReady, runResult, runsAnswer } from './answers.js'
+import type { OnFound } from './job.js'
+import type { McpSession, SavedDelivery, SessionMoney, SessionTask } from './session.js'
 import { type Answer, type Arguments, type Call, nameOf } from './tool.js'
 
 interface CreateArguments {
   readonly wait: boolean
   readonly inline: boolean
+  /** Whether the call only asks for the estimate. */
+  readonly isDryRun: boolean
+  readonly labels: readonly string[]
   readonly requestId: string
   readonly model: string | undefined
   readonly input: Arguments
@@ -31,15 +38,15 @@ interface CreateArguments {
 export async function createRun(session: McpSession, kind: Kind | undefined, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const parsed = await argumentsOf(session, kind, call.args)
-  const { requestId, delivery, wait } = parsed
+  const { requestId, delivery, wait, isDryRun } = parsed
+  const money = await session.money()
   const key = {
     name: `create ${requestId}`,
     // Compared like in the journal: the order of parameters, and whether the model is named, do not matter.
     arguments: `${kind} ${identityOf((await modelOf(session.base, kind, parsed.model)) ?? '', parsed.input)}`,
   }
-  const task = joined(session, key, requestId) ?? startCreate(session, kind, parsed, key)
-  const { job } = task
-  if (task.delivery === undefined) throw new Error('a create has a delivery')
+  const known = isDryRun ? undefined : joined(session, key, requestId)
+  const { job } = known ?? startCreate()
   await session.wait(wait ? job.done : job.known, {
     call,
     sinceMs,
@@ -48,24 +55,36 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
       `${job.id ?? 'creating the run'}: ${(job.id && job.states.get(job.id)?.status) || 'waiting'}`,
   })
   const outcome = job.isDone ? await job.done : undefined
+  const creator = kind === undefined ? 'create_model_run' : `create_${kind}`
+  if (isDryRun && outcome === undefined) throw notReady('The estimate', creator)
   const { warnings } = job.collected
   const [first] = outcome?.errors ?? []
   if (job.id === undefined && first !== undefined) return errorAnswer(first, warnings)
-  return runsAnswer([runResult(job, outcome, { requestId })], {
+  return runsAnswer(isDryRun ? [] : [runResult(job, outcome, { requestId })], {
     warnings,
     inline: parsed.inline,
-    creator: kind === undefined ? 'create_model_run' : `create_${kind}`,
+    creator,
+    ...estimateOf(job, money, isDryRun),
   })
 
-  function startCreate(
-    { start }: McpSession,
-    of: Kind | undefined,
-    { model, input, takesImages }: CreateArguments,
-    taskKey: typeof key,
-  ): SessionTask {
-    return start({ key: taskKey, delivery, requestId }, (ctx, found) =>
-      create(ctx, { session, kind: of, model, input, takesImages, requestId, delivery, found }),
+  function startCreate(): SessionTask {
+    const { allowance } = money
+    return session.start(isDryRun ? {} : { key, delivery, requestId, allowance }, (ctx, found) =>
+      create(ctx, { ...parsed, money, kind, found }),
     )
+  }
+}
+
+/** Returns the estimate of a create, and what the session has left, for its answer. */
+function estimateOf({ estimate }: SessionTask['job'], { allowance }: SessionMoney, isDryRun: boolean) {
+  const { millionths, currency } = estimate ?? {}
+  const amount = millionths === undefined ? undefined : amountOf(millionths)
+  const text =
+    amount === undefined ? 'no estimate: the model is without a price' : `estimate: ${amount} ${currency}`
+  const isShown = isDryRun || amount !== undefined || allowance.maxCost !== undefined
+  return {
+    line: isShown ? `${text}; ${isDryRun ? 'nothing was sent; ' : ''}${leftText(allowance)}` : undefined,
+    further: { estimate: amount ?? null, currency: currency ?? null, ...leftJson(allowance) },
   }
 }
 
@@ -74,7 +93,7 @@ async function argumentsOf(
   kind: Kind | undefined,
   args: Arguments,
 ): Promise<CreateArguments> {
-  const { model, wait, output, overwrite, inline, request_id, ...rest } = args
+  const { model, wait, output, overwrite, inline, request_id, dry_run, labels, ...rest } = args
   const input = kind === undefined ? (rest.input as Arguments) : rest
   const document = typeof model === 'string' ? (await session.base.models()).find(model) : undefined
   if (document !== undefined && document.kind === (kind ?? document.kind)) checkInput(document, input)
@@ -83,6 +102,8 @@ async function argumentsOf(
   return {
     wait: wait !== false,
     inline: inline === true,
+    isDryRun: dry_run === true,
+    labels: labelsOf(Array.isArray(labels) ? labels : [], 'labels'),
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
     model: typeof model === 'string' ? model : undefined,
     input: Array.isArray(images) ? { ...input, image_urls: images.map(imageIn(session)) } : input,
@@ -130,19 +151,19 @@ function joined(
   return task
 }
 
-interface CreateJob
-  extends Pick<CreateArguments, 'model' | 'input' | 'takesImages' | 'requestId' | 'delivery'> {
-  readonly session: McpSession
+interface CreateJob extends CreateArguments {
+  readonly money: SessionMoney
   readonly kind: Kind | undefined
-  found(id: string): void
+  readonly found: OnFound
 }
 
 async function create(ctx: Context, job: CreateJob): Promise<void> {
-  const { session, kind, model, input, takesImages, requestId, delivery } = job
+  const { money, kind, model, input, takesImages, requestId, delivery, isDryRun } = job
+  const { prices, allowance } = money
   const hasModel = (await modelOf(ctx, kind, model)) !== undefined
-  const earlier = hasModel ? await earlierCreate(ctx, requestId) : undefined
-  // Check the budget before reading images.
-  if (hasModel && earlier === undefined) session.budget.check()
+  const earlier = hasModel && !isDryRun ? await earlierCreate(ctx, requestId) : undefined
+  // Check the number of runs before reading images.
+  if (hasModel && earlier === undefined && !isDryRun) allowance.check(1, sumOf([0]))
   const { image_urls: _, ...others } = input
   const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
   const request = await buildRequest(ctx, sent)
@@ -154,10 +175,14 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   if (earlier !== undefined) {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)
     const id = idOf(earlier, requestId)
-    job.found(id)
+    job.found(id, earlier.run.estimate)
     await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
+  const estimate = prices.estimate({ ...request, model: request.model })
+  job.found(undefined, estimate)
+  if (isDryRun) return
+  allowance.check(1, sumOf([estimate?.millionths]))
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(checked, { runs: 1, kind: request.kind })
   await createRuns(ctx, {
@@ -169,6 +194,10 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     input: request.input,
     wait: true,
     reuse: false,
+    labels: job.labels,
+    estimate,
+    // The allowance of the session holds the limit.
+    maxCost: undefined,
   })
 }
 

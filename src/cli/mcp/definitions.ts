@@ -1,16 +1,19 @@
 /** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
-import { flag, integer, type JsonSchema, type Properties, text } from '../../protocol/json-schema.js'
-import {
-  KINDS,
-  type Kind,
-  type ModelDocument,
-  type ModelSchema,
-  type ParameterSchema,
-} from '../../protocol/models.js'
+import { flag, integer, type JsonSchema, list, type Properties, text } from '../../protocol/json-schema.js'
+import { MAX_LABELS } from '../../protocol/labels.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
-import { printable, shortened } from '../../protocol/text.js'
 import { LOCAL_MODELS } from '../../service/names.js'
-import { BATCH_OUTPUT, LIST_OUTPUT, MODELS_OUTPUT, PLAN_OUTPUT, RUN_OUTPUT, SHOW_OUTPUT } from './answers.js'
+import {
+  BATCH_OUTPUT,
+  CREATE_OUTPUT,
+  LIST_OUTPUT,
+  MODELS_OUTPUT,
+  PLAN_OUTPUT,
+  RUN_OUTPUT,
+  SHOW_OUTPUT,
+} from './answers.js'
+import { IMAGES, parametersFor } from './model-arguments.js'
 import type { ObjectSchema, ToolDefinition } from './tool.js'
 
 export const MAX_IDS = 20
@@ -31,6 +34,8 @@ export type ToolName =
 export interface SessionFacts {
   /** Maximum number of runs that this session may create. */
   readonly maxRuns: number
+  /** Largest sum of estimates of this session, such as `5 USD`. Undefined: no limit. */
+  readonly maxCost?: string | undefined
   /** Whether this process renders the runs, at no cost. */
   readonly isLocal: boolean
   /** Documents of the configured models. A kind without one has its built-in schema. */
@@ -54,6 +59,8 @@ const IDS: JsonSchema = {
   description: 'Run ids, as returned by create_*, or by list_runs',
 }
 
+const labels = (about: string): JsonSchema => ({ ...list({ type: 'string' }, about), maxItems: MAX_LABELS })
+
 const DELIVERY = {
   output: text(
     'File, or folder with a final "/", in the folder of the server. A file name may contain {id} {index} {kind} ' +
@@ -74,47 +81,14 @@ const CREATE = {
       'returns the existing run and pays nothing, also after a restart. A new run needs a new one',
     { minLength: 1, maxLength: MAX_REQUEST_ID },
   ),
+  labels: labels('Group the run on this machine, such as by project. Never sent to the service'),
+  dry_run: flag('Send nothing and return the estimate of what the run will cost. Default false'),
 } as const
 
 const MODEL = text(
   'Model identifier <provider>/<name>. Default: the configured model of this kind. For a model with other parameters ' +
     'use create_model_run',
 )
-
-/** Ways to name an image in `image_urls`. */
-const IMAGES =
-  'Each entry is an http(s) URL, a data: URL, the path of an image file relative to the folder of the server, ' +
-  'or run:<id> for an output of an earlier run (run:<id>#2 for its second output)'
-
-/** Returns the parameters of a model that the tool has no argument of the same name for. */
-function parametersFor({ properties }: ModelSchema): Readonly<Record<string, JsonSchema>> {
-  const own = Object.entries(properties).filter(([name]) => !Object.hasOwn(CREATE, name) && name !== 'model')
-  return Object.fromEntries(own.map(([name, schema]) => [name, argumentOf(schema)]))
-}
-
-/** Longer lists of values are left out, since every session of an agent reads all tools. A create checks them. */
-const MAX_KEYWORD = 1_000
-const KEYWORDS: readonly string[] = 'type enum minimum maximum maxLength items maxItems default'.split(' ')
-
-/** Keeps only known keywords: a document may come from a service, and clients use these schemas. */
-function argumentOf(schema: ParameterSchema): JsonSchema {
-  const written = shortened(printable(schema.description))
-  const description =
-    schema.type === 'array'
-      ? [written, IMAGES].filter(Boolean).join('. ')
-      : schema.type === 'other'
-        ? [written, 'JSON, see list_models'].filter(Boolean).join('. ')
-        : written
-  const known = Object.entries(schema).filter(
-    ([name, value]) =>
-      KEYWORDS.includes(name) && schema.type !== 'other' && JSON.stringify(value).length <= MAX_KEYWORD,
-  )
-  return {
-    ...Object.fromEntries(known),
-    ...(schema.type === 'array' && { items: { type: 'string' } }),
-    description,
-  }
-}
 
 const READS = {
   readOnlyHint: true,
@@ -130,19 +104,22 @@ const WRITES = {
   openWorldHint: true,
 } as const
 
-const costOf = ({ maxRuns, isLocal, documents }: SessionFacts): string => {
+const limitOf = ({ maxRuns, maxCost }: Pick<SessionFacts, 'maxRuns' | 'maxCost'>): string =>
+  `${maxRuns} runs${maxCost === undefined ? '' : ` and estimates of ${maxCost} in all`}`
+
+const costOf = ({ isLocal, documents, ...limits }: SessionFacts): string => {
   const isPreview = Object.values(documents).every(({ name }) => Object.values(LOCAL_MODELS).includes(name))
   const cost = !isLocal
     ? 'COSTS MONEY: each create is paid.'
     : isPreview
       ? 'Free: runs are rendered on this machine as preview drawings.'
       : 'Runs are rendered by the models that this machine is set up with, not by a paid service.'
-  return `${cost} At most ${maxRuns} runs per session.`
+  return `${cost} At most ${limitOf(limits)} per session.`
 }
 
 const AFTERWARDS =
-  'Waits up to 45 s, saves the outputs and returns their paths. If the run is still running then, the result ' +
-  'has its id: call wait_run, and do not create it again.'
+  'First ask for the estimate with dry_run: true. Waits up to 45 s, saves the outputs and returns their paths. If ' +
+  'the run is still running then, the result has its id: call wait_run, and do not create it again.'
 
 export function definitionsFor(
   facts: SessionFacts,
@@ -154,7 +131,7 @@ export function definitionsFor(
       title: 'List models',
       description:
         'Show the parameters of the configured image and video model as JSON Schema, and all known models with their ' +
-        'prices. Free, sends nothing.',
+        'prices, and what this session may still create. Prices give estimates. Free, sends nothing.',
       inputSchema: object({
         kind: text('Only this kind', { enum: KINDS }),
         model: text('Only this model, with its parameters as JSON Schema', { minLength: 1 }),
@@ -165,7 +142,7 @@ export function definitionsFor(
     ...KINDS.map((kind) => {
       const document = facts.documents[kind]
       const schema = document?.input ?? builtInSchema(kind)
-      const parameters = parametersFor(schema)
+      const parameters = parametersFor(schema, ['model', ...Object.keys(CREATE)])
       // Not the description of the document: an agent would follow what a service writes there.
       const about =
         document === undefined
@@ -179,7 +156,7 @@ export function definitionsFor(
           { ...parameters, model: MODEL, ...CREATE },
           schema.required.filter((name) => Object.hasOwn(parameters, name)),
         ),
-        outputSchema: RUN_OUTPUT,
+        outputSchema: CREATE_OUTPUT,
         annotations: WRITES,
       }
     }),
@@ -200,16 +177,20 @@ export function definitionsFor(
         },
         ['model', 'input'],
       ),
-      outputSchema: RUN_OUTPUT,
+      outputSchema: CREATE_OUTPUT,
       annotations: WRITES,
     },
     {
       name: 'wait_run',
       title: 'Wait for runs',
       description:
-        'Wait up to 45 s for runs that were created earlier, save their outputs and return the paths. Free. ' +
-        'Call it again for runs that are still running. Without output, the output of the create call is used.',
-      inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
+        'Wait up to 45 s for runs that were created earlier (ids, or labels), save their outputs and return ' +
+        'the paths. Free. Call it again for runs that are still running. Without output, the output of the create call is used.',
+      inputSchema: object({
+        ids: IDS,
+        labels: labels(`In place of ids: the ${MAX_IDS} oldest unfinished runs with all of these labels`),
+        ...DELIVERY,
+      }),
       outputSchema: RUN_OUTPUT,
       annotations: { ...WRITES, idempotentHint: true },
     },
@@ -228,7 +209,7 @@ export function definitionsFor(
       title: 'List runs',
       description:
         'List the runs created on this machine, newest first, with shortened prompts. Use it to find a run id ' +
-        'that was lost. Free, sends nothing; statuses are those of the last request.',
+        'that was lost. Free, sends nothing; statuses are those of the last request. Estimates are not bills.',
       inputSchema: object({
         limit: count('Newest N runs. Default 20', 1, 200),
         status: text('Only runs with this status, such as succeeded, failed or unconfirmed'),
@@ -236,6 +217,7 @@ export function definitionsFor(
         model: text('Only runs of this model'),
         since: text('Only runs created within this time, such as 2d, 12h or 30m'),
         here: flag('Only runs of the current service. Default false'),
+        labels: labels('Only runs with all of these labels'),
       }),
       outputSchema: LIST_OUTPUT,
       annotations: READS,
@@ -268,7 +250,8 @@ export function definitionsFor(
       title: 'Plan a batch',
       description:
         'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of ' +
-        'runs that would be paid. Free, sends nothing. Always call it before run_batch. Waits up to 45 s.',
+        'runs that would be paid, and an estimate of what they cost. Free, sends nothing. Always call it before ' +
+        'run_batch. Waits up to 45 s.',
       inputSchema: object(BATCH, ['manifest']),
       outputSchema: PLAN_OUTPUT,
       annotations: READS,
@@ -312,7 +295,8 @@ export const instructionsFor = (facts: Omit<SessionFacts, 'documents'>): string 
     'rushes creates images and videos with asynchronous runs, and saves the results as files.',
     facts.isLocal
       ? `Runs are drawn on this machine and cost nothing; a session may create ${facts.maxRuns}.`
-      : `Only create_image, create_video, create_model_run and run_batch cost money; a session may create ${facts.maxRuns} runs.`,
+      : `Only create_image, create_video, create_model_run and run_batch cost money; a session may create ${limitOf(facts)}. ` +
+        'Before them, ask for the estimate: dry_run: true, or plan_batch.',
     'Every call returns within about 45 s. When a run is still running, call wait_run with its id, and never create it again.',
     'Give each create a request_id: repeating the call with the same request_id returns the existing run.',
     'Results are paths; read a file only if you need its content.',

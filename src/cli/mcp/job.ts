@@ -2,25 +2,28 @@
  * One job of the MCP server: a run that is created and followed, or a batch. A call waits for it for at most 45 s. The
  * job then continues without the call, so that no response and no output is lost.
  */
-import { type RushesError, usageError } from '../../errors.js'
+import type { RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { asRushesError, createInterrupts, type InterruptSource } from '../../host/interrupts.js'
+import type { RunEstimate } from '../../journal/index.js'
+import { sumOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { CreateNote, Recorder } from '../../runs/recorder.js'
 import { once } from '../context/command-settings.js'
 import type { Connection, ConnectOptions, Context } from '../context/context.js'
 import type { InputStream, OutputStream } from '../process/io.js'
-import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
+import type { Allowance } from './allowance.js'
 
-interface JobOptions {
+export interface JobOptions {
   readonly base: Context
   /** Request id of the create, for its row in the journal. */
   readonly requestId?: string
   /** The existing run, if any. */
   readonly id?: string
-  readonly budget: RunAllowance
+  /** Counts the creates. Undefined for a job that creates nothing. */
+  readonly allowance?: Pick<Allowance, 'take' | 'giveBack'> | undefined
   connect(base: Context, options: ConnectOptions | undefined): Promise<Connection>
   /** Called when a run was created. */
   onAccepted?(id: string, base: Context): void
@@ -42,6 +45,8 @@ export interface Job {
   readonly states: ReadonlyMap<string, RunState>
   /** Ids of the runs that it has created. */
   readonly created: readonly string[]
+  /** Estimate of the last create, or of the run that was found. Undefined without a price. */
+  readonly estimate: RunEstimate | undefined
   readonly collected: CollectedOutput
   readonly isDone: boolean
   /** Whether a create was sent and has no response yet. */
@@ -63,8 +68,10 @@ export interface Job {
   interrupt(by: Parameters<InterruptSource['interrupt']>[0]): void
 }
 
-/** `found` is called with the id of a run that already exists. */
-export type JobFunction = (ctx: Context, found: (id: string) => void) => Promise<unknown>
+/** Called with the estimate of the run, and with its id if it already exists. */
+export type OnFound = (id: string | undefined, estimate: RunEstimate | undefined) => void
+
+export type JobFunction = (ctx: Context, found: OnFound) => Promise<unknown>
 
 export function startJob(options: JobOptions, work: JobFunction): Job {
   const interrupts = createInterrupts()
@@ -81,6 +88,7 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
   const state = {
     id: options.id,
     created: [] as string[],
+    estimate: undefined as RunEstimate | undefined,
     isDone: false,
     isUnanswered: false,
     isStopped: false,
@@ -117,15 +125,18 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
         state.onChange?.()
       },
       // Require the intent: a session repeats creates by request id, so a create without an intent could be paid twice.
-      note: ({ requestId = options.requestId, ...intent }) =>
-        observedNote(recorder.note({ ...intent, requestId }, 'required'), base),
+      note({ requestId = options.requestId, ...intent }) {
+        state.estimate = intent.estimate
+        return observedNote(recorder.note({ ...intent, requestId }, 'required'), base, intent.estimate)
+      },
     }
   }
 
-  function observedNote(note: CreateNote, base: Context): CreateNote {
+  function observedNote(note: CreateNote, base: Context, estimate: RunEstimate | undefined): CreateNote {
+    const sum = sumOf([estimate?.millionths])
     let isCounted = false
     const uncount = () => {
-      if (isCounted) options.budget.giveBack()
+      if (isCounted) options.allowance?.giveBack(1, sum)
       isCounted = false
     }
     let isUnanswered = false
@@ -138,7 +149,7 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
     return {
       ...note,
       sending() {
-        if (!isCounted) options.budget.take()
+        if (!isCounted) options.allowance?.take(1, sum)
         isCounted = true
         note.sending()
         setUnanswered(true)
@@ -166,9 +177,10 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
   }
 
   if (options.id !== undefined) setKnown()
-  const found = (id: string) => {
+  const found: OnFound = (id, estimate) => {
+    state.estimate = estimate
     state.id ??= id
-    setKnown()
+    if (id !== undefined) setKnown()
   }
   const done = work(childOf(options.base), found)
     .catch((thrown: unknown) => void errors.push(asRushesError(thrown)))
@@ -260,46 +272,12 @@ function createCollector(base: Output): { readonly out: Output; readonly collect
       style: base.style,
       line: (text) => void objects.push(text),
       json: (value) => void objects.push(value),
+      picture() {},
       note: base.debug,
       warn: (text) => void warnings.push(text),
       debug: base.debug,
       error: (error) => void errors.push(error),
       setAside() {},
-    },
-  }
-}
-
-/** Number of runs that a session may create: an agent in a loop must not use up an account's credits. */
-export interface RunAllowance {
-  readonly left: number
-  /** Counts one create. Throws `usage` if none is left. */
-  take(): void
-  /** Uncounts a create that the service definitely did not accept. */
-  giveBack(): void
-  /** Throws `usage` if no create is left. */
-  check(): void
-}
-
-export function createRunAllowance(maxRuns: number): RunAllowance {
-  let used = 0
-  const check = () => {
-    if (used >= maxRuns)
-      throw usageError(
-        `This session may create ${plural(maxRuns, 'run')}, and all of them were created. Nothing was sent.`,
-        'Ask the user. A new session, or `rushes mcp` with a higher --max-runs, allows more.',
-      )
-  }
-  return {
-    get left() {
-      return maxRuns - used
-    },
-    check,
-    take() {
-      check()
-      used++
-    },
-    giveBack() {
-      used--
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Tools for existing runs: wait, status, download, and queries of the journal. */
 import { RushesError, usageError } from '../../errors.js'
-import { documentJson, schemaJson } from '../../protocol/model-document.js'
+import { schemaJson } from '../../protocol/model-document.js'
 import { KINDS } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
@@ -9,11 +9,16 @@ import { listCommand } from '../commands/list.js'
 import { showCommand } from '../commands/show.js'
 import { statusCommand } from '../commands/status.js'
 import type { Context } from '../context/context.js'
+import { labelsOf } from '../flags/labels.js'
+import { pricedJson } from '../models/show-models.js'
 import { checkIds } from '../process/io.js'
+import { allUnfinished } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
 import { contextOfAll } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
+import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
+import { MAX_IDS } from './definitions.js'
 import type { Job, JobOutcome } from './job.js'
 import type { McpSession, SavedDelivery, SessionTask } from './session.js'
 import { type Answer, type Call, MAX_WAIT_MS, shownPath } from './tool.js'
@@ -22,7 +27,15 @@ const DEFAULT_LIST = 20
 /** Maximum length of a prompt in a list, in characters. */
 const MAX_PROMPT = 120
 
-const idsOf = ({ args }: Call): readonly string[] => [...new Set(checkIds(args.ids as readonly string[]))]
+/** Returns the ids of the call, or of the oldest unfinished runs with its labels. Throws `usage`. */
+async function idsOf({ base }: McpSession, { args: { ids, labels } }: Call): Promise<readonly string[]> {
+  if (Array.isArray(ids) === Array.isArray(labels)) throw usageError('Give either ids or labels.')
+  if (Array.isArray(ids)) return [...new Set(checkIds(ids))]
+  const found = await allUnfinished(base, labelsOf(labels as readonly string[], 'labels'))
+  if (found.length === 0)
+    throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this machine.')
+  return found.slice(0, MAX_IDS)
+}
 
 interface CallDelivery extends SavedDelivery {
   /** Whether the call sets an output. */
@@ -47,7 +60,7 @@ export async function followRuns(
   { isDownload }: { readonly isDownload: boolean },
 ): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
-  const ids = idsOf(call)
+  const ids = await idsOf(session, call)
   const requested = deliveryIn(session, call, ids.length)
   const tasks = ids.map((id) => taskFor(session, id, requested, isDownload))
   const jobs = tasks.map(({ job }) => job)
@@ -88,7 +101,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
 
 /** Sends one status request for each run. */
 export async function getRuns(session: McpSession, call: Call): Promise<Answer> {
-  const ids = idsOf(call)
+  const ids = await idsOf(session, call)
   const tasks = ids.map((id) =>
     session.start({ id }, (ctx) => statusCommand(ctx, { ids: [id], exitStatus: false })),
   )
@@ -135,14 +148,15 @@ async function local(
 }
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
-  const { limit = DEFAULT_LIST, status, kind, model, since, here = false } = call.args
+  const { limit = DEFAULT_LIST, status, kind, model, since, here = false, labels = [] } = call.args
+  const label = labelsOf(labels as readonly string[], 'labels')
   const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
   const definedFilters = Object.fromEntries(
     Object.entries(filters).filter(([, value]) => value !== undefined),
   )
   const { objects, errors, warnings } = await local(session, call, (ctx) =>
-    listCommand(ctx, { limit: String(limit), here: here === true, ...definedFilters }),
+    listCommand(ctx, { limit: String(limit), here: here === true, label, ...definedFilters }),
   )
   const [error] = errors
   if (error !== undefined) return errorAnswer(error, warnings)
@@ -154,29 +168,14 @@ export async function listRuns(session: McpSession, call: Call): Promise<Answer>
 }
 
 type JournalLine = Readonly<Record<string, unknown>>
+type Brief = JournalLine & { readonly prompt: string; readonly files: readonly string[] }
 
-const briefOf = ({
-  id,
-  key,
-  request_id,
-  status,
-  kind,
-  model,
-  created_at,
-  input,
-  files,
-  address,
-}: JournalLine) => ({
-  id,
-  key,
-  request_id,
-  status,
-  kind,
-  model,
-  created_at,
-  prompt: shortened(promptIn(input), MAX_PROMPT),
-  files: Array.isArray(files) ? files.map(({ path }) => path) : [],
-  address,
+const BRIEF = 'id key request_id status kind model created_at address estimate currency labels'.split(' ')
+
+const briefOf = (line: JournalLine): Brief => ({
+  ...Object.fromEntries(BRIEF.map((key) => [key, line[key]])),
+  prompt: shortened(promptIn(line.input), MAX_PROMPT),
+  files: Array.isArray(line.files) ? line.files.map(({ path }) => path) : [],
 })
 
 const promptIn = (input: unknown): string =>
@@ -184,7 +183,7 @@ const promptIn = (input: unknown): string =>
     isObject(input) && typeof input.prompt === 'string' ? input.prompt : JSON.stringify(input ?? null),
   )
 
-const lineOf = ({ id, key, status, kind, created_at, prompt, files }: ReturnType<typeof briefOf>): string =>
+const lineOf = ({ id, key, status, kind, created_at, prompt, files }: Brief): string =>
   [id ?? key, status, kind ?? 'model', created_at, files.map(shownPath).join(' ') || 'no files', prompt].join(
     ' | ',
   )
@@ -203,7 +202,8 @@ export async function showRun(session: McpSession, call: Call): Promise<Answer> 
 /** Maximum number of models in a list. */
 const MAX_MODELS = 200
 
-export async function listModels({ base }: McpSession, { args }: Call): Promise<Answer> {
+export async function listModels({ base, money }: McpSession, { args }: Call): Promise<Answer> {
+  const { prices, allowance } = await money()
   const models = await base.models()
   const all = models.list().map(({ document }) => document)
   if (typeof args.model === 'string') {
@@ -216,7 +216,7 @@ export async function listModels({ base }: McpSession, { args }: Call): Promise<
         )}`,
         'Ask the user to run `rushes models --refresh`. Or use create_model_run, which then sends the input unchanged.',
       )
-    return modelsAnswer({ model: documentJson(document) })
+    return modelsAnswer({ model: pricedJson(document, prices), ...leftJson(allowance) })
   }
   const kinds = KINDS.filter((kind) => args.kind === undefined || args.kind === kind)
   const configured = await Promise.all(
@@ -231,13 +231,13 @@ export async function listModels({ base }: McpSession, { args }: Call): Promise<
   return modelsAnswer({
     models: Object.fromEntries(configured.map(({ kind, schema }) => [kind, schema])),
     configured: Object.fromEntries(configured.map(({ kind, name }) => [kind, name])),
-    known: known.slice(0, MAX_MODELS).map(({ name, kind, price, input: { properties } }) => ({
-      name,
-      kind,
-      price: price ?? null,
-      parameters: Object.keys(properties),
-    })),
+    known: known.slice(0, MAX_MODELS).map((document) => {
+      const { price, price_source, currency } = pricedJson(document, prices)
+      const { name, kind, input } = document
+      return { name, kind, price, price_source, currency, parameters: Object.keys(input.properties) }
+    }),
     known_left_out: Math.max(0, known.length - MAX_MODELS),
+    ...leftJson(allowance),
   })
 }
 

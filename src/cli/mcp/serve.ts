@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { EXIT } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import { asRushesError } from '../../host/interrupts.js'
+import { amountText } from '../../protocol/price.js'
 import type { Context } from '../context/context.js'
 import { VERSION } from '../process/version.js'
 import { modelsByKind } from '../settings/required-settings.js'
@@ -19,10 +20,16 @@ import type { Answer, Call, Tools } from './tool.js'
 export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
   const { out, interrupts, clock } = ctx
   const session = openSession(ctx, options)
+  const facts = {
+    maxRuns: options.maxRuns,
+    maxCost: await limitOf(session),
+    isLocal: ctx.globals.local,
+    documents: await documentsOf(ctx),
+  }
   const server = createMcpServer({
     version: VERSION,
-    instructions: instructionsFor({ maxRuns: options.maxRuns, isLocal: ctx.globals.local }),
-    tools: toolsOf(session, await documentsOf(ctx)),
+    instructions: instructionsFor(facts),
+    tools: toolsOf(session, facts),
     clock,
     read: (path) => readFile(path),
     answerOfError: (thrown) => errorAnswer(asRushesError(thrown)),
@@ -55,8 +62,14 @@ async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
   }
 }
 
+/** Returns the limit of the estimates, such as `5 USD`. None if the settings cannot be read: then nothing is created. */
+async function limitOf(session: McpSession): Promise<string | undefined> {
+  const { allowance } = (await session.money().catch(() => undefined)) ?? {}
+  return allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
+}
+
 /** Returns the tools of a session: each definition with its function. */
-function toolsOf(session: McpSession, documents: SessionFacts['documents']): Tools {
+function toolsOf(session: McpSession, facts: SessionFacts): Tools {
   const finished: Finished = new Map()
   const calls: Readonly<Record<ToolName, (call: Call) => Promise<Answer>>> = {
     list_models: (call) => listModels(session, call),
@@ -71,6 +84,5 @@ function toolsOf(session: McpSession, documents: SessionFacts['documents']): Too
     plan_batch: (call) => planBatch(session, finished, call),
     run_batch: (call) => runBatch(session, finished, call),
   }
-  const facts = { maxRuns: session.maxRuns, isLocal: session.base.globals.local, documents }
   return definitionsFor(facts).map((definition) => ({ definition, call: calls[definition.name] }))
 }

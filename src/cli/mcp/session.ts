@@ -11,24 +11,21 @@ import { onAbort } from '../../host/abort.js'
 import { followLinks, isFolder, isWithin } from '../../host/directories.js'
 import type { SignalName } from '../../host/interrupts.js'
 import { shortened } from '../../protocol/text.js'
+import { once } from '../context/command-settings.js'
 import type { Connection, ConnectOptions, Context } from '../context/context.js'
+import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
 import { plural } from '../terminal/format.js'
-import {
-  createRunAllowance,
-  type Job,
-  type JobFunction,
-  type RunAllowance,
-  startJob,
-  type Waited,
-  waitAtMost,
-} from './job.js'
+import { type Allowance, createAllowance } from './allowance.js'
+import { type Job, type JobFunction, type JobOptions, startJob, type Waited, waitAtMost } from './job.js'
 import { type Call, MAX_WAIT_MS } from './tool.js'
 
 export interface McpSessionOptions {
   /** Absolute path of the server's folder. */
   readonly folder: string
   readonly maxRuns: number
+  /** Value of `--max-cost`. Without it, the setting counts. */
+  readonly maxCost?: string | undefined
   readonly allowOutside: boolean
 }
 
@@ -51,18 +48,21 @@ export interface SavedDelivery {
   readonly overwrite: boolean
 }
 
-interface NewTask {
+interface NewTask extends Pick<JobOptions, 'requestId' | 'id' | 'allowance'> {
   readonly key?: JobKey
   readonly delivery?: SavedDelivery
-  readonly requestId?: string
-  /** The existing run, if any. */
-  readonly id?: string
+}
+
+export interface SessionMoney {
+  readonly prices: Prices
+  readonly allowance: Allowance
 }
 
 export interface McpSession extends McpSessionOptions {
   readonly base: Context
   readonly paths: CallPaths
-  readonly budget: RunAllowance
+  /** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */
+  money(): Promise<SessionMoney>
   /** Unfinished tasks, newest last. */
   tasks(): readonly SessionTask[]
   start(task: NewTask, work: JobFunction): SessionTask
@@ -94,12 +94,18 @@ const MAX_DELIVERIES = 1_000
 
 export function openSession(base: Context, options: McpSessionOptions): McpSession {
   const { clock, out, interrupts } = base
-  const budget = createRunAllowance(options.maxRuns)
   const running = new Set<SessionTask>()
   const connections = new Map<Context, Promise<Connection>>()
   const deliveries = new Map<string, SavedDelivery>()
   /** Runs that this session created and that have not ended. */
   const open = new Map<string, Context>()
+
+  const money = once(async (): Promise<SessionMoney> => {
+    const maxCost = await maxCostOf(base, options.maxCost)
+    const prices = await openPrices(base)
+    const { currency } = prices
+    return { prices, allowance: createAllowance({ maxRuns: options.maxRuns, maxCost, currency }) }
+  })
 
   function connect(from: Context, connectOptions: ConnectOptions = {}): Promise<Connection> {
     // Throws an error with all missing settings.
@@ -123,7 +129,6 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
       {
         ...jobOptions,
         base,
-        budget,
         connect,
         onAccepted(id, at) {
           open.set(id, at)
@@ -218,7 +223,7 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
   return {
     ...options,
     base,
-    budget,
+    money,
     paths: createPaths(options.folder, options.allowOutside),
     tasks: () => [...running],
     start,

@@ -83,7 +83,7 @@ describe('arguments', () => {
   it.each([
     ['wait_run', { ids: ['a'] }, undefined],
     ['wait_run', { ids: [] }, 'ids is empty.'],
-    ['wait_run', { id: 'a' }, 'Unknown parameter "id". Did you mean "ids"? ids is missing.'],
+    ['wait_run', { id: 'a' }, 'Unknown parameter "id". Did you mean "ids"?'],
     ['wait_run', { ids: [3] }, 'ids (entry 1) must be of type string.'],
     ['wait_run', { ids: ['', 'a'], output: '' }, 'ids (entry 1) is empty. output is empty.'],
     [

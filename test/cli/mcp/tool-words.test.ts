@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { inToolWords } from '../../../src/cli/mcp/answers.js'
+import { inToolWords } from '../../../src/cli/mcp/tool-words.js'
 
 it.each([
   ['Resume with `rushes wait --local -d run_1`.', 'Resume with wait_run.'],

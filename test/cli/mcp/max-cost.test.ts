@@ -1,0 +1,282 @@
+/** Estimates, the limit of a session (`--max-cost`), and labels of `rushes mcp`: in process, with the real service. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createAllowance, createShare } from '../../../src/cli/mcp/allowance.js'
+import { type Fetch, HttpFailure } from '../../../src/host/http.js'
+import { sumOf } from '../../../src/protocol/price.js'
+import type { Engine } from '../../../src/service/engines/engine.js'
+import { type CliService, createCliService } from '../../support/cli.js'
+import { createCommandedEngine } from '../../support/engines.js'
+import { rowsOf } from '../../support/journal.js'
+import { type McpOptions, type McpProcess, openMcp } from '../../support/mcp.js'
+
+const PRICES = {
+  'rushes/preview-image': { run: 0.4, factors: { quality: { high: 1.5 } } },
+  'no/such': { run: 0.4 },
+}
+
+async function createPriced(engine?: Engine): Promise<CliService> {
+  const service = await createCliService(engine && { engine })
+  mkdirSync(join(service.home, 'config'), { recursive: true })
+  const config = { profiles: { default: { prices: PRICES, currency: 'USD' } } }
+  writeFileSync(join(service.home, 'config', 'config.json'), JSON.stringify(config))
+  return service
+}
+
+async function open(maxCost?: string, { engine, ...options }: McpOptions & { engine?: Engine } = {}) {
+  const service = await createPriced(engine)
+  const words = maxCost === undefined ? [] : ['--max-cost', maxCost]
+  return { service, mcp: await openMcp(service, { words, ...options }) }
+}
+
+const creates = ({ requests }: CliService) => requests.filter(({ method }) => method === 'POST').length
+
+const MANIFEST = `runs:
+  - { name: a, kind: image, prompt: a fox }
+  - { name: b, kind: image, prompt: a bear, quality: high }
+`
+const write = ({ folder }: McpProcess, text: string) => writeFileSync(join(folder, 'shots.yaml'), text)
+
+describe('an estimate', () => {
+  it('is asked for with dry_run, and is in the answer, the list and the journal of the create', async () => {
+    const { service, mcp } = await open('5')
+    const args = { prompt: 'a fox', quality: 'high', request_id: 'fox' }
+    const dry = await mcp.call('create_image', { ...args, dry_run: true })
+    expect(dry.text).toBe(
+      'estimate: 0.6 USD; nothing was sent; this session may create 20 more runs, for at most 5 USD',
+    )
+    const money = { estimate: 0.6, currency: 'USD' }
+    expect(dry.structured).toEqual({
+      runs: [],
+      ...money,
+      left_in_session: 20,
+      estimate_left_in_session: 5,
+      warnings: [],
+    })
+    expect(service.requests).toEqual([])
+    const left = { left_in_session: 19, estimate_left_in_session: 4.4 }
+    // A repeated create, also in a later session, is counted once.
+    for (const _ of [1, 2]) {
+      const { structured, text } = await mcp.call('create_image', args)
+      expect(structured).toMatchObject({ ...money, ...left, runs: [{ state: 'succeeded' }] })
+      expect(text).toMatch(/\nestimate: 0.6 USD; this session may create 19 more runs, for at most 4.4 USD$/)
+    }
+    await mcp.end()
+    const later = await openMcp(service)
+    const repeated = await later.call('create_image', args)
+    expect(repeated.structured).toMatchObject({
+      ...money,
+      left_in_session: 20,
+      estimate_left_in_session: null,
+    })
+    expect(creates(service)).toBe(1)
+    expect((await later.call('list_runs')).structured.runs).toMatchObject([money])
+    const shown = await later.call('show_run', { id: repeated.structured.runs[0].id })
+    expect(shown.structured.run).toMatchObject(money)
+  })
+
+  it('is unknown without a price', async () => {
+    const { mcp } = await open()
+    const dry = await mcp.call('create_video', { prompt: 'it runs', dry_run: true })
+    expect(dry.text).toMatch(/^no estimate: the model is without a price; nothing was sent; /)
+    expect(dry.structured).toMatchObject({ estimate: null, currency: null, estimate_left_in_session: null })
+    const bad = await mcp.call('create_image', { prompt: ' ', dry_run: true })
+    expect(bad.structured.error.message).toBe('The prompt is empty.')
+  })
+
+  it('follows the prices that list_models shows', async () => {
+    const service = await createPriced()
+    await service.run(['models', '--refresh'])
+    const mcp = await openMcp(service, { words: ['--max-cost', '5'] })
+    const { structured } = await mcp.call('list_models', { kind: 'image' })
+    expect(structured).toMatchObject({ left_in_session: 20, estimate_left_in_session: 5 })
+    expect(structured.known).toMatchObject([
+      { name: 'rushes/preview-image', price: { run: 0.4 }, price_source: 'config', currency: 'USD' },
+    ])
+    const one = await mcp.call('list_models', { model: 'rushes/preview-image' })
+    expect(one.structured.model).toMatchObject({ price: { run: 0.4 }, price_source: 'config' })
+  })
+})
+
+describe('--max-cost', () => {
+  it('refuses what passes it, before anything is sent, and counts what was not accepted no longer', async () => {
+    const { service, mcp } = await open('0.5')
+    const { tools } = await mcp.client.listTools()
+    expect(tools.find(({ name }) => name === 'create_image')?.description).toContain(
+      'At most 20 runs and estimates of 0.5 USD in all per session.',
+    )
+    const refused = await mcp.call('create_image', { prompt: 'x', model: 'no/such' })
+    expect(refused.structured.error.code).toBe('model_not_found')
+    const high = await mcp.call('create_image', { prompt: 'x', quality: 'high' })
+    expect(high.structured.error).toMatchObject({
+      code: 'usage',
+      message:
+        'The estimate is 0.6 USD, but only 0.5 USD of 0.5 USD are left in this session. Nothing was sent.',
+      hint: 'Ask the user. A new session, or `rushes mcp` with a higher limit, allows more.',
+    })
+    const video = await mcp.call('create_video', { prompt: 'x' })
+    expect(video.structured.error.message).toBe(
+      '1 run without a price cannot be created, because of --max-cost: ' +
+        '0.5 USD of 0.5 USD are left in this session. Nothing was sent.',
+    )
+    expect(creates(service)).toBe(1)
+    // Both calls fit alone.
+    const both = [mcp.begin('create_image', { prompt: 'x' }), mcp.begin('create_image', { prompt: 'y' })]
+    const answers = await service.clock.runUntil(Promise.all(both))
+    expect(answers.map(({ isError }) => isError).sort()).toEqual([false, true])
+    expect(creates(service)).toBe(2)
+  })
+
+  it('counts a create whose outcome is unknown', async () => {
+    const service = await createPriced()
+    const fetch: Fetch = async (request) => {
+      const answer = await service.counting(request)
+      if (request.method === 'POST') throw new HttpFailure('reset', { sent: true })
+      return answer
+    }
+    // The flag counts before the variable.
+    const mcp = await openMcp(service, { fetch, words: ['--max-cost', '0.4'], env: { RUSHES_MAX_COST: '9' } })
+    await mcp.call('create_image', { prompt: 'x' })
+    const { structured } = await mcp.call('create_image', { prompt: 'y' })
+    expect(structured.error.message).toMatch(/^The estimate is 0.4 USD, but only 0 USD of 0.4 USD/)
+    expect(creates(service)).toBe(1)
+  })
+
+  it('refuses a batch that passes what is left, and the plan shows both', async () => {
+    const { service, mcp } = await open(undefined, { env: { RUSHES_MAX_COST: '1.2' } })
+    write(mcp, MANIFEST)
+    await mcp.call('create_image', { prompt: 'x' })
+    const planned = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(planned.text.split('\n')[0]).toBe(
+      '2 of 2 runs would be created, estimate 1 USD; this session may create 19 more runs, for at most 0.8 USD.',
+    )
+    expect(planned.structured).toMatchObject({
+      estimate_left_in_session: 0.8,
+      summary: { estimate: 1, currency: 'USD', without_price: 0 },
+    })
+    const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(structured.error.message).toBe(
+      'The estimate is 1 USD, but only 0.8 USD of 1.2 USD are left in this session. Nothing was sent.',
+    )
+    write(mcp, `${MANIFEST}  - { name: c, kind: video, prompt: it runs }\n`)
+    const unpriced = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
+    expect(unpriced.text).toContain('created, estimate 1 USD (1 run without a price); this')
+    const video = await mcp.call('run_batch', { manifest: 'shots.yaml', only: ['c'] })
+    expect(video.structured.error.message).toMatch(/^1 run without a price cannot be created/)
+    expect(creates(service)).toBe(1)
+  })
+
+  it('is reserved by a batch while it runs, and gets back what the batch did not create', async () => {
+    const engine = createCommandedEngine()
+    const { service, mcp } = await open('1.2', { engine })
+    write(mcp, MANIFEST)
+    const batch = () => mcp.call('run_batch', { manifest: 'shots.yaml', concurrency: 1, fail_fast: true })
+    expect((await batch()).structured).toMatchObject({
+      is_running: true,
+      left_in_session: 18,
+      estimate_left_in_session: 0.2,
+    })
+    const meanwhile = await mcp.call('create_image', { prompt: 'x' })
+    expect(meanwhile.structured.error.message).toMatch(/^The estimate is 0.4 USD, but only 0.2 USD/)
+    engine.fail(new Error('no ink'))
+    const { structured, text } = await batch()
+    expect(creates(service)).toBe(1)
+    expect(structured).toMatchObject({
+      left_in_session: 19,
+      estimate_left_in_session: 0.8,
+      summary: { failed: 1, not_started: 1, estimate: 0.4, currency: 'USD', without_price: 0 },
+    })
+    expect(text).toContain(', estimate 0.4 USD; this session may create 19 more runs, for at most 0.8 USD')
+  })
+
+  it('is 0 with --local, which is free', async () => {
+    const mcp = await openMcp(await createPriced(), {
+      env: { RUSHES_BASE_URL: '' },
+      words: ['--local', '--max-cost', '0'],
+    })
+    const { structured } = await mcp.call('create_image', { prompt: 'x', dry_run: true })
+    expect(structured).toMatchObject({ estimate: 0, currency: 'credits', estimate_left_in_session: 0 })
+  })
+
+  it.each(['-1', 'x', '1.1234567'])('%s is not an amount', async (value) => {
+    const { code, stderr } = await (await createCliService()).run(['mcp', '--max-cost', value])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`--max-cost: "${value}" is not an amount.`)
+  })
+})
+
+describe('an allowance', () => {
+  const limits = { maxRuns: 5, maxCost: 1_000_000, currency: 'USD' }
+
+  it('of 0 allows what is free', () => {
+    const { take } = createAllowance({ ...limits, maxCost: 0 })
+    take(1, sumOf([0]))
+    expect(() => take(1, sumOf([1]))).toThrow('The estimate is 0.000001 USD, but only 0 USD of 0 USD')
+  })
+
+  it('gives a share back what it did not use', () => {
+    const allowance = createAllowance(limits)
+    const share = createShare(allowance)
+    const one = sumOf([300_000])
+    share.reserve(3, sumOf([300_000, 300_000, 300_000]))
+    expect(allowance).toMatchObject({ left: { runs: 2, millionths: 100_000 } })
+    expect(() => allowance.take(1, one)).toThrow('0.1 USD of 1 USD')
+    share.take(1, one)
+    share.take(1, one)
+    share.giveBack(1, one)
+    share.release()
+    expect(allowance).toMatchObject({ left: { runs: 4, millionths: 700_000 } })
+  })
+
+  it('has no limit of estimates unless one is set', () => {
+    const allowance = createAllowance({ ...limits, maxCost: undefined })
+    const share = createShare(allowance)
+    share.reserve(2, sumOf([undefined, Number.MAX_SAFE_INTEGER]))
+    share.take(1, sumOf([undefined]))
+    share.release()
+    expect(allowance).toMatchObject({ left: { runs: 4, millionths: undefined } })
+    expect(() => allowance.take(5, sumOf([]))).toThrow('This session may create 5 runs in all; 4 left.')
+  })
+})
+
+describe('labels', () => {
+  it('group runs on this machine, are never sent, and select', async () => {
+    const engine = createCommandedEngine()
+    const { service, mcp } = await open(undefined, { engine })
+    const create = async (prompt: string, labels: readonly string[]): Promise<string> =>
+      (await mcp.call('create_image', { prompt, labels, wait: false })).structured.runs[0].id
+    const fox = await create('a fox', [' Frühling ', 'web'])
+    const bear = await create('a bear', ['web'])
+    await create('a cat', [])
+    expect(service.requests.some(({ body }) => /web|labels/.test(String(Buffer.from(body ?? []))))).toBe(
+      false,
+    )
+    expect(rowsOf(service.home).find(({ id }) => id === fox)?.labels).toEqual(['Frühling', 'web'])
+    const ids = async (labels: readonly string[]): Promise<readonly string[]> =>
+      (await mcp.call('list_runs', { labels })).structured.runs.map(({ id }: { id: string }) => id)
+    expect(await ids(['web'])).toEqual([bear, fox])
+    expect(await ids(['web', 'Fru\u0308hling'])).toEqual([fox])
+    for (const _ of [1, 2, 3]) engine.finish()
+    const waited = await mcp.call('wait_run', { labels: ['web'] })
+    expect(waited.structured.runs).toMatchObject([
+      { id: fox, state: 'succeeded' },
+      { id: bear, state: 'succeeded' },
+    ])
+    const refused: readonly [tool: string, args: object, message: string][] = [
+      ['wait_run', { labels: ['web'] }, 'No unfinished runs have these labels.'],
+      ['wait_run', { labels: ['web'], ids: [fox] }, 'Give either ids or labels.'],
+      ['wait_run', {}, 'Give either ids or labels.'],
+      ['wait_run', { labels: [''] }, 'labels: a label must not be empty.'],
+      ['list_runs', { labels: ['a\nb'] }, 'labels: a label must not contain control characters.'],
+      ['create_image', { prompt: 'x', labels: [' '] }, 'labels: a label must not be empty.'],
+      ['create_image', { prompt: 'x', labels: 'web' }, 'labels must be a list of strings.'],
+    ]
+    for (const [tool, args, message] of refused) {
+      const { structured } = await mcp.call(tool, { ...args })
+      expect(structured.error, JSON.stringify(args)).toMatchObject({ code: 'usage', message })
+      expect(structured.error.hint ?? '').not.toContain('--label')
+    }
+    expect(creates(service)).toBe(3)
+  })
+})

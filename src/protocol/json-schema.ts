@@ -17,8 +17,9 @@ const typed =
 export const NULL: JsonSchema = { type: 'null' }
 export const text = typed('string')
 export const flag = typed('boolean')
-/** The minimum is 0, unless `more` contains another one. */
+/** Of both, the minimum is 0, unless `more` contains another one. */
 export const integer = typed('integer', { minimum: 0 })
+export const number = typed('number', { minimum: 0 })
 
 export const list = (items: JsonSchema, description?: string): JsonSchema =>
   typed('array')(description, { items })

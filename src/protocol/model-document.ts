@@ -242,11 +242,8 @@ export function readPrice(
   schema: ModelSchema | undefined,
   problem: ReportProblem,
 ): Price | undefined {
-  if (!isObject(price) || !isAmount(price.run)) {
-    problem(['price', 'run'], AMOUNT)
-    return undefined
-  }
-  const { factors = {} } = price
+  const { run, factors = {} } = isObject(price) ? price : {}
+  if (!isAmount(run)) problem(['price', 'run'], AMOUNT)
   if (!isObject(factors)) {
     problem(['price', 'factors'], 'must be a map')
     return undefined
@@ -265,7 +262,7 @@ export function readPrice(
         else if (!isAmount(factor)) problem([...path, value], AMOUNT)
       }
   }
-  return { run: price.run, factors: factors as Price['factors'] }
+  return isAmount(run) ? { run, factors: factors as Price['factors'] } : undefined
 }
 
 const MAX_AMOUNT = 1e9

@@ -33,6 +33,8 @@ export const RUN_FLAGS: readonly string[] = [
   'wait',
   'reuse',
   'dry-run',
+  'max-cost',
+  'label',
   'yes',
   'timeout',
   'download',

@@ -25,7 +25,7 @@ export function millionthsOf(
     const standard = Object.hasOwn(properties, name) ? defaultOf(properties[name]) : undefined
     const value = Object.hasOwn(input, name) ? input[name] : standard
     // A map or a list has no factor. A map of an input may also have its own `toString`.
-    if (typeof value === 'object' || !Object.hasOwn(byValue, String(value))) continue
+    if (value === undefined || typeof value === 'object' || !Object.hasOwn(byValue, String(value))) continue
     amount *= inMillionths(byValue[String(value)] ?? 1)
     scale *= UNIT
   }
@@ -55,8 +55,16 @@ export function sumOf(estimates: Iterable<number | undefined>): EstimateSum {
 }
 
 /** Formats an amount exactly, for example `0.4 USD`. */
-export const amountText = (millionths: number, currency: string): string =>
-  `${amountOf(millionths)} ${currency}`
+export const amountText = (millionths: number | bigint, currency: string): string =>
+  `${decimalText(millionths)} ${currency}`
+
+/** Formats an amount exactly, without zeros at its end. */
+export const decimalText = (millionths: number | bigint): string =>
+  String(millionths)
+    .padStart(7, '0')
+    .replace(/\d{6}$/, '.$&')
+    .replace(/\.?0+$/, '')
+
 export const amountOf = (millionths: number): number => millionths / Number(UNIT)
 
 /** Reads an amount with at most six decimals, such as `12.50`, in millionths. Undefined for other text. */

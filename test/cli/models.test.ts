@@ -220,7 +220,7 @@ describe('the list of a service', () => {
   it('is refreshed with its ETag, and is a table', async () => {
     const { run } = await homeWith({ ...STILL, price: { run: 0.5 } })
     const { asked, fetch } = serviceWith([STILL, CINEMA])
-    const rows = 'acme/still-2\timage\t0.5\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
+    const rows = 'acme/still-2\timage\t0.5 credits\tadded\t\nacme/cinema-2\tvideo\t\tservice\tdefault\n'
     const env = { ...SET, RUSHES_VIDEO_MODEL: 'acme/cinema-2' }
     for (let count = 0; count < 2; count++)
       expect((await run(['models', '--refresh'], { env, fetch })).stdout).toBe(
@@ -420,7 +420,7 @@ describe('an added model', () => {
         'acme/still-2\t--prompt\trequired\ttext\tText',
         'acme/still-2\t--steps\toptional\twhole number from 1 to 50\tdenoising steps (default: 20)',
         'acme/still-2\tinput.region\toptional\tJSON\ta part (set with --input)',
-        'acme/still-2\tprice\t\t1–2\tsampler heun: ×2',
+        'acme/still-2\tprice\t\t1–2 credits\tsampler heun: ×2',
       ]),
     )
     expect(JSON.parse((await run(['models', 'acme/still-2', '--json'])).stdout).price).toEqual(STILL.price)
@@ -478,7 +478,7 @@ describe('the models of --local', () => {
       input: { prompt: 'x', seed: 7 },
     })
     expect((await run(['models'], { env })).stdout).toBe(
-      'acme/flux\timage\t\tlocal\tdefault\nrushes/preview-video\tvideo\t5–20\tlocal\tdefault\n',
+      'acme/flux\timage\t0 credits\tlocal\tdefault\nrushes/preview-video\tvideo\t0 credits\tlocal\tdefault\n',
     )
     expect((await run(['config', 'unset', 'local'])).code).toBe(0)
     expect((await run(['config', 'list'])).stdout).toBe(`local.models=${file}\n`)
@@ -519,7 +519,7 @@ describe('login', () => {
       "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
     ])
     expect((await service.run(['models'], { env: NO_MODELS })).stdout).toContain(
-      'acme/still-2\timage\t1–2\tservice\tdefault\n',
+      'acme/still-2\timage\t1–2 credits\tservice\tdefault\n',
     )
     // The next login has nothing to say, also after a choice of the user.
     await service.run(['config', 'set', 'models.image', 'acme/still-1'])

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { documentJson, MAX_PROPERTIES, readModelDocument } from '../../src/protocol/model-document.js'
 import type { ModelDocument } from '../../src/protocol/models.js'
 import { flagsOf, RUN_FLAGS, runWords } from '../../src/protocol/parameters.js'
-import { defaultsOf, priceOf } from '../../src/protocol/price.js'
+import { defaultsOf } from '../../src/protocol/price.js'
 import { inputProblems } from '../../src/protocol/validate.js'
 
 function read(value: unknown): { readonly document?: ModelDocument; readonly problems: readonly string[] } {
@@ -252,49 +252,6 @@ describe('an input of a document', () => {
   })
 })
 
-describe('a price', () => {
-  const price = { run: 0.1, factors: { size: { m: 1.1 }, steps: { 30: 3 }, tiled: { true: 2 } } }
-  const document = documentOf({ input: SCHEMA, price })
-
-  it.each([
-    [{}, 0.1],
-    [{ size: 'm' }, 0.11],
-    [{ size: 'm', steps: 30 }, 0.33],
-    [{ size: 'm', steps: 30, tiled: true }, 0.66],
-    [{ size: 'constructor', tiled: false }, 0.1],
-  ])('of %j is %d', (input, expected) => {
-    expect(priceOf(document, input)).toBe(expected)
-  })
-
-  it('does not count a map or a list, whatever they contain', () => {
-    const priced = documentOf({
-      input: SCHEMA,
-      price: { run: 2, factors: { region: { x: 9 }, loras: { a: 9 } } },
-    })
-    expect(priceOf(priced, { region: { toString: 1, valueOf: 1 }, loras: ['a'] })).toBe(2)
-  })
-
-  it('counts the default of a parameter that is left out', () => {
-    const withFactor = documentOf({
-      input: SCHEMA,
-      price: { run: 1, factors: { size: { s: 4 }, steps: { 20: 2 } } },
-    })
-    expect(priceOf(withFactor, {})).toBe(8)
-    expect(priceOf(withFactor, { steps: 21 })).toBe(4)
-    expect(defaultsOf(withFactor)).toEqual({ size: 's', steps: 20 })
-  })
-
-  it('is exact to six decimals, rounded up', () => {
-    const exact = documentOf({ input: SCHEMA, price: { run: 0.333333, factors: { size: { m: 0.1 } } } })
-    expect(priceOf(exact, { size: 'm' })).toBe(0.033334)
-    expect(
-      priceOf(documentOf({ input: SCHEMA, price: { run: 10, factors: { size: { m: 1.1 } } } }), {
-        size: 'm',
-      }),
-    ).toBe(11)
-  })
-
-  it('that is not in the document is not known', () => {
-    expect(priceOf(documentOf({ input: SCHEMA }), {})).toBeUndefined()
-  })
+it('has the defaults of its parameters', () => {
+  expect(defaultsOf(documentOf({ input: SCHEMA }))).toEqual({ size: 's', steps: 20 })
 })

@@ -1,10 +1,11 @@
 /** `rushes config`: reads and changes the settings of a profile, except the API key. */
 import type { Command } from 'commander'
 import { usageError } from '../../errors.js'
+import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
-import { settingsOf, withValue } from '../settings/config-file.js'
-import { addressHint, CONFIG_KEYS, maskSettings, settingOfKey } from '../settings/table.js'
+import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
+import { addressHint, CONFIG_KEYS, maskSettings, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
   const child = (
@@ -28,22 +29,36 @@ export function register(command: Command, { run }: CommandEnvironment): void {
   child('path', 'Print the path of the config file', path)
 }
 
+const PRICES = SETTINGS.prices.key
+
+/** The settings for JSON: prices are an object, and not its text. */
+const jsonOf = (
+  { prices }: RawProfile,
+  settings: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> => ({
+  ...settings,
+  ...(PRICES in settings && isObject(prices) && { [PRICES]: prices }),
+})
+
 async function list(ctx: Context): Promise<number> {
-  const settings = maskSettings(settingsOf(await ctx.profile(), CONFIG_KEYS))
-  if (ctx.out.mode.json) ctx.out.json(settings)
+  const profile = await ctx.profile()
+  const settings = maskSettings(settingsOf(profile, CONFIG_KEYS))
+  if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
   return 0
 }
 
 async function get(ctx: Context, key = ''): Promise<number> {
   settingOfKey(key)
-  const value = maskSettings(settingsOf(await ctx.profile(), [key]))[key]
+  const profile = await ctx.profile()
+  const settings = maskSettings(settingsOf(profile, [key]))
+  const value = settings[key]
   if (value === undefined)
     throw usageError(
       `${key} is not set in the profile ${ctx.profileName}.`,
       `Set it with \`rushes config set ${key} <value>\`.`,
     )
-  if (ctx.out.mode.json) ctx.out.json(value)
+  if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings)[key])
   else ctx.out.line(printable(value))
   return 0
 }
@@ -61,10 +76,22 @@ async function set(ctx: Context, key = '', value = ''): Promise<number> {
     const hint = addressHint(parseBaseUrl(value, { allowHttp: ctx.env.RUSHES_ALLOW_HTTP === '1' }))
     if (hint !== undefined) ctx.out.warn(hint)
   }
-  await ctx.config.update(ctx.profileName, (profile) =>
-    withValue(profile, key, setting.stored?.(value) ?? value),
-  )
+  const stored = key === PRICES ? await readPrices(ctx, value) : (setting.stored?.(value) ?? value)
+  await ctx.config.update(ctx.profileName, (profile) => withValue(profile, key, stored))
   return 0
+}
+
+/** Rejects with `usage` and all problems. */
+async function readPrices(ctx: Context, text: string): Promise<Readonly<Record<string, unknown>>> {
+  const [{ readJsonArgument }, { priceProblems }] = await Promise.all([
+    import('../process/json-argument.js'),
+    import('../models/prices.js'),
+  ])
+  const hint = `Example: \`rushes config set ${PRICES} '{"acme/still-1": {"run": 0.04}}'\`. Or use @${PRICES}.json.`
+  const prices = await readJsonArgument(ctx, text, { name: PRICES, hint })
+  const problems = priceProblems(prices, await ctx.models())
+  if (problems.length === 0) return prices
+  throw usageError(`${problems.join('; ')}. Nothing was changed.`, hint)
 }
 
 async function unset(ctx: Context, key = ''): Promise<number> {

@@ -2,7 +2,6 @@
 import { type Command, Option } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { describeError, errorCode, isSystemError } from '../../host/system-error.js'
-import { documentJson } from '../../protocol/model-document.js'
 import { isModelName, KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-documents.js'
@@ -10,7 +9,14 @@ import type { CommandEnvironment, Context } from '../context/context.js'
 import { orList } from '../flags/values.js'
 import { addModel, findAdded, listAdded, removeModel } from '../models/added-models.js'
 import { builtInDocument, type KnownModels } from '../models/known-models.js'
-import { printModels, printParameters, type ShownModel, schemaOfKind } from '../models/show-models.js'
+import { openPrices } from '../models/prices.js'
+import {
+  pricedJson,
+  printModels,
+  printParameters,
+  type ShownModel,
+  schemaOfKind,
+} from '../models/show-models.js'
 import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 import { modelFor } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
@@ -43,7 +49,7 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
   const models = await ctx.models()
   if (refresh) await refreshModels(ctx, models)
   if (name === undefined) {
-    printModels(ctx.out, await shownModels(ctx, models))
+    printModels(ctx.out, await shownModels(ctx, models), await openPrices(ctx))
     const invalid = models.invalid().map((each) => printable(each))
     if (invalid.length > 0)
       ctx.out.warn(
@@ -55,12 +61,12 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
   }
   const kind = KINDS.find((each) => each === name)
   const document = kind === undefined ? await findModel(ctx, models, name) : builtInDocument(kind)
-  if (ctx.out.mode.json)
-    ctx.out.json(
-      kind === undefined ? documentJson(document) : schemaOfKind(kind),
-      ctx.out.stdoutIsTerminal ? 2 : undefined,
-    )
-  else printParameters(ctx.out, name, document)
+  const prices = kind === undefined ? await openPrices(ctx) : undefined
+  if (!ctx.out.mode.json) printParameters(ctx.out, name, document, prices)
+  else {
+    const json = kind === undefined ? prices && pricedJson(document, prices) : schemaOfKind(kind)
+    ctx.out.json(json, ctx.out.stdoutIsTerminal ? 2 : undefined)
+  }
   return 0
 }
 

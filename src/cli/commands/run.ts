@@ -1,14 +1,18 @@
 /** `rushes run video|image|model`: creates runs, waits for them, and prints or downloads their outputs. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import type { RunEstimate } from '../../journal/index.js'
 import { KINDS, type Kind, type ModelDocument, type ModelSchema } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
+import { amountOf, amountText } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
+import { labelOption, labelsOf } from '../flags/labels.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
 import { wholeNumber } from '../flags/values.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
+import { plural } from '../terminal/format.js'
 
 export interface RunOptions {
   readonly request: RequestOptions
@@ -18,6 +22,10 @@ export interface RunOptions {
   readonly wait: boolean
   readonly reuse: boolean
   readonly dryRun: boolean
+  /** Value of the flag, not parsed yet. */
+  readonly maxCost: string | undefined
+  /** Values of the flag, not checked yet. */
+  readonly labels: readonly string[] | undefined
   /** Whether many runs are created without a confirmation. */
   readonly yes: boolean
 }
@@ -31,6 +39,8 @@ interface RunFlags extends DeliveryOptions {
   readonly wait: boolean
   readonly reuse?: boolean
   readonly dryRun?: boolean
+  readonly maxCost?: string
+  readonly label?: readonly string[]
   readonly yes?: boolean
 }
 
@@ -98,12 +108,20 @@ function addRunOptions(command: Command): void {
     )
     .addOption(new Option('--dry-run', 'Print the request body that would be sent').helpGroup('Run options:'))
     .addOption(
+      new Option(
+        '--max-cost <amount>',
+        'Create nothing if the estimate is higher, or if the model has no price',
+      ).helpGroup('Run options:'),
+    )
+    .addOption(
+      labelOption('Label the runs in the journal (repeatable); never sent').helpGroup('Run options:'),
+    )
+    .addOption(
       new Option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`).helpGroup(
         'Run options:',
       ),
     )
   addDeliveryOptions(command)
-  command.addOption(new Option('--open', 'Open the result').helpGroup('Result options:'))
 }
 
 /** Describes a model for its help. Names the parameters without a flag. */
@@ -140,6 +158,8 @@ const optionsOf = (flags: RunFlags, { kind, schema, words, model, raw }: Command
   wait: flags.wait,
   reuse: flags.reuse === true,
   dryRun: flags.dryRun === true,
+  maxCost: flags.maxCost,
+  labels: flags.label,
   yes: flags.yes === true,
 })
 
@@ -154,29 +174,44 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     !options.wait &&
     (options.delivery.output !== undefined ||
       options.delivery.download === true ||
-      options.delivery.open === true)
+      options.delivery.open === true ||
+      options.delivery.show === true)
   )
     throw usageError(
-      '--no-wait cannot be used with -d, -o or --open.',
+      '--no-wait cannot be used with -d, -o, --open or --show.',
       'Leave out --no-wait, or download later with `rushes wait <id> -d`.',
     )
   const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
+  const labels = labelsOf(options.labels)
   // Loaded here because the help does not need it.
   const { buildRequest, encodeRequest } = await import('../runs/request.js')
+  const { checkMaxCost, maxCostOf, openPrices, sumOfRuns } = await import('../models/prices.js')
+  const maxCost = await maxCostOf(ctx, options.maxCost)
   const request = await buildRequest(ctx, options.request)
-  if (options.dryRun) return await dryRun(ctx, request, count)
-  if (request.model === undefined) {
+  const { model } = request
+  const estimate = model === undefined ? undefined : (await openPrices(ctx)).estimate({ ...request, model })
+  const sum = sumOfRuns(estimate, count)
+  const total = estimate && amountText(sum.millionths, estimate.currency)
+  const checkLimit = () => checkMaxCost(sum, maxCost, estimate?.currency ?? '', [model ?? ''])
+  if (options.dryRun) {
+    await dryRun(ctx, request, { count, estimate, total })
+    checkLimit()
+    return 0
+  }
+  if (model === undefined) {
     // Reports all missing settings in one error, including the service URL and the key.
     await ctx.connect({ missing: request.missing })
     return 0
   }
-  encodeRequest(request.model, request.input)
+  encodeRequest(model, request.input)
   if (options.wait) {
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(delivery, { runs: count, kind: request.kind })
   }
-  if (count > MAX_UNASKED_RUNS && !options.yes && !(await isConfirmed(ctx, count, request.model)))
-    return EXIT.usage
+  // With --reuse, the number of creates is not known yet.
+  if (!options.reuse) checkLimit()
+  const question = `Create ${count} runs of ${model}?${total === undefined ? '' : ` Estimate: ${total}.`}`
+  if (count > MAX_UNASKED_RUNS && !options.yes && !(await isConfirmed(ctx, question))) return EXIT.usage
   const connection = await ctx.connect({ render: options.wait })
   const { createRuns } = await import('../runs/create-runs.js')
   return createRuns(ctx, {
@@ -184,31 +219,46 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     delivery,
     count,
     kind: request.kind,
-    model: request.model,
+    model,
     input: request.input,
     wait: options.wait,
     reuse: options.reuse,
+    labels,
+    estimate,
+    maxCost,
   })
 }
 
 /** Asks only on a terminal: a script that requests many runs does so on purpose. */
-async function isConfirmed(ctx: Context, count: number, model: string): Promise<boolean> {
+async function isConfirmed(ctx: Context, question: string): Promise<boolean> {
   const { confirm } = await import('../terminal/confirm.js')
-  const answer = await confirm(ctx, `Create ${count} runs of ${model}?`)
+  const answer = await confirm(ctx, question)
   if (answer === 'no') ctx.out.note('No run was created. --yes skips this question.')
   return answer !== 'no'
 }
 
+interface DryRun {
+  readonly count: number
+  /** Of one run. Undefined if the model has no price. */
+  readonly estimate: RunEstimate | undefined
+  /** The estimate of all runs. */
+  readonly total: string | undefined
+}
+
 async function dryRun(
-  { out }: Context,
+  { out, globals }: Context,
   { model, input: body, missing }: RunRequest,
-  count: number,
-): Promise<number> {
+  { count, estimate, total }: DryRun,
+): Promise<void> {
   if (model === undefined)
     throw usageError(`Not set: ${missing.map(({ text }) => text).join(', ')}.`, missing[0]?.hint)
   const { encodeRequest } = await import('../runs/request.js')
   encodeRequest(model, body)
+  const { millionths = null, currency = null } = estimate ?? {}
+  const estimated = { estimate: millionths && amountOf(millionths), currency }
   for (let index = 0; index < count; index++)
-    out.json({ model, input: body }, out.stdoutIsTerminal ? 2 : undefined)
-  return 0
+    out.json({ model, input: body, ...(out.mode.json && estimated) }, out.stdoutIsTerminal ? 2 : undefined)
+  const why = globals.local ? ', because local runs are free' : ''
+  if (total === undefined) out.note(`No estimate: ${model} has no price.`)
+  else out.note(`Estimate: ${total} for ${plural(count, 'run')}${why}.`)
 }

@@ -5,12 +5,19 @@
 import { usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
 import { readPrice } from '../../protocol/model-document.js'
-import type { Kind, ModelDocument, ModelInput, Price } from '../../protocol/models.js'
+import {
+  isModelName,
+  type Kind,
+  type ModelDocument,
+  type ModelInput,
+  type ModelSchema,
+  type Price,
+} from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { amountText, type EstimateSum, millionthsOf } from '../../protocol/price.js'
-import { printable } from '../../protocol/text.js'
+import { amountText, type EstimateSum, millionthsOf, parseAmount, sumOf } from '../../protocol/price.js'
+import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
-import { maxCost, SETTINGS } from '../settings/table.js'
+import { SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { builtInDocument, type KnownModels } from './known-models.js'
 
@@ -23,7 +30,7 @@ export interface Prices {
   estimate(run: { model: string; kind: Kind | undefined; input: ModelInput }): RunEstimate | undefined
 }
 
-interface FoundPrice {
+export interface FoundPrice {
   readonly price: Price
   readonly source: 'config' | 'document' | 'local'
 }
@@ -36,8 +43,8 @@ export async function openPrices(
   const currency = (await ctx.setting('currency')) ?? SETTINGS.currency.default
   const models = await ctx.models()
   const { prices } = await ctx.profile()
-  const warn = (problem: string) =>
-    ctx.out.warn(`${ctx.config.path}: ${problem}. The model counts as without a price.`)
+  const warn = (problems: string) =>
+    ctx.out.warn(`${ctx.config.path}: ${problems}. The model counts as without a price.`)
   return createPrices({ currency, models, prices, warn })
 }
 
@@ -47,7 +54,7 @@ interface PricesOptions {
   readonly models?: Pick<KnownModels, 'find'>
   /** `prices` of the profile, by name of the model. */
   readonly prices?: unknown
-  warn?(problem: string): void
+  warn?(problems: string): void
 }
 
 const FREE: FoundPrice = { price: { run: 0, factors: {} }, source: 'local' }
@@ -55,26 +62,30 @@ const FREE: FoundPrice = { price: { run: 0, factors: {} }, source: 'local' }
 export function createPrices(options: PricesOptions): Prices {
   const { currency, isLocal, models, prices, warn = () => {} } = options
   const ofConfig = new Map<string, Price | undefined>()
+  const documents = new Map<string, ModelDocument>()
 
-  function configured(value: unknown, { name, input }: ModelDocument): Price | undefined {
+  /** Finds a document once: reading it takes a file. */
+  function documentOf(name: string): ModelDocument | undefined {
+    const document = documents.get(name) ?? models?.find(name)
+    if (document !== undefined) documents.set(name, document)
+    return document
+  }
+
+  function configured(name: string): Price | undefined {
     const problems: string[] = []
-    // Without a document, the parameters of the model are not known.
-    const schema = models?.find(name) === undefined ? undefined : input
-    const price = readPrice(value, schema, (path, message) =>
-      problems.push(printable(`prices.${[name, ...path.slice(1)].join('.')}: ${message}`)),
-    )
-    const [problem] = problems
-    if (problem === undefined) return price
-    warn(problem)
-    return undefined
+    const price = isObject(prices)
+      ? readConfigPrice(name, prices[name], documentOf(name)?.input, (each) => problems.push(each))
+      : void problems.push('prices must be an object by name of the model')
+    if (problems.length > 0) warn(problems.join('; '))
+    return price
   }
 
   function find(document: ModelDocument): FoundPrice | undefined {
-    const { name } = document
     if (isLocal === true) return FREE
-    if (!isObject(prices) || !Object.hasOwn(prices, name))
-      return document.price && { price: document.price, source: 'document' }
-    if (!ofConfig.has(name)) ofConfig.set(name, configured(prices[name], document))
+    const isSet = isObject(prices) ? Object.hasOwn(prices, document.name) : prices != null
+    if (!isSet) return document.price && { price: document.price, source: 'document' }
+    const name = isObject(prices) ? document.name : ''
+    if (!ofConfig.has(name)) ofConfig.set(name, configured(name))
     const price = ofConfig.get(name)
     return price && { price, source: 'config' }
   }
@@ -83,7 +94,7 @@ export function createPrices(options: PricesOptions): Prices {
     currency,
     find,
     estimate({ model, kind = 'image', input }) {
-      const document = models?.find(model) ?? builtInDocument(kind, model)
+      const document = documentOf(model) ?? builtInDocument(kind, model)
       const found = find(document)
       if (found === undefined) return undefined
       return { millionths: millionthsOf({ input: document.input, price: found.price }, input) ?? 0, currency }
@@ -91,24 +102,73 @@ export function createPrices(options: PricesOptions): Prices {
   }
 }
 
+const PRICE_KEYS: readonly string[] = ['run', 'factors']
+
+/**
+ * Reads the price of a model in the config file. `schema`: of its input; undefined if the model has no document. Returns
+ * undefined after the report of a problem.
+ */
+function readConfigPrice(
+  name: string,
+  value: unknown,
+  schema: ModelSchema | undefined,
+  report: (problem: string) => void,
+): Price | undefined {
+  let isValid = true
+  const problem = (path: readonly (string | number)[], message: string) => {
+    isValid = false
+    report(printable(`prices.${[name, ...path.slice(1)].join('.')} ${message}`))
+  }
+  const price = readPrice(value, schema, problem)
+  for (const key of isObject(value) ? Object.keys(value) : [])
+    if (!PRICE_KEYS.includes(key))
+      problem(['price', key], `is not a key of a price: ${PRICE_KEYS.join(', ')}`)
+  return isValid ? price : undefined
+}
+
+/** Checks the value of the setting `prices`. Returns all problems. */
+export function priceProblems(
+  prices: Readonly<Record<string, unknown>>,
+  models: Pick<KnownModels, 'find'>,
+): readonly string[] {
+  const problems: string[] = []
+  for (const [name, price] of Object.entries(prices))
+    if (isModelName(name))
+      readConfigPrice(name, price, models.find(name)?.input, (each) => problems.push(each))
+    else problems.push(`"${shortened(printable(name), 80)}" is not a model name (provider/name)`)
+  return problems
+}
+
+/** The sum of the estimates of runs with the same input. */
+export const sumOfRuns = (estimate: RunEstimate | undefined, count: number): EstimateSum =>
+  sumOf(Array.from({ length: count }, () => estimate?.millionths))
+
 /** Returns the limit of `--max-cost`, in millionths; undefined if none is set. Throws `usage`. */
 export async function maxCostOf(ctx: Pick<Context, 'setting'>, flag?: string): Promise<number | undefined> {
   const text = await ctx.setting('maxCost', flag)
-  return text === undefined ? undefined : maxCost(text, flag === undefined ? 'maxCost' : '--max-cost')
+  return text === undefined ? undefined : parseAmount(text)
 }
 
-/** Throws `usage` if the estimate is above the limit, or if a run has no price. */
-export function checkMaxCost(sum: EstimateSum, limit: number | undefined, currency: string): void {
+/** Throws `usage` if the estimate is above the limit, or if a run has no price. `unpriced`: models without a price, if known. */
+export function checkMaxCost(
+  sum: EstimateSum,
+  limit: number | undefined,
+  currency: string,
+  unpriced: readonly string[] = [],
+): void {
   if (limit === undefined) return
   const { millionths, withoutPrice } = sum
+  const models = unpriced.length === 0 ? '' : ` (${unpriced.map(printable).join(', ')})`
   if (withoutPrice > 0)
     throw usageError(
-      `${plural(withoutPrice, 'run')} ${withoutPrice === 1 ? 'has' : 'have'} no price, so --max-cost cannot be checked. Nothing was sent.`,
-      'Set the price in `prices` of the config file (`rushes help models`), or leave out --max-cost.',
+      `${plural(withoutPrice, 'run has', 'runs have')} no price${models}, so --max-cost cannot be checked. ` +
+        'Nothing was sent.',
+      'Set its price (see `rushes config set --help`), or remove the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
     )
   if (millionths > limit)
     throw usageError(
-      `The estimate is ${amountText(millionths, currency)}, but --max-cost allows ${amountText(limit, currency)}. Nothing was sent.`,
-      '--dry-run shows the estimate. Create fewer runs, or raise --max-cost.',
+      `The estimate is ${amountText(millionths, currency)}, but --max-cost allows ${amountText(limit, currency)}. ` +
+        'Nothing was sent.',
+      'Create fewer runs, or raise the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
     )
 }

@@ -14,6 +14,7 @@ import { defaultText } from '../flags/model-flags.js'
 import type { Output } from '../terminal/output.js'
 import { printTable } from '../terminal/table.js'
 import type { ModelSource } from './known-models.js'
+import type { Prices } from './prices.js'
 
 export interface ShownModel {
   readonly document: ModelDocument
@@ -29,12 +30,18 @@ export const schemaOfKind = (kind: Kind) => ({
 
 const cell = (text: string, maxLength = 200): string => shortened(printable(text), maxLength)
 
-export function printModels(out: Output, models: readonly ShownModel[]): void {
+/** The document with its effective price, and where that comes from. */
+export function pricedJson(document: ModelDocument, prices: Prices) {
+  const { price = null, source = null } = prices.find(document) ?? {}
+  const currency = price && prices.currency
+  return { ...documentJson(document), price, price_source: source, currency }
+}
+
+export function printModels(out: Output, models: readonly ShownModel[], prices: Prices): void {
   if (out.mode.json) {
     const schemas = Object.fromEntries(KINDS.map((kind) => [kind, schemaOfKind(kind)]))
     const documents = models.map(({ document, source, isDefault }) => ({
-      ...documentJson(document),
-      price: document.price ?? null,
+      ...pricedJson(document, prices),
       default: isDefault,
       source,
     }))
@@ -44,16 +51,17 @@ export function printModels(out: Output, models: readonly ShownModel[]): void {
   const rows = models.map(({ document, source, isDefault }) => [
     document.name,
     document.kind,
-    priceText(document),
+    priceText(document, prices),
     source,
     isDefault ? 'default' : '',
   ])
   printTable(out, ['NAME', 'KIND', 'PRICE', 'SOURCE', 'DEFAULT'], rows)
 }
 
-/** Rows of parameters, and one of the price. `title`: the model or kind, in the first column. */
-export function printParameters(out: Output, title: string, document: ModelDocument): void {
-  const { input, price } = document
+/** Rows of parameters, and one of the price. `title`: the model or kind, in the first column. `prices`: not for a kind. */
+export function printParameters(out: Output, title: string, document: ModelDocument, prices?: Prices): void {
+  const { input } = document
+  const price = prices?.find(document)?.price
   const flags = flagsOf(input)
   const rows = Object.entries(input.properties).map(([name, schema]) => [
     title,
@@ -65,7 +73,7 @@ export function printParameters(out: Output, title: string, document: ModelDocum
   const factors = Object.entries(price?.factors ?? {}).flatMap(([name, byValue]) =>
     Object.entries(byValue).map(([value, factor]) => `${name} ${value}: ×${factor}`),
   )
-  const priceRow = [title, 'price', '', priceText(document), cell(factors.join(', '))]
+  const priceRow = [title, 'price', '', prices ? priceText(document, prices) : '', cell(factors.join(', '))]
   printTable(
     out,
     ['MODEL', 'FLAG', 'REQUIRED', 'VALUES', 'DESCRIPTION'],
@@ -74,13 +82,15 @@ export function printParameters(out: Output, title: string, document: ModelDocum
   )
 }
 
-/** The lowest and the highest price of a run: `1–2`. Empty if the price is not known. */
-function priceText(document: ModelDocument): string {
-  const { price, input } = document
-  if (price === undefined) return ''
+/** The lowest and the highest price of a run: `1–2 credits`. Empty if the price is not known. */
+function priceText(document: ModelDocument, prices: Prices): string {
+  const found = prices.find(document)
+  if (found === undefined) return ''
+  const { input } = document
+  const { price, source } = found
   const byPrice = (sign: 1 | -1) =>
     priceOf(
-      document,
+      { input, price },
       Object.fromEntries(
         Object.entries(price.factors).map(([name, byValue]) => [
           name,
@@ -89,7 +99,8 @@ function priceText(document: ModelDocument): string {
       ),
     )
   const [low, high] = [byPrice(1), byPrice(-1)]
-  return low === high ? String(low) : `${low}–${high}`
+  const range = low === high ? String(low) : `${low}–${high}`
+  return `${range} ${prices.currency}${source === 'config' ? ' (config)' : ''}`
 }
 
 /** Returns the value with the lowest factor, or with the highest for `sign` -1; null for a value without a factor. */

@@ -5,11 +5,13 @@
 import type { ApiClient } from '../../client/index.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { withoutData } from '../../journal/identity.js'
+import type { RunEstimate } from '../../journal/index.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { submit } from '../../runs/create.js'
 import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
+import { checkMaxCost, sumOfRuns } from '../models/prices.js'
 import { carryOutRuns, type RunToCarryOut } from './carry-out.js'
 import { encodeRequest } from './request.js'
 import { resumeCommand } from './resume.js'
@@ -24,17 +26,24 @@ interface CreateRunsOptions {
   readonly input: ModelInput
   readonly wait: boolean
   readonly reuse: boolean
+  readonly labels: readonly string[]
+  /** Of one run. Undefined if the model has no price. */
+  readonly estimate: RunEstimate | undefined
+  /** Limit of the estimates of all creates, in millionths. */
+  readonly maxCost: number | undefined
 }
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
   const { out, clock, interrupts } = ctx
-  const { connection, delivery, count, kind, model, wait } = options
+  const { connection, delivery, count, kind, model, wait, labels, estimate } = options
   const { client } = connection
   const recorder = await ctx.recorder()
   const reused = options.reuse
     ? await findReusable(ctx, client, { model, meaning: options.input, count })
     : []
+  const sum = sumOfRuns(estimate, count - reused.length)
+  checkMaxCost(sum, options.maxCost, estimate?.currency ?? '', [model])
   const input = await withRunOutputs(ctx, client, options.input)
   const body = encodeRequest(model, input)
   let isGraceNoted = false
@@ -48,7 +57,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const requestedRun = { kind, model, input: withoutData(input) }
   const ids: string[] = []
   const create = async () => {
-    const note = recorder.note({ kind, model, input, meaning: options.input })
+    const note = recorder.note({ kind, model, input, meaning: options.input, labels, estimate })
     const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
     ids.push(id)
     return { ...requestedRun, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }

@@ -8,7 +8,6 @@ import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
-import { isObject } from '../../protocol/parse.js'
 import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
@@ -119,56 +118,13 @@ const missingModelOf = (kind: Kind): Missing =>
       `<provider/name>\`. A local service (\`rushes serve\`) has ${LOCAL_MODELS[kind]}.`,
   )
 
-/** Maximum nesting of the input. Deeper values would overflow the stack of recursive functions. */
-const MAX_INPUT_DEPTH = 500
-
-/**
- * Parses `--input`. Rejects with `usage` for JSON that cannot be sent exactly as written, and lists each problem with
- * its position.
- */
-async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
-  if (text === undefined) return {}
-  const json = await inputText(text, ctx)
-  const { parseJsonText } = await import('../../batch/manifest/json.js')
-  const { lostDigitsIn, plainValue } = await import('../../batch/manifest/nodes.js')
-  const problems: string[] = []
-  const node = parseJsonText(
-    // Some Windows editors add a byte order mark.
-    json.replace(/^\ufeff/, ''),
-    ({ line, column }, message) => problems.push(`${message} (line ${line}, column ${column})`),
-    MAX_INPUT_DEPTH,
-  )
-  for (const { line, column, message } of node === undefined ? [] : lostDigitsIn(node))
-    problems.push(`${message} (line ${line}, column ${column})`)
-  if (problems.length > 0) throw usageError(`${nameOfInput(text)}: ${problems.join('; ')}.`, INPUT_HINT)
-  const value = node === undefined ? undefined : plainValue(node)
-  if (!isObject(value)) throw usageError('--input is not a JSON object.', INPUT_HINT)
-  return value
-}
-
 const INPUT_HINT = `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`
 
-/** Name of the input in messages: the file or the flag. */
-const nameOfInput = (text: string): string => (text.startsWith('@') ? text.slice(1) : '--input')
-
-async function inputText(text: string, { stdin, interrupts }: Context): Promise<string> {
-  if (text !== '-' && !text.startsWith('@')) return text
-  const bytes =
-    text === '-'
-      ? await readStdin(stdin, '--input', interrupts.first)
-      : await readInputFile(text.slice(1), interrupts.first)
-  const json = decodeUtf8(bytes)
-  if (json === undefined) throw usageError(`${nameOfInput(text)} is not UTF-8 text.`, INPUT_HINT)
-  return json
-}
-
-async function readInputFile(path: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    return await readPath(path, signal)
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    throw usageError(`${describeError(error, path)}.`, 'Give the path of a JSON file: --input @file.json.')
-  }
+/** Rejects with `usage` for JSON that cannot be sent exactly as written. */
+async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
+  if (text === undefined) return {}
+  const { readJsonArgument } = await import('../process/json-argument.js')
+  return readJsonArgument(ctx, text, { name: '--input', hint: INPUT_HINT })
 }
 
 function checkTakesPrompt({ name, input: { properties } }: ModelDocument, options: PromptOptions): void {

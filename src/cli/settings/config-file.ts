@@ -129,6 +129,8 @@ export function profileIn(file: unknown, name: string): RawProfile {
   return isObject(found) ? found : {}
 }
 
+/** Keys whose value is an object. */
+const OBJECTS: readonly string[] = ['prices']
 /** Keys that have a value and also hold other settings. */
 const GROUPS: readonly string[] = ['local']
 /** Name of a setting's own value where other keys continue its key: `local: { on, models }`. */
@@ -142,7 +144,8 @@ function valueAt(profile: RawProfile, key: string): unknown {
 }
 
 /** Converts a setting to text. The values of a list are joined with commas. */
-const asText = (value: unknown): string | undefined => {
+const asText = (value: unknown, key: string): string | undefined => {
+  if (OBJECTS.includes(key) && isObject(value)) return JSON.stringify(value)
   if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }
@@ -151,7 +154,7 @@ const asText = (value: unknown): string | undefined => {
 export const settingsOf = (profile: RawProfile, keys: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     keys.flatMap((key) => {
-      const value = asText(valueAt(profile, key))
+      const value = asText(valueAt(profile, key), key)
       return value === undefined || value === '' ? [] : [[key, value]]
     }),
   )

@@ -123,7 +123,7 @@ export const SETTINGS = {
     stored: (value) => resolve(value),
   },
   prices: {
-    about: 'Prices of models, as JSON or @file; they count before those of the documents',
+    about: 'Prices by model, as JSON, @file or -; they count before those of the documents',
     key: 'prices',
   },
   currency: {
@@ -137,6 +137,16 @@ export const SETTINGS = {
     environment: 'RUSHES_MAX_COST',
     key: 'maxCost',
     check: (value, what) => void maxCost(value, what),
+  },
+  show: {
+    about: 'Draw finished results in the terminal, as `--show` does, if it can: auto or off',
+    environment: 'RUSHES_SHOW',
+    key: 'show',
+    default: 'off',
+    check: (value, what) => {
+      if (value !== 'auto' && value !== 'off')
+        throw usageError(`${what}: "${value}" is not a valid value.`, 'Use auto or off.')
+    },
   },
   limitsUrl: {
     about: 'Redis server that shares the rate limit of an API key between machines',
@@ -189,7 +199,7 @@ export const SHARED_ENVIRONMENT = {
   NODE_COMPILE_CACHE:
     'Folder for the code that Node 22.8 and later compiles; default `node-compile-cache` in the temporary folder',
   NODE_DISABLE_COMPILE_CACHE: 'If set, Node does not cache compiled code',
-  TMPDIR: 'Folder for the temporary file of `-o -`, and for the thumbnails that `serve` makes',
+  TMPDIR: 'Folder for the temporary files of `-o -` and `--show`, and for the thumbnails that `serve` makes',
   'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the parents of the folders below',
 } as const
 

@@ -1,0 +1,446 @@
+/** Prices of the profile and of documents: the settings, `rushes models`, and what `run` estimates, limits and records. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createPrices } from '../../src/cli/models/prices.js'
+import type { ModelDocument } from '../../src/protocol/models.js'
+import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createInstantEngine } from '../support/engines.js'
+import { temporaryFolder } from '../support/service.js'
+
+const PRICES = {
+  'acme/cinema-1': { run: 0.4, factors: { resolution: { '1080p': 1.5 }, duration: { 10: 2 } } },
+  'acme/still-1': { run: 0.04 },
+}
+/** A document with its own price. */
+const STILL_2 = {
+  ...{ name: 'acme/still-2', kind: 'image', price: { run: 3, factors: { steps: { 20: 2 } } } },
+  input: { steps: { type: 'integer', default: 20 }, hd: { type: 'boolean' } },
+}
+
+/** A home whose config file has these profiles. */
+function homeWith(profiles: Readonly<Record<string, object>>): string {
+  const home = temporaryFolder()
+  mkdirSync(join(home, 'config'))
+  writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles }))
+  return home
+}
+
+const profilesIn = (home: string) =>
+  JSON.parse(readFileSync(join(home, 'config', 'config.json'), 'utf8')).profiles
+
+/** Runs lines in a home with this profile, and with STILL_2. */
+async function placeWith(profile: object = {}) {
+  const home = homeWith({ default: profile })
+  const run = (argv: readonly string[], options: RunOptions = {}) =>
+    runCli(argv, { home, env: SET, ...options })
+  expect((await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL_2) })).code).toBe(0)
+  return { home, run }
+}
+
+const lastLine = (text: string) => text.trimEnd().split('\n').at(-1) ?? ''
+const firstLine = (text: string) => text.split('\n')[0] ?? ''
+
+describe('the setting prices', () => {
+  const get = ['config', 'get', 'prices']
+
+  it('is stored as an object, shown and removed', async () => {
+    const home = temporaryFolder()
+    const run = (...argv: string[]) => runCli(argv, { home })
+    expect((await run('config', 'set', 'prices', JSON.stringify(PRICES))).code).toBe(0)
+    expect(profilesIn(home).default.prices).toEqual(PRICES)
+    const text = JSON.stringify(PRICES)
+    expect((await run(...get)).stdout).toBe(`${text}\n`)
+    expect(JSON.parse((await run(...get, '--json')).stdout)).toEqual(PRICES)
+    expect((await run('config', 'list')).stdout).toBe(`prices=${text}\n`)
+    expect(JSON.parse((await run('config', 'list', '--json')).stdout)).toEqual({ prices: PRICES })
+    expect((await run('config', 'unset', 'prices')).code).toBe(0)
+    expect((await run(...get)).code).toBe(2)
+  })
+
+  it('is read from a file and from standard input', async () => {
+    const home = temporaryFolder()
+    const file = join(home, 'prices.json')
+    writeFileSync(file, '\ufeff{"acme/x": {"run": 1}}')
+    expect((await runCli(['config', 'set', 'prices', `@${file}`], { home })).code).toBe(0)
+    expect(profilesIn(home).default.prices).toEqual({ 'acme/x': { run: 1 } })
+    const other = { home, stdin: '{"__proto__/x": {"run": 2}}' }
+    expect((await runCli(['config', 'set', 'prices', '-'], other)).code).toBe(0)
+    expect(Object.keys(profilesIn(home).default.prices)).toEqual(['__proto__/x'])
+  })
+
+  it.each<[string, string]>([
+    ['{"acme/x": {"run": 1}', 'prices: invalid JSON: expected "," or "}"'],
+    ['{"acme/x": {"run": 0.10000000000000000001}}', 'prices: '],
+    ['{"acme/x": {"run": 1}, "acme/x": {"run": 2}}', 'prices: '],
+    ['[]', 'prices is not a JSON object.'],
+    ['0.4', 'prices is not a JSON object.'],
+    ['@nofile.json', 'nofile.json: no such file.'],
+    ['{"still": {"run": 1}}', '"still" is not a model name (provider/name).'],
+    ['{"acme/x": 1}', 'prices.acme/x.run must be a number from 0 to 1000000000 with at most six decimals.'],
+    ['{"acme/x": {"run": 1, "factor": {}}}', 'prices.acme/x.factor is not a key of a price: run, factors.'],
+    [
+      '{"acme/x": {"run": -1, "factors": {"a": 2, "b": {"1": "2"}}}, "y": {}}',
+      'prices.acme/x.run must be a number from 0 to 1000000000 with at most six decimals; ' +
+        'prices.acme/x.factors.a must be a map from a value to its factor; ' +
+        'prices.acme/x.factors.b.1 must be a number from 0 to 1000000000 with at most six decimals; ' +
+        '"y" is not a model name (provider/name).',
+    ],
+    [
+      '{"acme/still-2": {"run": 1, "factors": {"speed": {}, "hd": {"yes": 2}}}}',
+      'prices.acme/still-2.factors.speed is not a property of the input; ' +
+        'prices.acme/still-2.factors.hd.yes "yes" is not one of true, false.',
+    ],
+  ])('is not changed to %s', async (value, problem) => {
+    const { home, run } = await placeWith({ prices: PRICES })
+    const { code, stderr } = await run(['config', 'set', 'prices', value])
+    expect({ code, problem: firstLine(stderr) }).toEqual({
+      code: 2,
+      problem: expect.stringContaining(problem),
+    })
+    expect(profilesIn(home).default.prices).toEqual(PRICES)
+  })
+
+  it.each([
+    ['currency', 'US dollars'],
+    ['maxCost', '12,50'],
+  ])('has checked neighbours: %s is not %j', async (key, value) => {
+    expect((await runCli(['config', 'set', key, value])).code).toBe(2)
+  })
+})
+
+describe('a price', () => {
+  const document: ModelDocument = {
+    ...{ name: 'acme/still-2', kind: 'image', price: { run: 3, factors: {} } },
+    input: {
+      ...{ type: 'object', title: 'image', description: '', required: [] },
+      properties: { steps: { type: 'integer', description: '', default: 20 } },
+    },
+  }
+  const models = { find: (name: string) => (name === document.name ? document : undefined) }
+  const name = document.name
+
+  it.each<[string, unknown, number | undefined, readonly string[]]>([
+    ['of the document', undefined, 3_000_000, []],
+    ['of the document, if the config names others', { 'acme/x': { run: 1 } }, 3_000_000, []],
+    ['of the document, for null', null, 3_000_000, []],
+    ['of the config', { [name]: { run: 0.5 } }, 500_000, []],
+    ['of the config, of nothing', { [name]: { run: 0 } }, 0, []],
+    [
+      'of the config, with the defaults of the document',
+      { [name]: { run: 0.5, factors: { steps: { 20: 2 } } } },
+      1_000_000,
+      [],
+    ],
+    [
+      'that is not valid',
+      { [name]: { run: '0.5', factors: { size: {} } } },
+      undefined,
+      [
+        'prices.acme/still-2.run must be a number from 0 to 1000000000 with at most six decimals; ' +
+          'prices.acme/still-2.factors.size is not a property of the input',
+      ],
+    ],
+    [
+      'with a wrong key',
+      { [name]: { run: 1, factor: {} } },
+      undefined,
+      ['prices.acme/still-2.factor is not a key of a price: run, factors'],
+    ],
+    ['of a list', [{ run: 1 }], undefined, ['prices must be an object by name of the model']],
+    [
+      'of a text',
+      '{"acme/still-2": {"run": 1}}',
+      undefined,
+      ['prices must be an object by name of the model'],
+    ],
+  ])('%s', (_, prices, millionths, warnings) => {
+    const warned: string[] = []
+    const opened = createPrices({ currency: 'USD', models, prices, warn: (text) => warned.push(text) })
+    const estimate = millionths === undefined ? undefined : { millionths, currency: 'USD' }
+    for (let count = 0; count < 2; count++)
+      expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual(estimate)
+    expect(warned).toEqual(warnings)
+  })
+
+  it('of a model without a document is not checked against one', () => {
+    const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } }, constructor: { run: 9 } }
+    const opened = createPrices({ currency: 'USD', models, prices })
+    const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
+      opened.estimate({ model, kind: undefined, input })?.millionths
+    expect(estimate('acme/x', { speed: 'fast' })).toBe(3_000_000)
+    expect(estimate('acme/x', { speed: 'slow' })).toBe(1_000_000)
+    expect(estimate('toString', {})).toBeUndefined()
+  })
+})
+
+describe('rushes models', () => {
+  it('shows the price, its currency and its source', async () => {
+    const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
+    const { stdout } = await run(['models'])
+    expect(stdout).toBe(
+      'acme/still-2\timage\t3–6 USD\tadded\t\n' +
+        'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
+        'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
+    )
+    const { models } = JSON.parse((await run(['models', '--json'])).stdout)
+    const shown = (models as Record<string, unknown>[]).map((each) => [
+      each.name,
+      each.price,
+      each.price_source,
+      each.currency,
+    ])
+    expect(shown).toEqual([
+      ['acme/still-2', STILL_2.price, 'document', 'USD'],
+      ['acme/cinema-1', PRICES['acme/cinema-1'], 'config', 'USD'],
+      ['acme/still-1', { run: 0.04, factors: {} }, 'config', 'USD'],
+    ])
+  })
+
+  it('shows that of one model, which can be added again', async () => {
+    const { run } = await placeWith({
+      prices: { 'acme/still-2': { run: 0.5, factors: { hd: { true: 2 } } } },
+    })
+    expect((await run(['models', 'acme/still-2'])).stdout).toContain(
+      'acme/still-2\tprice\t\t0.5–1 credits (config)\thd true: ×2\n',
+    )
+    const { stdout } = await run(['models', 'acme/still-2', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({
+      price: { run: 0.5, factors: { hd: { true: 2 } } },
+      ...{ price_source: 'config', currency: 'credits' },
+    })
+    expect((await run(['models', 'add', '-'], { stdin: stdout })).code).toBe(0)
+    const unknown = JSON.parse((await run(['models', 'acme/cinema-1', '--json'])).stdout)
+    expect(unknown).toMatchObject({ price: null, price_source: null, currency: null })
+  })
+
+  it('shows 0 with --local', async () => {
+    const { run } = await placeWith({ prices: { 'rushes/preview-image': { run: 9 } }, currency: 'USD' })
+    expect((await run(['models', '--local'])).stdout).toContain(
+      'rushes/preview-image\timage\t0 credits\tlocal',
+    )
+    expect((await run(['models', 'rushes/preview-image', '--local'])).stdout).toContain(
+      'price\t\t0 credits\t',
+    )
+  })
+})
+
+describe('--dry-run', () => {
+  const VIDEO = ['run', 'video', 'a boat', '--dry-run', '--resolution', '1080p']
+
+  it('estimates on standard error, and in JSON', async () => {
+    const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
+    const body = '{"model":"acme/cinema-1","input":{"prompt":"a boat","resolution":"1080p"}}\n'
+    expect(await run([...VIDEO, '-n', '2'])).toMatchObject({
+      ...{ code: 0, stdout: body.repeat(2), stderr: 'Estimate: 1.2 USD for 2 runs.\n' },
+    })
+    const { stdout, stderr } = await run([...VIDEO, '--json'])
+    expect({ stderr, ...JSON.parse(stdout) }).toMatchObject({ stderr: '', estimate: 0.6, currency: 'USD' })
+  })
+
+  it('says that a model has no price, and null in JSON', async () => {
+    const { run } = await placeWith()
+    expect((await run(VIDEO)).stderr).toBe('No estimate: acme/cinema-1 has no price.\n')
+    expect(JSON.parse((await run([...VIDEO, '--json'])).stdout)).toMatchObject({
+      estimate: null,
+      currency: null,
+    })
+  })
+
+  it('says that local runs are free', async () => {
+    const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
+    const { code, stderr } = await run([...VIDEO, '--local', '--max-cost', '0'])
+    expect({ code, stderr }).toEqual({
+      ...{ code: 0, stderr: 'Estimate: 0 credits for 1 run, because local runs are free.\n' },
+    })
+  })
+
+  it.each<[string, string, number]>([
+    ['a default of the document', '{"prompt":"x"}', 6],
+    ['a value of --input', '{"prompt":"x","steps":30}', 3],
+    ['a boolean', '{"prompt":"x","steps":30,"hd":true}', 3],
+  ])('counts %s', async (_, input, estimate) => {
+    const { run } = await placeWith()
+    const { stdout } = await run(['run', 'model', 'acme/still-2', '--input', input, '--dry-run', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ estimate, currency: 'credits' })
+  })
+
+  it('warns once of a price that is not valid, and does not use the one of the document', async () => {
+    const { home, run } = await placeWith({ prices: { 'acme/still-2': { run: '1' } } })
+    const { code, stderr } = await run(['run', 'image', 'x', '--model', 'acme/still-2', '--dry-run'])
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        `warning: ${join(home, 'config', 'config.json')}: prices.acme/still-2.run must be a number from 0 to ` +
+        '1000000000 with at most six decimals. The model counts as without a price.\n' +
+        'No estimate: acme/still-2 has no price.\n',
+    })
+  })
+})
+
+describe('--max-cost', () => {
+  const IMAGE = ['run', 'image', 'a fox', '--quality', 'high', '--no-wait']
+  const ABOVE = 'error: The estimate is 6 USD, but --max-cost allows 5.999999 USD. Nothing was sent.'
+  const unknown = (model: string) =>
+    `error: 1 run has no price (${model}), so --max-cost cannot be checked. Nothing was sent.`
+
+  const price = { run: 1, factors: { quality: { high: 2 } } }
+  /** The price of a run of IMAGE is 2. */
+  const LIMITED = { prices: { 'acme/still-1': price, 'acme/x': price }, currency: 'USD' }
+
+  /** Counts the creates of a line. */
+  async function create(words: readonly string[], profile: object, env: Readonly<Record<string, string>>) {
+    const { fetch, requests } = scripted({ status: 201, body: { id: 'r1', status: 'queued' } })
+    const home = homeWith({ default: { ...LIMITED, ...profile }, bare: { timeout: '1m' } })
+    const ran = await runCli([...IMAGE, ...words], { home, fetch, env: { ...SET, ...env } })
+    return { ...ran, created: requests.filter(({ method }) => method === 'POST').length }
+  }
+
+  async function serviceWith() {
+    const service = await createCliService()
+    const prices = { 'rushes/preview-image': price, 'acme/x': price }
+    await service.run(['config', 'set', 'prices', JSON.stringify(prices)])
+    return service
+  }
+  const limited = ['-n', '3', '--max-cost']
+
+  it.each<[string, readonly string[], Record<string, string>, object, string | undefined]>([
+    ['equal to the estimate', [...limited, '6'], {}, {}, undefined],
+    ['below it', [...limited, '5.999999'], {}, {}, ABOVE],
+    ['of the variable', ['-n', '3'], { RUSHES_MAX_COST: '5.999999' }, {}, ABOVE],
+    ['of the setting', ['-n', '3'], {}, { maxCost: 5.999999 }, ABOVE],
+    ['of the flag before the variable', [...limited, '6'], { RUSHES_MAX_COST: '1' }, {}, undefined],
+    [
+      'of the setting, as the variable is empty',
+      ['-n', '3'],
+      { RUSHES_MAX_COST: '' },
+      { maxCost: '5.999999' },
+      ABOVE,
+    ],
+    [
+      'of 0',
+      ['--max-cost', '0'],
+      {},
+      {},
+      'error: The estimate is 2 USD, but --max-cost allows 0 USD. Nothing was sent.',
+    ],
+    ['of 0 for a free model', ['--max-cost', '0'], {}, { prices: { 'acme/still-1': { run: 0 } } }, undefined],
+    ['for a model without a price', ['--max-cost', '9', '--model', 'acme/y'], {}, {}, unknown('acme/y')],
+    [
+      'for a price that is not valid',
+      ['--max-cost', '9'],
+      {},
+      { prices: { 'acme/still-1': 2 } },
+      unknown('acme/still-1'),
+    ],
+    [
+      'in a profile without prices',
+      ['--max-cost', '9', '--profile', 'bare', '--model', 'acme/x'],
+      {},
+      {},
+      unknown('acme/x'),
+    ],
+    [
+      'that is not an amount',
+      ['--max-cost', '6 USD'],
+      {},
+      {},
+      'error: --max-cost: "6 USD" is not an amount.',
+    ],
+    ['that is empty', ['--max-cost='], {}, {}, 'error: --max-cost: "" is not an amount.'],
+    [
+      'of a variable that is not one',
+      [],
+      { RUSHES_MAX_COST: 'x' },
+      {},
+      'error: RUSHES_MAX_COST: "x" is not an amount.',
+    ],
+  ])('%s', async (_, words, env, profile, error) => {
+    const { code, stderr, created } = await create(words, profile, env)
+    const isRefused = error !== undefined
+    expect({ code, isSent: created > 0 }).toEqual({ code: isRefused ? 2 : 0, isSent: !isRefused })
+    if (isRefused) expect(firstLine(stderr.replace(/^warning: .*\n/, ''))).toBe(error)
+  })
+
+  it('is exact for 10,000 runs', async () => {
+    const words = ['-n', '10000', '--max-cost', '3333.329999', '--quality', 'basic']
+    const { stderr } = await create(words, { prices: { 'acme/still-1': { run: 0.333333 } } }, {})
+    expect(firstLine(stderr)).toContain('The estimate is 3333.33 USD, but --max-cost allows 3333.329999 USD.')
+  })
+
+  it('counts only the runs that --reuse does not find', async () => {
+    const service = await serviceWith()
+    const words = ['run', 'image', 'a fox', '--reuse', '--max-cost', '1']
+    expect((await service.run(words)).code).toBe(0)
+    const posts = () => service.requests.filter(({ method }) => method === 'POST').length
+    const refused = await service.run([...words, '-n', '3'])
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('The estimate is 2 credits') })
+    expect(posts()).toBe(1)
+    expect((await service.run([...words, '-n', '2'])).code).toBe(0)
+    expect(posts()).toBe(2)
+  })
+
+  it('counts the values of --input, for a model without a document', async () => {
+    const service = await serviceWith()
+    const line = (quality: string) => [
+      ...['run', 'model', 'acme/x', '--max-cost', '1', '--dry-run'],
+      ...['--input', JSON.stringify({ prompt: 'x', quality })],
+    ]
+    expect((await service.run(line('basic'))).code).toBe(0)
+    expect((await service.run(line('high'))).code).toBe(2)
+  })
+
+  it('lets every local run pass, whose estimate is 0 credits', async () => {
+    const home = homeWith({ default: { prices: { 'rushes/preview-image': { run: 5 } }, currency: 'USD' } })
+    const run = (...argv: string[]) => runCli(argv, { home, engine: createInstantEngine() })
+    const folder = temporaryFolder()
+    const words = ['run', 'image', 'x', '--local', '--max-cost', '0', '-o', join(folder, 'x.png')]
+    expect((await run(...words)).code).toBe(0)
+    expect(JSON.parse((await run('list', '--json')).stdout)).toMatchObject({
+      estimate: 0,
+      currency: 'credits',
+    })
+  })
+})
+
+describe('what a run records', () => {
+  const rows = async ({ run }: Pick<Awaited<ReturnType<typeof createCliService>>, 'run'>) =>
+    (await run(['list', '--json'])).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+
+  it('is the estimate and the labels of each create, which are not sent', async () => {
+    const service = await createCliService()
+    const labels = ['--label', ' spring ', '--label', 'cafe\u0301', '--label', 'spring']
+    expect((await service.run(['run', 'image', 'a fox', '-n', '2', '--no-wait', ...labels])).code).toBe(0)
+    expect(await rows(service)).toMatchObject(
+      Array.from({ length: 2 }, () => ({ estimate: null, currency: null, labels: ['spring', 'caf\u00e9'] })),
+    )
+    expect(
+      Buffer.concat(service.requests.map(({ body }) => Buffer.from(body ?? []))).toString(),
+    ).not.toContain('spring')
+    await service.run(['models', '--refresh'])
+    expect((await service.run(['run', 'image', 'a fox', '--quality', 'high'])).code).toBe(0)
+    expect((await rows(service))[0]).toMatchObject({ estimate: 2, currency: 'credits', labels: [] })
+  })
+
+  it('has no empty label', async () => {
+    const { code, stderr } = await runCli(['run', 'image', 'x', '--local', '--label', ''])
+    expect({ code, error: firstLine(stderr) }).toEqual({
+      ...{ code: 2, error: 'error: --label: a label must not be empty.' },
+    })
+  })
+})
+
+it('the question before many runs has the estimate', async () => {
+  const { run } = await placeWith({ prices: { 'acme/still-1': { run: 0.4 } }, currency: 'USD' })
+  const terminal = { tty: { stdin: true, stderr: true }, stdin: 'n\n' }
+  const { code, stderr } = await run(['run', 'image', 'x', '-n', '40'], terminal)
+  expect({ code, stderr }).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Create 40 runs of acme/still-1? Estimate: 16 USD. [y/N] '),
+  })
+  const refused = await run(['run', 'image', 'x', '-n', '40', '--max-cost', '15'], terminal)
+  expect(lastLine(refused.stderr)).not.toContain('[y/N]')
+})

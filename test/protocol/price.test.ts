@@ -1,0 +1,125 @@
+/** Prices in whole millionths. */
+import { describe, expect, it } from 'vitest'
+import type { ModelInput, ParameterSchema, Price } from '../../src/protocol/models.js'
+import { amountOf, amountText, millionthsOf, parseAmount, sumOf } from '../../src/protocol/price.js'
+
+const LARGEST = Number.MAX_SAFE_INTEGER
+
+/** The price of an input whose model has these parameters. */
+const priced = (
+  price: Partial<Price> | undefined,
+  input: ModelInput,
+  properties: Record<string, Partial<ParameterSchema>> = {},
+) =>
+  millionthsOf(
+    {
+      price: price && { run: 1, factors: {}, ...price },
+      input: {
+        ...{ type: 'object', title: '', description: '', required: [] },
+        properties: properties as Record<string, ParameterSchema>,
+      },
+    },
+    input,
+  )
+
+describe('a price in millionths', () => {
+  it.each<[string, Partial<Price> | undefined, ModelInput, number | undefined]>([
+    ['without factors', { run: 0.4 }, {}, 400_000],
+    ['of nothing', { run: 0 }, { seed: 1 }, 0],
+    ['with one factor', { run: 0.4, factors: { size: { m: 1.5 } } }, { size: 'm' }, 600_000],
+    [
+      'with two factors',
+      { run: 0.4, factors: { size: { m: 1.5 }, seconds: { 10: 2 } } },
+      { size: 'm', seconds: '10' },
+      1_200_000,
+    ],
+    ['with a factor of 0', { factors: { size: { m: 0 } } }, { size: 'm' }, 0],
+    ['of a value without a factor', { factors: { size: { m: 2 } } }, { size: 'l' }, 1_000_000],
+    ['without the value', { factors: { size: { m: 2, undefined: 9 } } }, {}, 1_000_000],
+    ['of null', { factors: { size: { null: 9 } } }, { size: null }, 1_000_000],
+    ['of an integer', { factors: { steps: { 30: 3 } } }, { steps: 30 }, 3_000_000],
+    ['of a number', { factors: { scale: { 0.5: 3 } } }, { scale: 0.5 }, 3_000_000],
+    ['of a boolean', { factors: { hd: { true: 2, false: 3 } } }, { hd: false }, 3_000_000],
+    ['of a list', { factors: { loras: { a: 9 } } }, { loras: ['a'] }, 1_000_000],
+    ['of a map', { factors: { region: { x: 9 } } }, { region: { toString: 1, valueOf: 1 } }, 1_000_000],
+    ['rounded up', { run: 0.333333, factors: { size: { m: 0.1 } } }, { size: 'm' }, 33_334],
+    ['of the smallest amount', { run: 0.000001, factors: { size: { m: 0.000001 } } }, { size: 'm' }, 1],
+    ['that a number cannot add up', { run: 0.1, factors: { size: { m: 1.1 } } }, { size: 'm' }, 110_000],
+    ['too large', { run: 1e9, factors: { size: { m: 1e9 } } }, { size: 'm' }, LARGEST],
+    ['that is missing', undefined, { size: 'm' }, undefined],
+  ])('%s', (_, price, input, expected) => {
+    expect(priced(price, input)).toBe(expected)
+  })
+
+  it('counts the default of a parameter that is left out, and not of one that is sent', () => {
+    const price = { factors: { steps: { 20: 2, 30: 3 } } }
+    const steps = { steps: { default: 20 } }
+    expect([{}, { steps: 30 }, { steps: 40 }].map((input) => priced(price, input, steps))).toEqual([
+      2_000_000, 3_000_000, 1_000_000,
+    ])
+  })
+
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])('is not changed by %s', (name) => {
+    const factors = JSON.parse(`{"${name}": {"m": 2}, "size": {"m": 2}}`)
+    expect(priced({ factors }, {})).toBe(1_000_000)
+    expect(priced({ factors }, { size: name })).toBe(1_000_000)
+    expect(priced({ factors }, JSON.parse(`{"${name}": "m"}`))).toBe(2_000_000)
+  })
+})
+
+describe('a sum of estimates', () => {
+  it.each<[readonly (number | undefined)[], number, number]>([
+    [[], 0, 0],
+    [[100_000, 200_000], 300_000, 0],
+    [[400_000, undefined, 0, undefined], 400_000, 2],
+    [[LARGEST, LARGEST], LARGEST, 0],
+    [Array.from({ length: 10_000 }, () => 333_333), 3_333_330_000, 0],
+  ])('%#', (estimates, millionths, withoutPrice) => {
+    expect(sumOf(estimates)).toEqual({ millionths, withoutPrice })
+  })
+})
+
+describe('an amount', () => {
+  it.each([
+    ['0', 0],
+    ['12', 12_000_000],
+    ['12.5', 12_500_000],
+    ['12.50', 12_500_000],
+    ['0.000001', 1],
+    ['007', 7_000_000],
+    ['999999999.999999', 999_999_999_999_999],
+  ])('%j is %d millionths', (text, millionths) => {
+    expect(parseAmount(text)).toBe(millionths)
+  })
+
+  it('is not another text', () => {
+    const others = [
+      '',
+      '.5',
+      '5.',
+      '-1',
+      '+1',
+      '1e3',
+      '1,5',
+      ' 1',
+      '1 ',
+      '0.0000001',
+      '1234567890',
+      '∞',
+      '１',
+      '0x1',
+    ]
+    expect(others.filter((text) => parseAmount(text) !== undefined)).toEqual([])
+  })
+
+  it.each([
+    [0, '0 USD'],
+    [1, '0.000001 USD'],
+    [400_000, '0.4 USD'],
+    [16_000_000, '16 USD'],
+    [999_999_999_999_999, '999999999.999999 USD'],
+  ])('%d millionths are %j', (millionths, text) => {
+    expect(amountText(millionths, 'USD')).toBe(text)
+    expect(`${amountOf(millionths)} USD`).toBe(text)
+  })
+})

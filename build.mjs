@@ -46,6 +46,7 @@ try {
     rushes: 'src/cli/process/start.ts',
     renderer: 'src/preview/renderer.ts',
     thumbnailer: 'src/preview/thumbnailer.ts',
+    picture: 'src/preview/picture-process.ts',
     intake: 'src/service/intake.ts',
     store: 'src/service/store/sqlite/thread.ts',
   }

@@ -77,6 +77,16 @@ const MET: Readonly<Record<MetName, (place: Place) => Promise<readonly unknown[]
     const shown = rows.map(({ id, key }) => run(['show', id ?? key, '--json']))
     return (await Promise.all(shown)).flatMap(({ stdout }) => valuesOf(stdout))
   },
+  open: async ({ run, folder }) => {
+    await run([...IMAGE, '-o', `${folder}/a.png`])
+    return valuesOf((await run(['open', '--last', '--json'])).stdout)
+  },
+  spend: async ({ run }) => {
+    await run([...IMAGE, '--label', 'spring'])
+    await run(['models', '--refresh', '--quiet'])
+    await run(IMAGE)
+    return valuesOf((await run(['spend', '--by', 'label', '--json'])).stdout)
+  },
   'dry-run': async ({ run }) => valuesOf((await run([...IMAGE, '--dry-run'])).stdout),
   error: async ({ run, loses }) => {
     const lines = [['status', 'run_none'], ['nosuch'], ['run', 'image', 'x', '--quality', 'hihg']]

@@ -2,7 +2,8 @@
  * Detects the type of a file: by its first bytes, else by the host's content type, else by the URL. The bytes come
  * first because hosts send JPEGs as `image/png`, and any file as `application/octet-stream`.
  */
-import { extname } from 'node:path'
+import { extname, isAbsolute } from 'node:path'
+import { quoteWord } from '../protocol/text.js'
 
 export interface FileKind {
   /** Extension in lower case, without a dot; never empty. */
@@ -122,5 +123,21 @@ export function fitsExtension(path: string, extension: string): boolean {
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined
   const known = from === 'bytes' ? 'according to its content' : 'according to the host'
-  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept.`
+  const command = conversionOf(path, extension)
+  const hint = command === undefined ? '' : ` To convert it: \`${command}\``
+  return `${path} is a ${extension} file (${contentType}) ${known}; its name was kept.${hint}`
+}
+
+/** Formats that ffmpeg reads and writes: of images, and of videos. */
+const CONVERTIBLE = [/^(png|jpe?g|webp|gif|avif|tiff?|bmp)$/, /^(mp4|m4v|mov|webm|mkv|mpe?g|avi)$/]
+
+/** Returns the command that makes a file of the format that the name says, beside the file. */
+function conversionOf(path: string, extension: string): string | undefined {
+  const ending = extname(path)
+  const formats = [extension, ending.slice(1).toLowerCase()]
+  if (!CONVERTIBLE.some((group) => formats.every((format) => group.test(format)))) return undefined
+  // ffmpeg would read a leading dash as a flag, and a word before a colon as a protocol.
+  const file = /^-|:/.test(path) && !isAbsolute(path) ? `./${path}` : path
+  const converted = `${file.slice(0, -ending.length)}-converted${ending}`
+  return `ffmpeg -i ${quoteWord(file)} ${quoteWord(converted)}`
 }

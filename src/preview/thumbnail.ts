@@ -2,29 +2,35 @@
 // untrusted, like reference images: the cost of decoding is checked from the header first. Rejects for pictures that
 // are too expensive or corrupt.
 import { readFile } from 'node:fs/promises'
+import type { Sharp } from 'sharp'
 import type { Engine } from '../service/engines/engine.js'
 import { writeOutput } from './files.js'
 import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
+import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
 
-/** Length of the longer side in pixels: twice the size in the list, for high-density screens. */
-const LONGER_SIDE = 160
+/** Maximum size in pixels: twice the size in the list, for high-density screens. */
+const SIZE = { width: 160, height: 160 }
 const NAME = 'thumbnail.webp'
 
 export function createThumbnailEngine(): Engine {
   return {
     async render({ input, folder, signal }) {
-      const picture = await readHeader(await readFile(String(input.path)))
-      if (picture === undefined) throw new Error('not a picture that can be read')
-      if (picture.cost > MAX_COST) throw new Error('too large a picture')
-      const sharp = await pixels()
-      const small = await sharp(picture.bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
-        .autoOrient()
-        .resize({ width: LONGER_SIDE, height: LONGER_SIDE, fit: 'inside', withoutEnlargement: true })
-        .webp({ quality: 75 })
-        .toBuffer()
+      const picture = await openPicture(await readFile(String(input.path)), SIZE)
+      const small = await picture.webp({ quality: 75 }).toBuffer()
       await writeOutput(folder, NAME, [small], signal)
       return [{ name: NAME, contentType: 'image/webp' }]
     },
   }
+}
+
+/** Opens a picture, reduced to fit `size`. Throws if it is too expensive or its header is corrupt. */
+export async function openPicture(bytes: Uint8Array, size: Size): Promise<Sharp> {
+  const picture = await readHeader(bytes)
+  if (picture === undefined) throw new Error('not a picture that can be read')
+  if (picture.cost > MAX_COST) throw new Error('too large a picture')
+  const sharp = await pixels()
+  return sharp(picture.bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
+    .autoOrient()
+    .resize({ ...size, fit: 'inside', withoutEnlargement: true })
 }

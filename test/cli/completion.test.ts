@@ -10,13 +10,14 @@ import { createProgram } from '../../src/cli/program.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { filesBelow } from '../support/binary.js'
 import { runCli } from '../support/cli.js'
-import { withJournal } from '../support/journal.js'
+import { addRow, withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 /** Values of flags by their name in the help, and arguments, that are free text. */
 const WITHOUT_COMPLETION = [
   ...[
     '<address>',
+    '<amount>',
     '<cidr>',
     '<duration>',
     '<glob>',
@@ -214,6 +215,7 @@ describe('runs', () => {
     ['others too, where none that goes on is called so', ['wait', 'run_o'], ['run_old']],
     ['finished ones, to be downloaded', ['download', ''], ['run_old']],
     ['outputs of earlier runs', ['run', 'video', '-i', 'run:'], ['run:run_old']],
+    ['finished ones, to be opened', ['open', ''], ['run_old']],
     ['statuses', ['list', '--status', 's'], ['succeeded']],
     ['models', ['run', 'image', '--model', ''], ['acme/still-1']],
     ['no models of the other kind', ['run', 'video', '--model', ''], []],
@@ -262,6 +264,34 @@ describe('runs', () => {
     ]
     const rows = hostile.map((id) => ({ id, phase: 'running' as const }))
     expect(await valuesOf(['status', ''], homeWith(rows))).toEqual(['ok_1'])
+  })
+})
+
+describe('labels', () => {
+  const withLabels = (...rows: readonly (readonly string[])[]): string => {
+    const home = temporaryFolder()
+    rows.forEach((labels, at) => {
+      addRow(home, { id: `run_${at}`, labels })
+    })
+    return home
+  }
+
+  it.each([
+    ['list', '--label'],
+    ['spend', '--label'],
+    ['wait', '--all', '--label'],
+    ['forget', '--label'],
+    ['gallery', '--label'],
+    ['run', 'image', '--label'],
+  ])('of the journal, the newest first: %j', async (...words) => {
+    const home = withLabels(['a'], ['b', 'Frühling 春'], [], ['a'])
+    expect(await valuesOf([...words, ''], home)).toEqual(['a', 'Frühling 春', 'b'])
+    expect(await valuesOf([...words, 'F'], home)).toEqual(['Frühling 春'])
+  })
+
+  it('are not offered where an open quote would let the shell read them', async () => {
+    const hostile = ['$(id)', '`id`', 'a"b', "a'b", 'a\\b', 'a!b', 'a;b & c|d *']
+    expect(await valuesOf(['list', '--label', ''], withLabels(hostile))).toEqual(['a;b & c|d *'])
   })
 })
 

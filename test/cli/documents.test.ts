@@ -179,7 +179,14 @@ describe('an MCP server', () => {
     expect(structured.configured).toEqual({ image: 'rushes/preview-image' })
     expect(structured.models.image.properties.steps).toMatchObject({ maximum: 50 })
     expect(structured.known).toEqual([
-      { name: 'acme/upscale', kind: 'image', price: null, parameters: ['image_urls', 'factor'] },
+      {
+        name: 'acme/upscale',
+        kind: 'image',
+        price: null,
+        price_source: null,
+        currency: null,
+        parameters: ['image_urls', 'factor'],
+      },
       expect.objectContaining({ name: 'rushes/preview-image', price: STILL.price }),
     ])
     const one = await mcp.call('list_models', { model: 'acme/upscale' })

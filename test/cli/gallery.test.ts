@@ -15,7 +15,6 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { GalleryRun } from '../../src/gallery/index.js'
-import type { JournalFile } from '../../src/journal/index.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, finishedState, withJournal } from '../support/journal.js'
@@ -43,7 +42,7 @@ function createDesk() {
       addRow(home, { id, address, ...more }, (journal) => {
         const urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`)
         journal.recordStatus(address, { state: finishedState(id, urls) })
-        const written = Object.entries(files).map(([name, content], at): JournalFile => {
+        const written = Object.entries(files).map(([name, content], at) => {
           const path = join(folder, name)
           writeFileSync(path, content)
           const url = urls[at] ?? ''

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { NO_MARKS } from '../../src/download/marks.js'
 import { RushesError, usageError } from '../../src/errors.js'
 import { openJournal } from '../../src/journal/index.js'
 import { createRecorder, type Recorder } from '../../src/runs/recorder.js'
@@ -73,7 +74,7 @@ describe('a journal that is locked for a while', () => {
     note.accepted('r1', {})
     recorder.recordStatus({ state: finishedState('r1', ['https://x.example/1']), elapsedMs: 5 })
     recorder.recordFiles('r1', [
-      { path: '/a.png', bytes: 1, sha256: 'a', url: '', content_type: 'image/png' },
+      { path: '/a.png', bytes: 1, sha256: 'a', url: '', content_type: 'image/png', ...NO_MARKS },
     ])
     expect(recorder.find('r1')).toBeUndefined()
     unlock()
@@ -135,7 +136,7 @@ describe('a journal that is locked for a while', () => {
     }
     create('r1')
     recorder.recordFiles('r1', [
-      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png' },
+      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png', ...NO_MARKS },
     ])
     create('r2')
     expect(rows()).toEqual([
@@ -152,7 +153,7 @@ describe('a journal that is locked for a while', () => {
     note.accepted('r1', {})
     lock()
     recorder.recordFiles('r1', [
-      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png' },
+      { path: '/a.png', bytes: 1.5, sha256: 'a', url: '', content_type: 'image/png', ...NO_MARKS },
     ])
     recorder.recordStatus({ state: finishedState('r1', []) })
     unlock()

@@ -66,7 +66,7 @@ const FLAGS = ['--seed', '7', '--guidance', '0.75', '--transparent', '--steps', 
 const IMAGE = ['run', 'image', 'a fox', '--dry-run']
 
 const inputOf = async (words: readonly string[]) => {
-  const { code, stdout, stderr } = await runCli(words, { env: ENV, home })
+  const { code, stdout, stderr } = await runCli([...words, '-q'], { env: ENV, home })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return JSON.parse(stdout).input
 }

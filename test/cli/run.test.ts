@@ -40,6 +40,8 @@ describe('run against the service', () => {
         sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         url: run.output.urls[0],
         content_type: 'image/png',
+        content_credentials: false,
+        digital_source_type: null,
       },
     ])
     expect(readFileSync(`${folder}/image-1.png`).equals(ONE_PIXEL_PNG)).toBe(true)
@@ -327,7 +329,7 @@ describe('the prompt stays text', () => {
     [['a', 'fox', '-', 'running'], 'a fox - running'],
     [['42'], '42'],
   ])('%j', async (argv, prompt) => {
-    const { stdout, stderr } = await runCli(['run', 'image', '--local', '--dry-run', ...argv])
+    const { stdout, stderr } = await runCli(['run', 'image', '--local', '--dry-run', '--quiet', ...argv])
     expect(stderr).toBe('')
     expect(JSON.parse(stdout)).toEqual({ model: 'rushes/preview-image', input: { prompt } })
   })

@@ -89,7 +89,8 @@ describe('--again', () => {
     expect(program).toBe('rushes')
     const dry = await runCli([...words, '--dry-run', '--json'], { env: SET })
     expect(dry.stderr.replace(/^\{"warning".*\n/gm, '')).toBe('')
-    return JSON.parse(dry.stdout)
+    const { model, input } = JSON.parse(dry.stdout)
+    return { model, input }
   }
 
   it.each<[string, Record<string, unknown>]>([

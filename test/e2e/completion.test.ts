@@ -35,7 +35,7 @@ function furnished(): Place {
     input: { prompt: 'a\tfox' },
   }
   for (const id of ['going_1', 'done_1', '$(touch broken)'])
-    journal.accept(journal.intend(common), id, 'queued')
+    journal.accept(journal.intend({ ...common, labels: ['Frühling (春)', '$(touch broken)'] }), id, 'queued')
   const done = { urls: ['https://cdn.example/a.png'], failure: undefined, service: {} }
   const times = { createdAt: undefined, finishedAt: undefined }
   journal.recordStatus(address, {
@@ -64,6 +64,8 @@ const LINES: readonly (readonly [string, string])[] = [
   ['rushes --profile wor', 'rushes --profile work\\ two '],
   ['rushes --profile=wor', 'rushes --profile=work\\ two '],
   ['rushes --profile "wor', 'rushes --profile "work two" '],
+  ['rushes list --label F', 'rushes list --label Frühling\\ \\(春\\) '],
+  ['rushes list --label "F', 'rushes list --label "Frühling (春)" '],
   ['echo hi | RUSHES_TIMEOUT=1m rushes stat', 'echo hi | RUSHES_TIMEOUT=1m rushes status '],
 ]
 
@@ -150,5 +152,5 @@ describe.skipIf(!has('fish')).concurrent('fish', () => {
 /** As it is before fish quotes it. */
 function lastWord(line: string): string {
   const [, word = ''] = /((?:\\ |"[^"]*"|[^ ])+) ?$/.exec(line) ?? []
-  return word.replace(/\\ /g, ' ').replaceAll('"', '')
+  return word.replace(/\\(.)/g, '$1').replaceAll('"', '')
 }

@@ -24,19 +24,22 @@ interface Given extends Partial<Omit<GalleryRun, 'files'>> {
   /** Paths in the folder of the page. */
   readonly paths?: readonly string[]
   readonly ratio?: number
+  readonly marks?: string
 }
 
 /** Writes a page with these runs; its URL. Files are not written. */
 function writePage(place: string, given: readonly Given[], notes: readonly string[] = []): string {
-  const runs = given.map(({ paths = ['a.png'], ratio = 1, ...more }, at): GalleryRun => {
+  const runs = given.map(({ paths = ['a.png'], ratio = 1, marks, ...more }, at): GalleryRun => {
     const files = paths.map((path): GalleryFile => {
       const media = mediaOf(path)
-      return { ...linkTo(place, join(place, path), posix), media, size: '1.5 KiB', ratio, isOpened: true }
+      const link = linkTo(place, join(place, path), posix)
+      return { ...link, media, size: '1.5 KiB', ratio, marks, isOpened: true }
     })
     const usual = {
       id: `run_${at}`,
       prompt: `prompt ${at}`,
       model: 'acme/still-1',
+      labels: [],
       where: 'local',
       time: 1e12,
     }
@@ -152,6 +155,31 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await total()).toBe('3 results')
   })
 
+  it('groups by label, and has no such filter without labels', async () => {
+    const place = temporaryFolder()
+    put(place, 'a.png')
+    const url = writePage(place, [
+      { prompt: 'fox', labels: ['spring', XSS] },
+      { prompt: 'hen', labels: ['spring'] },
+      { prompt: 'cow' },
+    ])
+    const { page } = await pages.open(url)
+    const label = page.getByLabel('Label', { exact: true })
+    const found = async (value: string) => {
+      await label.selectOption({ label: value })
+      return page.locator('.tile .prompt').allTextContents()
+    }
+    expect(await label.locator('option').allTextContents()).toEqual([...['All labels', XSS, 'spring']])
+    expect(await found('spring')).toEqual(['fox', 'hen'])
+    expect(await found(XSS)).toEqual(['fox'])
+    expect(await found('All labels')).toEqual(['fox', 'hen', 'cow'])
+    await page.getByLabel('Search').fill('SPRING')
+    await page.locator('.tile').first().click()
+    expect(await page.locator('#viewer dl').textContent()).toContain(`Labelsspring, ${XSS}`)
+    const other = await pages.open(writePage(place, [{}]))
+    expect(await other.page.locator('#label').isHidden()).toBe(true)
+  })
+
   it('can be used with the keys alone', async () => {
     const place = temporaryFolder()
     put(place, 'a.png')
@@ -196,6 +224,19 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await page.locator('.tile[tabindex="0"]').count()).toBe(1)
     await press('End')
     expect(await focusedPrompt(page)).toBe('film')
+  })
+
+  it('shows that a file has marks, which are not verified', async () => {
+    const place = temporaryFolder()
+    put(place, 'a.png')
+    const { page } = await pages.open(writePage(place, [{ marks: 'Content Credentials' }, {}]))
+    const said = 'Content Credentials (not verified)'
+    // The title is shown only for the element that is under the pointer.
+    const badge = await page.locator('.marked').boundingBox()
+    await page.mouse.move((badge?.x ?? 0) + 5, (badge?.y ?? 0) + 5)
+    expect(await page.evaluate("document.querySelector('.marked:hover')?.title")).toBe(said)
+    await page.locator('.tile').first().click()
+    expect(await page.locator('#viewer dl').textContent()).toContain(`Marks${said}`)
   })
 
   it('copies the run id and the command from disk, also where a page has no access to the clipboard', async () => {
@@ -297,7 +338,7 @@ describePages('the page of rushes gallery', (pages) => {
       place,
       [
         { again: 'rushes run image x' },
-        { paths: [film, 'a.png'], model: 'acme/cinema-1' },
+        { paths: [film, 'a.png'], model: 'acme/cinema-1', labels: ['spring'] },
         { prompt: 'x'.repeat(400) },
       ],
       ['Written 2026-01-01.'],

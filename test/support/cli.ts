@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
+import type { PictureParts } from '../../src/cli/context/picture-parts.js'
 import { main } from '../../src/cli/main.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
@@ -28,13 +29,15 @@ export interface RunOptions {
   readonly fetch?: Fetch
   /** Renders the runs of `--local`. The local service then listens on a loopback port in this process. */
   readonly engine?: Engine
+  /** Draws pictures in the terminal. */
+  readonly pictures?: PictureParts
   /** Replaces the platform's opener. By default, nothing is opened. */
   openResult?(target: string): Promise<void>
   readonly clock?: ManualClock
   readonly interrupts?: InterruptSource
   /** Which streams are terminals. */
   readonly tty?: { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean }
-  /** Width of the streams that are terminals. */
+  /** Width of the streams that are terminals. They have 24 rows. */
   readonly columns?: number
   readonly home?: string
 }
@@ -57,7 +60,7 @@ function buffer(
     },
   })
   return {
-    stream: Object.assign(stream, isTTY === true ? { isTTY: true, columns } : {}),
+    stream: Object.assign(stream, isTTY === true ? { isTTY: true, columns, rows: 24 } : {}),
     bytes: () => Buffer.concat(chunks),
   }
 }
@@ -95,6 +98,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
         clock,
         random: () => 0.5,
         openResult,
+        ...(options.pictures && { pictures: options.pictures }),
         ...(options.engine === undefined
           ? { fetch: options.fetch ?? noNetwork }
           : { engine: options.engine, ...(options.fetch && { fetch: options.fetch }) }),

@@ -72,6 +72,8 @@ const GIVEN: Readonly<Record<string, Given>> = {
   'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
   'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
+  'docs/batch.md: What it costs': { files: { 'shots.yaml': SHOTS } },
+  'docs/batch.md: Labels': { before: 'rushes run image --label web "a meadow" -d' },
   'docs/batch.md: Matrix': {
     files: {
       'icons.yaml':
@@ -124,6 +126,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
   },
   'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
   'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes open': { before: `${ONE_RUN}\nrushes wait --last -d` },
   'docs/commands.md: rushes gallery': { before: 'rushes run image "a fox" -d' },
   'docs/gallery.md': { before: 'rushes run image "a fox" -d' },
   'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },

@@ -68,6 +68,10 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
       return 'gallery'
     case 'show':
       return 'show'
+    case 'open':
+      return 'open'
+    case 'spend':
+      return 'spend'
     case 'batch':
       return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}` as PublishedName
     case 'models':

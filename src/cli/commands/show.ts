@@ -1,9 +1,13 @@
 /** `rushes show`: prints the details of a run from the journal. It sends no requests. */
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { SHOW } from '../flags/delivery.js'
 import { checkOneWay, lastOption } from '../flags/run-selection.js'
-import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { flagsFor } from '../runs/where.js'
 import { showRows } from '../terminal/run-cells.js'
 import { listJson } from '../terminal/run-json.js'
 import { alignedRow, tabRow } from '../terminal/table.js'
@@ -12,11 +16,14 @@ export interface ShowOptions {
   /** Run id or row key. If undefined, the newest run of the current service. */
   readonly name: string | undefined
   readonly again: boolean
+  /** Whether to draw the downloaded files. */
+  readonly show?: boolean
 }
 
 interface ShowFlags {
   readonly last?: boolean
   readonly again?: boolean
+  readonly show?: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, show = showCommand): void {
@@ -24,15 +31,16 @@ export function register(command: Command, { run }: CommandEnvironment, show = s
     .argument('[id]', 'Run id, or the key of an unconfirmed row such as ~3f2a')
     .addOption(lastOption())
     .addOption(new Option('--again', 'Print only the command that repeats the run'))
-    .action((name: string | undefined, { last = false, again = false }: ShowFlags) =>
+    .addOption(new Option(...SHOW))
+    .action((name: string | undefined, { last = false, again = false, show: draws = false }: ShowFlags) =>
       run(command, (ctx) => {
         checkOneWay({ ids: name === undefined ? [] : [name], last })
-        return show(ctx, { name, again })
+        return show(ctx, { name, again, show: draws })
       }),
     )
 }
 
-export async function showCommand(ctx: Context, { name, again }: ShowOptions): Promise<number> {
+export async function showCommand(ctx: Context, { name, again, show = false }: ShowOptions): Promise<number> {
   const { out, clock } = ctx
   const journal = await ctx.journal()
   const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
@@ -64,5 +72,20 @@ export async function showCommand(ctx: Context, { name, again }: ShowOptions): P
     out.note(
       `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,
     )
+  if (show) await drawFiles(ctx, run, files)
   return EXIT.ok
+}
+
+/** Draws the files that are still there. */
+async function drawFiles(ctx: Context, run: JournalRun, files: readonly JournalFile[]): Promise<void> {
+  const { openPictures } = await import('../runs/pictures.js')
+  const found = files.filter(isOnDisk)
+  const pictures = found.length === 0 ? undefined : await openPictures(ctx, 'flag')
+  for (const file of found) await pictures?.draw(file)
+  await pictures?.close()
+  if (run.phase !== 'succeeded' || (found.length > 0 && found.length === files.length)) return
+  const words = [...(await flagsFor(ctx, run)), quoteWord(nameOfRun(run)), '--show']
+  ctx.out.note(
+    `Not every result of this run is on this machine. Download it with \`rushes download ${words.join(' ')}\`.`,
+  )
 }

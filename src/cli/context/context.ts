@@ -24,6 +24,7 @@ import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import { createCommandSettings, once } from './command-settings.js'
 import { createKeyLimits } from './key-limits.js'
+import type { PictureParts } from './picture-parts.js'
 
 /** Parts that tests can replace. */
 export interface ReplaceableParts {
@@ -32,6 +33,7 @@ export interface ReplaceableParts {
   readonly fetch?: Fetch
   /** Renders the runs of the local service. */
   readonly engine?: Engine
+  readonly pictures?: PictureParts
   /** Opens a file or a URL with the platform's opener. */
   openResult?(target: string): Promise<unknown>
 }
@@ -94,6 +96,7 @@ export interface Context extends Io {
   /** Remaining time in ms that requests are held back after a 429. Returns 0 when they are not held back. */
   rateLimitedForMs(): number
   engine(): Promise<Engine>
+  pictureParts(): Promise<PictureParts>
   openResult(target: string): Promise<unknown>
   close(): Promise<void>
 }
@@ -301,11 +304,8 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       return createDownloader({ fetch: fetchOutput, clock, random, stateFolder })
     },
     rateLimitedForMs: limits.rateLimitedForMs,
-    async engine() {
-      if (parts.engine !== undefined) return parts.engine
-      const { createPreviewProcess } = await import('./local-service.js')
-      return createPreviewProcess()
-    },
+    engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),
+    pictureParts: async () => parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(env),
     async openResult(target) {
       if (parts.openResult !== undefined) return parts.openResult(target)
       const { openFile } = await import('./open-file.js')

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { DownloadedFile } from '../../download/index.js'
+import { marksOfFile } from '../../download/marks.js'
 import type { Clock } from '../../host/clock.js'
 import { describeError } from '../../host/system-error.js'
 import { type Page, readPage } from '../../service/console/page.js'
@@ -97,7 +98,7 @@ async function outputFiles(
     const found = await service.findOutputFile(url)
     if (found === undefined) continue
     const { path, bytes, sha256, contentType: content_type } = found
-    files.push({ path, bytes, sha256, url, content_type })
+    files.push({ path, bytes, sha256, url, content_type, ...marksOfFile(path) })
   }
   return files
 }

@@ -12,9 +12,18 @@ export interface DeliveryOptions {
   readonly overwrite?: boolean
   readonly sidecar?: boolean
   readonly open?: boolean
+  readonly show?: boolean
 }
 
 const TIMEOUT = 'How long to wait: 90s, 15m, 0 for no limit (default 30m)'
+
+/** `flag`: a note says why no picture can be drawn. */
+export type Show = 'flag' | 'setting'
+
+export const SHOW = [
+  '--show',
+  'Draw the results in the terminal: pictures, and the first frame of videos',
+] as const
 
 const ROWS: readonly (readonly [string, string])[] = [
   ['-d, --download', 'Download the outputs into the current folder'],
@@ -24,6 +33,8 @@ const ROWS: readonly (readonly [string, string])[] = [
   ],
   ['--overwrite', 'Replace a file that exists'],
   ['--sidecar', 'Write <file>.json beside each file: model, input, run id, URL, sha256, times'],
+  SHOW,
+  ['--open', 'Open the result'],
 ]
 
 export function addDeliveryOptions(command: Command, timeout = TIMEOUT): void {
@@ -40,6 +51,8 @@ export interface Delivery {
   /** Maximum wait in ms; undefined for no limit. `once` sends one status request, and the run must be finished. */
   readonly patience: number | 'once' | undefined
   readonly open: boolean
+  /** Whether to draw the results in the terminal, if it can. */
+  readonly show: Show | undefined
   /** Flags for a later command that delivers the outputs of one run in the same way. */
   readonly again: readonly string[]
 }
@@ -79,6 +92,7 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
     open: options.open === true,
+    show: options.show === true ? 'flag' : (await ctx.setting('show')) === 'auto' ? 'setting' : undefined,
     again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),
   }
 }
@@ -93,7 +107,7 @@ async function timeoutOf(ctx: Context, flag: string | undefined): Promise<number
  * {id}: a path with {index} would mean another file for a single run.
  */
 function flagsAgain(
-  { download, output, overwrite, sidecar }: DeliveryOptions,
+  { download, output, overwrite, sidecar, show }: DeliveryOptions,
   runs: number,
 ): readonly string[] {
   const isReusable = output !== undefined && (runs === 1 || /[/\\]$/.test(output) || output.includes('{id}'))
@@ -102,6 +116,7 @@ function flagsAgain(
     ...target,
     ...(overwrite === true ? ['--overwrite'] : []),
     ...(sidecar === true ? ['--sidecar'] : []),
+    ...(show === true ? ['--show'] : []),
   ]
 }
 

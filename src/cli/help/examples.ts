@@ -48,10 +48,16 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes show': [
     ['rushes show run_1a2b3c'],
     ['rushes show run_1a2b3c --again', 'print the command that repeats it'],
+    ['rushes show run_1a2b3c --show', 'draw its files in the terminal'],
   ],
+  'rushes open': [['rushes open --last', 'the newest run'], ['rushes open run_1a2b3c run_4d5e6f']],
   'rushes gallery': [
     ['rushes gallery --open', 'write gallery.html and look at it'],
     ['rushes gallery --kind image --since 7d -o fox/index.html'],
+  ],
+  'rushes spend': [
+    ['rushes spend --since 30d'],
+    ['rushes spend --by label --json', 'one line for each label, then the total'],
   ],
   'rushes forget': [['rushes forget run_1a2b3c'], ['rushes forget ~1a2b', 'an unconfirmed run']],
   'rushes batch': [
@@ -82,6 +88,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes config set': [
     ['rushes config set baseUrl https://api.example.com'],
     ['rushes config set models.image acme/still-1 --profile work'],
+    [`rushes config set prices '{"acme/still-1": {"run": 0.04}}'`],
+    ['rushes config set prices @prices.json'],
   ],
   'rushes config unset': [['rushes config unset timeout'], ['rushes config unset baseUrl --profile work']],
   'rushes config path': [['rushes config path'], ['rushes config path --json']],
@@ -92,7 +100,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes serve --fault create:429:RATE_LIMITED:2', 'the next two creates fail'],
   ],
   'rushes mcp': [
-    ['rushes mcp --max-runs 5', 'in the configuration of an MCP client'],
+    ['rushes mcp --max-runs 5 --max-cost 2', 'in the configuration of an MCP client'],
     ['rushes mcp --local', 'try it without key or cost'],
   ],
   'rushes admin': [

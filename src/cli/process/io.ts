@@ -13,8 +13,9 @@ export type Env = Readonly<Record<string, string | undefined>>
 
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean
-  /** Width of a terminal; undefined for other streams. */
+  /** Size of a terminal in characters; undefined for other streams. */
   readonly columns?: number
+  readonly rows?: number
 }
 
 export interface InputStream extends Readable {

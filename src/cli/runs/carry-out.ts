@@ -19,6 +19,7 @@ import { exitCodeOf } from '../process/exit.js'
 import { formatSeconds, plural } from '../terminal/format.js'
 import { createProgress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
+import { createDownloadOrder } from './download-order.js'
 import { inOrder, openResults, printRun, recordOf } from './print-run.js'
 import { createUnfinishedRuns, type ResumeMany, resumeCommand, withResumeHint } from './resume.js'
 import { writeSidecars } from './sidecar.js'
@@ -50,6 +51,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   const { target } = delivery
   const isOnce = delivery.patience === 'once'
   const timeoutMs = delivery.patience === 'once' ? undefined : delivery.patience
+  const pictures = isFollowed ? await picturesOf(ctx, delivery, connection) : undefined
   const progress = await createProgress(ctx, runs.length)
   const recorder = await ctx.recorder()
   const address = await ctx.address()
@@ -86,9 +88,14 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
     if (!unfinished.has(error) && groups.add(error, undefined)) printError(error)
   }
 
+  const print = pictures?.printRun ?? (async (record, options) => printRun(ctx, record, options))
+  let printed = Promise.resolve()
   const turns = inOrder<{ record: RunRecord | undefined; error: RushesError | undefined }>((turn) => {
-    if (turn.record !== undefined) printRun(ctx, turn.record, { target, isFollowed })
-    if (turn.error !== undefined) addError(turn.error)
+    // A line waits until the pictures before it are drawn.
+    printed = printed.then(async () => {
+      if (turn.record !== undefined) await print(turn.record, { target, isFollowed })
+      if (turn.error !== undefined) addError(turn.error)
+    })
   })
   const downloadOrder = createDownloadOrder(runs.length)
 
@@ -262,10 +269,13 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
       mayCreate: () => !isStopped,
       signal: interrupts.first,
     })
+    await printed
+    await pictures?.close()
   } catch (thrown) {
     if (!(thrown instanceof Interruption)) throw thrown
     interruption = thrown
   }
+  await printed
   progress.end()
   if (ctx.globals.local && queued.length > 0) recorder.recordQueued(...queued)
   for (const repeated of groups.repeated()) printError(repeatedError(repeated))
@@ -273,6 +283,13 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   if (interruption === undefined) printSummary()
   else if (!errors.some(({ code }) => code === 'interrupted')) addError(interrupted(interruption))
   return { unsent, exitCode: exitCodeOf(errors) }
+}
+
+/** Loads the code for pictures only if they are wanted. */
+async function picturesOf(ctx: Context, { show }: Delivery, { fetch }: Connection) {
+  if (show === undefined) return undefined
+  const { openPictures } = await import('./pictures.js')
+  return openPictures(ctx, show, fetch)
 }
 
 /** Maximum number of runs whose ids are listed. */
@@ -289,25 +306,4 @@ function repeatedError({ error, more }: RepeatedError<undefined>): RushesError {
     httpStatus: error.httpStatus,
     cause: error,
   })
-}
-
-/** Starts downloads in the order of the runs, because file names are numbered across all runs of a command. */
-function createDownloadOrder(runs: number) {
-  const begun = Array.from({ length: runs }, () => {
-    let resolve = () => {}
-    const promise = new Promise<void>((settle) => {
-      resolve = settle
-    })
-    return { promise, resolve }
-  })
-  return {
-    /** Starts the work once the work of each earlier run has started or was skipped. */
-    async begin<Result>(index: number, work: () => Promise<Result>): Promise<Result> {
-      await begun[index - 1]?.promise
-      const result = work()
-      begun[index]?.resolve()
-      return result
-    },
-    skip: (index: number) => begun[index]?.resolve(),
-  }
 }

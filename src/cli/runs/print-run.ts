@@ -8,18 +8,23 @@ import type { KnownRun } from '../../runs/follow.js'
 import type { Context } from '../context/context.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
-interface PrintOptions {
+export interface PrintOptions {
   readonly target: Target | undefined
   /** Whether the command waited for the run. */
   readonly isFollowed: boolean
 }
 
-export function printRun({ out }: Context, record: RunRecord, { target, isFollowed }: PrintOptions): void {
+export function printRun({ out }: Context, record: RunRecord, options: PrintOptions): void {
   if (out.mode.json) out.json(runJson(record))
-  else if (!isFollowed) out.line(printable(record.id))
-  else if (target?.kind === 'stdout') return
-  else if (target !== undefined) for (const { path } of record.files) out.line(printable(path))
-  else if (record.state?.phase === 'succeeded') for (const url of record.state.urls) out.line(printable(url))
+  else for (const line of linesOf(record, options)) out.line(printable(line))
+}
+
+/** The id, the paths of the files, or the URLs. */
+export function linesOf(record: RunRecord, { target, isFollowed }: PrintOptions): readonly string[] {
+  if (!isFollowed) return [record.id]
+  if (target?.kind === 'stdout') return []
+  if (target !== undefined) return record.files.map(({ path }) => path)
+  return record.state?.phase === 'succeeded' ? record.state.urls : []
 }
 
 /** Returns the record of a run that the command does not wait for. */

@@ -22,6 +22,8 @@ export interface Output {
   /** Writes one line of the results. Pass text from a server through `printable` first. */
   line(text: string): void
   json(value: unknown, indent?: number): void
+  /** Writes the escape codes of a picture to standard error. They end with a line end. */
+  picture(codes: string): void
   /** Writes a line to standard error, except with `--quiet` or `--json`. */
   note(text: string): void
   /** Writes a warning to standard error, also with `--quiet`. */
@@ -64,6 +66,10 @@ export function createOutput(options: OutputOptions): Output {
     json(value, indent) {
       clearDrawing()
       stdout.write(`${escapedJson(value, indent)}\n`)
+    },
+    picture(codes) {
+      clearDrawing()
+      stderr.write(codes)
     },
     note(text) {
       if (!mode.quiet && !mode.json) write(printable(text))

@@ -122,12 +122,6 @@ function everyMinute(clock: Clock, work: () => void): Disarm {
   return () => disarm()
 }
 
-/** Terminal streams have rows, but the stream type used here does not declare them. */
-const rowsOf = (stream: object): number | undefined => {
-  const { rows } = stream as { rows?: unknown }
-  return typeof rows === 'number' ? rows : undefined
-}
-
 async function drawSpinner(
   { clock, out, stderr, env }: Context,
   board: () => Board,
@@ -152,7 +146,7 @@ async function drawSpinner(
     prefixText() {
       const { text, times } = currentText()
       spinner.text = signs(text)
-      const rows = signs(rowsText(live, board().runs, { columns: stderr.columns, rows: rowsOf(stderr) }))
+      const rows = signs(rowsText(live, board().runs, { columns: stderr.columns, rows: stderr.rows }))
       drawn = `${rows} - ${spinner.text} ${times}`
       return rows
     },

@@ -7,6 +7,7 @@ import type { RushesError } from '../../errors.js'
 import type { JournalFile, JournalRun } from '../../journal/index.js'
 import {
   bytes,
+  flag,
   integer,
   type JsonSchema,
   list,
@@ -19,6 +20,7 @@ import {
 } from '../../protocol/json-schema.js'
 import { KINDS } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
+import { amountOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 
 /** Data of a run at the end of a command. */
@@ -57,6 +59,16 @@ interface RunKey extends JournalKey {
   readonly path?: string
 }
 
+/** Keys of a file that say what it says of its origin. */
+export const FILE_MARKS = {
+  content_credentials: orNull(
+    flag('Whether it has Content Credentials (a C2PA manifest), not verified; null if unknown'),
+  ),
+  digital_source_type: orNull(
+    text("The IPTC's term in the file, for example trainedAlgorithmicMedia, not verified; null if none"),
+  ),
+} as const
+
 const FILE = record(
   {
     path: text('Path'),
@@ -64,6 +76,7 @@ const FILE = record(
     sha256: sha256('of its content'),
     url: text('Output URL that it was downloaded from'),
     content_type: text('Content type detected from the first bytes, for example image/png'),
+    ...FILE_MARKS,
   },
   'A downloaded output',
 )
@@ -172,6 +185,15 @@ export const JOURNAL_KEYS = {
     schema: orNull(text("Client's own name for the create, from `rushes mcp`")),
     ofEntry: ({ run }) => run.requestId,
   },
+  estimate: {
+    schema: orNull({ description: 'Estimate of the run; null without a price', type: 'number', minimum: 0 }),
+    ofEntry: ({ run: { estimate } }) => estimate && amountOf(estimate.millionths),
+  },
+  currency: {
+    schema: orNull(text('Currency of the estimate')),
+    ofEntry: ({ run }) => run.estimate?.currency,
+  },
+  labels: { schema: list(text('Label'), 'Labels of the run'), ofEntry: ({ run }) => run.labels },
   answer: {
     schema: orNull(
       record(

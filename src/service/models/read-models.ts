@@ -88,13 +88,15 @@ function filesAt(path: string): readonly string[] {
 
 const PRICE_KEYS = ['run', 'factors']
 const KEYS = ['name', 'kind', 'description', 'engine', 'input', 'price', 'concurrency', 'default']
+/** Further keys of `rushes models <name> --json`, so that its output can be added again. */
+const SHOWN_KEYS = ['price_source', 'currency']
 
 /** Returns the document of a user's file, without its engine; undefined after the report of a problem. */
 export function readOwnDocument({ value, report }: SourceDocument): ModelDocument | undefined {
   const document = readModelDocument(value, report)
   if (!isObject(value)) return undefined
   for (const name of Object.keys(value))
-    if (!KEYS.includes(name)) report([name], unknownKey(name, KEYS, 'a model'))
+    if (![...KEYS, ...SHOWN_KEYS].includes(name)) report([name], unknownKey(name, KEYS, 'a model'))
   const { concurrency, description, price } = value
   for (const name of isObject(price) ? Object.keys(price) : [])
     if (!PRICE_KEYS.includes(name)) report(['price', name], unknownKey(name, PRICE_KEYS, 'a price'))

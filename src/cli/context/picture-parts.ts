@@ -1,0 +1,32 @@
+/** What draws pictures in the terminal. Loaded only for `--show`. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { PictureRequest } from '../../preview/terminal-picture.js'
+import { rendererEnvironment } from '../../service/engines/child-process.js'
+import type { Env } from '../process/io.js'
+import { askTerminal } from '../terminal/ask-terminal.js'
+
+export interface PictureParts {
+  /** Returns the escape codes of a picture. Rejects with the reason in plain words. */
+  draw(request: PictureRequest, signal: AbortSignal): Promise<string>
+  readonly ask: typeof askTerminal
+}
+
+const MAX_CODE_BYTES = 64 * 1_048_576
+
+/** Draws in a separate process, because only its end stops a decoder, and a crash of the decoder ends it. */
+export const createPictureParts = (env: Env): PictureParts => ({
+  async draw(request, signal) {
+    const words = [fileURLToPath(new URL('./picture.cjs', import.meta.url)), JSON.stringify(request)]
+    const options = { env: rendererEnvironment(env), maxBuffer: MAX_CODE_BYTES, signal, windowsHide: true }
+    try {
+      return (await promisify(execFile)(process.execPath, words, options)).stdout
+    } catch (error) {
+      signal.throwIfAborted()
+      const [reason] = (error as { stderr: string }).stderr.split('\n')
+      throw new Error(reason || 'the decoder crashed', { cause: error })
+    }
+  },
+  ask: askTerminal,
+})

@@ -1,0 +1,110 @@
+/** `--show`: draws the results of a command in the terminal, each one below its line. */
+import { tmpdir } from 'node:os'
+import type { DownloadedFile } from '../../download/index.js'
+import { folderTarget } from '../../download/target.js'
+import { onAbort, withTimeout } from '../../host/abort.js'
+import type { Fetch } from '../../host/http.js'
+import { makeOwnFolder } from '../../host/own-folder.js'
+import { describeReason } from '../../host/system-error.js'
+import { printable } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import type { Show } from '../flags/delivery.js'
+import { variable } from '../settings/table.js'
+import type { RunRecord } from '../terminal/run-json.js'
+import { supportsUtf8 } from '../terminal/style.js'
+import { formFor, mayAsk } from '../terminal/terminal-graphics.js'
+import { linesOf, type PrintOptions } from './print-run.js'
+
+/** Maximum size of a result that is downloaded only to be drawn. */
+const MAX_BYTES = 64 * 1_048_576
+/** For each result, with its download. */
+const TIMEOUT_MS = 60_000
+
+export interface Pictures {
+  /** Prints the lines of a run as `printRun` does, and draws the result below each. Never rejects. */
+  printRun(record: RunRecord, options: PrintOptions): Promise<void>
+  /** Draws a picture, or the first frame of a video. A note says why, if that fails. Never rejects. */
+  draw(file: DownloadedFile): Promise<void>
+  /** Waits for late replies of the terminal. Rejects with the reason of a signal. */
+  close(): Promise<void>
+}
+
+/** Returns why no picture may be drawn. */
+function obstacleOf({ out, env, stdout, stderr }: Context): string | undefined {
+  if (stdout.isTTY !== true || stderr.isTTY !== true) return 'the output does not go to a terminal'
+  if (variable(env, 'CI') !== undefined) return 'CI is set'
+  if (out.style.err.level === 0 || env.TERM === 'dumb') return 'colour is off'
+  return supportsUtf8(env) ? undefined : 'the locale does not use UTF-8'
+}
+
+/**
+ * Returns undefined where no pictures are drawn. Asks the terminal what it can draw, without waiting for its replies:
+ * call this while the cursor is on an empty line. `fetch` is for results that are not downloaded.
+ */
+export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Promise<Pictures | undefined> {
+  const { out, env, stderr, clock } = ctx
+  const { first } = ctx.interrupts
+  if (out.mode.json || out.mode.quiet) return undefined
+  const obstacle = obstacleOf(ctx)
+  if (obstacle !== undefined) {
+    if (show === 'flag') out.note(`Pictures are not drawn: ${obstacle}.`)
+    return undefined
+  }
+  const parts = await ctx.pictureParts()
+  const replies = mayAsk(env) ? parts.ask(clock, first) : undefined
+
+  async function drawFile({ path, content_type }: DownloadedFile, signal: AbortSignal): Promise<void> {
+    // With the setting, sound and 3D models are no reason for a note after each run.
+    if (show === 'setting' && !/^(image|video)\//.test(content_type)) return
+    const { columns, rows } = stderr
+    const form = formFor(env, (await replies?.text()) ?? '', { columns, rows })
+    out.picture(await parts.draw({ path, isVideo: content_type.startsWith('video/'), ...form }, signal))
+  }
+
+  async function drawUrl(url: string, { id, kind }: RunRecord, signal: AbortSignal): Promise<void> {
+    const folder = await makeOwnFolder(tmpdir(), 'rushes-picture-')
+    const download = new AbortController()
+    onAbort(signal, () => download.abort(signal.reason))
+    try {
+      const downloader = await ctx.downloader(fetch ?? (await ctx.fetch()))
+      const [result] = await downloader.download([{ url, runId: id, kind }], {
+        target: folderTarget(folder.path),
+        signal: download.signal,
+        onProgress({ receivedBytes, totalBytes = 0 }) {
+          if (Math.max(receivedBytes, totalBytes) > MAX_BYTES)
+            download.abort(new Error('it is larger than 64 MiB'))
+        },
+      })
+      if (result?.ok !== true) throw result?.error
+      await drawFile(result.file, signal)
+    } finally {
+      await folder.remove().catch(() => {})
+    }
+  }
+
+  async function orNote(name: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const reason = () => new Error('it took more than 60 s')
+    try {
+      await withTimeout(work, { timeoutMs: TIMEOUT_MS, reason, clock, signal: first })
+    } catch (error) {
+      if (!first.aborted) out.note(`${name} is not drawn: ${describeReason(error)}.`)
+    }
+  }
+
+  const draw = (file: DownloadedFile) => orNote(printable(file.path), (signal) => drawFile(file, signal))
+  return {
+    async printRun(record, options) {
+      for (const [index, line] of linesOf(record, options).entries()) {
+        out.line(printable(line))
+        const file = record.files[index]
+        if (file !== undefined) await draw(file)
+        else await orNote('The result', (signal) => drawUrl(line, record, signal))
+      }
+    },
+    draw,
+    async close() {
+      await replies?.ended
+      first.throwIfAborted()
+    },
+  }
+}

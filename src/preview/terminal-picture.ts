@@ -1,0 +1,62 @@
+// Draws a picture, or the first frame of a video, for a terminal. Both are untrusted, like reference images.
+import { execFileSync } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { halfBlocks, iterm2Codes, kittyCodes, sixelCodes } from './picture-codes.js'
+import type { Size } from './render-request.js'
+import { pixels } from './scenery/stage.js'
+import { openPicture } from './thumbnail.js'
+import { findFfmpeg } from './video/ffmpeg-encoder.js'
+
+/** `half blocks`: each character is two pixels, one above the other, in two colours. */
+export type Protocol = 'kitty' | 'iterm2' | 'sixel' | 'half blocks'
+
+/** The size is the maximum, in pixels. Smaller pictures are not enlarged. */
+export interface PictureRequest extends Size {
+  readonly path: string
+  readonly isVideo: boolean
+  readonly protocol: Protocol
+  /** Whether half blocks have 24 bits of colour, else the nearest of 256 colours. */
+  readonly isTrueColour: boolean
+}
+
+const MAX_BYTES = 64 * 1_048_576
+const FFMPEG_LIMITS = { timeout: 20_000, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const
+
+/** Returns the escape codes. Rejects with the reason in plain words. `searchPath`: PATH, for ffmpeg. */
+export async function drawPicture(request: PictureRequest, searchPath: string | undefined): Promise<string> {
+  const { path, isVideo, protocol, isTrueColour, width, height } = request
+  if (!isVideo && (await stat(path)).size > MAX_BYTES) throw new Error('it is larger than 64 MiB')
+  const bytes = isVideo ? firstFrame(request, searchPath) : await readFile(path)
+  const picture = (await openPicture(bytes, { width, height })).toColourspace('srgb')
+  // A palette has at most 256 colours.
+  const png = await picture
+    .png({ palette: protocol === 'sixel' })
+    .toBuffer()
+    .catch((cause) => {
+      throw new Error('the picture is corrupt', { cause })
+    })
+  if (protocol === 'kitty') return kittyCodes(png)
+  if (protocol === 'iterm2') return iterm2Codes(png)
+  const raw = (await pixels())(png).toColourspace('srgb').ensureAlpha().raw()
+  const { data, info } = await raw.toBuffer({ resolveWithObject: true })
+  return protocol === 'sixel' ? sixelCodes({ ...info, data }) : halfBlocks({ ...info, data }, isTrueColour)
+}
+
+/** Reads the first frame as a PNG of at most this size. */
+function firstFrame({ path, width, height }: PictureRequest, searchPath: string | undefined): Buffer {
+  const program = findFfmpeg(searchPath)
+  if (program === undefined) throw new Error('its first frame needs ffmpeg on PATH')
+  const words = [
+    ...['-hide_banner', '-v', 'error', '-nostdin', '-max_pixels', '64000000'],
+    // With `file:`, a name with a colon is not read as a URL. A playlist can open no URLs either.
+    ...['-protocol_whitelist', 'file', '-i', `file:${resolve(path)}`, '-frames:v', '1', '-an'],
+    ...['-vf', `scale=w='min(iw,${width})':h='min(ih,${height})':force_original_aspect_ratio=decrease`],
+    ...['-f', 'image2pipe', '-c:v', 'png', 'pipe:1'],
+  ]
+  try {
+    return execFileSync(program, words, { ...FFMPEG_LIMITS, stdio: ['ignore', 'pipe', 'ignore'] })
+  } catch (cause) {
+    throw new Error('ffmpeg cannot read it', { cause })
+  }
+}

@@ -1,0 +1,126 @@
+/** The codes that draw a picture in a terminal. */
+import fc from 'fast-check'
+import sharp from 'sharp'
+import { describe, expect, it } from 'vitest'
+import {
+  halfBlocks,
+  iterm2Codes,
+  kittyCodes,
+  type Pixels,
+  sixelCodes,
+} from '../../src/preview/picture-codes.js'
+
+const ESC = '\u001b'
+
+const noisyPng = () =>
+  sharp({
+    create: {
+      width: 60,
+      height: 40,
+      channels: 3,
+      background: 'teal',
+      noise: { type: 'gaussian', sigma: 30, mean: 128 },
+    },
+  })
+    .png()
+    .toBuffer()
+
+describe('kitty', () => {
+  it('gets the PNG in chunks of 4096 characters, and never replies', async () => {
+    const png = await noisyPng()
+    const codes = kittyCodes(png)
+    const chunks = [...codes.matchAll(/\u001b_G([^;]*);([^\u001b]*)\u001b\\/g)]
+    expect(chunks.map(([, keys]) => keys)).toEqual([
+      'a=T,f=100,q=2,m=1',
+      ...Array.from({ length: chunks.length - 2 }, () => 'm=1'),
+      'm=0',
+    ])
+    expect(chunks.slice(0, -1).every(([, , text]) => text?.length === 4_096)).toBe(true)
+    expect(Buffer.from(chunks.map(([, , text]) => text).join(''), 'base64').equals(png)).toBe(true)
+    expect(codes).toBe(`${chunks.map(([whole]) => whole).join('')}\n`)
+  })
+
+  it('gets a small picture in one chunk', () => {
+    expect(kittyCodes(Buffer.from('png'))).toBe(`${ESC}_Ga=T,f=100,q=2,m=0;cG5n${ESC}\\\n`)
+  })
+})
+
+it('iTerm2 gets the PNG in its own size', () => {
+  expect(iterm2Codes(Buffer.from('png'))).toBe(`${ESC}]1337;File=inline=1;size=3:cG5n\u0007\n`)
+})
+
+const [RED, BLUE, CLEAR] = [
+  [255, 0, 0, 255],
+  [0, 0, 255, 255],
+  [9, 9, 9, 0],
+] as const
+
+const pixelsOf = (...rows: readonly (readonly (readonly number[])[])[]): Pixels => ({
+  width: rows[0]?.length ?? 0,
+  height: rows.length,
+  data: Uint8Array.from(rows.flat(2)),
+})
+
+const column = (colour: readonly number[], rows: number) => Array.from({ length: rows }, () => [colour])
+
+describe('sixel', () => {
+  it('has a palette, and six rows in each character', () => {
+    expect(sixelCodes(pixelsOf(...column(RED, 6), [BLUE]))).toBe(
+      `${ESC}P0;1;0q"1;1;1;7#0;2;100;0;0#1;2;0;0;100#0~-#1@${ESC}\\\n`,
+    )
+  })
+
+  it('counts repetitions, returns to the start for each colour, and leaves out what is transparent', () => {
+    const row = [RED, RED, RED, RED, RED, BLUE, CLEAR, CLEAR]
+    expect(sixelCodes(pixelsOf(row))).toBe(
+      `${ESC}P0;1;0q"1;1;8;1#0;2;100;0;0#1;2;0;0;100#0!5@$#1!5?@${ESC}\\\n`,
+    )
+    expect(sixelCodes(pixelsOf([CLEAR]))).toBe(`${ESC}P0;1;0q"1;1;1;1${ESC}\\\n`)
+  })
+})
+
+describe('half blocks', () => {
+  it('are two pixels each, and codes are written only where a colour changes', () => {
+    expect(halfBlocks(pixelsOf([RED, RED, BLUE], [BLUE, BLUE, BLUE]), true)).toBe(
+      `${ESC}[38;2;255;0;0;48;2;0;0;255m▀▀${ESC}[38;2;0;0;255;48;2;0;0;255m▀${ESC}[0m\n`,
+    )
+  })
+
+  it('keep the background of the terminal where the picture is transparent or ends', () => {
+    const picture = pixelsOf([RED, CLEAR, CLEAR], [CLEAR, RED, CLEAR], [RED, RED, RED])
+    expect(halfBlocks(picture, false)).toBe(
+      `${ESC}[38;5;196;49m▀▄${ESC}[39;49m ${ESC}[0m\n${ESC}[38;5;196;49m▀▀▀${ESC}[0m\n`,
+    )
+  })
+
+  it.each([
+    [[0, 0, 0], 16],
+    [[255, 255, 255], 231],
+    [[128, 128, 128], 244],
+    [[44, 58, 66], 237],
+    [[255, 135, 0], 208],
+    [[95, 175, 255], 75],
+  ])('of 256 colours: %j is %i', (parts, colour) => {
+    expect(halfBlocks(pixelsOf([[...parts, 255]]), false)).toContain(`38;5;${colour};49m`)
+  })
+})
+
+it('no picture can write anything but its own codes', () => {
+  const pictures = fc
+    .integer({ min: 1, max: 9 })
+    .chain((width) =>
+      fc
+        .integer({ min: 1, max: 9 })
+        .chain((height) =>
+          fc
+            .uint8Array({ minLength: 4 * width * height, maxLength: 4 * width * height })
+            .map((data): Pixels => ({ width, height, data })),
+        ),
+    )
+  fc.assert(
+    fc.property(pictures, fc.boolean(), (picture, trueColour) => {
+      expect(halfBlocks(picture, trueColour)).toMatch(/^((\u001b\[[\d;]+m[▀▄ ]+)+\u001b\[0m\n)+$/)
+      expect(sixelCodes(picture)).toMatch(/^\u001bP0;1;0q[\x21-\x7e]*\u001b\\\n$/)
+    }),
+  )
+})

@@ -1,0 +1,85 @@
+/** Pictures of all kinds, hostile ones too, as codes for a terminal. First frames of videos: test/cli/pictures.system.ts. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { drawPicture, type PictureRequest } from '../../src/preview/terminal-picture.js'
+import { temporaryFolder } from '../support/service.js'
+import { claimingPng, plainPicture } from './support/pictures.js'
+
+const teal = (width: number, height: number) => plainPicture('#008080', width, height)
+
+function draw(bytes: Uint8Array, request: Partial<PictureRequest>): Promise<string> {
+  const path = join(temporaryFolder(), 'picture')
+  writeFileSync(path, bytes)
+  const form = { protocol: 'half blocks', width: 60, height: 60, isTrueColour: true, isVideo: false } as const
+  return drawPicture({ path, ...form, ...request }, '')
+}
+
+test.each([
+  ['a PNG of 16 bits', () => teal(40, 20).toColourspace('rgb16').png(), 40, 20],
+  [
+    'a JPEG in CMYK, turned',
+    () => teal(60, 90).toColourspace('cmyk').jpeg().withMetadata({ orientation: 6 }),
+    60,
+    40,
+  ],
+  ['a large WebP', () => teal(800, 160).webp(), 60, 12],
+  ['a GIF', () => teal(30, 30).gif(), 30, 30],
+])('%s', async (_, make, width, height) => {
+  const lines = (await draw(await make().toBuffer(), {})).trimEnd().split('\n')
+  expect(lines).toHaveLength(height / 2)
+  expect(lines[0]?.match(/▀/g)).toHaveLength(width)
+  const [, ...parts] = /38;2;(\d+);(\d+);(\d+)/.exec(lines[0] ?? '') ?? []
+  for (const [index, wanted] of [0, 128, 128].entries())
+    expect(Math.abs(Number(parts[index]) - wanted)).toBeLessThan(8)
+})
+
+test('a grey picture, in grey', async () => {
+  expect(await draw(await plainPicture('#808080', 4, 2).toColourspace('b-w').png().toBuffer(), {})).toBe(
+    '\u001b[38;2;128;128;128;48;2;128;128;128m▀▀▀▀\u001b[0m\n',
+  )
+})
+
+test('sixels have at most 256 colours, and kitty and iTerm2 get a PNG of this size', async () => {
+  const noise = { type: 'gaussian', sigma: 60, mean: 128 } as const
+  const bytes = await sharp({ create: { width: 120, height: 90, channels: 3, background: 'teal', noise } })
+    .jpeg()
+    .toBuffer()
+  const sixels = await draw(bytes, { protocol: 'sixel' })
+  expect(sixels).toContain('"1;1;60;45#0;2;')
+  expect(sixels.match(/#\d+;2;/g)?.length).toBeLessThanOrEqual(256)
+  for (const protocol of ['kitty', 'iterm2'] as const) {
+    const codes = await draw(bytes, { protocol })
+    const base64 = codes.replaceAll(/\u001b(_G[^;]*;|\]1337;[^:]*:|\\)|[\u0007\n]/g, '')
+    expect(await sharp(Buffer.from(base64, 'base64')).metadata()).toMatchObject({
+      format: 'png',
+      width: 60,
+      height: 45,
+    })
+  }
+})
+
+test.each([
+  ['a PNG of 4 gigapixels', () => claimingPng(65_000, 65_000), 'too large a picture'],
+  [
+    'half a PNG',
+    async () => (await teal(300, 300).png().toBuffer()).subarray(0, 200),
+    'the picture is corrupt',
+  ],
+  [
+    'an SVG',
+    () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'),
+    'not a picture that can be read',
+  ],
+  ['escape codes', () => Buffer.from('\u001b]0;title\u0007'), 'not a picture that can be read'],
+  ['65 MiB', () => Buffer.alloc(65 * 1_048_576), 'it is larger than 64 MiB'],
+])('%s is refused in plain words', async (_, make, reason) => {
+  await expect(draw(await make(), {})).rejects.toThrow(reason)
+})
+
+test('a video needs ffmpeg', async () => {
+  await expect(draw(Buffer.from('film'), { isVideo: true })).rejects.toThrow(
+    'its first frame needs ffmpeg on PATH',
+  )
+})

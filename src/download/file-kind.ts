@@ -119,6 +119,10 @@ export function fitsExtension(path: string, extension: string): boolean {
   )
 }
 
+/** Returns whether the extension of `path` is one of a known format of results, or missing. */
+export const hasKnownFormat = (path: string): boolean =>
+  [...Object.values(EXTENSIONS), 'obj', 'ply', 'psd', 'stl', 'usdz'].some((each) => fitsExtension(path, each))
+
 /** Returns a warning if the extension of the name does not match the content, else undefined. */
 export function misnamed(path: string, { extension, contentType, from }: FileKind): string | undefined {
   if (from === 'url' || from === 'nothing' || fitsExtension(path, extension)) return undefined

@@ -89,7 +89,6 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
   shown.addEventListener('loadedmetadata', () => {
     if (Number.isFinite(shown.duration)) length.textContent = lengthText(shown.duration)
   })
-  const badge = element('span', { class: 'marked', title: `${item.marks} (not verified)` }, 'Marked')
   const date = SHORT_TIME.format(run.time)
   const button = element(
     'button',
@@ -99,7 +98,9 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
       { class: `frame ${media}` },
       shown,
       ...(media === 'video' ? [length] : []),
-      ...(item.marks ? [badge] : []),
+      ...(item.marks
+        ? [element('span', { class: 'marked', title: `${item.marks} (not verified)` }, 'Marked')]
+        : []),
     ),
     element('span', { class: 'unseen' }, `${MEDIA_WORDS[media]}: `),
     element(

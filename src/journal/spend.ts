@@ -81,8 +81,11 @@ export function sumSpend(db: OpenDatabase, filter: ListFilter, by: SpendGrouping
   const byName = new Map<string | undefined, Row[]>()
   for (const row of rows) {
     const names = namesOf(row.name)
-    for (const name of names.length === 0 ? [undefined] : names)
-      byName.set(name, [...(byName.get(name) ?? []), row])
+    for (const name of names.length === 0 ? [undefined] : names) {
+      const same = byName.get(name)
+      if (same === undefined) byName.set(name, [row])
+      else same.push(row)
+    }
   }
   const names = [...byName.keys()].sort()
   return {

@@ -1,7 +1,8 @@
 /** `rushes open`: which files it opens, and what it says of a run without one. */
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { createFamilyEngine } from '../support/engines.js'
 import { addRow, finishedState, rowsOf, withJournal } from '../support/journal.js'
@@ -29,16 +30,19 @@ describe('open', () => {
     expect(await service.run(['open', '--last'])).toMatchObject({
       code: 0,
       opened: paths('hen').slice(1),
-      stderr: `warning: ${hen}: 1 other file moved, changed or deleted.\n`,
+      stderr: `warning: ${hen}: 1 file moved, changed or deleted.\n`,
     })
+    // A folder of the same size is no file.
     rmSync(paths('hen')[1] ?? '')
+    mkdirSync(paths('hen')[1] ?? '')
+    const [{ urls = [] } = {}] = rowsOf(service.home)
+    expect(urls).toHaveLength(2)
     expect(await service.run(['open', hen ?? '', fox ?? ''])).toMatchObject({
-      code: 2,
-      opened: paths('fox'),
-      stderr:
-        `error: ${hen} has no file on this machine. Its last status is succeeded.\n` +
-        `  Download and open it with \`rushes download ${hen} --open\`.\n`,
+      code: 0,
+      opened: [...urls, ...paths('fox')],
+      stderr: `warning: ${hen}: 2 files moved, changed or deleted.\n`,
     })
+    rmSync(paths('hen')[1] ?? '', { recursive: true })
     const again = await service.run(['download', hen ?? '', '--open', '-o', `${folder}/`])
     expect([again.code, again.opened.length]).toEqual([0, 2])
   })
@@ -83,6 +87,33 @@ describe('open', () => {
     expect((await open('failed_1', 'going_1', 'nosuch')).code).toBe(10)
     expect((await open()).stderr).toContain('Missing run ids.')
     expect((await open('going_1', '--last')).code).toBe(2)
+  })
+
+  it('opens no file that the system may run, and nothing after an interrupt', async () => {
+    const home = temporaryFolder()
+    const paths = ['a.png', 'b.desktop', 'c.EXE', 'd', 'e.webp'].map((name) => join(home, name))
+    for (const path of paths) writeFileSync(path, path)
+    const files = paths.map((path) => ({
+      ...{ path, bytes: Buffer.byteLength(path), sha256: path, url: 'https://cdn.example/1' },
+      content_type: 'application/octet-stream',
+    }))
+    addRow(home, { id: 'run_1' }, (journal) => {
+      journal.recordStatus(ADDRESS, { state: finishedState('run_1', ['javascript:alert(1)']) })
+      journal.recordFiles(ADDRESS, 'run_1', files.slice(0, 2))
+    })
+    addRow(home, { id: 'run_2' }, (journal) => journal.recordFiles(ADDRESS, 'run_2', files.slice(2, 3)))
+    addRow(home, { id: 'run_3' }, (journal) => journal.recordFiles(ADDRESS, 'run_3', files.slice(3)))
+    const { code, opened, stderr } = await runCli(['open', 'run_1', 'run_2', 'run_3'], { home })
+    expect({ code, opened }).toEqual({ code: 2, opened: [paths[0], paths[3], paths[4]] })
+    expect(stderr).toContain(`Could not open ${paths[1]}: the system may run a .desktop file as a program.`)
+    expect(stderr).toContain(`Could not open ${paths[2]}: the system may run a .EXE file as a program.`)
+    for (const path of paths.slice(0, 2)) rmSync(path)
+    expect((await runCli(['open', 'run_1'], { home })).opened).toEqual([])
+
+    const interrupts = createInterrupts()
+    const openResult = async () => interrupts.interrupt('SIGINT')
+    const stopped = await runCli(['open', 'run_3'], { home, openResult, interrupts })
+    expect(stopped).toMatchObject({ code: 130, opened: [paths[3]] })
   })
 
   it('fails if the opener fails', async () => {

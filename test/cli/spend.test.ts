@@ -232,7 +232,7 @@ describe('a journal of 100,000 runs', () => {
     db.exec(`WITH RECURSIVE numbers(at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM numbers WHERE at < 99999)
       INSERT INTO runs (address, id, profile, kind, model, input, identity, phase, status, created_at, estimate, currency, labels)
       SELECT address, 'id' || at, profile, kind, model || (at % 20), input, identity || at, phase, status,
-        created_at + at * 900000, ${MOST}, currency, '["l' || (at % 50) || '","b"]' FROM runs, numbers`)
+        created_at + at * 900000, ${MOST}, currency, '["l' || (at % 30000) || '","b"]' FROM runs, numbers`)
     db.close()
   })
 

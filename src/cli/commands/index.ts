@@ -24,7 +24,7 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   { name: 'list', about: 'List the runs created on this machine', load: () => import('./list.js') },
   { name: 'show', about: 'Show everything known about one run', load: () => import('./show.js') },
-  { name: 'open', about: 'Open the downloaded files of runs', load: () => import('./open.js') },
+  { name: 'open', about: 'Open the results of runs', load: () => import('./open.js') },
   {
     name: 'gallery',
     about: 'Write a page with the results on this machine',

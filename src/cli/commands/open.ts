@@ -1,9 +1,10 @@
-/** `rushes open`: opens the downloaded files of runs. It sends no requests. */
+/** `rushes open`: opens the downloaded files of runs, or else their URLs. It sends no requests. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { RushesError, usageError } from '../../errors.js'
 import { describeReason } from '../../host/system-error.js'
 import type { JournalRun } from '../../journal/index.js'
+import { isHttpUrl } from '../../protocol/parse.js'
 import { printable, quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addRunIds, checkOneWay, type RunChoice } from '../flags/run-selection.js'
@@ -13,6 +14,7 @@ import { createFileFinder } from '../runs/find-files.js'
 import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { flagsFor } from '../runs/where.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
+import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 
 export function register(command: Command, { run }: CommandEnvironment, open = openCommand): void {
@@ -21,7 +23,7 @@ export function register(command: Command, { run }: CommandEnvironment, open = o
   )
 }
 
-/** Opens the files of each run. Reports each run that has none, and opens the files of the others. */
+/** Opens the results of each run. Reports each run that has none, and opens those of the others. */
 export async function openCommand(ctx: Context, choice: RunChoice): Promise<number> {
   checkOneWay(choice)
   const { out } = ctx
@@ -33,15 +35,16 @@ export async function openCommand(ctx: Context, choice: RunChoice): Promise<numb
     try {
       const run = name === undefined ? await lastRow(ctx) : await rowOf(ctx, journal, name)
       const { files, missing } = await findFiles(run)
-      if (files.length === 0) throw await withoutFile(ctx, run)
-      if (missing > 0)
-        out.warn(`${nameOfRun(run)}: ${plural(missing, 'other file')} moved, changed or deleted.`)
-      for (const { path } of files) {
-        await ctx.openResult(path).catch((error: unknown) => {
-          throw usageError(`Could not open ${path}: ${describeReason(error)}.`)
+      const results = files.length > 0 ? files.map(({ path }) => path) : linksOf(run)
+      if (results.length === 0) throw await withoutFile(ctx, run)
+      if (missing > 0) out.warn(`${nameOfRun(run)}: ${plural(missing, 'file')} moved, changed or deleted.`)
+      for (const result of results) {
+        ctx.interrupts.first.throwIfAborted()
+        await ctx.openResult(result).catch((error: unknown) => {
+          throw usageError(`Could not open ${result}: ${describeReason(error)}.`)
         })
-        if (out.mode.json) out.json({ id: nameOfRun(run), opened: path })
-        else out.line(printable(path))
+        if (out.mode.json) out.json({ id: nameOfRun(run), opened: result })
+        else out.line(printable(result))
       }
     } catch (error) {
       if (!(error instanceof RushesError)) throw error
@@ -51,7 +54,11 @@ export async function openCommand(ctx: Context, choice: RunChoice): Promise<numb
   return exitCodeOf(errors)
 }
 
-/** Returns the error for a run without a file on this machine. It names the next command. */
+/** The URLs of a local run stop working when the process that printed them ends. */
+const linksOf = ({ address, urls }: JournalRun): readonly string[] =>
+  address === LOCAL_ADDRESS ? [] : urls.filter(isHttpUrl)
+
+/** Returns the error for a run without a file on this machine and without a URL. It names the next command. */
 async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> {
   const { id, phase, status } = run
   const name = nameOfRun(run)

@@ -49,9 +49,9 @@ export const isPlainWord = (text: string): boolean => /^[\w.~][\w.:~@+/-]*$/.tes
 
 /**
  * Whether a text is safe in each kind of quotes: labels have spaces and any letters, and inside an open quote the shell
- * inserts them unquoted.
+ * inserts them unquoted. A colon at the beginning marks the last line of the output.
  */
-const isSafeInQuotes = (text: string): boolean => !/["'$`\\!\p{C}]/u.test(text)
+const isSafeInQuotes = (text: string): boolean => !/^:|["'$`\\!\p{C}]/u.test(text)
 
 export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)

@@ -307,9 +307,9 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),
     pictureParts: async () => parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(env),
     async openResult(target) {
-      if (parts.openResult !== undefined) return parts.openResult(target)
-      const { openFile } = await import('./open-file.js')
-      await openFile(target, { clock, signal: ctx.interrupts.first })
+      const { openFile, refuseProgram } = await import('./open-file.js')
+      refuseProgram(target)
+      await (parts.openResult?.(target) ?? openFile(target, { clock, signal: ctx.interrupts.first }))
     },
     async close() {
       // Closes in reverse order, for example a service before its network.

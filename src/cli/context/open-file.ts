@@ -1,8 +1,11 @@
 /** Opens a file or a URL with the platform's opener. */
 import { once } from 'node:events'
+import { extname } from 'node:path'
+import { hasKnownFormat } from '../../download/file-kind.js'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { errorCode } from '../../host/system-error.js'
+import { isHttpUrl } from '../../protocol/parse.js'
 
 /**
  * Maximum wait for the opener. A failing opener exits sooner. An opener that is the browser itself runs until the user
@@ -12,6 +15,15 @@ const MAX_WAIT_MS = 2_000
 
 /** Exit code that xdg-open documents as "A required tool could not be found." */
 const NO_PROGRAM = 3
+
+/**
+ * Throws for a file of an unknown format: the system may run it, for example `.exe` or `.desktop`, and the ending may come
+ * from the URL of an output.
+ */
+export function refuseProgram(target: string): void {
+  if (isHttpUrl(target) || hasKnownFormat(target)) return
+  throw new Error(`the system may run a ${extname(target)} file as a program`)
+}
 
 export interface OpenOptions {
   readonly clock: Clock

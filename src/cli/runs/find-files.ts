@@ -1,11 +1,10 @@
 /** Finds the files of runs that are still on the disk. */
-import { statSync } from 'node:fs'
 import { sha256OfFile } from '../../host/files.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { marksText } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { isOnDisk } from './journal-rows.js'
+import { isOnDisk, sizeOf } from './journal-rows.js'
 
 /** A file of a run that still exists on the disk. */
 export interface FoundFile {
@@ -113,13 +112,4 @@ function rewrittenPaths(everyFile: ReturnType<Journal['everyFile']>): ReadonlySe
       if ((contents.get(path) ?? sha256) !== sha256) rewritten.add(path)
       else contents.set(path, sha256)
   return rewritten
-}
-
-function sizeOf(path: string): number | undefined {
-  try {
-    const found = statSync(path)
-    return found.isFile() ? found.size : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -30,14 +30,19 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
   )
 }
 
-/** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
-export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): boolean => {
+/** Returns the size of a file in bytes; undefined if it does not exist, or is a folder, a pipe or a device. */
+export function sizeOf(path: string): number | undefined {
   try {
-    return statSync(path).size === bytes
+    const found = statSync(path)
+    return found.isFile() ? found.size : undefined
   } catch {
-    return false
+    return undefined
   }
 }
+
+/** Whether a downloaded file still exists. Compares only the size: hashing a video would take too long. */
+export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): boolean =>
+  sizeOf(path) === bytes
 
 /** Returns the run created last at the current address, with or without an id. Throws `usage` if there is none. */
 export async function lastRow(ctx: Context): Promise<JournalRun> {

@@ -190,9 +190,9 @@ export const GALLERY_SCHEMA = record(
 export const OPEN_SCHEMA = record(
   {
     id: text('Id of the run'),
-    opened: text('Absolute path'),
+    opened: text('Absolute path, or the URL of an output that is not on this machine'),
   },
-  'One line for each opened file.',
+  'One line for each opened file or URL.',
 )
 
 const amount = (of: string) => orNull(number(`${of}; null without a currency`))

@@ -257,9 +257,12 @@ export function readPrice(
       for (const [value, factor] of Object.entries(byValue)) {
         const listed =
           parameter?.type === 'boolean' ? ['true', 'false'] : parameter && listedValues(parameter)
-        if (listed !== undefined && !listed.includes(value))
-          problem([...path, value], `"${shortened(printable(value), 80)}" is not one of ${listed.join(', ')}`)
-        else if (!isAmount(factor)) problem([...path, value], AMOUNT)
+        const isNumber = parameter?.type === 'integer' || parameter?.type === 'number'
+        if (listed !== undefined ? !listed.includes(value) : isNumber && String(Number(value)) !== value) {
+          const possible =
+            listed === undefined ? 'a number in its shortest form' : `one of ${listed.join(', ')}`
+          problem([...path, value], `"${shortened(printable(value), 80)}" is not ${possible}`)
+        } else if (!isAmount(factor)) problem([...path, value], AMOUNT)
       }
   }
   return isAmount(run) ? { run, factors: factors as Price['factors'] } : undefined

@@ -56,7 +56,7 @@ export function sumOf(estimates: Iterable<number | undefined>): EstimateSum {
 
 /** Formats an amount exactly, for example `0.4 USD`. */
 export const amountText = (millionths: number | bigint, currency: string): string =>
-  `${decimalText(millionths)} ${currency}`
+  `${decimalText(millionths)} ${currency === 'credits' && Number(millionths) === Number(UNIT) ? 'credit' : currency}`
 
 /** Formats an amount exactly, without zeros at its end. */
 export const decimalText = (millionths: number | bigint): string =>

@@ -92,6 +92,7 @@ runs:
   it.each<[unknown, boolean]>([
     ['spring campaign', true],
     [' ü\n', true],
+    ['👩‍💻', true],
     [['web', 2024, true], true],
     [null, true],
     [[], true],

@@ -20,12 +20,12 @@ const HEN = { name: 'hen', prompt: 'a hen', quality: 'high' }
 const FILM = { name: 'film', kind: 'video', prompt: 'a film', duration: '10' }
 const OTHER = { name: 'other', model: 'acme/other', input: { prompt: 'x' } }
 
-async function createBatch(rows: readonly Row[], prices: object = PRICES) {
+async function createBatch(rows: readonly Row[], prices: object = PRICES, currency = 'USD') {
   const batch = await createFamily(rows)
   const { home } = batch.service
   const setPrices = (next: object) => {
     mkdirSync(join(home, 'config'), { recursive: true })
-    const profile = { currency: 'USD', prices: next }
+    const profile = { currency, prices: next }
     writeFileSync(join(home, 'config', 'config.json'), JSON.stringify({ profiles: { default: profile } }))
   }
   setPrices(prices)
@@ -148,7 +148,7 @@ describe('--max-cost', () => {
     const words = ['--max-cost', '100']
     const { code, stderr } = await run(words)
     expect({ code, created: created() }).toEqual({ code: 2, created: [] })
-    expect(stderr).toMatch(/1 run has no price \(acme\/cinema-1\), so --max-cost cannot be checked/)
+    expect(stderr).toMatch(/1 run has no price in USD \(acme\/cinema-1\), so --max-cost cannot be checked/)
     expect((await run([...words, '--only', 'fox'])).code).toBe(0)
     expect(created()).toEqual(['a fox'])
     setPrices({ 'acme/cinema-1': { run: 1 } })
@@ -156,11 +156,11 @@ describe('--max-cost', () => {
   })
 
   it('asks the service for the prices that it needs', async () => {
-    const { run, service } = await createBatch([FOX], {})
+    const { run, service } = await createBatch([FOX], {}, 'credits')
     service.requests.splice(0)
     expect((await run(['--max-cost', '100', '--dry-run'])).stderr).toContain('1 run has no price')
     expect(service.requests).toEqual([])
-    expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: \d+ USD$/m)
+    expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: \d+ credits$/m)
   })
 
   it('counts what creates with an unknown outcome may have cost, as the journal knows it', async () => {
@@ -183,6 +183,20 @@ describe('--max-cost', () => {
     // Nothing is left to create, so that no limit is passed.
     expect((await batch.run(['--max-cost', '0'])).code).toBe(13)
     expect((await batch.run([...both, '0.15'])).code).toBe(0)
+  })
+
+  it('is refused if nobody knows what a create with an unknown outcome may have cost', async () => {
+    const batch = await createBatch([FOX, HEN], {})
+    await batch.losing(FOX.prompt)
+    batch.setPrices({ 'acme/x': { run: 1 } })
+    batch.write([FOX, { ...HEN, model: 'acme/x' }])
+    const { code, stderr } = await batch.run(['--max-cost', '1', '--dry-run'])
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(
+        `1 run has no price in USD (${IMAGE}), so --max-cost cannot be checked`,
+      ),
+    })
   })
 
   it('does not count a create whose run the journal knows', async () => {

@@ -289,8 +289,8 @@ describe('labels', () => {
     expect(await valuesOf([...words, 'F'], home)).toEqual(['Frühling 春'])
   })
 
-  it('are not offered where an open quote would let the shell read them', async () => {
-    const hostile = ['$(id)', '`id`', 'a"b', "a'b", 'a\\b', 'a!b', 'a;b & c|d *']
+  it('are not offered where an open quote would let the shell read them, or a script as a command', async () => {
+    const hostile = ['$(id)', '`id`', 'a"b', "a'b", 'a\\b', 'a!b', ':files /', 'a;b & c|d *']
     expect(await valuesOf(['list', '--label', ''], withLabels(hostile))).toEqual(['a;b & c|d *'])
   })
 })

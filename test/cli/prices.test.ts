@@ -121,9 +121,8 @@ describe('a price', () => {
   const name = document.name
 
   it.each<[string, unknown, number | undefined, readonly string[]]>([
-    ['of the document', undefined, 3_000_000, []],
-    ['of the document, if the config names others', { 'acme/x': { run: 1 } }, 3_000_000, []],
-    ['of the document, for null', null, 3_000_000, []],
+    ['of the document, which is in credits', undefined, undefined, []],
+    ['of the document, if the config names others', { 'acme/x': { run: 1 } }, undefined, []],
     ['of the config', { [name]: { run: 0.5 } }, 500_000, []],
     ['of the config, of nothing', { [name]: { run: 0 } }, 0, []],
     [
@@ -163,6 +162,14 @@ describe('a price', () => {
     expect(warned).toEqual(warnings)
   })
 
+  it.each([undefined, null, { 'acme/x': { run: 1 } }])('of the document counts in credits: %j', (prices) => {
+    const opened = createPrices({ currency: 'credits', models, prices })
+    expect(opened.estimate({ model: name, kind: 'image', input: {} })).toEqual({
+      millionths: 3_000_000,
+      currency: 'credits',
+    })
+  })
+
   it('of a model without a document is not checked against one', () => {
     const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } }, constructor: { run: 9 } }
     const opened = createPrices({ currency: 'USD', models, prices })
@@ -179,7 +186,7 @@ describe('rushes models', () => {
     const { run } = await placeWith({ prices: PRICES, currency: 'USD' })
     const { stdout } = await run(['models'])
     expect(stdout).toBe(
-      'acme/still-2\timage\t3–6 USD\tadded\t\n' +
+      'acme/still-2\timage\t3–6 credits\tadded\t\n' +
         'acme/cinema-1\tvideo\t0.4–1.2 USD (config)\tbuilt-in\tdefault\n' +
         'acme/still-1\timage\t0.04 USD (config)\tbuilt-in\tdefault\n',
     )
@@ -191,7 +198,7 @@ describe('rushes models', () => {
       each.currency,
     ])
     expect(shown).toEqual([
-      ['acme/still-2', STILL_2.price, 'document', 'USD'],
+      ['acme/still-2', STILL_2.price, 'document', 'credits'],
       ['acme/cinema-1', PRICES['acme/cinema-1'], 'config', 'USD'],
       ['acme/still-1', { run: 0.04, factors: {} }, 'config', 'USD'],
     ])
@@ -282,7 +289,7 @@ describe('--max-cost', () => {
   const IMAGE = ['run', 'image', 'a fox', '--quality', 'high', '--no-wait']
   const ABOVE = 'error: The estimate is 6 USD, but --max-cost allows 5.999999 USD. Nothing was sent.'
   const unknown = (model: string) =>
-    `error: 1 run has no price (${model}), so --max-cost cannot be checked. Nothing was sent.`
+    `error: 1 run has no price in USD (${model}), so --max-cost cannot be checked. Nothing was sent.`
 
   const price = { run: 1, factors: { quality: { high: 2 } } }
   /** The price of a run of IMAGE is 2. */
@@ -309,6 +316,13 @@ describe('--max-cost', () => {
     ['below it', [...limited, '5.999999'], {}, {}, ABOVE],
     ['of the variable', ['-n', '3'], { RUSHES_MAX_COST: '5.999999' }, {}, ABOVE],
     ['of the setting', ['-n', '3'], {}, { maxCost: 5.999999 }, ABOVE],
+    [
+      'of the setting, of another type',
+      [],
+      {},
+      { maxCost: [9] },
+      'error: the config file (maxCost): "[9]" is not an amount.',
+    ],
     ['of the flag before the variable', [...limited, '6'], { RUSHES_MAX_COST: '1' }, {}, undefined],
     [
       'of the setting, as the variable is empty',
@@ -338,7 +352,7 @@ describe('--max-cost', () => {
       ['--max-cost', '9', '--profile', 'bare', '--model', 'acme/x'],
       {},
       {},
-      unknown('acme/x'),
+      unknown('acme/x').replace(' in USD', ''),
     ],
     [
       'that is not an amount',
@@ -378,6 +392,21 @@ describe('--max-cost', () => {
     expect(posts()).toBe(1)
     expect((await service.run([...words, '-n', '2'])).code).toBe(0)
     expect(posts()).toBe(2)
+  })
+
+  it('asks the service for the price of a model of the settings', async () => {
+    const service = await createCliService()
+    const words = ['run', 'image', 'a fox', '--max-cost', '0.5']
+    expect((await service.run([...words, '--dry-run'])).stderr).toContain('has no price')
+    expect(service.requests).toEqual([])
+    expect((await service.run(words)).stderr).toContain('The estimate is 1 credit,')
+    // The list is kept for a day.
+    service.requests.splice(0)
+    for (const requests of [0, 1]) {
+      expect((await service.run(words)).code).toBe(2)
+      expect(service.requests).toHaveLength(requests)
+      service.clock.jump(86_400_000)
+    }
   })
 
   it('counts the values of --input, for a model without a document', async () => {

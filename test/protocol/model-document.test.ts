@@ -186,6 +186,10 @@ describe('a document', () => {
       { ...image, price: { run: 1, factors: { quality: { best: 2 } } } },
       'price.factors.quality.best: "best" is not one of basic, high',
     ],
+    [
+      { ...image, input: { steps: { type: 'integer' } }, price: { run: 1, factors: { steps: { '05': 2 } } } },
+      'price.factors.steps.05: "05" is not a number in its shortest form',
+    ],
   ])('is refused: %#', (value, problem) => {
     const { document, problems } = read(value)
     expect(document).toBeUndefined()

@@ -36,8 +36,8 @@ const LINE: JsonSchema = {
 }
 /** Text with a placeholder, for fields whose own type does not accept it. */
 const PLACEHOLDER: JsonSchema = { type: 'string', pattern: '\\{[^{}]+\\}' }
-/** Text on one line, without its spaces at the ends. */
-const LABEL: JsonSchema = { ...SCALAR, pattern: '^\\s*[^\\s\\p{C}]([^\\p{C}]*[^\\s\\p{C}])?\\s*$' }
+/** Text on one line, without its spaces at the ends. Emoji have format characters. */
+const LABEL: JsonSchema = { ...SCALAR, pattern: '^\\s*[^\\s\\p{Cc}]([^\\p{Cc}]*[^\\s\\p{Cc}])?\\s*$' }
 const COUNT = anyOf([
   { type: 'integer', minimum: 1, maximum: MAX_RUNS },
   { type: 'string', pattern: '^0*([1-9][0-9]{0,3}|10000)$', maxLength: 5 },

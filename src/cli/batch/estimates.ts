@@ -16,6 +16,8 @@ export interface CostLimit {
 
 /** A limit that a batch shares with other work, as in a session of `rushes mcp`. */
 export interface BatchAllowance {
+  /** Undefined: no limit of estimates. */
+  readonly maxCost: number | undefined
   /** Called once before the first create, with the most that the batch may create. Throws `usage` if that is too much. */
   reserve(runs: number, sum: EstimateSum): void
 }
@@ -107,16 +109,20 @@ export function refuseCost(
   const sum = sumPlan(plan, prices)
   if (sum.runs === 0) return
   const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
-  checkMaxCost(sum, limit, currency, unpriced)
-  const unconfirmed = plan.steps.map((step) => {
+  const estimates = plan.steps.map((step) => {
     const { pending } = step.locked ?? {}
     if (step.action.do === 'skip' || pending?.state !== 'unconfirmed') return 0
     const known = pending.token === undefined ? undefined : recorded(pending.token)
-    return (known?.currency === currency ? known : estimateOf(step, prices))?.millionths
+    const estimate = known?.currency === currency ? known : estimateOf(step, prices)
+    if (estimate === undefined && step.model !== undefined) unpriced.push(step.model)
+    return estimate?.millionths
   })
+  const unconfirmed = sumOf(estimates)
+  const withoutPrice = sum.withoutPrice + unconfirmed.withoutPrice
+  checkMaxCost({ ...sum, withoutPrice }, limit, currency, [...new Set(unpriced)])
   const also = [
     { millionths: used, of: 'earlier rounds' },
-    { millionths: sumOf(unconfirmed).millionths, of: 'creates with an unknown outcome' },
+    { millionths: unconfirmed.millionths, of: 'creates with an unknown outcome' },
   ].filter(({ millionths }) => millionths > 0)
   const total = sumOf([sum, ...also].map(({ millionths }) => millionths))
   if (total.millionths <= limit) return

@@ -226,7 +226,10 @@ export async function prepare(
   const plan = await planWith(lock)
   // Another machine may have paid for these rows with documents that this one does not have yet.
   const isPaidAgain = plan.steps.some(({ action, locked }) => action.do === 'create' && locked !== undefined)
-  const needsPrice = options.cost.limit !== undefined && sumPlan(plan, prices).withoutPrice > 0
+  const hasLimit = (options.cost.limit ?? options.allowance?.maxCost) !== undefined
+  // A limit needs recent prices.
+  if (hasLimit && options.mode === 'run' && plan.counts.create > 0) await (await ctx.models()).learn([])
+  const needsPrice = hasLimit && sumPlan(plan, prices).withoutPrice > 0
   const fresh = isPaidAgain || needsPrice ? await learned() : undefined
   if (fresh !== undefined) return prepare(ctx, fresh, options, words)
   const missing = missingFor(plan.steps)

@@ -41,14 +41,12 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const adopted = await adoptedPlan(ctx, prepared)
   const active = activeSteps(adopted)
   const { prices, options } = prepared
-  if (options.allowance !== undefined) {
-    const planned = sumPlan(adopted, prices)
-    if (planned.runs > 0) options.allowance.reserve(planned.runs, planned)
-  }
   if (active.length > 0) await claim.check()
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
+  const { create } = adopted.counts
+  if (create > 0) options.allowance?.reserve(create, sumPlan(adopted, prices))
   await takeUnsent(ctx, prepared, adopted)
   await removeLeftovers(lockPath)
   const lock = openLock(prepared, adopted, claim)

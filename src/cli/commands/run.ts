@@ -14,22 +14,7 @@ import { wholeNumber } from '../flags/values.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { plural } from '../terminal/format.js'
 
-export interface RunOptions {
-  readonly request: RequestOptions
-  readonly delivery: DeliveryOptions
-  /** Value of the flag, not parsed yet. */
-  readonly count: string
-  readonly wait: boolean
-  readonly reuse: boolean
-  readonly dryRun: boolean
-  /** Value of the flag, not parsed yet. */
-  readonly maxCost: string | undefined
-  /** Values of the flag, not checked yet. */
-  readonly labels: readonly string[] | undefined
-  /** Whether many runs are created without a confirmation. */
-  readonly yes: boolean
-}
-
+/** Values of the flags, not checked yet. */
 interface RunFlags extends DeliveryOptions {
   readonly model?: string
   readonly input?: string
@@ -41,6 +26,7 @@ interface RunFlags extends DeliveryOptions {
   readonly dryRun?: boolean
   readonly maxCost?: string
   readonly label?: readonly string[]
+  /** Whether many runs are created without a confirmation. */
   readonly yes?: boolean
 }
 
@@ -71,7 +57,7 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
     addRunOptions(child)
     child.action((words: string[], flags: RunFlags) =>
       run(child, (ctx) =>
-        runRuns(ctx, optionsOf(flags, { kind, schema, words, model: flags.model, raw: child.opts() })),
+        runRuns(ctx, requestOf(flags, { kind, schema, words, model: flags.model, raw: child.opts() }), flags),
       ),
     )
   }
@@ -83,44 +69,31 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
   addRunOptions(other)
   other.action((model: string, flags: RunFlags) =>
     run(other, (ctx) =>
-      runRuns(ctx, optionsOf(flags, { kind: undefined, schema: undefined, words: [], model, raw: {} })),
+      runRuns(
+        ctx,
+        requestOf(flags, { kind: undefined, schema: undefined, words: [], model, raw: {} }),
+        flags,
+      ),
     ),
   )
 }
 
 function addRunOptions(command: Command): void {
+  const option = (flags: string, about: string) => new Option(flags, about).helpGroup('Run options:')
   command
+    .addOption(option('-n, --count <n>', 'Number of runs of the same input').default('1'))
+    .addOption(option('--no-wait', 'Print the run id as soon as the run is created, and exit'))
     .addOption(
-      new Option('-n, --count <n>', 'Number of runs of the same input')
-        .default('1')
-        .helpGroup('Run options:'),
+      option('--reuse', 'Reuse a succeeded run of the same model and input from the journal, at no cost'),
     )
+    .addOption(option('--dry-run', 'Print the request body that would be sent'))
     .addOption(
-      new Option('--no-wait', 'Print the run id as soon as the run is created, and exit').helpGroup(
-        'Run options:',
-      ),
-    )
-    .addOption(
-      new Option(
-        '--reuse',
-        'Reuse a succeeded run of the same model and input from the journal, at no cost',
-      ).helpGroup('Run options:'),
-    )
-    .addOption(new Option('--dry-run', 'Print the request body that would be sent').helpGroup('Run options:'))
-    .addOption(
-      new Option(
-        '--max-cost <amount>',
-        'Create nothing if the estimate is higher, or if the model has no price',
-      ).helpGroup('Run options:'),
+      option('--max-cost <amount>', 'Create nothing if the estimate is higher, or if the model has no price'),
     )
     .addOption(
       labelOption('Label the runs in the journal (repeatable); never sent').helpGroup('Run options:'),
     )
-    .addOption(
-      new Option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`).helpGroup(
-        'Run options:',
-      ),
-    )
+    .addOption(option('--yes', `Do not ask before creating more than ${MAX_UNASKED_RUNS} runs`))
   addDeliveryOptions(command)
 }
 
@@ -144,58 +117,51 @@ interface CommandInput {
   readonly raw: Readonly<Record<string, unknown>>
 }
 
-const optionsOf = (flags: RunFlags, { kind, schema, words, model, raw }: CommandInput): RunOptions => ({
-  request: {
-    kind,
-    model,
-    input: flags.input,
-    prompt: { words, prompt: flags.prompt, promptFile: flags.promptFile },
-    parameters: schema === undefined ? {} : parametersGiven(schema, raw),
-    learn: flags.dryRun !== true,
-  },
-  delivery: flags,
-  count: flags.count,
-  wait: flags.wait,
-  reuse: flags.reuse === true,
-  dryRun: flags.dryRun === true,
-  maxCost: flags.maxCost,
-  labels: flags.label,
-  yes: flags.yes === true,
+const requestOf = (flags: RunFlags, { schema, words, raw, ...named }: CommandInput): RequestOptions => ({
+  ...named,
+  input: flags.input,
+  prompt: { words, prompt: flags.prompt, promptFile: flags.promptFile },
+  parameters: schema === undefined ? {} : parametersGiven(schema, raw),
+  learn: flags.dryRun !== true,
 })
 
-export async function runCommand(ctx: Context, options: RunOptions): Promise<number> {
-  const count = wholeNumber(options.count, '--count', 1, MAX_RUNS)
-  if (options.request.kind === undefined && options.request.input === undefined)
+export async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFlags): Promise<number> {
+  const { wait, dryRun: isDryRun = false, reuse = false, yes = false } = flags
+  const count = wholeNumber(flags.count, '--count', 1, MAX_RUNS)
+  if (requested.kind === undefined && requested.input === undefined)
     throw usageError(
       'Missing input.',
       `Use --input '{"prompt": "a red fox"}', --input @file.json or --input -.`,
     )
   if (
-    !options.wait &&
-    (options.delivery.output !== undefined ||
-      options.delivery.download === true ||
-      options.delivery.open === true ||
-      options.delivery.show === true)
+    !wait &&
+    (flags.output !== undefined || flags.download === true || flags.open === true || flags.show === true)
   )
     throw usageError(
       '--no-wait cannot be used with -d, -o, --open or --show.',
       'Leave out --no-wait, or download later with `rushes wait <id> -d`.',
     )
-  const delivery = await deliveryOf(ctx, options.delivery, { runs: options.wait ? count : 1 })
-  const labels = labelsOf(options.labels)
+  const delivery = await deliveryOf(ctx, flags, { runs: wait ? count : 1 })
+  const labels = labelsOf(flags.label)
   // Loaded here because the help does not need it.
   const { buildRequest, encodeRequest } = await import('../runs/request.js')
-  const { checkMaxCost, maxCostOf, openPrices, sumOfRuns } = await import('../models/prices.js')
-  const maxCost = await maxCostOf(ctx, options.maxCost)
-  const request = await buildRequest(ctx, options.request)
+  const { checkMaxCost, inCurrency, maxCostOf, openPrices, sumOfRuns } = await import('../models/prices.js')
+  const maxCost = await maxCostOf(ctx, flags.maxCost)
+  const request = await buildRequest(ctx, requested)
   const { model } = request
-  const estimate = model === undefined ? undefined : (await openPrices(ctx)).estimate({ ...request, model })
-  const sum = sumOfRuns(estimate, count)
-  const total = estimate && amountText(sum.millionths, estimate.currency)
-  const checkLimit = () => checkMaxCost(sum, maxCost, estimate?.currency ?? '', [model ?? ''])
-  if (options.dryRun) {
-    await dryRun(ctx, request, { count, estimate, total })
-    checkLimit()
+  // A limit needs a recent price.
+  if (model !== undefined && maxCost !== undefined && !isDryRun) await (await ctx.models()).learn([model])
+  const prices = await openPrices(ctx)
+  const estimate = model === undefined ? undefined : prices.estimate({ ...request, model })
+  const total = estimate && amountText(sumOfRuns(estimate, count).millionths, prices.currency)
+  const checkLimit = (runs: number) =>
+    checkMaxCost(sumOfRuns(estimate, runs), maxCost, prices.currency, [model ?? ''])
+  if (isDryRun) {
+    await dryRun(ctx, request, { count, estimate })
+    const why = ctx.globals.local ? ', because local runs are free' : ''
+    if (total === undefined) ctx.out.note(`No estimate: ${model} has no price${inCurrency(prices.currency)}.`)
+    else ctx.out.note(`Estimate: ${total} for ${plural(count, 'run')}${why}.`)
+    checkLimit(count)
     return 0
   }
   if (model === undefined) {
@@ -204,15 +170,15 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     return 0
   }
   encodeRequest(model, request.input)
-  if (options.wait) {
+  if (wait) {
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(delivery, { runs: count, kind: request.kind })
   }
   // With --reuse, the number of creates is not known yet.
-  if (!options.reuse) checkLimit()
+  if (!reuse) checkLimit(count)
   const question = `Create ${count} runs of ${model}?${total === undefined ? '' : ` Estimate: ${total}.`}`
-  if (count > MAX_UNASKED_RUNS && !options.yes && !(await isConfirmed(ctx, question))) return EXIT.usage
-  const connection = await ctx.connect({ render: options.wait })
+  if (count > MAX_UNASKED_RUNS && !yes && !(await isConfirmed(ctx, question))) return EXIT.usage
+  const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')
   return createRuns(ctx, {
     connection,
@@ -221,11 +187,11 @@ export async function runCommand(ctx: Context, options: RunOptions): Promise<num
     kind: request.kind,
     model,
     input: request.input,
-    wait: options.wait,
-    reuse: options.reuse,
+    wait,
+    reuse,
     labels,
     estimate,
-    maxCost,
+    checkLimit,
   })
 }
 
@@ -237,18 +203,11 @@ async function isConfirmed(ctx: Context, question: string): Promise<boolean> {
   return answer !== 'no'
 }
 
-interface DryRun {
-  readonly count: number
-  /** Of one run. Undefined if the model has no price. */
-  readonly estimate: RunEstimate | undefined
-  /** The estimate of all runs. */
-  readonly total: string | undefined
-}
-
+/** Prints the request bodies. `estimate`: of one run. */
 async function dryRun(
-  { out, globals }: Context,
+  { out }: Context,
   { model, input: body, missing }: RunRequest,
-  { count, estimate, total }: DryRun,
+  { count, estimate }: { readonly count: number; readonly estimate: RunEstimate | undefined },
 ): Promise<void> {
   if (model === undefined)
     throw usageError(`Not set: ${missing.map(({ text }) => text).join(', ')}.`, missing[0]?.hint)
@@ -258,7 +217,4 @@ async function dryRun(
   const estimated = { estimate: millionths && amountOf(millionths), currency }
   for (let index = 0; index < count; index++)
     out.json({ model, input: body, ...(out.mode.json && estimated) }, out.stdoutIsTerminal ? 2 : undefined)
-  const why = globals.local ? ', because local runs are free' : ''
-  if (total === undefined) out.note(`No estimate: ${model} has no price.`)
-  else out.note(`Estimate: ${total} for ${plural(count, 'run')}${why}.`)
 }

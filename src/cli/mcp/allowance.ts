@@ -31,7 +31,7 @@ export function createAllowance({ maxRuns, maxCost, currency }: Limits) {
     if (withoutPrice > 0)
       throw usageError(
         `${plural(withoutPrice, 'run')} without a price cannot be created, because of --max-cost: ${rest}. Nothing was sent.`,
-        'Ask the user to set its price with `rushes config set prices`, or to start `rushes mcp` without --max-cost.',
+        'Ask the user to set its price with `rushes config set prices` and start a new session, or one without --max-cost.',
       )
     if (millionths > left.millionths)
       throw usageError(
@@ -66,6 +66,7 @@ export function createShare(allowance: Allowance) {
   const { maxCost, currency } = allowance
   let part = allowance
   return {
+    maxCost,
     take: (runs: number, sum: EstimateSum) => part.take(runs, sum),
     giveBack: (...given: Parameters<Allowance['giveBack']>) => part.giveBack(...given),
     /** Throws `usage` like `check`. */

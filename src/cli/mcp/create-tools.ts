@@ -179,6 +179,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
+  if (allowance.maxCost !== undefined && !isDryRun) await (await ctx.models()).learn([request.model])
   const estimate = prices.estimate({ ...request, model: request.model })
   job.found(undefined, estimate)
   if (isDryRun) return
@@ -197,7 +198,6 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     labels: job.labels,
     estimate,
     // The allowance of the session holds the limit.
-    maxCost: undefined,
   })
 }
 

@@ -100,12 +100,13 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
   /** Runs that this session created and that have not ended. */
   const open = new Map<string, Context>()
 
-  const money = once(async (): Promise<SessionMoney> => {
+  const allowance = once(async () => {
     const maxCost = await maxCostOf(base, options.maxCost)
-    const prices = await openPrices(base)
-    const { currency } = prices
-    return { prices, allowance: createAllowance({ maxRuns: options.maxRuns, maxCost, currency }) }
+    const { currency } = await openPrices(base)
+    return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
   })
+  // Prices are opened for each call: they read a document only once, and a session may last for days.
+  const money = async () => ({ allowance: await allowance(), prices: await openPrices(base) })
 
   function connect(from: Context, connectOptions: ConnectOptions = {}): Promise<Connection> {
     // Throws an error with all missing settings.

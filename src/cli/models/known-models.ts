@@ -44,8 +44,8 @@ export interface KnownModels {
   /** With `--local`, the default model of a kind. */
   defaultOf(kind: Kind): ModelDocument | undefined
   /**
-   * Asks the service for its list if a name is not known and the kept list is not recent. Rejects only with the reason
-   * of the command's signal.
+   * Asks the service for its list if the kept one is older than a day, or if a name is not known and it did not ask in the
+   * last minutes. Rejects only with the reason of the command's signal.
    */
   learn(names: readonly string[]): Promise<void>
   /** Asks the service for at most 5 s. Returns whether it has a list. Rejects like `learn`. */
@@ -108,6 +108,7 @@ export async function openModels({ env, globals, ask }: OpenModelsOptions): Prom
 export function createKnownModels(options: KnownModelsOptions): KnownModels {
   const { configFolder, stateFolder, address, local, ask } = options
   let read: KeptList | undefined
+  let asking: Promise<unknown> | undefined
   const kept = (): KeptList => {
     read ??= (address === undefined ? undefined : readKept(stateFolder, address)) ?? NOT_ASKED
     return read
@@ -157,8 +158,13 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
 
   async function learn(names: readonly string[]): Promise<void> {
     if (local !== undefined || ask === undefined || address === undefined) return
-    if (names.every((name) => find(name) !== undefined) || !isDue(kept(), ask.clock.now())) return
-    await refreshInTime()
+    const nowMs = ask.clock.now()
+    const isRecent = Math.abs(nowMs - kept().askedAtMs) < DAY_MS
+    if ((isRecent && names.every((name) => find(name) !== undefined)) || !isDue(kept(), nowMs)) return
+    asking ??= refreshInTime().finally(() => {
+      asking = undefined
+    })
+    await asking
   }
 
   return {

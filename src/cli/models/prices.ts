@@ -22,25 +22,29 @@ import { plural } from '../terminal/format.js'
 import { builtInDocument, type KnownModels } from './known-models.js'
 
 export interface Prices {
-  /** Currency of all estimates. */
+  /** Currency of all estimates, of the prices in the config file, and of `--max-cost`. */
   readonly currency: string
   /** Returns the price of a model, and where it comes from. */
   find(document: ModelDocument): FoundPrice | undefined
-  /** Returns undefined if the model has no price. */
+  /** Returns undefined if the model has no price in the currency of the estimates. */
   estimate(run: { model: string; kind: Kind | undefined; input: ModelInput }): RunEstimate | undefined
 }
 
 export interface FoundPrice {
   readonly price: Price
   readonly source: 'config' | 'document' | 'local'
+  readonly currency: string
 }
+
+/** Unit of the prices in documents. */
+const CREDITS = SETTINGS.currency.default
 
 /** Reads the prices for the service of the command. Warns of prices in the config file that are not valid. */
 export async function openPrices(
   ctx: Pick<Context, 'profile' | 'setting' | 'globals' | 'models' | 'out' | 'config'>,
 ): Promise<Prices> {
-  if (ctx.globals.local) return createPrices({ currency: 'credits', isLocal: true })
-  const currency = (await ctx.setting('currency')) ?? SETTINGS.currency.default
+  if (ctx.globals.local) return createPrices({ currency: CREDITS, isLocal: true })
+  const currency = (await ctx.setting('currency')) ?? CREDITS
   const models = await ctx.models()
   const { prices } = await ctx.profile()
   const warn = (problems: string) =>
@@ -57,7 +61,7 @@ interface PricesOptions {
   warn?(problems: string): void
 }
 
-const FREE: FoundPrice = { price: { run: 0, factors: {} }, source: 'local' }
+const FREE: FoundPrice = { price: { run: 0, factors: {} }, source: 'local', currency: CREDITS }
 
 export function createPrices(options: PricesOptions): Prices {
   const { currency, isLocal, models, prices, warn = () => {} } = options
@@ -83,11 +87,11 @@ export function createPrices(options: PricesOptions): Prices {
   function find(document: ModelDocument): FoundPrice | undefined {
     if (isLocal === true) return FREE
     const isSet = isObject(prices) ? Object.hasOwn(prices, document.name) : prices != null
-    if (!isSet) return document.price && { price: document.price, source: 'document' }
+    if (!isSet) return document.price && { price: document.price, source: 'document', currency: CREDITS }
     const name = isObject(prices) ? document.name : ''
     if (!ofConfig.has(name)) ofConfig.set(name, configured(name))
     const price = ofConfig.get(name)
-    return price && { price, source: 'config' }
+    return price && { price, source: 'config', currency }
   }
 
   return {
@@ -96,7 +100,8 @@ export function createPrices(options: PricesOptions): Prices {
     estimate({ model, kind = 'image', input }) {
       const document = documentOf(model) ?? builtInDocument(kind, model)
       const found = find(document)
-      if (found === undefined) return undefined
+      // Sums and limits have one currency.
+      if (found?.currency !== currency) return undefined
       return { millionths: millionthsOf({ input: document.input, price: found.price }, input) ?? 0, currency }
     },
   }
@@ -149,6 +154,9 @@ export async function maxCostOf(ctx: Pick<Context, 'setting'>, flag?: string): P
   return text === undefined ? undefined : parseAmount(text)
 }
 
+/** Says that a price in credits does not count. */
+export const inCurrency = (currency: string): string => (currency === CREDITS ? '' : ` in ${currency}`)
+
 /** Throws `usage` if the estimate is above the limit, or if a run has no price. `unpriced`: models without a price, if known. */
 export function checkMaxCost(
   sum: EstimateSum,
@@ -161,7 +169,7 @@ export function checkMaxCost(
   const models = unpriced.length === 0 ? '' : ` (${unpriced.map(printable).join(', ')})`
   if (withoutPrice > 0)
     throw usageError(
-      `${plural(withoutPrice, 'run has', 'runs have')} no price${models}, so --max-cost cannot be checked. ` +
+      `${plural(withoutPrice, 'run has', 'runs have')} no price${inCurrency(currency)}${models}, so --max-cost cannot be checked. ` +
         'Nothing was sent.',
       'Set its price (see `rushes config set --help`), or remove the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
     )

@@ -32,8 +32,7 @@ const cell = (text: string, maxLength = 200): string => shortened(printable(text
 
 /** The document with its effective price, and where that comes from. */
 export function pricedJson(document: ModelDocument, prices: Prices) {
-  const { price = null, source = null } = prices.find(document) ?? {}
-  const currency = price && prices.currency
+  const { price = null, source = null, currency = null } = prices.find(document) ?? {}
   return { ...documentJson(document), price, price_source: source, currency }
 }
 
@@ -87,7 +86,7 @@ function priceText(document: ModelDocument, prices: Prices): string {
   const found = prices.find(document)
   if (found === undefined) return ''
   const { input } = document
-  const { price, source } = found
+  const { price, source, currency } = found
   const byPrice = (sign: 1 | -1) =>
     priceOf(
       { input, price },
@@ -100,7 +99,7 @@ function priceText(document: ModelDocument, prices: Prices): string {
     )
   const [low, high] = [byPrice(1), byPrice(-1)]
   const range = low === high ? String(low) : `${low}–${high}`
-  return `${range} ${prices.currency}${source === 'config' ? ' (config)' : ''}`
+  return `${range} ${currency}${source === 'config' ? ' (config)' : ''}`
 }
 
 /** Returns the value with the lowest factor, or with the highest for `sign` -1; null for a value without a factor. */

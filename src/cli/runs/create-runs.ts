@@ -11,7 +11,6 @@ import { submit } from '../../runs/create.js'
 import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import { checkMaxCost, sumOfRuns } from '../models/prices.js'
 import { carryOutRuns, type RunToCarryOut } from './carry-out.js'
 import { encodeRequest } from './request.js'
 import { resumeCommand } from './resume.js'
@@ -29,8 +28,8 @@ interface CreateRunsOptions {
   readonly labels: readonly string[]
   /** Of one run. Undefined if the model has no price. */
   readonly estimate: RunEstimate | undefined
-  /** Limit of the estimates of all creates, in millionths. */
-  readonly maxCost: number | undefined
+  /** Throws `usage` if this number of runs passes `--max-cost`. */
+  checkLimit?(runs: number): void
 }
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
@@ -42,8 +41,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const reused = options.reuse
     ? await findReusable(ctx, client, { model, meaning: options.input, count })
     : []
-  const sum = sumOfRuns(estimate, count - reused.length)
-  checkMaxCost(sum, options.maxCost, estimate?.currency ?? '', [model])
+  options.checkLimit?.(count - reused.length)
   const input = await withRunOutputs(ctx, client, options.input)
   const body = encodeRequest(model, input)
   let isGraceNoted = false

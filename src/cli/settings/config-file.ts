@@ -129,8 +129,8 @@ export function profileIn(file: unknown, name: string): RawProfile {
   return isObject(found) ? found : {}
 }
 
-/** Keys whose value is an object. */
-const OBJECTS: readonly string[] = ['prices']
+/** Keys whose value is shown as JSON if it is an object or a list. A limit of another type is refused, and not ignored. */
+const AS_JSON: readonly string[] = ['prices', 'maxCost']
 /** Keys that have a value and also hold other settings. */
 const GROUPS: readonly string[] = ['local']
 /** Name of a setting's own value where other keys continue its key: `local: { on, models }`. */
@@ -145,7 +145,7 @@ function valueAt(profile: RawProfile, key: string): unknown {
 
 /** Converts a setting to text. The values of a list are joined with commas. */
 const asText = (value: unknown, key: string): string | undefined => {
-  if (OBJECTS.includes(key) && isObject(value)) return JSON.stringify(value)
+  if (AS_JSON.includes(key) && typeof value === 'object' && value !== null) return JSON.stringify(value)
   if (Array.isArray(value)) return value.filter((each) => typeof each === 'string').join(',')
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }

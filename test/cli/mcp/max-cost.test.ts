@@ -100,6 +100,12 @@ describe('an estimate', () => {
 })
 
 describe('--max-cost', () => {
+  it('asks the service for the price of a model', async () => {
+    const mcp = await openMcp(await createCliService(), { words: ['--max-cost', '0.5'] })
+    const { structured } = await mcp.call('create_video', { prompt: 'x' })
+    expect(structured.error.message).toMatch(/^The estimate is 5 credits, but only 0.5 credits/)
+  })
+
   it('refuses what passes it, before anything is sent, and counts what was not accepted no longer', async () => {
     const { service, mcp } = await open('0.5')
     const { tools } = await mcp.client.listTools()
@@ -115,7 +121,7 @@ describe('--max-cost', () => {
         'The estimate is 0.6 USD, but only 0.5 USD of 0.5 USD are left in this session. Nothing was sent.',
       hint: 'Ask the user. A new session, or `rushes mcp` with a higher limit, allows more.',
     })
-    const video = await mcp.call('create_video', { prompt: 'x' })
+    const video = await mcp.call('create_video', { prompt: 'x', model: 'no/film' })
     expect(video.structured.error.message).toBe(
       '1 run without a price cannot be created, because of --max-cost: ' +
         '0.5 USD of 0.5 USD are left in this session. Nothing was sent.',
@@ -159,12 +165,19 @@ describe('--max-cost', () => {
     expect(structured.error.message).toBe(
       'The estimate is 1 USD, but only 0.8 USD of 1.2 USD are left in this session. Nothing was sent.',
     )
-    write(mcp, `${MANIFEST}  - { name: c, kind: video, prompt: it runs }\n`)
+    write(mcp, `${MANIFEST}  - { name: c, kind: video, model: no/film, prompt: it runs }\n`)
     const unpriced = await mcp.call('plan_batch', { manifest: 'shots.yaml' })
     expect(unpriced.text).toContain('created, estimate 1 USD (1 run without a price); this')
     const video = await mcp.call('run_batch', { manifest: 'shots.yaml', only: ['c'] })
     expect(video.structured.error.message).toMatch(/^1 run without a price cannot be created/)
     expect(creates(service)).toBe(1)
+  })
+
+  it('is not the reason why a batch without a model is refused', async () => {
+    const { mcp } = await open('5', { env: { RUSHES_IMAGE_MODEL: '' } })
+    write(mcp, MANIFEST)
+    const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
+    expect(structured.error.message).toBe('Not set: image model.')
   })
 
   it('is reserved by a batch while it runs, and gets back what the batch did not create', async () => {

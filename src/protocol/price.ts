@@ -55,8 +55,10 @@ export function sumOf(estimates: Iterable<number | undefined>): EstimateSum {
 }
 
 /** Formats an amount exactly, for example `0.4 USD`. */
-export const amountText = (millionths: number | bigint, currency: string): string =>
-  `${decimalText(millionths)} ${currency === 'credits' && Number(millionths) === Number(UNIT) ? 'credit' : currency}`
+export function amountText(millionths: number | bigint, currency: string): string {
+  const isOneCredit = currency === 'credits' && BigInt(millionths) === UNIT
+  return `${decimalText(millionths)} ${isOneCredit ? 'credit' : currency}`
+}
 
 /** Formats an amount exactly, without zeros at its end. */
 export const decimalText = (millionths: number | bigint): string =>

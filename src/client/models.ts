@@ -50,7 +50,7 @@ export async function fetchModels(
     const parsed = parseJson(text)
     return parsed.ok && isObject(parsed.value) && Array.isArray(parsed.value.models)
       ? { kind: 'list', models: parsed.value.models, etag: etagOf(response.header('etag')) }
-      : { kind: 'none', reason: 'its answer is not a list of models' }
+      : { kind: 'none', reason: 'its response is not a list of models' }
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     if (error instanceof BodyTooLarge) return { kind: 'none', reason: error.message }

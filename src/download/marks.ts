@@ -1,5 +1,5 @@
 /**
- * Finds what a file says of its origin: whether it has Content Credentials (a C2PA manifest), and the digital source type
+ * Finds what a file says about its origin: whether it has Content Credentials (a C2PA manifest), and the digital source type
  * of IPTC in its XMP or its manifest. Verifies nothing: anyone can write or remove such marks.
  *
  * Knows PNG, JPEG, WebP, and MP4 with its relatives (MOV, M4A, AVIF, HEIC). The files are untrusted: the numbers of reads

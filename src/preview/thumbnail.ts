@@ -27,8 +27,8 @@ export function createThumbnailEngine(): Engine {
 /** Opens a picture, reduced to fit `size`. Throws if it is too expensive or its header is corrupt. */
 export async function openPicture(bytes: Uint8Array, size: Size): Promise<Sharp> {
   const picture = await readHeader(bytes)
-  if (picture === undefined) throw new Error('not a picture that can be read')
-  if (picture.cost > MAX_COST) throw new Error('too large a picture')
+  if (picture === undefined) throw new Error('unknown or damaged picture format')
+  if (picture.cost > MAX_COST) throw new Error('the picture has too many pixels')
   const sharp = await pixels()
   return sharp(picture.bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
     .autoOrient()

@@ -72,7 +72,7 @@ export function mediaTypeOf(contentType: string): MediaType {
   return type === 'video' || type === 'audio' ? type : 'file'
 }
 
-/** What a file says of its origin. Not verified. */
+/** What a file says about its origin. Not verified. */
 export interface FileMarks {
   /** Whether it has Content Credentials (a C2PA manifest). Null: not known. */
   readonly content_credentials: boolean | null

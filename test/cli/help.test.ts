@@ -257,6 +257,11 @@ describe('a word that is nearly right', () => {
     [['run', 'image', 'x', '--quality', 'hihg'], /did you mean "high"/],
     [['run', 'video', 'x', '--aspect-ratio', '16x9'], /did you mean "16:9"/],
     [['list', '--kind', 'imge'], /Did you mean "image"\?/],
+    [
+      ['run', 'image', 'x', '--steps', '3', '--local', '--model', 'rushes/preview-image'],
+      /See `rushes models rushes\/preview-image --local`/,
+    ],
+    [['spend', '--by', 'x'], /Unknown group "x"\. Use model, day or label\./],
     [['serve', '--log-level', 'wran'], /Unknown log level "wran"\. Did you mean "warn"\?/],
     [['serve', '--fault', 'creat:429'], /Did you mean "create"/],
     [['models', 'imag'], /Did you mean "image"\?/],
@@ -294,7 +299,7 @@ describe('a line that does not parse', () => {
     ],
     [
       ['run', 'image', '--x-ray'],
-      'Unknown flag --x-ray.\n  If it is the start of the prompt, write it after --. See `rushes run image --help`.',
+      'Unknown flag --x-ray.\n  If this is part of your prompt, put it after `--`. See `rushes run image --help`.',
     ],
     [['status', '--foo'], 'Unknown flag --foo.\n  See `rushes status --help`.'],
     [

@@ -235,8 +235,8 @@ describe('the list of a service', () => {
 
   it.each<[string, { status: number; body?: unknown }, number, RegExp]>([
     ['404', { status: 404 }, 0, /has no list of models: it answered 404\./],
-    ['a page', { status: 200, body: '<html>' }, 0, /its answer is not a list of models/],
-    ['other JSON', { status: 200, body: { models: {} } }, 0, /its answer is not a list of models/],
+    ['a page', { status: 200, body: '<html>' }, 0, /its response is not a list of models/],
+    ['other JSON', { status: 200, body: { models: {} } }, 0, /its response is not a list of models/],
     ['a redirect', { status: 302 }, 0, /it answered 302/],
     ['9 MiB', { status: 200, body: 'x'.repeat(9 * 1_048_576) }, 0, /larger than 8388608 bytes/],
     ['401', { status: 401 }, 4, /error: The service answered 401/],

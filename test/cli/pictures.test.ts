@@ -164,7 +164,7 @@ describe('no picture', () => {
       'The result is not drawn: it is larger than 64 MiB.',
     )
     expect(await shown(undefined, await claimingPng(65_000, 65_000))).toMatch(
-      /not drawn: too large a picture\.$/,
+      /not drawn: the picture has too many pixels\.$/,
     )
     expect(await shown(undefined, fox.subarray(0, 200))).toMatch(/not drawn: .+\.$/)
     expect(

@@ -279,7 +279,7 @@ describe('--dry-run', () => {
       code: 0,
       stderr:
         `warning: ${join(home, 'config', 'config.json')}: prices.acme/still-2.run must be a number from 0 to ` +
-        '1000000000 with at most six decimals. The model counts as without a price.\n' +
+        '1000000000 with at most six decimals. The model is treated as one without a price.\n' +
         'No estimate: acme/still-2 has no price.\n',
     })
   })

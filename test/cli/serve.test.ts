@@ -74,7 +74,7 @@ describe('the models of --models', () => {
       code: 0,
       stdout: ['export RUSHES_IMAGE_MODEL=acme/three', 'export RUSHES_VIDEO_MODEL=rushes/preview-video', ''],
     })
-    expect(stderr).toContain('These are the default models. To list all 4: `rushes models`.')
+    expect(stderr).toContain('These are the default models. To list all 4: `rushes models --refresh`.')
   })
 
   it('are checked before the service listens', async () => {

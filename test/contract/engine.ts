@@ -195,7 +195,7 @@ export function testEngine(subject: EngineSubject): void {
       const { engine, job, clock, server } = await open()
       server.fault(subject.results, { bytes: 60, ending: 'reset' }, 10)
       await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
-        "The answer of the model's server broke off",
+        "The response of the model's server broke off",
       )
       expect(visible(job.folder)).toEqual([])
     })

@@ -130,6 +130,6 @@ export function refuseCost(
   const parts = also.map(({ millionths, of }) => ` and ${amount(millionths)} of ${of}`).join('')
   throw usageError(
     `The estimate is ${amount(sum.millionths)}${parts}, but --max-cost allows ${amount(limit)}. Nothing was sent.`,
-    'Create fewer runs with --only, or start again with a higher --max-cost.',
+    'Create fewer runs with --only, or raise the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
   )
 }

@@ -21,7 +21,10 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
   command
     .addOption(new Option('--max-runs <n>', 'Number of runs that a session may create').default('20'))
     .addOption(
-      new Option('--max-cost <amount>', 'Refuse creates when the estimates of a session would pass it'),
+      new Option(
+        '--max-cost <amount>',
+        'Refuse creates that would raise the estimates of a session above it',
+      ),
     )
     .addOption(
       new Option('--folder <folder>', 'Folder for outputs, manifests and reference images').default('.'),

@@ -56,7 +56,7 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
         `The documents of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
       )
     if (!models.isAsked)
-      ctx.out.note('The service was not asked for its models yet: run `rushes models --refresh`.')
+      ctx.out.note('The service has not been asked for its models yet: run `rushes models --refresh`.')
     return 0
   }
   const kind = KINDS.find((each) => each === name)
@@ -181,7 +181,7 @@ async function removeCommand(ctx: Context, name: string): Promise<number> {
   if (!isRemoved) {
     const names = listAdded(ctx.configFolder).documents.map((document) => document.name)
     throw usageError(
-      `No document of ${shortened(printable(name), 200)} was added.${didYouMean(name, names)}`,
+      `${shortened(printable(name), 200)} is not an added model.${didYouMean(name, names)}`,
       names.length === 0 ? 'Add one with `rushes models add <file>`.' : `Added models: ${names.join(', ')}.`,
     )
   }

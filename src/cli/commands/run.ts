@@ -88,7 +88,7 @@ function addRunOptions(command: Command): void {
     )
     .addOption(option('--dry-run', 'Print the request body that would be sent'))
     .addOption(
-      option('--max-cost <amount>', 'Create nothing if the estimate is higher, or if the model has no price'),
+      option('--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if the model has no price'),
     )
     .addOption(
       labelOption('Label the runs in the journal (repeatable); never sent').helpGroup('Run options:'),

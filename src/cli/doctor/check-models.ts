@@ -1,4 +1,4 @@
-/** `rushes doctor --models`: asks the server of each model's engine whether it is there, and what it carries. */
+/** `rushes doctor --models`: asks the server of each model's engine whether it responds, and which models it has. */
 import { resolve } from 'node:path'
 import { EXIT, messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
@@ -33,7 +33,7 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
       try {
         const found = await withTimeout((signal) => engine.checkModel(name, signal), {
           timeoutMs: CHECK_TIMEOUT_MS,
-          reason: () => new Error(`no answer for ${CHECK_TIMEOUT_MS / 1_000} s`),
+          reason: () => new Error(`no response for ${CHECK_TIMEOUT_MS / 1_000} s`),
           clock,
           signal: ctx.interrupts.first,
         })

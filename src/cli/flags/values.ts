@@ -16,7 +16,7 @@ const oneOf =
 
 /** Creates an option with a closed list of values, which the help and the completion show. */
 export const choiceOption = (flags: string, about: string, values: readonly string[]): Option => {
-  const [, name = ''] = /--([\w-]+)/.exec(flags) ?? []
+  const [, name = ''] = /--(?:by <)?([\w-]+)/.exec(flags) ?? []
   return new Option(flags, about).choices(values).argParser(oneOf(name.replaceAll('-', ' '), values))
 }
 

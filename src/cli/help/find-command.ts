@@ -128,7 +128,7 @@ function unknownFlag(typed: string, command: Command, model: NamedModel | undefi
     return usageError(
       `${unknown} ${model.isKnown ? `${model.name} does not have it.` : `The parameters of ${model.name} are not known.`}`,
       model.isKnown
-        ? `See \`rushes models ${model.name}\`. ${PROMPT_HINT}`
+        ? `See \`rushes models ${model.name}${command.optsWithGlobals().local === true ? ' --local' : ''}\`. ${PROMPT_HINT}`
         : 'Ask the service for them with `rushes models --refresh`, add them with `rushes models add <file>`, ' +
             `or set them with --input. ${PROMPT_HINT}`,
     )
@@ -136,7 +136,7 @@ function unknownFlag(typed: string, command: Command, model: NamedModel | undefi
   return usageError(unknown, takesPrompt ? `${PROMPT_HINT} ${seeHelp(command)}` : seeHelp(command))
 }
 
-const PROMPT_HINT = 'If it is the start of the prompt, write it after --.'
+const PROMPT_HINT = 'If this is part of your prompt, put it after `--`.'
 
 /**
  * The flag that the user probably meant: -V for -v, a flag with the word as one of its parts (--aspect-ratio for

@@ -27,7 +27,7 @@ export function createAllowance({ maxRuns, maxCost, currency }: Limits) {
         hint,
       )
     if (runs === 0 || maxCost === undefined || left.millionths === undefined) return
-    const rest = `${amountText(left.millionths, currency)} of ${amountText(maxCost, currency)} are left in this session`
+    const rest = `${amountText(left.millionths, currency)} of ${amountText(maxCost, currency)} is left in this session`
     if (withoutPrice > 0)
       throw usageError(
         `${plural(withoutPrice, 'run')} without a price cannot be created, because of --max-cost: ${rest}. Nothing was sent.`,

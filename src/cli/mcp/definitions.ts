@@ -82,7 +82,7 @@ const CREATE = {
     { minLength: 1, maxLength: MAX_REQUEST_ID },
   ),
   labels: labels('Group the run on this machine, such as by project. Never sent to the service'),
-  dry_run: flag('Send nothing and return the estimate of what the run will cost. Default false'),
+  dry_run: flag('Send nothing and return the estimate of the run. Default false'),
 } as const
 
 const MODEL = text(
@@ -131,7 +131,7 @@ export function definitionsFor(
       title: 'List models',
       description:
         'Show the parameters of the configured image and video model as JSON Schema, and all known models with their ' +
-        'prices, and what this session may still create. Prices give estimates. Free, sends nothing.',
+        'prices, and what this session may still create. Estimates are not bills. Free, sends nothing.',
       inputSchema: object({
         kind: text('Only this kind', { enum: KINDS }),
         model: text('Only this model, with its parameters as JSON Schema', { minLength: 1 }),
@@ -250,7 +250,7 @@ export function definitionsFor(
       title: 'Plan a batch',
       description:
         'Show which runs a manifest (YAML, JSON, JSON Lines or CSV) would create, and why, with the number of ' +
-        'runs that would be paid, and an estimate of what they cost. Free, sends nothing. Always call it before ' +
+        'runs that would be paid, and their estimate. Free, sends nothing. Always call it before ' +
         'run_batch. Waits up to 45 s.',
       inputSchema: object(BATCH, ['manifest']),
       outputSchema: PLAN_OUTPUT,

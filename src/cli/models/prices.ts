@@ -48,7 +48,7 @@ export async function openPrices(
   const models = await ctx.models()
   const { prices } = await ctx.profile()
   const warn = (problems: string) =>
-    ctx.out.warn(`${ctx.config.path}: ${problems}. The model counts as without a price.`)
+    ctx.out.warn(`${ctx.config.path}: ${problems}. The model is treated as one without a price.`)
   return createPrices({ currency, models, prices, warn })
 }
 
@@ -154,10 +154,10 @@ export async function maxCostOf(ctx: Pick<Context, 'setting'>, flag?: string): P
   return text === undefined ? undefined : parseAmount(text)
 }
 
-/** Says that a price in credits does not count. */
+/** ` in USD`, for messages about prices that only the config can have; empty for credits. */
 export const inCurrency = (currency: string): string => (currency === CREDITS ? '' : ` in ${currency}`)
 
-/** Throws `usage` if the estimate is above the limit, or if a run has no price. `unpriced`: models without a price, if known. */
+/** Throws `usage` if the estimate is above the limit, or if a run has no price. `unpriced`: models without one, if known. */
 export function checkMaxCost(
   sum: EstimateSum,
   limit: number | undefined,
@@ -166,10 +166,11 @@ export function checkMaxCost(
 ): void {
   if (limit === undefined) return
   const { millionths, withoutPrice } = sum
-  const models = unpriced.length === 0 ? '' : ` (${unpriced.map(printable).join(', ')})`
+  const names = unpriced.length === 0 ? '' : ` (${unpriced.map(printable).join(', ')})`
+  const which = `${inCurrency(currency)}${names}`
   if (withoutPrice > 0)
     throw usageError(
-      `${plural(withoutPrice, 'run has', 'runs have')} no price${inCurrency(currency)}${models}, so --max-cost cannot be checked. ` +
+      `${plural(withoutPrice, 'run has', 'runs have')} no price${which}, so --max-cost cannot be checked. ` +
         'Nothing was sent.',
       'Set its price (see `rushes config set --help`), or remove the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
     )

@@ -139,7 +139,7 @@ function checkTakesPrompt({ name, input: { properties } }: ModelDocument, option
 /** Whether the model has only the built-in schema of its kind. */
 const isBuiltIn = ({ kind, input }: ModelDocument): boolean => input === builtInSchema(kind)
 
-function checkInput({ out }: Context, document: ModelDocument, input: ModelInput): void {
+function checkInput({ out, globals }: Context, document: ModelDocument, input: ModelInput): void {
   const { name: model, kind, input: schema } = document
   if (typeof input.prompt === 'string' && input.prompt.trim() === '')
     throw usageError('The prompt is empty.', exampleOf(kind))
@@ -152,7 +152,7 @@ function checkInput({ out }: Context, document: ModelDocument, input: ModelInput
       lines.join(' '),
       isPromptAlone
         ? exampleOf(kind)
-        : `See all parameters with \`rushes models ${isBuiltIn(document) ? kind : model}\`.`,
+        : `See all parameters with \`rushes models ${isBuiltIn(document) ? kind : model}${globals.local ? ' --local' : ''}\`.`,
     )
   }
   for (const { name, nearest } of unknownFields(schema, input))

@@ -73,7 +73,7 @@ export function announce({ out }: Context, announcement: Announcement): void {
   }
   for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
   if (models.length > KINDS.length)
-    out.note(`These are the default models. To list all ${models.length}: \`rushes models\`.`)
+    out.note(`These are the default models. To list all ${models.length}: \`rushes models --refresh\`.`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`
   const where = databaseUrl === undefined ? dataWords : ' --database <url>'
   for (const line of consoleLines(announcement, where)) out.note(line)

@@ -123,7 +123,7 @@ export const SETTINGS = {
     stored: (value) => resolve(value),
   },
   prices: {
-    about: 'Prices by model, as JSON, @file or -; they count before those of the documents',
+    about: 'Prices by model, as JSON, @file or -; used before those of the documents',
     key: 'prices',
   },
   currency: {

@@ -59,7 +59,7 @@ interface RunKey extends JournalKey {
   readonly path?: string
 }
 
-/** Keys of a file that say what it says of its origin. */
+/** Keys of the marks of a file. */
 export const FILE_MARKS = {
   content_credentials: orNull(
     flag('Whether it has Content Credentials (a C2PA manifest), not verified; null if unknown'),

@@ -42,7 +42,7 @@ export function readSentParameters(
     checkRest(others) {
       for (const name of Object.keys(input.properties))
         if (!fields.has(name) && !others.includes(name) && !settings.hasProblem(['send', name]))
-          settings.report(['send'], `"${name}" is sent nowhere: add it here, or remove it from the input`)
+          settings.report(['send'], `"${name}" is not sent: add it here, or remove it from the input`)
     },
     fieldsOf: (run) =>
       [...fields].flatMap(([name, field]) => {

@@ -118,13 +118,13 @@ describe('--max-cost', () => {
     expect(high.structured.error).toMatchObject({
       code: 'usage',
       message:
-        'The estimate is 0.6 USD, but only 0.5 USD of 0.5 USD are left in this session. Nothing was sent.',
+        'The estimate is 0.6 USD, but only 0.5 USD of 0.5 USD is left in this session. Nothing was sent.',
       hint: 'Ask the user. A new session, or `rushes mcp` with a higher limit, allows more.',
     })
     const video = await mcp.call('create_video', { prompt: 'x', model: 'no/film' })
     expect(video.structured.error.message).toBe(
       '1 run without a price cannot be created, because of --max-cost: ' +
-        '0.5 USD of 0.5 USD are left in this session. Nothing was sent.',
+        '0.5 USD of 0.5 USD is left in this session. Nothing was sent.',
     )
     expect(creates(service)).toBe(1)
     // Both calls fit alone.
@@ -163,7 +163,7 @@ describe('--max-cost', () => {
     })
     const { structured } = await mcp.call('run_batch', { manifest: 'shots.yaml' })
     expect(structured.error.message).toBe(
-      'The estimate is 1 USD, but only 0.8 USD of 1.2 USD are left in this session. Nothing was sent.',
+      'The estimate is 1 USD, but only 0.8 USD of 1.2 USD is left in this session. Nothing was sent.',
     )
     write(mcp, `${MANIFEST}  - { name: c, kind: video, model: no/film, prompt: it runs }\n`)
     const unpriced = await mcp.call('plan_batch', { manifest: 'shots.yaml' })

@@ -229,13 +229,10 @@ describe('errors', () => {
     [failed('execution_error', {}), 'A node (node ?): no message'],
     [failed('execution_interrupted', {}), 'The job was cancelled in ComfyUI.'],
     [failed('other', {}), 'The server reports an error without a message.'],
-    [
-      { outputs: {}, status: { status_str: 'success' } },
-      'finished the workflow without a picture or a video',
-    ],
+    [{ outputs: {}, status: { status_str: 'success' } }, 'finished the workflow without an image or a video'],
     [
       { outputs: { 4: { latents: [{ filename: 'a.latent', subfolder: '', type: 'output' }], text: ['x'] } } },
-      'finished the workflow without a picture or a video',
+      'finished the workflow without an image or a video',
     ],
   ])('%j', async (entry, expected) => {
     const { server, clock, render } = await open({ isQuick: false })
@@ -500,7 +497,7 @@ test('names version and device, and the nodes that are not installed', async () 
   }
   expect(await check(IMAGE_WORKFLOW)).toBe('ComfyUI 0.9.2, cuda:0 GPU')
   await expect(check({ ...IMAGE_WORKFLOW, 20: { class_type: 'MyNode', inputs: {} } })).rejects.toThrow(
-    'ComfyUI has no node MyNode: install what the workflow needs.',
+    'ComfyUI has no node MyNode: install the nodes that the workflow needs.',
   )
 })
 
@@ -590,7 +587,7 @@ describe('a document', () => {
         extra: { type: 'object' },
       },
     }
-    const problem = 'is for a text, a number or a boolean; the property has another type'
+    const problem = 'needs a property of type string, integer, number or boolean'
     expect(problemsOf(TWO_REFERENCES, document)).toEqual([
       `slots.tags: ${problem}`,
       `slots.extra: ${problem}`,

@@ -221,8 +221,8 @@ describe('the answer', () => {
     [{ data: [{ b64_json: 'AAAA%%%%' }] }, 'sent a result that is not valid base64'],
     [{ data: [{ b64_json: Buffer.from('<html>no</html>').toString('base64') }] }, 'sent text/html'],
     [{ data: [{ b64_json: Buffer.from('%PDF-1.7\n').toString('base64') }] }, 'sent application/pdf'],
-    ['{"data":[{"b64_json":"', 'an incomplete answer, or one that is not JSON'],
-    ['', 'an incomplete answer, or one that is not JSON'],
+    ['{"data":[{"b64_json":"', 'an incomplete response, or one that is not JSON'],
+    ['', 'an incomplete response, or one that is not JSON'],
   ])('fails the run: %j', async (body, expected) => {
     const { render, server } = await open('sglang')
     server.fault(GENERATIONS, answering(body))
@@ -316,7 +316,7 @@ test.each<[name: string, document: Partial<EngineDocument>, problems: readonly s
   [
     'a parameter that is sent nowhere',
     { input: STEPS_AND_SEED, engine: { send: { seed: 'seed' } } },
-    ['send: "steps" is sent nowhere: add it here, or remove it from the input'],
+    ['send: "steps" is not sent: add it here, or remove it from the input'],
   ],
   [
     'a parameter that does not exist',
@@ -349,7 +349,7 @@ test.each<[name: string, document: Partial<EngineDocument>, problems: readonly s
   [
     'a quality without a size',
     { input: { quality: { type: 'string', enum: ['low', 'max'] } } },
-    ['send: "quality" is sent nowhere: add it here, or remove it from the input'],
+    ['send: "quality" is not sent: add it here, or remove it from the input'],
   ],
   [
     'a resolution without a size',
@@ -357,12 +357,12 @@ test.each<[name: string, document: Partial<EngineDocument>, problems: readonly s
       input: { resolution: { type: 'string', enum: ['1k', '2k'] } },
       engine: { sizes: { '2k': '2048x2048' } },
     },
-    ['send: "resolution" is sent nowhere: add it here, or remove it from the input'],
+    ['send: "resolution" is not sent: add it here, or remove it from the input'],
   ],
   [
     'a video model',
     { kind: 'video', input: { resolution: false, duration: false } },
-    ['type: images renders models of kind image'],
+    ['type: images is only for models of kind image'],
   ],
 ])('reports %s', (_, { engine, ...document }, problems) => {
   const read = readEngineOf({

@@ -69,7 +69,7 @@ test.each<[name: string, text: string]>([
   ['empty', ''],
   ['text', 'Internal Server Error'],
 ])('an answer that is not whole fails: %s', async (_, text) => {
-  await expect(read(text)).rejects.toThrow('an incomplete answer, or one that is not JSON')
+  await expect(read(text)).rejects.toThrow('an incomplete response, or one that is not JSON')
 })
 
 test.each<[name: string, text: string, expected: string]>([

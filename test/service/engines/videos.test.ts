@@ -221,7 +221,7 @@ describe('a job', () => {
   test.each([{}, { detail: 'starting' }])('without an id fails: %j', async (body) => {
     const { server, clock, render } = await open()
     server.fault('POST /v1/videos', { body })
-    await expect(clock.runUntil(render())).rejects.toThrow('gave the job no id')
+    await expect(clock.runUntil(render())).rejects.toThrow('returned no id for the job')
   })
 })
 
@@ -259,11 +259,11 @@ test('says what the server lists, and when the model is not among it', async () 
 })
 
 test.each<[name: string, document: Partial<EngineDocument>, problems: readonly string[]]>([
-  ['an image model', { kind: 'image' }, ['type: videos renders models of kind video']],
+  ['an image model', { kind: 'image' }, ['type: videos is only for models of kind video']],
   [
     'a parameter that is sent nowhere',
     { input: { steps: { type: 'integer' } } },
-    ['send: "steps" is sent nowhere: add it here, or remove it from the input'],
+    ['send: "steps" is not sent: add it here, or remove it from the input'],
   ],
 ])('reports %s', (_, { engine, ...document }, problems) => {
   const settings = { type: 'videos', url: 'http://127.0.0.1:1/v1', ...engine }

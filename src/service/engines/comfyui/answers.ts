@@ -82,7 +82,7 @@ export interface QueuedIds {
 export function queuedIds(queue: unknown): QueuedIds {
   const { queue_running: running, queue_pending: pending } = isObject(queue) ? queue : {}
   if (!Array.isArray(running) || !Array.isArray(pending))
-    throw new UpstreamError('The server sent a queue of an unknown form.', { status: 200 })
+    throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
   return { running: running.map(idOf), pending: pending.map(idOf) }
 }
 

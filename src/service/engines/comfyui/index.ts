@@ -57,7 +57,7 @@ function createComfyuiEngine(
       job.signal,
     )
     if (!isObject(value) || typeof value.name !== 'string')
-      throw new UpstreamError('ComfyUI gave the uploaded reference image no name.')
+      throw new UpstreamError('ComfyUI returned no name for the uploaded reference image.')
     return value.subfolder === '' ? value.name : `${String(value.subfolder ?? UPLOAD_FOLDER)}/${value.name}`
   }
 
@@ -92,7 +92,9 @@ function createComfyuiEngine(
         if (!isObject(info) || !Object.hasOwn(info, name)) missing.push(name)
       }
       if (missing.length > 0)
-        throw new UpstreamError(`ComfyUI has no node ${missing.join(', ')}: install what the workflow needs.`)
+        throw new UpstreamError(
+          `ComfyUI has no node ${missing.join(', ')}: install the nodes that the workflow needs.`,
+        )
       const [device] = Array.isArray(devices) ? devices : []
       const named = isObject(device) && typeof device.name === 'string' ? `, ${device.name}` : ''
       return upstream.clean(`ComfyUI ${String(system.comfyui_version ?? 'of an unknown version')}${named}`)

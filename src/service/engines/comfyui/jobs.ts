@@ -158,7 +158,7 @@ export function createComfyJobs(
       throw new UpstreamError('ComfyUI no longer knows this job: it was probably restarted. Run it again.')
     if (end.files.length > 0) return end.files
     throw new UpstreamError(
-      'ComfyUI finished the workflow without a picture or a video. Either it has no node that saves one, or the server ' +
+      'ComfyUI finished the workflow without an image or a video. Either it has no node that saves one, or the server ' +
         'has rendered it before and left out its outputs: give it a slot for the seed.',
     )
   }

@@ -85,7 +85,7 @@ function namedSlots(
     if (texts.length === 0) report(path, WRONG_TYPE)
     // A list would be a link between two nodes.
     if (['array', 'other'].includes(properties[name]?.type ?? ''))
-      report(path, 'is for a text, a number or a boolean; the property has another type')
+      report(path, 'needs a property of type string, integer, number or boolean')
   }
   return slots
 }

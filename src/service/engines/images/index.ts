@@ -31,7 +31,7 @@ export const readImages: ReadEngine = (settings, document) => {
   const sent = readSentParameters(settings, document, FIXED_FIELDS)
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
-  if (document.kind !== 'image') settings.report(['type'], 'images renders models of kind image')
+  if (document.kind !== 'image') settings.report(['type'], 'images is only for models of kind image')
   return (parts): Engine => {
     // Only a document without problems is rendered, and it has a URL.
     const upstream = createUpstream({ url: url as URL, key, parts })

@@ -22,7 +22,7 @@ export const readSdapi: ReadEngine = (settings, document) => {
   const sent = readSentParameters(settings, document, FIXED_FIELDS)
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
-  if (document.kind !== 'image') settings.report(['type'], 'sdapi renders models of kind image')
+  if (document.kind !== 'image') settings.report(['type'], 'sdapi is only for models of kind image')
   return (parts): Engine => {
     const scheme = key?.includes(':') ? 'basic' : 'bearer'
     // Only a document without problems is rendered, and it has a URL.

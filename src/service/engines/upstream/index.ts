@@ -221,11 +221,11 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
       response.discard()
       signal.throwIfAborted()
       if (error instanceof HttpFailure)
-        throw new BrokenTransfer(clean(`The answer of the model's server broke off: ${error.message}.`), {
+        throw new BrokenTransfer(clean(`The response of the model's server broke off: ${error.message}.`), {
           cause: error,
         })
       if (!(error instanceof BodyTooLarge)) throw error
-      throw new UpstreamError("The model's server sent a larger answer than expected.", {
+      throw new UpstreamError("The model's server sent a larger response than expected.", {
         status: response.status,
       })
     }
@@ -263,7 +263,8 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
       const json = parseJson(
         await read(response, signal, () => readText(response, request.maxBytes ?? MAX_VALUE_BYTES)),
       )
-      if (!json.ok) throw new UpstreamError("The model's server sent an answer that is not JSON.", { status })
+      if (!json.ok)
+        throw new UpstreamError("The model's server sent a response that is not JSON.", { status })
       return json.value
     },
     file: (path, job) => fetchFile(() => get(urlOf(path), job.signal), job),

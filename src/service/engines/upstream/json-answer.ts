@@ -1,5 +1,5 @@
 /**
- * Reads a JSON answer of any size as a stream. A long text of base64, which is a picture or a film, goes decoded into a
+ * Reads a JSON answer of any size as a stream. A long text of base64, which is an image or a video, goes decoded into a
  * file; the rest is small, and is parsed when the answer is complete. Neither the memory nor the time in one turn of the
  * event loop grows with the answer.
  */
@@ -119,7 +119,7 @@ export async function readJsonAnswer(body: AsyncIterable<Uint8Array>, folder: st
     }
     const json = parseJson(Buffer.concat(rest).toString('utf8'))
     if (!json.ok)
-      throw new UpstreamError("The model's server sent an incomplete answer, or one that is not JSON.")
+      throw new UpstreamError("The model's server sent an incomplete response, or one that is not JSON.")
     return { value: json.value, hasFile: (value) => known(value) !== undefined, file: saved }
   } finally {
     await Promise.all(files.map((each) => each.close()))

@@ -1,6 +1,6 @@
 /**
  * The engine `videos`: servers with `POST /v1/videos`, as OpenAI, vLLM-Omni and SGLang have it. The server answers with
- * a job, which is polled until its film can be fetched.
+ * a job, which is polled until its video can be fetched.
  */
 import { withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
@@ -18,7 +18,7 @@ import { type FormField, referencesOf } from '../upstream/request-body.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 
 const POLL_STEPS_MS = [2_000, 3_000, 5_000, 7_000, 10_000]
-/** Tries for a film that is announced before it can be fetched. */
+/** Tries for a video that is announced before it can be fetched. */
 const CONTENT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
 /** Polls at the beginning that may find no job. */
 const MAX_MISSING = 3
@@ -35,7 +35,7 @@ export const readVideos: ReadEngine = (settings, document) => {
   const sizes = readSizes(settings, document, sent.names)
   const fps = settings.number('fps')
   const framesField = String(settings.map('send').duration ?? '')
-  if (document.kind !== 'video') settings.report(['type'], 'videos renders models of kind video')
+  if (document.kind !== 'video') settings.report(['type'], 'videos is only for models of kind video')
   sent.checkRest(['prompt', 'image_urls', 'duration', ...sizes.parameters])
 
   function fieldsOf(input: RenderJob['input']): readonly FormField[] {
@@ -75,7 +75,7 @@ function createVideosEngine(
   { clock }: Pick<EngineParts, 'clock'>,
   { model, fieldsOf }: VideosModel,
 ): Engine {
-  /** Resolves when the film can be fetched. */
+  /** Resolves when the video can be fetched. */
   async function untilCompleted(id: string, job: RenderJob): Promise<void> {
     let progress = 0
     let missing = 0
@@ -115,7 +115,7 @@ function createVideosEngine(
     }
   }
 
-  /** Fetches the film. Some servers announce it a moment before they have it. */
+  /** Fetches the video. Some servers announce it a moment before they have it. */
   const content = (id: string, job: RenderJob): Promise<string> =>
     pollUntilDone(
       (number) =>
@@ -138,7 +138,9 @@ function createVideosEngine(
       const value = await upstream.value({ method: 'POST', path: 'videos', form }, job.signal)
       const id = isObject(value) ? value.id : undefined
       if (typeof id !== 'string' || id === '')
-        throw new UpstreamError("The model's server gave the job no id, so its result cannot be fetched.")
+        throw new UpstreamError(
+          "The model's server returned no id for the job, so its result cannot be fetched.",
+        )
       try {
         await untilCompleted(id, job)
       } catch (error) {

@@ -77,6 +77,8 @@ describe.concurrent('serve', () => {
     const words = ['--data', 'my data', ...quickEngines()]
     const person = startServing(place, words)
     await person.prints('stderr', /shown only once/)
+    // The two pipes may be read in any order.
+    await person.prints('stdout', /VIDEO_MODEL=.*\n/)
     const lines = person.printed.stdout
     expect(lines).toMatch(
       /^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\nexport RUSHES_IMAGE_MODEL=rushes\/preview-image\nexport RUSHES_VIDEO_MODEL=rushes\/preview-video\n$/,
@@ -91,6 +93,7 @@ describe.concurrent('serve', () => {
 
     const again = startServing(place, words)
     await again.prints('stderr', /rushes admin key create --account default --data 'my data'`\.\n/)
+    await again.prints('stdout', /VIDEO_MODEL=.*\n/)
     const three = again.printed.stdout
     expect(three).toBe(
       lines.replace(/^export RUSHES_API_KEY.*\n/m, '').replace(/http:\S+/, /http:\S+/.exec(three)?.[0] ?? ''),

@@ -47,6 +47,8 @@ describePostgres('serve --database', () => {
     const words = ['serve', '--port', '0', '--database', database]
     const first = start(place, words, { stdin: 'ignore' })
     await first.prints('stderr', /shown only once/)
+    // The two pipes may be read in any order.
+    await first.prints('stdout', /VIDEO_MODEL=.*\n/)
     expect(first.printed.stdout).toMatch(
       /^export RUSHES_BASE_URL=http:\S+\nexport RUSHES_API_KEY=\S+\nexport RUSHES_IMAGE_MODEL=\S+\nexport RUSHES_VIDEO_MODEL=\S+\n$/,
     )
@@ -59,6 +61,7 @@ describePostgres('serve --database', () => {
 
     const second = start(place, words, { stdin: 'ignore' })
     await second.prints('stderr', /rushes admin key create --account default --database <url>`\.\n/)
+    await second.prints('stdout', /VIDEO_MODEL=.*\n/)
     expect(second.printed.stdout.match(/^export \w+/gm)).toEqual([
       'export RUSHES_BASE_URL',
       'export RUSHES_IMAGE_MODEL',

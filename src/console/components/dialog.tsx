@@ -23,12 +23,25 @@ const FIRST_FOCUS =
 export function Dialog({ title, children, onClose, size = 'normal', isSticky = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
+  const leave = useRef(() => {})
+  leave.current = () => {
+    if (!isSticky) onClose()
+  }
   useEffect(() => {
     const dialog = ref.current
     const opener = document.activeElement
     dialog?.showModal()
     dialog?.querySelector<HTMLElement>(FIRST_FOCUS)?.focus()
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.defaultPrevented) return
+      if (dialog !== Array.from(document.querySelectorAll('dialog:modal')).pop()) return
+      // Without this, browsers close the dialog themselves on the second Escape, and report it later.
+      event.preventDefault()
+      leave.current()
+    }
+    document.addEventListener('keydown', onKeyDown)
     return () => {
+      document.removeEventListener('keydown', onKeyDown)
       dialog?.close()
       // Return the focus here: the browser cannot, since the dialog is removed from the document first.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
@@ -42,16 +55,16 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
-        if (!isSticky) onClose()
+        leave.current()
       }}
       onClose={({ currentTarget: dialog }) => {
-        // Some browsers close the dialog on the second Escape, despite `preventDefault`.
+        // A gesture of the system, such as "back", closes the dialog the second time, despite `preventDefault`.
         if (!dialog.isConnected) return
         if (isSticky) dialog.showModal()
         else onClose()
       }}
       onClick={(event) => {
-        if (event.target === ref.current && !isSticky) onClose()
+        if (event.target === ref.current) leave.current()
       }}
     >
       <div class="dialog-body">

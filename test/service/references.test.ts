@@ -277,7 +277,7 @@ test.each([
   expect(await createFetch(true).get(`${base}${path}`)).toBe(text)
 })
 
-/** Loads what hosts send: letters, each one chunk of a byte; `…` never ends, `!` breaks. */
+/** Loads what hosts send: letters, each one chunk of a byte; `…` never ends, `!` breaks, `,` ends when the fetch is cancelled. */
 function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal } = new AbortController()) {
   const clock = createManualClock()
   const folder = temporaryFolder()
@@ -288,6 +288,10 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
       if (letter === '…') {
         await untilAborted(limited)
         throw limited.reason
+      }
+      if (letter === ',') {
+        await untilAborted(limited)
+        return
       }
       yield Buffer.from(letter)
     }
@@ -319,7 +323,12 @@ test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
   [
     'too much together: the first ones stay',
     ['a', 'abcd', 'ab', 'abc', 'a'],
-    ['a', 'abcd', 'ab', undefined, 'a'],
+    ['a', 'abcd', 'ab', undefined, undefined],
+  ],
+  [
+    'too much together: also one that is complete when it is dropped',
+    ['abcd', 'efgh', 'ij,'],
+    ['abcd', 'efgh', undefined],
   ],
   ['broken off', ['ab!', 'abcd'], [undefined, 'abcd']],
 ])('references %s', async (_what, sources, expected) => {

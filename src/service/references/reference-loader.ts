@@ -99,6 +99,10 @@ export function createReferenceLoader({
       const reason = () => new Error('the hosts took too long')
       await withTimeout(fetchAll, { timeoutMs: FETCH_LIMIT_MS, reason, clock, signal })
       signal.throwIfAborted()
+      for (const index of room.dropped) {
+        await rm(pathAt(index), { force: true })
+        files[index] = undefined
+      }
       return files
     },
   }
@@ -145,9 +149,12 @@ async function save(
 interface Room {
   /** Counts a file of this size. Returns false if it does not fit. */
   reserve(bytes: number): boolean
+  /** Indexes of the images that failed or did not fit. */
+  readonly dropped: ReadonlySet<number>
   /**
    * Runs one of several fetches of unknown sizes. Returns undefined if it fails. `take` counts bytes before they are
-   * written; when they do not fit, the fetch with the highest `index` is cancelled.
+   * written; when they do not fit, the image with the highest `index` is dropped, so that the first ones stay, however
+   * fast each host is.
    */
   share(
     index: number,
@@ -165,15 +172,18 @@ interface Share {
 /** Limits the size of the references of one run. */
 function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
   const shares = new Set<Share>()
+  const dropped = new Set<number>()
   let left = ofRun
 
   function drop(share: Share): void {
     shares.delete(share)
+    dropped.add(share.index)
     left += share.bytes
     share.dropped.abort(new Error('too large'))
   }
 
   return {
+    dropped,
     reserve(bytes) {
       if (bytes > Math.min(ofImage, left)) return false
       left -= bytes
@@ -192,10 +202,8 @@ function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
         own.bytes += bytes
       }
       try {
-        const path = await work(take, own.dropped.signal)
-        // Keep its bytes counted.
-        shares.delete(own)
-        return path
+        // A complete file stays counted, and can still be dropped.
+        return await work(take, own.dropped.signal)
       } catch (error) {
         if (shares.has(own)) drop(own)
         // Throw errors of the folder's disk. A network error is an `HttpFailure`.

@@ -10,6 +10,7 @@ import { dirname } from 'node:path'
 import { type OnQuarantine, openOrQuarantine, quarantine, wasRemoved } from '../host/corruption.js'
 import type { OpenDatabase, Row } from '../host/database.js'
 import { processLockIn, runningIn } from '../host/process-lock.js'
+import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from '../protocol/typical-duration.js'
 import {
   accept,
   findByRequest,
@@ -37,6 +38,7 @@ import {
   type JournalFile,
   type JournalRun,
   runOfRow,
+  sortByOutput,
 } from './journal-run.js'
 import {
   everyFile,
@@ -51,7 +53,6 @@ import {
   recordStatus,
   type StatusUpdate,
 } from './queries.js'
-import { MAX_RUNS, type TypicalDuration, typicalDurationOf } from './readonly-queries.js'
 import { createOwnRows, restoreRows, type SavedRows } from './saved-rows.js'
 import { type Spend, type SpendGrouping, sumSpend } from './spend.js'
 
@@ -219,7 +220,8 @@ export function openJournal({
       markOrphans()
       return findByRequest(db, address, requestId)
     },
-    filesOf: ({ row }) => db.all('SELECT * FROM files WHERE row = ? ORDER BY file', row).map(fileOfRow),
+    filesOf: (run) =>
+      sortByOutput(db.all('SELECT * FROM files WHERE row = ? ORDER BY file', run.row).map(fileOfRow), run),
     everyFile: () => everyFile(db),
     last(address) {
       markOrphans()
@@ -302,6 +304,5 @@ export type { Intent, IntentRow, UnknownOutcome } from './creates.js'
 export { type KnownCreate, type NamedRequest, RepeatedRequest } from './creates.js'
 export type { JournalFile, JournalRun, RunEstimate } from './journal-run.js'
 export type { ListFilter, StatusUpdate } from './queries.js'
-export type { TypicalDuration } from './readonly-queries.js'
 export type { SavedRows } from './saved-rows.js'
 export { SPEND_GROUPINGS, SPEND_OUTCOMES, type SpendGrouping, type SpendSum } from './spend.js'

@@ -231,3 +231,10 @@ export const fileOfRow = (row: Row): JournalFile => ({
   content_credentials: row.content_credentials === null ? null : row.content_credentials === 1,
   digital_source_type: text(row.digital_source_type) ?? null,
 })
+
+/** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */
+export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun): readonly JournalFile[] {
+  // A link that was fetched again may differ.
+  const indexOf = ({ url }: JournalFile) => (urls.includes(url) ? urls.indexOf(url) : urls.length)
+  return [...files].sort((a, b) => indexOf(a) - indexOf(b))
+}

@@ -1,8 +1,9 @@
 /**
- * Read-only queries for shell completion and estimates, and the typical duration of a model's runs. They do not create,
- * migrate or repair the file. A row in the phase `sending` may belong to a process that has ended.
+ * Read-only queries for shell completion and estimates. They do not create, migrate or repair the file. A row in the
+ * phase `sending` may belong to a process that has ended.
  */
 import { readRows } from '../host/database-file.js'
+import { MAX_RUNS } from '../protocol/typical-duration.js'
 import { type JournalPhase, phaseOfStored } from './journal-run.js'
 
 export interface RecentRun {
@@ -75,25 +76,4 @@ export function readDurations(
     found.set(String(model), known)
   }
   return found
-}
-
-export interface TypicalDuration {
-  readonly medianMs: number
-  /** First quartile (`fromMs`) and third quartile (`toMs`). */
-  readonly fromMs: number
-  readonly toMs: number
-  readonly runs: number
-}
-
-/** Minimum number of runs for an estimate. */
-const MIN_RUNS = 3
-/** Maximum number of runs in an estimate. Only the latest runs count, because the speed of services changes. */
-export const MAX_RUNS = 25
-
-/** Returns the typical duration, computed from runs whose end was observed. Undefined if there are too few. */
-export function typicalDurationOf(tookMs: readonly number[]): TypicalDuration | undefined {
-  if (tookMs.length < MIN_RUNS) return undefined
-  const sorted = [...tookMs].sort((a, b) => a - b)
-  const at = (share: number) => sorted[Math.round((sorted.length - 1) * share)] ?? 0
-  return { medianMs: at(0.5), fromMs: at(0.25), toMs: at(0.75), runs: sorted.length }
 }

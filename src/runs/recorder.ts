@@ -17,9 +17,9 @@ import {
   type NamedRequest,
   RepeatedRequest,
   type StatusUpdate,
-  type TypicalDuration,
   type UnknownOutcome,
 } from '../journal/index.js'
+import type { TypicalDuration } from '../protocol/typical-duration.js'
 import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
 /** Records the steps of one create in the journal. */

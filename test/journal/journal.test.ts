@@ -21,6 +21,7 @@ import { readRecentRuns } from '../../src/journal/readonly-queries.js'
 import type { RunState } from '../../src/protocol/run-state.js'
 import { built } from '../support/built.js'
 import { containers } from '../support/containers.js'
+import { finishedState } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const ADDRESS = 'https://a.example'
@@ -308,6 +309,27 @@ describe('the life of a row', () => {
     expect(run && journal.filesOf(run).map(({ path, sha256 }) => [path, sha256])).toEqual([
       ['/a/fox.png', 'b'],
       ['/a/fox-2.png', 'a'],
+    ])
+  })
+
+  it('has files in the order of its outputs, whichever download ended first', () => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1')
+    const [first, second] = ['https://a.example/1.png', 'https://a.example/2.png']
+    journal.recordStatus(ADDRESS, { state: finishedState('r1', [first, second]) })
+    const file = (path: string, url: string) => ({ ...FILE, path, url })
+    journal.recordFiles(ADDRESS, 'r1', [
+      file('/2.png', second),
+      file('/1.png', first),
+      file('/copy.png', first),
+    ])
+    journal.recordFiles(ADDRESS, 'r1', [file('/again.png', 'https://a.example/1.png?signed')])
+    const run = journal.find(ADDRESS, 'r1')
+    expect(run && journal.filesOf(run).map(({ path }) => path)).toEqual([
+      '/1.png',
+      '/copy.png',
+      '/2.png',
+      '/again.png',
     ])
   })
 

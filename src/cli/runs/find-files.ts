@@ -1,6 +1,7 @@
 /** Finds the files of runs that are still on the disk. */
 import { sha256OfFile } from '../../host/files.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import { sortByOutput } from '../../journal/journal-run.js'
 import { marksText } from '../../protocol/media.js'
 import { outputPathOf } from '../../service/data-folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -56,7 +57,7 @@ export function createFileFinder(everyFile: ReturnType<Journal['everyFile']>, da
   return async (
     run: JournalRun,
   ): Promise<{ readonly files: readonly FoundFile[]; readonly missing: number }> => {
-    const recorded = everyFile.get(run.row) ?? []
+    const recorded = sortByOutput(everyFile.get(run.row) ?? [], run)
     const isLocal = run.address === LOCAL_ADDRESS
     const files: FoundFile[] = []
     let missing = 0

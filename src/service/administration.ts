@@ -62,6 +62,8 @@ export interface Administration extends UserAdministration {
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
   /** Gives the key a new secret and keeps its terms. The old secret works for another 24 h, or ends at once. */
   rotateKey(key: string, options: { readonly endOld: boolean }): Promise<Rotation>
+  /** Disables the key for good. An archived key can no longer be changed. */
+  archiveKey(key: string): Promise<KeyDetails>
   /** A negative amount removes credits; the balance cannot fall below 0. */
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
@@ -114,7 +116,7 @@ async function openPostgresAdministration(
     backup: async () => {
       throw usageError(
         'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
-        'For example `pg_dump --format=custom --schema=rushes` (docs/scale.md).',
+        'For example `pg_dump --format=custom --schema=rushes` (docs/operations.md).',
       )
     },
   })
@@ -161,7 +163,9 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     const keys = await store.listKeys()
     const byNumber = keys.find(({ id }) => String(id) === numberOrName)
     if (byNumber !== undefined) return byNumber
-    const [found, ...others] = keys.filter(({ name }) => name === numberOrName)
+    const named = keys.filter(({ name }) => name === numberOrName)
+    const listed = named.filter(({ archivedAtMs }) => archivedAtMs === undefined)
+    const [found, ...others] = listed.length > 0 ? listed : named
     if (found === undefined)
       throw usageError(`Key ${numberOrName} does not exist.`, 'List the keys with `rushes admin key list`.')
     if (others.length > 0)
@@ -170,6 +174,15 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
         'Use the number of the key.',
       )
     return found
+  }
+
+  async function changeableKeyOf(numberOrName: string): Promise<KeyDetails> {
+    const key = await keyOf(numberOrName)
+    if (key.archivedAtMs === undefined) return key
+    throw usageError(
+      `Key ${key.id} (${key.name}) is archived and cannot be changed.`,
+      'Create another one with `rushes admin key create`.',
+    )
   }
 
   return {
@@ -201,17 +214,22 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     },
     async changeKey(key, terms) {
       checkTerms(terms)
-      const { id, account } = await keyOf(key)
+      const { id, account } = await changeableKeyOf(key)
       await explainTooManyKeys(account, store.changeKey(id, terms))
       return await keyOf(String(id))
     },
     async rotateKey(key, { endOld }) {
-      const { id, rotatesUntilMs = 0 } = await keyOf(key)
+      const { id, rotatesUntilMs = 0 } = await changeableKeyOf(key)
       const { apiKey, ...secret } = newKey()
       const nowMs = clock.now()
       await store.rotateKey(id, { ...secret, oldUntilMs: nowMs + (endOld ? 0 : ROTATION_MS) })
       const endedUntilMs = rotatesUntilMs > nowMs ? rotatesUntilMs : undefined
       return { apiKey, key: await keyOf(String(id)), endedUntilMs }
+    },
+    async archiveKey(key) {
+      const { id } = await keyOf(key)
+      await store.archiveKey(id, clock.now())
+      return await keyOf(String(id))
     },
 
     async addCredits(account, amount) {

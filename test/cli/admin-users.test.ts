@@ -21,7 +21,7 @@ describe('admin user', () => {
     const { code, stdout, stderr } = await add('  Ann@Example.COM ')
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(LINK) })
     expect(stderr).toBe(
-      'Added ann@example.com to account default. This link signs them in once, within 15 minutes; then they set a password.\n',
+      'Added ann@example.com to account default. Single-use link; expires in 15 minutes. They set a password there.\n',
     )
     const token = tokenOf(stdout)
     expect(await storedText(service)).not.toContain(token)
@@ -43,7 +43,7 @@ describe('admin user', () => {
     )
     const again = await admin('user', 'link', 'A@example.com', '--public-url', 'http://[::1]:80')
     expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/#\/link\/[\w-]{43}\n$/)
-    expect(again.stderr).toMatch(/signs a@example\.com in once, within 15 minutes/)
+    expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
   })
 
   it('lists and removes users', async () => {

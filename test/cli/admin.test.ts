@@ -174,6 +174,7 @@ describe('admin, beside a running service', () => {
       created_at: expect.stringContaining(now),
       last_used_at: expect.stringContaining('2026-01-01T00:00'),
       rotates_until: null,
+      archived_at: null,
     })
     expect(JSON.parse((await admin('credits', 'list', 'acme', '--limit', '1', '--json')).stdout)).toEqual({
       ...{ sequence: 3, account: 'acme', kind: 'charge', amount: -1, key: 2 },
@@ -204,6 +205,31 @@ describe('admin, beside a running service', () => {
     expect(listed.rotates_until).toMatch(/^2026-01-03T/)
     const stored = await storedText(service)
     for (const secret of [second, json.api_key, listed.api_key]) expect(stored).not.toContain(secret)
+  })
+
+  it('archives a key: it is listed with --all, cannot be changed, and frees its name', async () => {
+    const { admin, key, image } = await createAdmin()
+    const first = await key('--account', 'default', '--name', 'ci')
+    expect(await admin('key', 'archive', 'ci')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'Key 2 (ci) of default is archived.\n',
+    })
+    expect((await image(first)).code).toBe(4)
+    expect((await admin('key', 'list')).stdout).not.toContain('\tci\t')
+    expect((await admin('key', 'list', '--all')).stdout).toContain('\n2\tdefault\tci\tarchived\t')
+    for (const words of [['enable'], ['rotate'], ['set', '--quota', '5']]) {
+      const [command = '', ...flags] = words
+      const refused = await admin('key', command, 'ci', ...flags)
+      expect(refused).toMatchObject({ code: 2, stdout: '' })
+      expect(refused.stderr).toContain('Key 2 (ci) is archived and cannot be changed.')
+    }
+    const second = await key('--account', 'default', '--name', 'ci')
+    await admin('key', 'set', 'ci', '--quota', '1')
+    expect((await image(second)).code).toBe(0)
+    expect(JSON.parse((await admin('key', 'archive', 'ci', '--json')).stdout)).toMatchObject({
+      ...{ id: 3, disabled: true, archived_at: expect.stringMatching(/^2026-01-01T/) },
+    })
   })
 
   it('says what becomes of the old secrets', async () => {
@@ -482,7 +508,7 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
       const { code, stdout, stderr } = await runCli(['admin', ...words, '--data', data])
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toMatch(says)
-      expect(stderr).toMatch(/docs\/backup\.md/)
+      expect(stderr).toMatch(/docs\/operations\.md/)
     }
     expect(readFileSync(path).equals(before)).toBe(true)
     expect(existsSync(join(data, 'b.db'))).toBe(false)
@@ -509,7 +535,7 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
     expect(code).toBe(8)
     expect(stdout).toMatch(/^The database is damaged: /)
     expect(stderr).toMatch(/problems? found in the database/)
-    expect(stderr).toContain('docs/backup.md')
+    expect(stderr).toContain('docs/operations.md')
   })
 
   it('a page that a command meets is exit 2', async () => {

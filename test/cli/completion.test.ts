@@ -131,6 +131,7 @@ describe('commands and flags', () => {
     ['values after =', ['run', 'video', '--resolution=10'], ['--resolution=1080p']],
     ['values with a colon', ['run', 'image', '--aspect-ratio', '16:'], ['16:9']],
     ['the value after short flags', ['run', 'image', '-dn', ''], []],
+    ['a flag that the help shows only with --all', ['serve', '--trust'], ['--trust-proxy']],
     ['choices', ['serve', '--log-level', 'd'], ['debug']],
     ['kinds', ['list', '--kind', ''], ['video', 'image']],
     ['models', ['models', ''], ['add', 'remove', 'video', 'image']],

@@ -34,6 +34,7 @@ function heldRequests() {
     create: (body) => hold<NewKeyAnswer>('create', body),
     change: (id, body) => hold<ConsoleKey>('change', id, body),
     rotate: (id) => hold<NewKeyAnswer>('rotate', id),
+    archive: (id) => hold<ConsoleKey>('archive', id),
   })
   return { sent, actions }
 }
@@ -113,6 +114,20 @@ describe('changes', () => {
     sent[0]?.answer(key(1, { disabled: true }))
     await Promise.all(both)
     expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true }), key(2, { name: 'CI' })])
+  })
+
+  it('archive a key, or leave it as it was when the service refused', async () => {
+    keysStore.set(() => list([1, 2]))
+    const { sent, actions } = heldRequests()
+    const archived = actions.archive(key(1))
+    const refused = actions.archive(key(2))
+    await Promise.resolve()
+    const gone = key(1, { disabled: true, archived_at: '2026-11-22T12:00:00Z' })
+    sent[0]?.answer(gone)
+    sent[1]?.refuse({ status: 400, code: 'invalid_input' })
+    await archived
+    await expect(refused).rejects.toMatchObject({ status: 400 })
+    expect(keysStore.get()?.keys).toEqual([gone, key(2)])
   })
 
   it('of one key are sent one after the other: a paused key is not shown as active', async () => {

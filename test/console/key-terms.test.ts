@@ -34,7 +34,7 @@ const key = (more: Partial<ConsoleKey> = {}): ConsoleKey => ({
     created_at: '2026-01-01T00:00:00Z',
     last_used_at: null,
   },
-  ...{ rotates_until: null, ...more },
+  ...{ rotates_until: null, archived_at: null, ...more },
 })
 
 const fields = (more: Partial<KeyFields>): KeyFields => ({ ...NO_TERMS, name: 'ci', ...more })
@@ -103,10 +103,10 @@ describe('the fields of a key', () => {
     const hint = (expires: string, expiresAt: string | null) =>
       expiryHint(expires, key({ expires_at: expiresAt }), 'UTC')
     const endOfDay = new Date(Date.parse('2026-12-24T23:59:59')).toISOString()
-    const whole = 'It works until the end of this day.'
+    const whole = 'Works until the end of this day'
     expect(expiryHint('', undefined)).toBe(whole)
     expect(hint('2026-12-24', endOfDay)).toBe(whole)
-    expect(hint('2026-12-24', '2026-12-24T12:00:00Z')).toBe('It works until Dec 24, 2026, 12:00:00 UTC.')
+    expect(hint('2026-12-24', '2026-12-24T12:00:00Z')).toBe('Works until Dec 24, 2026, 12:00:00 UTC')
     expect(hint('2026-12-25', '2026-12-24T12:00:00Z')).toBe(whole)
     expect(hint('', '2026-12-24T12:00:00Z')).toBe(whole)
   })
@@ -127,6 +127,7 @@ it.each<[Partial<ConsoleKey>, KeyState]>([
   [{}, 'active'],
   [{ expires_at: '2026-11-22T12:00:01Z', spend_limit: 5, spent: 4, quota: 2, used: 1 }, 'active'],
   [{ disabled: true, expires_at: '2020-01-01T00:00:00Z' }, 'disabled'],
+  [{ disabled: true, archived_at: '2026-11-01T00:00:00Z' }, 'archived'],
   [{ expires_at: '2026-11-22T12:00:00Z' }, 'expired'],
   [{ spend_limit: 5, spent: 5, quota: 1, used: 1 }, 'spend limit reached'],
   [{ spend_limit: 0 }, 'spend limit reached'],

@@ -396,6 +396,21 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await store.findKey('x', 0)).toBeUndefined()
   })
 
+  test('an archived key is disabled for good, and keeps its name, terms and use', async () => {
+    const { store, addKey, addRun, key } = await createStore()
+    const id = await addKey({ hash: 'h1', name: 'old', quota: 7 })
+    await addRun(5, () => {}, id)
+    await store.archiveKey(id, 50)
+    await store.archiveKey(id, 60)
+    const archived = { archivedAtMs: 50, disabled: true, name: 'old', quota: 7, spent: 5, used: 1 }
+    expect(await key(id)).toMatchObject(archived)
+    expect(await store.changeKey(id, { disabled: false })).toBe(false)
+    expect(await store.rotateKey(id, { hash: 'h2', prefix: 'rk_2', oldUntilMs: 100 })).toBe(false)
+    expect(await key(id)).toMatchObject(archived)
+    expect(await store.findKey('h1', 0)).toMatchObject({ disabled: true })
+    await store.archiveKey(999, 50)
+  })
+
   test('the last use of a key is never set back', async () => {
     const { store, key, keyId, addKey } = await createStore()
     const other = await addKey()

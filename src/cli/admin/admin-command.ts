@@ -15,6 +15,7 @@ export interface AdminFlags {
   readonly data?: string
   readonly database?: string
   readonly account?: string
+  readonly all?: boolean
   readonly allowIp?: readonly string[]
   readonly balance?: string
   readonly expires?: string

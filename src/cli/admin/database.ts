@@ -65,7 +65,7 @@ async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
     {
       hint:
         'Copy the data folder first: another program or a faulty disk may have changed it. ' +
-        'Then compare it with a backup (docs/backup.md).',
+        'Then compare it with a backup (docs/operations.md).',
     },
   )
 }

@@ -60,10 +60,14 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'list',
     about: 'List keys with their usage and limits',
-    options: () => [new Option('--account <account>', 'Only keys of this account')],
-    async work({ ctx: { out, clock }, admin, flags }) {
+    options: () => [
+      new Option('--account <account>', 'Only keys of this account'),
+      new Option('--all', 'Also archived keys'),
+    ],
+    async work({ ctx: { out, clock }, admin, flags: { account, all = false } }) {
       const nowMs = clock.now()
-      printList(out, await admin.keys(flags.account), {
+      const keys = await admin.keys(account)
+      printList(out, all ? keys : keys.filter(({ archivedAtMs }) => archivedAtMs === undefined), {
         header: KEY_HEADER,
         cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
         expendable: KEY_EXPENDABLE,
@@ -80,6 +84,15 @@ export const keyCommands: readonly AdminCommand[] = [
     usage: 'enable <key>',
     about: 'Enable a disabled key',
     work: (work, key = '') => change(work, key, { disabled: false }, 'is enabled'),
+  },
+  {
+    usage: 'archive <key>',
+    about: 'Disable a key for good, and remove it from lists',
+    async work({ ctx: { out, clock }, admin }, keyName = '') {
+      const key = await admin.archiveKey(keyName)
+      if (out.mode.json) out.json(keyJson(key, clock.now()))
+      out.note(`Key ${key.id} (${key.name}) of ${key.account} is archived.`)
+    },
   },
   {
     usage: 'rotate <key>',
@@ -210,6 +223,7 @@ const keyJson = (key: KeyDetails, nowMs: number) => ({
   created_at: isoTime(key.createdAtMs),
   last_used_at: isoOrNull(key.usedAtMs),
   rotates_until: isoOrNull((key.rotatesUntilMs ?? 0) > nowMs ? key.rotatesUntilMs : undefined),
+  archived_at: isoOrNull(key.archivedAtMs),
 })
 
 const KEY_HEADER = [

@@ -25,7 +25,7 @@ export const userCommands: readonly AdminCommand[] = [
       printLink(work, base, added)
       work.ctx.out.note(
         `Added ${added.user.email} to account ${added.user.account}. ` +
-          'This link signs them in once, within 15 minutes; then they set a password.',
+          'Single-use link; expires in 15 minutes. They set a password there.',
       )
     },
   },
@@ -56,8 +56,8 @@ export const userCommands: readonly AdminCommand[] = [
       const linked = await work.admin.linkUser(email)
       printLink(work, base, linked)
       work.ctx.out.note(
-        `This link signs ${linked.user.email} in once, within 15 minutes. ` +
-          'A new password can then be set without the current one.',
+        `Single-use link for ${linked.user.email}; expires in 15 minutes. ` +
+          'A new password can be set there without the current one.',
       )
     },
   },

@@ -198,6 +198,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'admin account unban name': accounts,
   'admin key disable key': keys,
   'admin key enable key': keys,
+  'admin key archive key': keys,
   'admin key rotate key': keys,
   'admin key set key': keys,
   'admin user remove email': users,

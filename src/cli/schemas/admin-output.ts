@@ -55,6 +55,7 @@ const KEY = {
   rotates_until: orNull(
     time('Time until which the secret before the last rotation works; null when it does not'),
   ),
+  archived_at: orNull(time('Time when the key was archived')),
 }
 
 export const KEY_SCHEMA = record(KEY, 'A key of the local service, without the secret.')

@@ -1,11 +1,11 @@
-/** The dialog that creates or edits an API key, and the notices about new and lost secrets, shown on every page. */
+/** Dialogs that create, edit, rotate and archive an API key, and notices about new and lost secrets, shown on every page. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { printable, quoteWord } from '../../protocol/text.js'
 import { isStartingOver, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
-import { Dialog, DialogActions } from '../components/dialog.js'
+import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
 import { focusFirstError, TextAreaField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
@@ -15,6 +15,7 @@ import { useSession } from '../session.js'
 import { useStore } from '../store.js'
 import {
   awaitedSecretsStore,
+  keyActions,
   lostSecretsStore,
   type NewSecret,
   type SecretRequest,
@@ -43,8 +44,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
     onMissed: () => onSaved?.(),
   })
   const leave = () => {
-    if (save.isBusy && key === undefined)
-      showToast('The key is still being created. Its secret will be shown here.')
+    if (save.isBusy && key === undefined) showToast('The key is being created. Its secret will appear here.')
     onClose()
   }
   const submit = () => {
@@ -61,7 +61,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
     onInput: (value: string) => setFields({ ...fields, [name]: value }),
   })
   return (
-    <Dialog title={key === undefined ? 'New API key' : `Change "${printable(key.name)}"`} onClose={leave}>
+    <Dialog title={key === undefined ? 'New API key' : `Edit "${printable(key.name)}"`} onClose={leave}>
       <form
         noValidate
         onSubmit={(event) => {
@@ -75,7 +75,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
           label="Name"
           maxLength={100}
           autocomplete="off"
-          placeholder="CI, or a computer's name"
+          placeholder="For example: CI"
           {...field('name')}
         />
         <div class="form-row">
@@ -85,7 +85,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
             inputMode="numeric"
             autocomplete="off"
             placeholder="No limit"
-            hint="Credits, over its whole life"
+            hint="Lifetime limit, in credits"
             {...field('spendLimit')}
           />
           <TextField
@@ -94,7 +94,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
             inputMode="numeric"
             autocomplete="off"
             placeholder="No limit"
-            hint="Accepted runs"
+            hint="Lifetime limit, in runs"
             {...field('quota')}
           />
         </div>
@@ -126,6 +126,52 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
         </DialogActions>
       </form>
     </Dialog>
+  )
+}
+
+interface ConfirmKeyProps {
+  readonly of: ConsoleKey
+  readonly onClose: () => void
+}
+
+export function RotateDialog({ of: key, onClose }: ConfirmKeyProps) {
+  return (
+    <ConfirmDialog
+      title={`Rotate "${printable(key.name)}"?`}
+      action="Rotate key"
+      // The shared name prevents a second rotation, which would invalidate the secret that programs still use.
+      name={`rotate ${key.id}`}
+      onClose={onClose}
+      onConfirm={() => keyActions.rotate(key)}
+    >
+      <p>
+        The key gets a new secret, which is shown once. Its name, limits and usage stay the same. The old
+        secret works for another 24 hours, so that you can replace it everywhere.
+      </p>
+      {key.rotates_until !== null && (
+        <p>This key was rotated less than 24 hours ago. Its previous secret stops working now.</p>
+      )}
+      <p class="muted">If the secret has leaked, disable this key and create another one instead.</p>
+    </ConfirmDialog>
+  )
+}
+
+export function ArchiveDialog({ of: key, onClose }: ConfirmKeyProps) {
+  const name = printable(key.name)
+  return (
+    <ConfirmDialog
+      title={`Archive "${name}"?`}
+      action="Archive key"
+      kind="danger"
+      name={`archive ${key.id}`}
+      onClose={onClose}
+      onConfirm={() => keyActions.archive(key)}
+    >
+      <p>
+        An archived key cannot be used or enabled again. It leaves this list; its runs and charges keep its
+        name.
+      </p>
+    </ConfirmDialog>
   )
 }
 
@@ -169,14 +215,14 @@ function SecretDialog({ secret: { name, isRotated, apiKey }, onClose }: SecretDi
       onClose={onClose}
     >
       <Notice tone="warn" title="Copy the key now.">
-        It is shown only once: the service keeps its hash, not the key.
+        It is shown only once.
       </Notice>
       <div class="stack">
         <h3>API key</h3>
         <CodeBlock code={apiKey} label="API key" />
       </div>
       <div class="stack">
-        <h3>To use it in a terminal</h3>
+        <h3>Use it in a terminal</h3>
         <CodeBlock code={lines} label="export lines" />
       </div>
       <DialogActions>
@@ -218,13 +264,13 @@ function LostSecret({ of: { name: full, isRotated }, onDismiss }: LostSecretProp
   )
   return isRotated ? (
     <Notice tone="bad" title={`"${name}" may have a new secret.`} action={dismiss}>
-      The answer was lost, and the secret with it. If {keys} says "Old secret ends" for this key, the old
-      secret works for 24 hours: create another key, use it everywhere, then disable this one.
+      The response with the secret was lost. If {keys} shows "Old secret ends" for this key, the old secret
+      works for another 24 hours: create another key, use it everywhere, then disable this one.
     </Notice>
   ) : (
     <Notice tone="bad" title={`The key "${name}" may have been created.`} action={dismiss}>
-      The answer was lost, and the secret with it. If {keys} has a new key with this name, disable it, then
-      create another one.
+      The response with the secret was lost. If {keys} has a new key with this name, disable it, then create
+      another one.
     </Notice>
   )
 }

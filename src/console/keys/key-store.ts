@@ -43,7 +43,7 @@ export const lostChangesStore = createStore(0)
 export class ChangeUnknown extends Error {
   override readonly name = 'ChangeUnknown'
   constructor(key: ConsoleKey) {
-    super(`"${printable(key.name)}" may have been changed: the answer was lost. The list is read again.`)
+    super(`"${printable(key.name)}" may have been changed: the response was lost. The list reloads.`)
   }
 }
 
@@ -66,6 +66,7 @@ export interface KeyRequests {
   create(body: KeyTermsBody): Promise<NewKeyAnswer>
   change(id: number, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(id: number): Promise<NewKeyAnswer>
+  archive(id: number): Promise<ConsoleKey>
 }
 
 /** `lost`: there was no valid response, and the request was added to `lostSecretsStore`. */
@@ -78,6 +79,8 @@ export interface KeyActions {
   change(key: ConsoleKey, body: KeyTermsBody): Promise<void>
   /** Rejects if the service refused the request. */
   rotate(key: ConsoleKey): Promise<SecretOutcome>
+  /** Rejects as `change` does. */
+  archive(key: ConsoleKey): Promise<void>
 }
 
 export function createKeyActions(requests: KeyRequests): KeyActions {
@@ -90,7 +93,7 @@ export function createKeyActions(requests: KeyRequests): KeyActions {
     awaitedSecretsStore.set((count) => count + 1)
     try {
       const { key, api_key: apiKey } = await sendRequest()
-      if (key === undefined || apiKey === undefined) throw new Error('The answer has no key.')
+      if (key === undefined || apiKey === undefined) throw new Error('The response has no key.')
       keysStore.set((list) => withKey(list, key))
       secretsStore.set((secrets) => [...secrets, { ...secret, apiKey }])
       return 'shown'
@@ -103,17 +106,20 @@ export function createKeyActions(requests: KeyRequests): KeyActions {
     }
   }
 
+  const applyChange = (key: ConsoleKey, sendRequest: () => Promise<ConsoleKey>): Promise<void> =>
+    enqueue(key, async () => {
+      const changed = await sendRequest().catch((error: unknown) => {
+        if (!mayHaveBeenAccepted(error)) throw error
+        lostChangesStore.set((count) => count + 1)
+        throw new ChangeUnknown(key)
+      })
+      keysStore.set((list) => withKey(list, changed))
+    })
+
   return {
     create: (body) => takeSecret({ name: body.name ?? '', isRotated: false }, () => requests.create(body)),
-    change: (key, body) =>
-      enqueue(key, async () => {
-        const changed = await requests.change(key.id, body).catch((error: unknown) => {
-          if (!mayHaveBeenAccepted(error)) throw error
-          lostChangesStore.set((count) => count + 1)
-          throw new ChangeUnknown(key)
-        })
-        keysStore.set((list) => withKey(list, changed))
-      }),
+    change: (key, body) => applyChange(key, () => requests.change(key.id, body)),
+    archive: (key) => applyChange(key, () => requests.archive(key.id)),
     rotate: (key) =>
       enqueue(key, () => takeSecret({ name: key.name, isRotated: true }, () => requests.rotate(key.id))),
   }
@@ -134,7 +140,7 @@ function createKeyQueue() {
   return async <Answer>({ id }: ConsoleKey, act: () => Promise<Answer>): Promise<Answer> => {
     const before = last.get(id) ?? Promise.resolve()
     const turn = before.then(() => {
-      if (!sessionStore.get()) throw new Error('Not sent: you were signed out.')
+      if (!sessionStore.get()) throw new Error('Not sent: you are signed out.')
       return act()
     })
     last.set(
@@ -149,26 +155,40 @@ export const keyActions = createKeyActions({
   create: (body) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.keys, { body }),
   change: (id, body) => request<ConsoleKey>('PATCH', CONSOLE_PATHS.key, { params: { id }, body }),
   rotate: (id) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.rotate, { params: { id } }),
+  archive: (id) => request<ConsoleKey>('POST', CONSOLE_PATHS.archive, { params: { id } }),
 })
 
-/** Reads the page after the cursor `before`, or the first page. */
-export const readKeys = (options: Pick<ApiRequest, 'signal'>, before?: string): Promise<KeyList> =>
+export interface KeysQuery {
+  /** Whether to read archived keys too. */
+  readonly archived: boolean
+  /** Cursor of the previous page. */
+  readonly before?: string | undefined
+}
+
+export const readKeys = (
+  { archived, before }: KeysQuery,
+  options: Pick<ApiRequest, 'signal'> = {},
+): Promise<KeyList> =>
   request<KeyList>('GET', CONSOLE_PATHS.keys, {
     ...options,
-    ...(before !== undefined && { query: { before } }),
+    query: { before, ...(archived && { archived: 'true' }) },
   })
 
 /** Maximum length of a usable list of choices. An account can have more keys, but most of those are disabled. */
 const MAX_CHOICES = 500
 
-/** Reads the newest keys, as choices for the key filters. */
-export async function readKeyChoices(signal: AbortSignal): Promise<readonly ConsoleKey[]> {
+/** Reads the newest keys, as choices for the key filters. Archived keys come last: runs and charges still name them. */
+export async function readKeyChoices(
+  signal: AbortSignal,
+): Promise<readonly Pick<ConsoleKey, 'id' | 'name'>[]> {
   const keys: ConsoleKey[] = []
   let next: string | null = null
   do {
-    const page = await readKeys({ signal }, next ?? undefined)
+    const page = await readKeys({ archived: true, before: next ?? undefined }, { signal })
     keys.push(...page.keys)
     next = page.next
   } while (next != null && keys.length < MAX_CHOICES)
-  return keys
+  const listed = keys.filter((key) => key.archived_at === null)
+  const archived = keys.filter((key) => key.archived_at !== null)
+  return [...listed, ...archived.map(({ id, name }) => ({ id, name: `${name} (archived)` }))]
 }

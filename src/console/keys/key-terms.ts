@@ -43,10 +43,10 @@ export function checkFields(fields: KeyFields, before: KeyFields, now: number): 
   const end = endOfDay(expires)
   return {
     ...(name.trim() === '' && {
-      name: 'Enter a name, for example the computer or the job that uses the key.',
+      name: 'Enter a name, for example of the program that uses the key.',
     }),
-    ...(!isLimit(spendLimit) && { spendLimit: NOT_A_LIMIT }),
-    ...(!isLimit(quota) && { quota: NOT_A_LIMIT }),
+    ...problemOf('spendLimit', spendLimit),
+    ...problemOf('quota', quota),
     ...(isNewDay && !(end > now && end <= MAX_TIME_MS) && { expires: 'Choose today or a later day.' }),
     ...((addressesOrNull(addresses)?.length ?? 0) > MAX_ALLOWED_IPS && {
       addresses: `Enter at most ${MAX_ALLOWED_IPS} addresses.`,
@@ -54,17 +54,20 @@ export function checkFields(fields: KeyFields, before: KeyFields, now: number): 
   }
 }
 
-const NOT_A_LIMIT = `Enter a whole number from 0 to ${formatNumber(MAX_CREDITS)}, or leave empty for no limit.`
-const isLimit = (text: string) =>
-  text.trim() === '' || (/^\d+$/.test(text.trim()) && Number(text.trim()) <= MAX_CREDITS)
+function problemOf(field: 'spendLimit' | 'quota', text: string): FieldErrors {
+  const value = text.trim() === '' ? 0 : Number(text)
+  if (!(value >= 0)) return { [field]: 'Enter 0 or more, or leave empty for no limit.' }
+  if (!/^\d*$/.test(text.trim())) return { [field]: 'Enter a whole number.' }
+  return value > MAX_CREDITS ? { [field]: `Enter at most ${formatNumber(MAX_CREDITS)}.` } : {}
+}
 
 /** Hint below the expiry field. Shows the time if the key does not expire at the end of a day. */
 export function expiryHint(expires: string, key: ConsoleKey | undefined, timeZone?: string): string {
   const at = key?.expires_at ?? ''
   const isEndOfDay = Math.floor(Date.parse(at) / 1000) === endOfDay(expires) / 1000
   return expires === '' || expires !== dayOf(at) || isEndOfDay
-    ? 'It works until the end of this day.'
-    : `It works until ${formatTime(at, timeZone)}.`
+    ? 'Works until the end of this day'
+    : `Works until ${formatTime(at, timeZone)}`
 }
 
 const endOfDay = (day: string): number => Date.parse(`${day}T23:59:59`)

@@ -1,12 +1,11 @@
-/** Page with the API keys: shows limits and usage; creates, edits, rotates and disables keys. */
+/** Page with the API keys: shows limits and usage; creates, edits, rotates, disables and archives keys. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleKey } from '../../protocol/console.js'
 import { type KeyState, keyStateOf } from '../../protocol/credentials.js'
 import { printable } from '../../protocol/text.js'
 import { messageOf } from '../api.js'
-import { Button } from '../components/button.js'
-import { ConfirmDialog } from '../components/dialog.js'
+import { Button, type ButtonProps } from '../components/button.js'
 import { Badge, EmptyState, ErrorNotice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, LoadMore, Table } from '../components/table.js'
@@ -14,9 +13,10 @@ import { Time, useNow } from '../components/time.js'
 import { showToast } from '../components/toast.js'
 import { formatNumber, formatTime } from '../format.js'
 import { actionState, actionStore, runAction, useAction, useResource } from '../resource.js'
+import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
 import { useStore } from '../store.js'
-import { KeyDialog } from './key-dialogs.js'
+import { ArchiveDialog, KeyDialog, RotateDialog } from './key-dialogs.js'
 import {
   ChangeUnknown,
   keyActions,
@@ -27,19 +27,26 @@ import {
   withPage,
 } from './key-store.js'
 
-type OpenDialog = { readonly kind: 'create' } | { readonly kind: 'edit' | 'rotate'; readonly key: ConsoleKey }
+type KeyDialogKind = 'edit' | 'rotate' | 'archive'
+type OpenDialog = { readonly kind: 'create' } | { readonly kind: KeyDialogKind; readonly key: ConsoleKey }
 
-export function KeysPage() {
+export function KeysPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { account } = useSession()
-  const { data, error, isLoading, reload } = useResource((signal) => readKeys({ signal }), [], keysStore)
+  const archived = query.archived === 'true'
+  const { data, error, isLoading, reload } = useResource(
+    (signal) => readKeys({ archived }, { signal }),
+    [archived],
+    keysStore,
+  )
   const [lostSecrets, lostChanges] = [useStore(lostSecretsStore).length, useStore(lostChangesStore)]
   useEffect(() => {
     // Reload the list, which shows whether the service carried out the requests.
     if (lostSecrets + lostChanges > 0) reload()
   }, [lostSecrets, lostChanges])
-  const more = useAction(readMore, { name: 'more keys' })
+  const more = useAction(() => readMore(archived), { name: `more keys ${archived}` })
   const [open, setOpen] = useState<OpenDialog>()
   const close = () => setOpen(undefined)
+  const keys = data?.keys.filter((key) => archived || key.archived_at === null)
 
   const newKey = (
     <Button kind="primary" icon="plus" disabled={account.banned} onClick={() => setOpen({ kind: 'create' })}>
@@ -49,25 +56,34 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      about="Programs use a key to create runs for this account. Give each program its own."
-      actions={newKey}
+      about="Programs use an API key to create runs. Create a separate key for each program."
+      actions={
+        <>
+          <label class="checkbox">
+            <input
+              type="checkbox"
+              checked={archived}
+              onChange={() =>
+                navigate(linkTo('keys', { query: archived ? {} : { archived: 'true' } }), { replace: true })
+              }
+            />
+            Show archived
+          </label>
+          {newKey}
+        </>
+      }
     >
       {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
       {(data !== undefined || error === undefined) && (
         <Card isFlush>
-          {data === undefined ? (
+          {keys === undefined ? (
             <SkeletonLines count={4} />
-          ) : data.keys.length === 0 ? (
-            <EmptyState icon="key" title="No API keys yet" action={newKey}>
+          ) : keys.length === 0 && data?.next == null ? (
+            <EmptyState icon="key" title="No API keys" action={newKey}>
               Create one, then use it with <code>rushes login</code> or as <code>RUSHES_API_KEY</code>.
             </EmptyState>
           ) : (
-            <KeyTable
-              keys={data.keys}
-              onEdit={(key) => setOpen({ kind: 'edit', key })}
-              onRotate={(key) => setOpen({ kind: 'rotate', key })}
-              onToggle={toggle}
-            />
+            <KeyTable keys={keys} onOpen={(kind, key) => setOpen({ kind, key })} onToggle={toggle} />
           )}
           {more.error !== undefined && (
             <div class="card-notice">
@@ -87,14 +103,15 @@ export function KeysPage() {
         />
       )}
       {open?.kind === 'rotate' && <RotateDialog of={open.key} onClose={close} />}
+      {open?.kind === 'archive' && <ArchiveDialog of={open.key} onClose={close} />}
     </Page>
   )
 }
 
-async function readMore(): Promise<void> {
+async function readMore(archived: boolean): Promise<void> {
   const before = keysStore.get()?.next
   if (before == null) return
-  const page = await readKeys({}, before)
+  const page = await readKeys({ archived, before })
   keysStore.set((list) => list && withPage(list, before, page))
 }
 
@@ -109,35 +126,6 @@ function toggle(key: ConsoleKey): void {
         'bad',
       ),
   })
-}
-
-interface RotateDialogProps {
-  readonly of: ConsoleKey
-  readonly onClose: () => void
-}
-
-function RotateDialog({ of: key, onClose }: RotateDialogProps) {
-  return (
-    <ConfirmDialog
-      title={`Rotate "${printable(key.name)}"?`}
-      action="Rotate key"
-      // The shared name prevents a second rotation, which would invalidate the secret that programs still use.
-      name={`rotate ${key.id}`}
-      onClose={onClose}
-      onConfirm={() => keyActions.rotate(key)}
-    >
-      <p>
-        The key gets a new secret, which is shown once. Its name, limits and counts stay. The old secret works
-        for 24 hours more, so that you can replace it everywhere.
-      </p>
-      {key.rotates_until !== null && (
-        <p>This key was rotated less than 24 hours ago. The secret before that stops working now.</p>
-      )}
-      <p class="muted">
-        If someone else knows the old secret, disable this key and create another one instead.
-      </p>
-    </ConfirmDialog>
-  )
 }
 
 interface MeterProps {
@@ -165,12 +153,11 @@ function Meter({ value, max }: MeterProps) {
 
 interface KeyTableProps {
   readonly keys: readonly ConsoleKey[]
-  readonly onEdit: (key: ConsoleKey) => void
-  readonly onRotate: (key: ConsoleKey) => void
+  readonly onOpen: (kind: KeyDialogKind, key: ConsoleKey) => void
   readonly onToggle: (key: ConsoleKey) => void
 }
 
-function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
+function KeyTable({ keys, onOpen, onToggle }: KeyTableProps) {
   const now = useNow()
   useStore(actionStore)
   const columns: readonly Column<ConsoleKey>[] = [
@@ -191,36 +178,43 @@ function KeyTable({ keys, onEdit, onRotate, onToggle }: KeyTableProps) {
       isTitleHidden: true,
       align: 'right',
       class: 'key-buttons',
-      render: (key) => (
-        <div class="key-actions">
-          <Button
-            kind="ghost"
-            size="small"
-            icon="edit"
-            label={`Change ${printable(key.name)}`}
-            onClick={() => onEdit(key)}
-          />
-          <Button
-            kind="ghost"
-            size="small"
-            icon={key.disabled ? 'play' : 'pause'}
-            isBusy={actionState(toggleName(key)).isBusy}
-            label={`${key.disabled ? 'Enable' : 'Disable'} ${printable(key.name)}`}
-            onClick={() => onToggle(key)}
-          />
-          <Button
-            kind="ghost"
-            size="small"
-            icon="rotate"
-            label={`Rotate ${printable(key.name)}`}
-            onClick={() => onRotate(key)}
-          />
-        </div>
-      ),
+      render: (key) => {
+        const state = stateOf(key, now)
+        if (state === 'archived') return null
+        const name = printable(key.name)
+        const isOver = state === 'disabled' || state === 'expired'
+        return (
+          <div class="key-actions">
+            <Action label={`Edit ${name}`} onClick={() => onOpen('edit', key)} />
+            <Action
+              label={`${key.disabled ? 'Enable' : 'Disable'} ${name}`}
+              isBusy={actionState(toggleName(key)).isBusy}
+              onClick={() => onToggle(key)}
+            />
+            {isOver ? (
+              <Action label={`Archive ${name}`} onClick={() => onOpen('archive', key)} />
+            ) : (
+              <Action label={`Rotate ${name}`} onClick={() => onOpen('rotate', key)} />
+            )}
+          </div>
+        )
+      },
     },
   ]
   return <Table class="keys" caption="API keys" columns={columns} rows={keys} keyOf={({ id }) => id} />
 }
+
+interface ActionProps extends Pick<ButtonProps, 'isBusy'> {
+  readonly label: string
+  readonly onClick: () => void
+}
+
+/** Button that shows the first word of its label, which also names the key. */
+const Action = ({ label, ...more }: ActionProps) => (
+  <Button kind="ghost" size="small" label={label} {...more}>
+    {label.split(' ')[0]}
+  </Button>
+)
 
 /** Name of the action that enables or disables a key. */
 const toggleName = ({ id }: ConsoleKey): string => `toggle key ${id}`
@@ -247,6 +241,11 @@ function KeyName({ of: key, now }: { readonly of: ConsoleKey; readonly now: numb
       </span>
     ),
     key.rate != null && <span>Rate limit {key.rate}</span>,
+    key.archived_at !== null && (
+      <span>
+        Archived <Time at={key.archived_at} />
+      </span>
+    ),
     key.rotates_until != null && (
       <span title={formatTime(key.rotates_until)}>
         Old secret ends <Time at={key.rotates_until} />
@@ -273,6 +272,7 @@ const KEY_STATES: Readonly<
   Record<KeyState, { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>
 > = {
   active: { label: 'Active', tone: 'good' },
+  archived: { label: 'Archived', tone: 'neutral' },
   disabled: { label: 'Disabled', tone: 'neutral' },
   expired: { label: 'Expired', tone: 'bad' },
   'spend limit reached': { label: 'Spend limit reached', tone: 'warn' },
@@ -288,6 +288,7 @@ export const stateOf = (key: ConsoleKey, now: number): KeyState =>
       spendLimit: key.spend_limit ?? undefined,
       used: key.used,
       quota: key.quota ?? undefined,
+      archivedAtMs: key.archived_at === null ? undefined : Date.parse(key.archived_at),
     },
     now,
   )

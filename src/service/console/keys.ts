@@ -13,9 +13,9 @@ import type {
   NewKeyAnswer,
 } from '../../protocol/console.js'
 import { formatRate } from '../rate/rate-limiter.js'
-import { cursorIn, type Query } from '../rules/console-requests.js'
+import { choiceIn, cursorIn, type Query } from '../rules/console-requests.js'
 import { keyNameOf, keyTermsOf } from '../rules/key-terms.js'
-import { Refusal } from '../rules/refusal.js'
+import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
 import { hashOfKey, newKey, newSecret, sameHash } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
@@ -30,14 +30,16 @@ const CODE_MS = 120_000
 const PAGE_SIZE = 100
 
 /**
- * `id` is an unchecked value of a request. All functions throw `Refusal`: 404 for a key of another account, 409 for one
- * active key too many.
+ * `id` is an unchecked value of a request. All functions throw `Refusal`: 404 for a key of another account, 400 for a
+ * change of an archived key, 409 for one active key too many.
  */
 export interface ConsoleKeys {
   list(accountId: number, query: Query): Promise<KeyList>
   create(accountId: number, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
   change(accountId: number, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   rotate(accountId: number, id: string): Promise<NewKeyAnswer>
+  /** Disables the key for good, and leaves it out of lists. */
+  archive(accountId: number, id: string): Promise<ConsoleKey>
   /** Returns a code that `rushes login --web` exchanges for a key. Throws `Refusal`: 400, 403. */
   grantLogin(user: UserRecord, request: LoginRequest): Promise<LoginGrant>
   /** Creates a key for a login code. Throws `Refusal`: 401, 403, 429. */
@@ -45,7 +47,7 @@ export interface ConsoleKeys {
 }
 
 interface ConsoleKeysOptions {
-  readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'rotateKey'> &
+  readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'rotateKey' | 'archiveKey'> &
     Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'> &
     Pick<UserStore, 'addLogin' | 'useLogin'>
   readonly clock: Pick<Clock, 'now'>
@@ -78,7 +80,8 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
     async list(accountId, query) {
       const before = cursorIn(query, 'before')
       // Read one more row, which shows whether there is another page.
-      const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1 })
+      const includesArchived = choiceIn(query, 'archived', ['true', 'false']) === 'true'
+      const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1, includesArchived })
       const keys = found.slice(0, PAGE_SIZE)
       return {
         keys: keys.map(keyBody),
@@ -91,15 +94,22 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
     async change(accountId, id, body) {
       const terms = keyTermsOf(body, clock.now())
       const key = await find(accountId, id)
-      await store.changeKey(key.id, terms)
+      if (!(await store.changeKey(key.id, terms))) throw isArchived()
       return keyBody(await find(accountId, id))
     },
 
     async rotate(accountId, id) {
       const key = await find(accountId, id)
       const { apiKey, ...secret } = newKey()
-      await store.rotateKey(key.id, { ...secret, oldUntilMs: clock.now() + ROTATION_MS })
+      if (!(await store.rotateKey(key.id, { ...secret, oldUntilMs: clock.now() + ROTATION_MS })))
+        throw isArchived()
       return { key: keyBody(await find(accountId, id)), api_key: apiKey }
+    },
+
+    async archive(accountId, id) {
+      const key = await find(accountId, id)
+      await store.archiveKey(key.id, clock.now())
+      return keyBody(await find(accountId, id))
     },
 
     async grantLogin({ id: userId }, { challenge, name }) {
@@ -122,6 +132,9 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
   }
 }
 
+const isArchived = () =>
+  refusalSaying('invalid_input', 'This key is archived and cannot be changed. Create another one.')
+
 /** Returns 0 for text that is not a number. No key has this number. */
 const keyIdOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
@@ -142,5 +155,6 @@ function consoleKeyOf(key: KeyDetails, nowMs: number): ConsoleKey {
     created_at: new Date(key.createdAtMs).toISOString(),
     last_used_at: isoOrNull(key.usedAtMs),
     rotates_until: until !== undefined && nowMs < until ? isoOrNull(until) : null,
+    archived_at: isoOrNull(key.archivedAtMs),
   }
 }

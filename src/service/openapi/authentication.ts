@@ -159,6 +159,7 @@ const SCHEMAS: Json = {
     created_at: time('When it was created'),
     last_used_at: timeOrNull('When it was last used, to the minute'),
     rotates_until: timeOrNull('Until when the secret before the last rotation is valid'),
+    archived_at: timeOrNull('When it was archived: disabled for good'),
   }),
 }
 

@@ -250,7 +250,8 @@ const getOutput: Json = {
     {
       name: 'download',
       in: 'query',
-      description: 'If it is present, a browser saves the file instead of showing it',
+      description:
+        'If it is present, a browser saves the file instead of showing it. A value with the extension of the file is its name.',
       allowEmptyValue: true,
       schema: { type: 'string' },
     },

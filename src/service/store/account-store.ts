@@ -60,6 +60,8 @@ export interface KeyDetails extends KeyTerms {
   readonly usedAtMs: number | undefined
   /** Time at which the secret from before the last rotation stops working. */
   readonly rotatesUntilMs: number | undefined
+  /** An archived key is disabled for good, and left out of lists. Undefined if the key is not archived. */
+  readonly archivedAtMs: number | undefined
 }
 
 /** A new secret for a key. The key keeps its terms and its usage. */
@@ -131,10 +133,15 @@ export interface AccountStore {
    */
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
-  /** Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist. */
+  /**
+   * Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist or
+   * is archived.
+   */
   changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
-  /** Returns false if the key does not exist. */
+  /** Returns false if the key does not exist or is archived. */
   rotateKey(id: number, rotation: KeyRotation): Promise<boolean>
+  /** Does nothing if the key does not exist or is archived. */
+  archiveKey(id: number, nowMs: number): Promise<void>
   /** Never moves the time back, because several nodes record the use of the same key. */
   recordKeyUse(id: number, usedAtMs: number): Promise<void>
 

@@ -50,6 +50,8 @@ export interface KeyPage {
   readonly accountId: number
   /** Lists only keys with a smaller id. */
   readonly before?: number | undefined
+  /** Whether to list archived keys too. */
+  readonly includesArchived?: boolean
   readonly limit: number
 }
 

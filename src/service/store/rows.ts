@@ -47,11 +47,10 @@ const limitsOf = (row: Row) => ({
   disabled: isSet(row.disabled),
   expiresAtMs: timeOr(row.expires_at),
   allowedIps: listOr(row.allowed_ips),
-  rate:
-    row.rate_requests === null
-      ? undefined
-      : { requests: Number(row.rate_requests), windowMs: Number(row.rate_window_ms) },
+  rate: rateOf(row),
 })
+const rateOf = ({ rate_requests: requests, rate_window_ms: windowMs }: Row) =>
+  requests === null ? undefined : { requests: Number(requests), windowMs: Number(windowMs) }
 
 export const keyOfRow = (row: Row): KeyRecord => ({
   ...limitsOf(row),
@@ -74,6 +73,7 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   createdAtMs: Number(row.created_at),
   usedAtMs: numberOr(row.last_used_at),
   rotatesUntilMs: numberOr(row.old_until),
+  archivedAtMs: numberOr(row.archived_at),
 })
 
 /** Throws `Refusal` if the account has `MAX_ACTIVE_KEYS` active keys. */

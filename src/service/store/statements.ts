@@ -16,7 +16,7 @@ export const sqliteTexts = <Texts extends Readonly<Record<string, string>>>(text
  */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
       keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
-      keys.last_used_at, keys.old_until, accounts.name AS account, accounts.banned AS banned`
+      keys.last_used_at, keys.old_until, keys.archived_at, accounts.name AS account, accounts.banned AS banned`
 
 export const KEYS = `SELECT ${KEY_COLUMNS} FROM keys JOIN accounts ON accounts.id = keys.account_id`
 
@@ -71,7 +71,9 @@ export const ACCOUNTS = {
   rotateKey: `
     UPDATE keys SET hash = $2, prefix = $3,
       old_hash = CASE WHEN hash = $2 THEN old_hash ELSE hash END, old_until = $4
-    WHERE id = $1`,
+    WHERE id = $1 AND archived_at IS NULL`,
+
+  archiveKey: `UPDATE keys SET archived_at = $2, disabled = true WHERE id = $1 AND archived_at IS NULL`,
 
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 } as const
@@ -184,7 +186,11 @@ export const CONSOLE = {
 
   listLostAttempts: `SELECT started_at, ended_at, result FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
 
-  listAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
+  // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips.
+  listAccountKeys: `
+    ${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 AND keys.archived_at IS NULL ORDER BY keys.id DESC LIMIT $3`,
+
+  listAllAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
 
   findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
 } as const

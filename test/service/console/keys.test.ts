@@ -54,6 +54,7 @@ describe('keys', () => {
       created_at: '2026-01-01T00:00:00.000Z',
       last_used_at: null,
       rotates_until: null,
+      archived_at: null,
     })
     const use = async (apiKey: string) =>
       (await ask(service, 'POST', '/api/v1/runs', FOX, { key: apiKey })).status
@@ -79,6 +80,31 @@ describe('keys', () => {
     expect([await use(first), await use(rotated.api_key)]).toEqual([401, 201])
     expect((await listed()).rotates_until).toBeNull()
   })
+})
+
+test('an archived key leaves the list, is refused for good, and stays named on its runs and charges', async () => {
+  const service = await createConsoleService()
+  const browser = await signInByLink(service)
+  const { api_key: secret, key } = (await browser.post(CONSOLE_PATHS.keys, { name: 'laptop' })).body
+  const use = async () => (await ask(service, 'POST', '/api/v1/runs', FOX, { key: secret })).status
+  expect(await use()).toBe(201)
+  const archive = () => browser.post(pathOf(CONSOLE_PATHS.archive, key.id))
+  const archived = { id: key.id, archived_at: '2026-01-01T00:00:00.000Z', disabled: true, used: 1 }
+  expect(await archive()).toMatchObject({ status: 200, body: archived })
+  expect(await archive()).toMatchObject({ status: 200, body: archived })
+  expect(await use()).toBe(401)
+
+  const names = async (query: string) =>
+    (await browser.get(`${CONSOLE_PATHS.keys}${query}`)).body.keys.map(({ name }: { name: string }) => name)
+  expect(await names('')).toEqual(['first'])
+  expect(await names('?archived=true')).toEqual(['laptop', 'first'])
+  const refused = refusal(400, 'invalid_input')
+  expect(await change(browser, key.id, { disabled: false })).toMatchObject(refused)
+  expect(await browser.post(pathOf(CONSOLE_PATHS.rotate, key.id))).toMatchObject(refused)
+  expect((await browser.post(pathOf(CONSOLE_PATHS.archive, 999))).status).toBe(404)
+  const named = { key: { id: key.id, name: 'laptop' } }
+  expect((await browser.get(CONSOLE_PATHS.runs)).body.runs).toMatchObject([named])
+  expect((await browser.get(`${CONSOLE_PATHS.credits}?key=${key.id}`)).body.entries).toMatchObject([named])
 })
 
 describe('many keys', () => {

@@ -57,7 +57,7 @@ describePostgres('on PostgreSQL', () => {
     await node.query("UPDATE runs SET status = 'processing', owner = 'old' WHERE id = 'one'")
     await node.query('COMMIT')
     const store = await upgrading
-    expect(await server.query('SELECT version FROM rushes.format', url)).toEqual([{ version: 5 }])
+    expect(await server.query('SELECT version FROM rushes.format', url)).toEqual([{ version: 6 }])
 
     await node.query("INSERT INTO workers (id, heartbeat_at) VALUES ('older', 1)")
     await add('three', 'acme/two')
@@ -70,6 +70,33 @@ describePostgres('on PostgreSQL', () => {
       expect(await claimRun(store, 'me', { models: ['acme/two'] })).toMatchObject({ id })
     expect((await store.verify()).problems).toEqual([])
     expect(await store.findRun('one', 1)).toMatchObject({ status: 'processing' })
+
+    await node.query(
+      "INSERT INTO keys (account_id, name, hash, created_at) VALUES (1, 'ci', 'h', 1), (1, 'cd', 'i', 1)",
+    )
+    await store.archiveKey(1, 5)
+    const enable = (id: number) => node.query('UPDATE keys SET disabled = false WHERE id = $1', [id])
+    await expect(enable(1)).rejects.toMatchObject({ code: '23514' })
+    await enable(2)
+    expect(await store.findKey('h', 0)).toMatchObject({ disabled: true })
+  })
+
+  test('a migration holds no locks of an earlier one, so it cannot deadlock with creates', async () => {
+    const url = await temporaryDatabase()
+    await openSchema(url, { migrations: [] })
+    const node = new pg.Client({ connectionString: url, options: '-c search_path=rushes' })
+    await node.connect()
+    onTestFinished(() => node.end())
+    // A create of a node of format 4: first the keys, then the runs.
+    await node.query('BEGIN')
+    await node.query('LOCK TABLE keys IN ROW EXCLUSIVE MODE')
+    const upgrading = openSchema(url)
+    const waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'rushes.keys'::regclass"
+    const server = await sharedPostgres()
+    await expect.poll(() => server.query(waits, url)).toHaveLength(1)
+    await node.query('LOCK TABLE runs IN ROW EXCLUSIVE MODE')
+    await node.query('COMMIT')
+    await upgrading
   })
 
   test('every prepared statement works after a newer version has added columns', async () => {

@@ -236,6 +236,20 @@ test('a database from before models: its runs are claimed by model, and a proces
   expect((await store.verify()).problems).toEqual([])
 })
 
+test('a process of the version before archived keys cannot enable one', async () => {
+  const path = newPath()
+  const before = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 7) })
+  onTestFinished(() => before.close())
+  before.run("INSERT INTO accounts (name, created_at) VALUES ('acme', 1)")
+  before.run("INSERT INTO keys (account_id, name, hash, created_at) VALUES (1, 'ci', 'h', 1)")
+  const store = openSqliteStore(path)
+  onTestFinished(() => store.close())
+  expect(await store.listKeys()).toMatchObject([{ name: 'ci', disabled: false, archivedAtMs: undefined }])
+  await store.archiveKey(1, 5)
+  expect(() => before.run('UPDATE keys SET disabled = 0 WHERE id = 1')).toThrow(/CHECK/)
+  expect(await store.findKey('h', 0)).toMatchObject({ disabled: true })
+})
+
 const image = (sha256: string) => ({ sha256, bytes: 5, content_type: 'image/png' })
 
 creditLedgerContract(() => {

@@ -152,7 +152,7 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
           // Locks the account before the key, in the same order as creates, to avoid a deadlock.
           if (changes.disabled === false) await tx.run(ACCOUNT_SQL.lockAccountOfKey, id)
           const row = await tx.get(ACCOUNT_SQL.lockKey, id)
-          if (row === undefined) return false
+          if (row === undefined || row.archived_at !== null) return false
           if (isSet(row.disabled) && changes.disabled === false)
             checkActiveKeys(await tx.get(ACCOUNT_SQL.activeKeys, Number(row.account_id)))
           const terms = { ...keyDetailsOfRow(row), ...changes }
@@ -163,6 +163,7 @@ export function createAccountStore(database: PostgresDatabase): AccountStore {
       ),
     rotateKey: async (id, { hash, prefix, oldUntilMs }) =>
       (await run(ACCOUNT_SQL.rotateKey, id, hash, prefix, oldUntilMs)) > 0,
+    archiveKey: async (id, nowMs) => void (await run(ACCOUNT_SQL.archiveKey, id, nowMs)),
     recordKeyUse: async (id, usedAtMs) => void (await run(ACCOUNT_SQL.recordKeyUse, id, usedAtMs)),
 
     addCredits: ({ account, amount, nowMs }, check) =>

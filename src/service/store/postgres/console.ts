@@ -248,8 +248,10 @@ export function createConsoleStore({ get, all }: Pick<PostgresDatabase, 'get' | 
     },
     latestRun: async (accountId) => Number((await get(CONSOLE_SQL.latestRun, accountId))?.latest),
     listLostAttempts: async (runId) => (await all(CONSOLE_SQL.listLostAttempts, runId)).map(lostAttemptOf),
-    listAccountKeys: async ({ accountId, before = Number.MAX_SAFE_INTEGER, limit }) =>
-      (await all(CONSOLE_SQL.listAccountKeys, accountId, before, limit)).map(keyDetailsOfRow),
+    async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit, includesArchived }) {
+      const statement = includesArchived ? CONSOLE_SQL.listAllAccountKeys : CONSOLE_SQL.listAccountKeys
+      return (await all(statement, accountId, before, limit)).map(keyDetailsOfRow)
+    },
     async findAccountKey(id, accountId) {
       const row = await get(CONSOLE_SQL.findAccountKey, id, accountId)
       return row && keyDetailsOfRow(row)

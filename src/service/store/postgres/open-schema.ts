@@ -17,8 +17,8 @@ export interface SchemaOptions {
 }
 
 /**
- * Creates or migrates the schema. If it throws `RushesError` (usage), nothing was changed. Processes that start at the
- * same time wait for each other.
+ * Creates or migrates the schema. If it throws `RushesError` (usage), no migration was left half done. Processes that
+ * start at the same time wait for each other.
  */
 export async function openSchema(
   url: string,
@@ -29,6 +29,16 @@ export async function openSchema(
   const client = await connect(url)
   try {
     await checkServer(client, url)
+    // One script per transaction: while it held the locks of another script, it could deadlock with running nodes.
+    while ((await migrateOnce()) < newest);
+  } catch (error) {
+    throw explainRights(url, error) ?? explainConnection(url, error) ?? error
+  } finally {
+    await client.end().catch(() => {})
+  }
+
+  /** Creates the schema with all migrations, or carries out the next migration. Returns the version. */
+  async function migrateOnce(): Promise<number> {
     await client.query('BEGIN')
     await client.query(`SELECT pg_advisory_xact_lock(${LOCKS}, ${FORMAT_LOCK})`)
     const version = await findVersion(client, url)
@@ -52,13 +62,12 @@ export async function openSchema(
     if (version === 0) await client.query('CREATE SCHEMA IF NOT EXISTS rushes')
     await client.query('SET LOCAL search_path = rushes')
     if (version === 0) await client.query(SCHEMA)
-    for (const script of migrations.slice(Math.max(version - SCHEMA_VERSION, 0))) await client.query(script)
-    if (version < newest) await client.query(`UPDATE format SET version = ${newest}`)
+    const done = version === 0 ? newest : Math.min(version + 1, newest)
+    for (const script of migrations.slice(Math.max(version - SCHEMA_VERSION, 0), done - SCHEMA_VERSION))
+      await client.query(script)
+    if (version < done) await client.query(`UPDATE format SET version = ${done}`)
     await client.query('COMMIT')
-  } catch (error) {
-    throw explainRights(url, error) ?? explainConnection(url, error) ?? error
-  } finally {
-    await client.end().catch(() => {})
+    return done
   }
 }
 

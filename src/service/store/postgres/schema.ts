@@ -16,10 +16,16 @@ ALTER TABLE workers ADD COLUMN models text NOT NULL DEFAULT '[]';
 CREATE INDEX runs_of_model ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
 `
 
+/** Archived keys stay disabled. The constraint holds this for nodes of the version before, which know only `disabled`. */
+const ARCHIVED_KEYS = `
+ALTER TABLE keys ADD COLUMN archived_at bigint CHECK (archived_at IS NULL OR disabled);
+CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;
+`
+
 /**
  * Script n migrates the schema from version `SCHEMA_VERSION` + n to the next version. Never change a released script.
  */
-export const POSTGRES_MIGRATIONS: readonly string[] = [MODELS]
+export const POSTGRES_MIGRATIONS: readonly string[] = [MODELS, ARCHIVED_KEYS]
 
 export const SCHEMA = `
 -- One row. checked_at changes when a node checks whether the database can be written.

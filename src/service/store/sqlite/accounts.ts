@@ -119,7 +119,7 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
     changeKey: async (id, changes) =>
       transaction(() => {
         const row = get(SQL.findKeyById, id)
-        if (row === undefined) return false
+        if (row === undefined || row.archived_at !== null) return false
         const terms = { ...keyDetailsOfRow(row), ...changes }
         if (isSet(row.disabled) && !terms.disabled)
           checkActiveKeys(get(SQL.activeKeys, Number(row.account_id)))
@@ -128,6 +128,7 @@ export function createAccountStore({ run, get, all, transaction, snapshot }: Ope
       }),
     rotateKey: async (id, { hash, prefix, oldUntilMs }) =>
       run(SQL.rotateKey, id, hash, prefix, oldUntilMs).changes > 0,
+    archiveKey: async (id, nowMs) => void run(SQL.archiveKey, id, nowMs),
     recordKeyUse: async (id, usedAtMs) => void run(SQL.recordKeyUse, id, usedAtMs),
 
     addCredits: async ({ account, amount, nowMs }, check) =>

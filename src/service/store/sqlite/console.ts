@@ -225,8 +225,10 @@ export function createConsoleStore({ get, all }: Pick<OpenDatabase, 'get' | 'all
     findRuns: async (ids, accountId) => runsOf(all(SQL.findRuns, JSON.stringify(ids), accountId)),
     latestRun: async (accountId) => Number(get(SQL.latestRun, accountId)?.latest),
     listLostAttempts: async (runId) => all(SQL.listLostAttempts, runId).map(lostAttemptOf),
-    listAccountKeys: async ({ accountId, before = Number.MAX_SAFE_INTEGER, limit }) =>
-      all(SQL.listAccountKeys, accountId, before, limit).map(keyDetailsOfRow),
+    listAccountKeys: async ({ accountId, before = Number.MAX_SAFE_INTEGER, limit, includesArchived }) => {
+      const statement = includesArchived ? SQL.listAllAccountKeys : SQL.listAccountKeys
+      return all(statement, accountId, before, limit).map(keyDetailsOfRow)
+    },
     async findAccountKey(id, accountId) {
       const row = get(SQL.findAccountKey, id, accountId)
       return row && keyDetailsOfRow(row)

@@ -61,7 +61,7 @@ function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
   if (Number(found?.tables) > 0 && Number(found?.ours) < 3)
     throw usageError(
       `${path} is the database of another program, not of a service.`,
-      'Use the data folder of a service (--data), or restore a backup (docs/backup.md).',
+      'Use the data folder of a service (--data), or restore a backup (docs/operations.md).',
     )
 }
 
@@ -74,7 +74,7 @@ function refuseLost(path: string): void {
     throw usageError(
       `${path} is ${found === undefined ? 'missing, and its log is there' : 'empty'}: ` +
         'the accounts and runs of this service are gone.',
-      'Restore a backup (docs/backup.md). ' +
+      'Restore a backup (docs/operations.md). ' +
         'To start with new data, remove its files (service.db*), or use another data folder (--data).',
     )
 }
@@ -129,4 +129,4 @@ export function explainDatabaseError(path: string, error: unknown): RushesError 
 }
 
 const RESTORE =
-  'Keep a copy of it, stop the service, and restore a backup made with `rushes admin backup` (docs/backup.md).'
+  'Keep a copy of it, stop the service, and restore a backup made with `rushes admin backup` (docs/operations.md).'

@@ -310,4 +310,11 @@ ALTER TABLE workers ADD COLUMN models TEXT NOT NULL DEFAULT '[]';
 CREATE INDEX runs_of_model ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
 `
 
-export const SQLITE_MIGRATIONS: readonly string[] = [FIRST, CREDITS, QUEUE, CLAIMS, CONSOLE, FILES, MODELS]
+/** See the migration of PostgreSQL. */
+const ARCHIVED_KEYS = `
+ALTER TABLE keys ADD COLUMN archived_at INTEGER CHECK (archived_at IS NULL OR disabled = 1);
+CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;
+`
+
+const UPGRADES = [CREDITS, QUEUE, CLAIMS, CONSOLE, FILES, MODELS, ARCHIVED_KEYS]
+export const SQLITE_MIGRATIONS: readonly string[] = [FIRST, ...UPGRADES]

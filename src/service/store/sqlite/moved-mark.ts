@@ -126,7 +126,7 @@ export function explainMark(path: string, { state, database }: MovedMark): Rushe
     )
   return usageError(
     `The data of ${path} was moved to ${database}.`,
-    'Use it there (--database). To use this folder again: `rushes admin migrate --from <folder> --undo` (docs/scale.md).',
+    'Use it there (--database). To use this folder again: `rushes admin migrate --from <folder> --undo` (docs/operations.md).',
   )
 }
 

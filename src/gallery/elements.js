@@ -1,6 +1,6 @@
 /**
- * Creates the elements of the page: the tiles, and the large view of one result. Text from the data becomes a
- * text node or an attribute, never HTML.
+ * Creates the elements of the page: tiles, pictures and players. Text from the data becomes a text node or an attribute,
+ * never HTML.
  */
 
 /** Creates an element with attributes. `children` are elements or texts. */
@@ -12,11 +12,12 @@ export function element(name, attributes = {}, ...children) {
   return made
 }
 
-const FULL_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+export const FULL_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 
 /** Shortens text, because a browser takes seconds to lay out a text of 1 MB. */
-const beginningOf = (text, characters) => (text.length <= characters ? text : `${text.slice(0, characters)}…`)
+export const beginningOf = (text, characters) =>
+  text.length <= characters ? text : `${text.slice(0, characters)}…`
 
 /** Formats a duration: `0:05`, `1:02:03`. */
 function lengthText(seconds) {
@@ -40,7 +41,7 @@ const cardOf = ({ name, media }) =>
  * Creates the picture or the player of an item. Calls `onRatio` with the real ratio of the file once it is
  * loaded. Tiles load images and the first frame of a video, but no other files.
  */
-function mediaOf(item, { isLarge, onRatio = () => {} }) {
+export function mediaOf(item, { isLarge, onRatio = () => {} }) {
   const fail = (media) => () => {
     const note = element(
       'span',
@@ -77,12 +78,27 @@ function mediaOf(item, { isLarge, onRatio = () => {} }) {
   return cardOf(item)
 }
 
-const MEDIA_WORDS = { image: 'Image', video: 'Video', audio: 'Audio', file: 'File' }
+export const MEDIA_WORDS = { image: 'Image', video: 'Video', audio: 'Audio', file: 'File' }
 
-const partText = ({ part, parts }) => (parts > 1 ? `${part} of ${parts}` : '')
+/** Returns the caption of an item: its prompt, or the name of its file. */
+export const titleOf = ({ run, name }) => beginningOf(run.prompt === '' ? name : run.prompt, 300)
 
-/** Creates the tile of one result: a list item with one button. */
-export function tileOf(item, { index, count, onOpen, onRatio }) {
+/** Describes how many variants a unit has. */
+export function variantsText(variants) {
+  const [{ run, part, parts }] = variants
+  if (variants.length === 1) return parts > 1 ? `${part} of ${parts}` : ''
+  return `${variants.length} ${variants.every((each) => each.run === run) ? 'outputs' : 'variants'}`
+}
+
+/** Formats an amount in millionths, as the command line does: `0.4 USD`. */
+export const amountText = (millionths, currency) =>
+  `${millionths / 1e6} ${currency === 'credits' && millionths === 1e6 ? 'credit' : currency}`
+
+/**
+ * Creates the tile of one result: a list item with one button. The variants of a unit have one caption, which is below
+ * one of them; the others have it for screen readers.
+ */
+export function tileOf({ item, variants, at }, { index, position, size, onOpen, onRatio }) {
   const { run, media } = item
   const length = element('span', { class: 'length', 'aria-hidden': 'true' })
   const shown = mediaOf(item, { isLarge: false, onRatio })
@@ -102,13 +118,21 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
         ? [element('span', { class: 'marked', title: `${item.marks} (not verified)` }, 'Marked')]
         : []),
     ),
-    element('span', { class: 'unseen' }, `${MEDIA_WORDS[media]}: `),
     element(
       'span',
-      { class: 'prompt', dir: 'auto' },
-      beginningOf(run.prompt === '' ? item.name : run.prompt, 300),
+      { class: 'caption' },
+      element(
+        'span',
+        { class: 'unseen' },
+        `${MEDIA_WORDS[media]}${variants.length > 1 ? ` ${at + 1} of ${variants.length}` : ''}: `,
+      ),
+      element('span', { class: 'prompt', dir: 'auto' }, titleOf(item)),
+      element(
+        'span',
+        { class: 'facts' },
+        [variantsText(variants), date, run.model].filter(Boolean).join(' · '),
+      ),
     ),
-    element('span', { class: 'facts' }, [partText(item), date, run.model].filter(Boolean).join(' · ')),
   )
   button.addEventListener('click', () => onOpen(index))
   button.addEventListener('keydown', (event) => {
@@ -124,164 +148,5 @@ export function tileOf(item, { index, count, onOpen, onRatio }) {
   })
   for (const name of ['play', 'pause', 'ended'])
     shown.addEventListener(name, () => button.classList.toggle('playing', !shown.paused && !shown.ended))
-  return element('li', { 'aria-setsize': String(count), 'aria-posinset': String(index + 1) }, button)
-}
-
-/**
- * Copies text. Falls back to `execCommand`, because some browsers have no `navigator.clipboard` for pages on
- * disk.
- */
-async function copyText(text, beside) {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    const field = element('textarea', {
-      class: 'hidden',
-      readonly: '',
-      'aria-hidden': 'true',
-      tabindex: '-1',
-    })
-    field.value = text
-    // Insert the field into the dialog, because nothing outside an open dialog can be selected.
-    beside.after(field)
-    field.select()
-    const isCopied = document.execCommand('copy')
-    field.remove()
-    beside.focus()
-    return isCopied
-  }
-}
-
-/** Creates the large view, which shows one result with all its details. */
-export function createViewer(dialog, { itemAt, count, onClose }) {
-  const find = (name) => dialog.querySelector(`[data-part="${name}"]`)
-  const [stage, prompt, facts, actions, said] = ['stage', 'prompt', 'facts', 'actions', 'said'].map(find)
-  const [previous, next, close] = ['previous', 'next', 'close'].map(find)
-  let current = 0
-
-  function factRows({ run, name, href, isOpened, width, height, size, marks, part, parts }) {
-    const pixels = width === undefined ? '' : `${width} × ${height}, `
-    return [
-      ['Model', run.model],
-      ['Labels', run.labels.join(', ')],
-      ['Run', run.id],
-      ['Created', FULL_TIME.format(run.time)],
-      [
-        'Took',
-        run.tookMs === undefined ? '' : `${(run.tookMs / 1000).toFixed(run.tookMs < 10_000 ? 1 : 0)} s`,
-      ],
-      ['Service', run.where],
-      ['Output', parts > 1 ? `${part} of ${parts}` : ''],
-      // No link to a file that could contain scripts, such as HTML or SVG.
-      ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
-      ['Size', `${pixels}${size}`],
-      ['Marks', marks ? `${marks} (not verified)` : ''],
-    ].filter(([, value]) => value !== '')
-  }
-
-  function showFacts(item) {
-    facts.replaceChildren(
-      ...factRows(item).flatMap(([name, value]) => [
-        element('dt', {}, name),
-        element('dd', {}, element('bdi', {}, value)),
-      ]),
-    )
-  }
-
-  function copyButton(text, copied) {
-    const button = element('button', { type: 'button' }, text)
-    button.addEventListener('click', async () => {
-      said.textContent = ''
-      const isCopied = await copyText(copied, button)
-      said.textContent = isCopied ? 'Copied' : 'The browser did not allow copying'
-      button.classList.toggle('done', isCopied)
-      setTimeout(() => button.classList.remove('done'), 1500)
-    })
-    return button
-  }
-
-  /** Pause first: a removed player would continue to play. */
-  function clearStage() {
-    for (const media of stage.querySelectorAll('video, audio')) media.pause()
-    stage.replaceChildren()
-  }
-
-  function show(index) {
-    current = index
-    const item = itemAt(index)
-    const { run } = item
-    clearStage()
-    const media = mediaOf(item, { isLarge: true })
-    if (item.media === 'image') media.alt = beginningOf(run.prompt === '' ? item.name : run.prompt, 300)
-    else if (item.media !== 'file')
-      media.setAttribute('aria-label', beginningOf(run.prompt === '' ? item.name : run.prompt, 300))
-    stage.append(media)
-    media.addEventListener('loadedmetadata', () => {
-      if (!(media.videoWidth > 0)) return
-      item.width = media.videoWidth
-      item.height = media.videoHeight
-      if (current === index && dialog.open) showFacts(item)
-    })
-    if (item.media === 'video' && !matchMedia('(prefers-reduced-motion: reduce)').matches)
-      media.play().catch(() => {})
-    // Show only the beginning of a long prompt: the layout of 1 MB of text would take seconds. The copy
-    // button copies the whole prompt.
-    prompt.textContent = beginningOf(run.prompt, 5_000)
-    prompt.hidden = run.prompt === ''
-    showFacts(item)
-    actions.replaceChildren(
-      ...(run.again === undefined ? [] : [copyButton('Copy command', run.again)]),
-      ...(run.id === '' ? [] : [copyButton('Copy run id', run.id)]),
-      ...(run.prompt === '' ? [] : [copyButton('Copy prompt', run.prompt)]),
-    )
-    said.textContent = ''
-    previous.disabled = index === 0
-    next.disabled = index === count() - 1
-    dialog.setAttribute('aria-label', `${MEDIA_WORDS[item.media]} ${index + 1} of ${count()}`)
-    dialog.querySelector('.about').scrollTop = 0
-  }
-
-  function move(step) {
-    const index = current + step
-    if (index < 0 || index >= count()) return
-    const focusedBefore = document.activeElement
-    show(index)
-    // A disabled or replaced button loses the focus, and the dialog then gets no key events.
-    if (!dialog.contains(document.activeElement) || focusedBefore?.disabled || !focusedBefore?.isConnected)
-      dialog.focus()
-  }
-
-  previous.addEventListener('click', () => move(-1))
-  next.addEventListener('click', () => move(1))
-  close.addEventListener('click', () => dialog.close())
-  dialog.addEventListener('click', (event) => {
-    if (event.target === dialog || event.target === stage) dialog.close()
-  })
-  dialog.addEventListener('close', () => {
-    clearStage()
-    onClose(current)
-  })
-  dialog.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    const { target, key } = event
-    const isPlayer = target.matches('video, audio')
-    if (key === 'ArrowLeft' && !isPlayer) move(-1)
-    else if (key === 'ArrowRight' && !isPlayer) move(1)
-    else if (key === ' ' && !isPlayer && !target.matches('button, a')) {
-      const player = stage.querySelector('video, audio')
-      if (player?.paused) player.play().catch(() => {})
-      else player?.pause()
-    } else return
-    event.preventDefault()
-  })
-
-  return {
-    open(index) {
-      for (const media of document.querySelectorAll('video')) media.pause()
-      show(index)
-      dialog.showModal()
-      dialog.focus()
-    },
-  }
+  return element('li', { 'aria-setsize': String(size), 'aria-posinset': String(position) }, button)
 }

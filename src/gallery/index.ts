@@ -10,11 +10,14 @@ import { extname, type posix, win32 } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { escapeControls, printable } from '../protocol/text.js'
 import elements from './elements.js?raw'
+import filters from './filters.js?raw'
+import groups from './groups.js?raw'
 import layout from './layout.js?raw'
 import pageStyle from './page.css?raw'
 import body from './page.html?raw'
 import page from './page.js?raw'
 import viewerStyle from './viewer.css?raw'
+import viewer from './viewer.js?raw'
 
 /** How the page shows a file. */
 export type Media = 'image' | 'video' | 'audio' | 'file'
@@ -43,6 +46,10 @@ export interface GalleryRun {
   readonly prompt: string
   readonly model: string
   readonly labels: readonly string[]
+  /** Values of the input other than the prompt and images, for example `seed 7`. */
+  readonly parameters: readonly string[]
+  /** In millionths; undefined if the price was not known. */
+  readonly estimate?: { readonly millionths: number; readonly currency: string } | undefined
   /** URL of the service without its scheme, or `local`. */
   readonly where: string
   /** Milliseconds since the epoch. */
@@ -66,10 +73,13 @@ export const BEGINNING_BYTES = BEGINNING.length
 
 export const isGallery = (head: string): boolean => head.startsWith(BEGINNING)
 
+const asScript = (module: string): string =>
+  module.replace(/^import [^']*'.*'\n/gm, '').replace(/^export /gm, '')
+
 /** All modules as one script, because a page on disk cannot load modules. */
 const SCRIPT = `(() => {
 'use strict'
-${[layout, elements, page].map((module) => module.replace(/^import .*\n/gm, '').replace(/^export /gm, '')).join('\n')}})()
+${[layout, elements, groups, filters, viewer, page].map(asScript).join('\n')}})()
 `
 
 const STYLE = `${pageStyle}${viewerStyle}`
@@ -116,6 +126,8 @@ const shownRun = (run: GalleryRun): GalleryRun => ({
     .trim(),
   model: printable(run.model),
   labels: run.labels.map(printable),
+  parameters: run.parameters.map(printable),
+  estimate: run.estimate && { ...run.estimate, currency: printable(run.estimate.currency) },
   where: printable(run.where),
   files: run.files.map((file) => ({ ...file, name: printable(file.name) })),
 })

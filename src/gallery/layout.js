@@ -3,54 +3,141 @@
  * that a test can call it.
  */
 
-const GAP = 20
 /** Height of the text below each picture: two lines of the prompt, and one line of details. */
 export const CAPTION_HEIGHT = 70
+/** Height of the heading of a section. */
+export const HEADING_HEIGHT = 56
 export const MIN_RATIO = 0.4
 export const MAX_RATIO = 3.2
+/** Distance between the variants of a unit, which are one frame. */
+const VARIANT_GAP = 3
+const SECTION_GAP = 24
 
-/** Target height of the rows. */
-const targetHeight = (width) => Math.max(210, Math.min(300, 150 + width / 10))
+/** Returns the distances and heights for the width of the grid. A phone shows at most two units beside each other. */
+function measuresOf(width) {
+  const isPhone = width < 600
+  const target = Math.max(210, Math.min(300, 150 + width / 10))
+  return {
+    gap: isPhone ? 8 : 20,
+    target,
+    // One upright picture does not fill the screen.
+    max: target * (isPhone ? 1.8 : 1.6),
+    maxUnits: isPhone ? 2 : Number.POSITIVE_INFINITY,
+    // A phone is filled to its edges. A wide window does not enlarge the last pictures.
+    maxLast: target * (isPhone ? 1.8 : 1),
+  }
+}
+
+const sumOf = (ratios) => ratios.reduce((sum, ratio) => sum + ratio, 0)
+
+/** Splits the variants of a unit into lines of similar width, if one line would be much lower than the other rows. */
+function linesOf(ratios, width, target) {
+  const sum = sumOf(ratios)
+  const height = (width - VARIANT_GAP * (ratios.length - 1)) / sum
+  if (ratios.length === 1 || height >= 0.5 * target) return [ratios]
+  const count = Math.max(2, Math.round(target / height))
+  const lines = [[]]
+  let filled = 0
+  for (const ratio of ratios) {
+    if (lines.at(-1).length > 0 && filled + ratio / 2 > (lines.length * sum) / count) lines.push([])
+    lines.at(-1).push(ratio)
+    filled += ratio
+  }
+  return lines
+}
 
 /**
  * Returns a box for each ratio (width / height), in reading order: `row`, `top`, `left`, `width` and `height`
- * of the picture. A row ends before or after the picture that fills it, whichever gives a height nearer to
- * the target.
+ * of the picture. The ratios of a unit are variants, which are beside each other in one frame. `caption` is the width
+ * of the text below the unit; only one box of the unit has it. A row ends before or after the unit that fills it,
+ * whichever gives a height nearer to the target.
  */
-export function justify(ratios, width) {
-  const target = targetHeight(width)
+export function justify(units, width) {
+  const { gap, target, max, maxUnits, maxLast } = measuresOf(width)
   const boxes = []
   let top = 0
   let row = 0
-  for (let start = 0; start < ratios.length; row++) {
+  const split = units.map((unit) => linesOf(unit, width, target))
+
+  function addRow(rowUnits, height, { isInner = false, captionWidth } = {}) {
+    let exactLeft = 0
+    for (const unit of rowUnits) {
+      const first = boxes.length
+      for (const ratio of unit) {
+        // Round the edges, not the widths, so that a full row ends at the edge of the page.
+        const left = Math.round(exactLeft)
+        const right = Math.min(width, Math.round(exactLeft + ratio * height))
+        boxes.push({ row, top, left, width: right - left, height: Math.round(height) })
+        exactLeft += ratio * height + VARIANT_GAP
+      }
+      exactLeft += gap - VARIANT_GAP
+      if (!isInner)
+        boxes[first].caption =
+          captionWidth ?? Math.min(width, Math.round(exactLeft - gap)) - boxes[first].left
+    }
+    row++
+    top += Math.round(height) + (isInner ? VARIANT_GAP : CAPTION_HEIGHT + gap)
+  }
+
+  for (let start = 0; start < units.length; ) {
+    const lines = split[start]
+    if (lines.length > 1) {
+      // Variants have the same height, so that they can be compared.
+      const fits = lines.map((line) => (width - VARIANT_GAP * (line.length - 1)) / sumOf(line))
+      const height = Math.min(max, ...fits)
+      for (const [at, line] of lines.entries())
+        addRow([line], height, { isInner: at < lines.length - 1, captionWidth: width })
+      start++
+      continue
+    }
     let sum = 0
+    let gaps = -gap
     let end = start
-    const heightOf = (count, total) => (width - GAP * (count - 1)) / total
-    while (end < ratios.length && (end === start || heightOf(end - start, sum) > target)) {
-      const next = sum + ratios[end]
-      const isFull = heightOf(end - start + 1, next) <= target
-      const isCloserWithout =
-        isFull &&
-        end > start &&
-        heightOf(end - start, sum) / target < target / heightOf(end - start + 1, next)
-      if (isCloserWithout) break
-      sum = next
+    const heightWith = (unit) => (width - gaps - gap - VARIANT_GAP * (unit.length - 1)) / (sum + sumOf(unit))
+    let fit = Number.POSITIVE_INFINITY
+    while (end < units.length && end - start < maxUnits && split[end].length === 1 && fit > target) {
+      const next = heightWith(units[end])
+      if (end > start && next <= target && fit / target < target / next) break
+      fit = next
+      gaps += gap + VARIANT_GAP * (units[end].length - 1)
+      sum += sumOf(units[end])
       end++
     }
-    const fit = heightOf(end - start, sum)
-    // Do not stretch the last row, and do not let one upright picture fill the screen.
-    const height = Math.round(end === ratios.length ? Math.min(fit, target) : Math.min(fit, target * 1.6))
-    let left = 0
-    for (let at = start; at < end; at++) {
-      const isLast = at === end - 1 && height >= Math.floor(fit)
-      const boxWidth = isLast ? width - left : Math.min(width, Math.round(ratios[at] * height))
-      boxes.push({ row, top, left, width: boxWidth, height })
-      left += boxWidth + GAP
-    }
-    top += height + CAPTION_HEIGHT + GAP
+    addRow(units.slice(start, end), Math.min(fit, end === units.length ? maxLast : max))
     start = end
   }
-  return { boxes, height: Math.max(0, top - GAP) }
+  return { boxes, height: Math.max(0, top - gap) }
+}
+
+/**
+ * Lays out sections, each a list of units, below each other. In the result, `sections` has the place of each section,
+ * and the range `[first, end)` of its boxes.
+ */
+export function layOutSections(sections, width, { headingHeight }) {
+  const boxes = []
+  const placed = []
+  let top = 0
+  for (const units of sections) {
+    const inner = justify(units, width)
+    const [first, row] = [boxes.length, (boxes.at(-1)?.row ?? -1) + 1]
+    for (const box of inner.boxes)
+      boxes.push({ ...box, row: box.row + row, top: box.top + top + headingHeight, section: placed.length })
+    const height = headingHeight + inner.height
+    placed.push({ top, height, first, end: boxes.length })
+    top += height + SECTION_GAP
+  }
+  return { boxes, sections: placed, height: Math.max(0, top - SECTION_GAP) }
+}
+
+/** Returns the number of columns in which pictures side by side are largest. */
+export function columnsFor(ratios, width, height) {
+  let best = { columns: 1, area: 0 }
+  for (let columns = 1; columns <= ratios.length; columns++) {
+    const [cellWidth, cellHeight] = [width / columns, height / Math.ceil(ratios.length / columns)]
+    const area = sumOf(ratios.map((ratio) => Math.min(cellWidth ** 2 / ratio, cellHeight ** 2 * ratio)))
+    if (area > best.area) best = { columns, area }
+  }
+  return best.columns
 }
 
 /**

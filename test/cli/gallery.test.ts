@@ -68,7 +68,7 @@ describe('gallery', () => {
     const page = join(folder, 'pages', 'index.html')
     const { code, stdout, stderr } = await run(['gallery', '-o', page])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${page}\n` })
-    expect(stderr).toBe('Left out 1 run without a downloaded file. To download it: `rushes download <id>`.\n')
+    expect(stderr).toBe('Skipped 1 run without a downloaded file. To download it: `rushes download <id>`.\n')
     const [boat, fox, ...others] = runsOf(readFileSync(page, 'utf8'))
     expect(others).toEqual([])
     expect(boat).toMatchObject({
@@ -108,11 +108,11 @@ describe('gallery', () => {
     rmSync(join(desk.folder, 'c.png'))
     writeFileSync(join(desk.folder, 'd.png'), 'longer')
     const { stderr } = await desk.gallery()
-    expect(stderr).toBe('Left out 2 runs: their files were moved, changed or deleted.\n')
+    expect(stderr).toBe('Skipped 2 runs (files missing or changed).\n')
     expect(desk.shown().map(({ id, files }) => [id, files.map(({ name }) => name)])).toEqual([
       ['run_both', ['a.png']],
     ])
-    expect(readFileSync(desk.page, 'utf8')).toContain('<p>Left out 2 runs: their files')
+    expect(readFileSync(desk.page, 'utf8')).toContain('<p>Skipped 2 runs (files')
   })
 
   it('shows a path that two runs wrote under the run whose content is there', async () => {

@@ -19,7 +19,8 @@ import { anyCharacter } from '../support/any-character.js'
 const FILE = { name: 'a.png', href: 'a.png', media: 'image', size: '1 B', ratio: 1, isOpened: true } as const
 
 const RUN: GalleryRun = {
-  ...{ id: 'run_1', prompt: 'a fox', model: 'acme/still-1', labels: [], where: 'local', time: 0 },
+  ...{ id: 'run_1', prompt: 'a fox', model: 'acme/still-1', labels: [], parameters: [], where: 'local' },
+  time: 0,
   files: [FILE],
 }
 

@@ -40,6 +40,7 @@ function writePage(place: string, given: readonly Given[], notes: readonly strin
       prompt: `prompt ${at}`,
       model: 'acme/still-1',
       labels: [],
+      parameters: [],
       where: 'local',
       time: 1e12,
     }

@@ -99,12 +99,12 @@ function notesOf({ leftOut: { missing, notDownloaded } }: Collected): readonly s
   if (missing > 0)
     notes.push(
       missing === 1
-        ? 'Left out 1 run: its files were moved, changed or deleted.'
-        : `Left out ${missing} runs: their files were moved, changed or deleted.`,
+        ? 'Skipped 1 run (file missing or changed).'
+        : `Skipped ${missing} runs (files missing or changed).`,
     )
   if (notDownloaded > 0)
     notes.push(
-      `Left out ${plural(notDownloaded, 'run')} without a downloaded file. ` +
+      `Skipped ${plural(notDownloaded, 'run')} without a downloaded file. ` +
         `To download ${notDownloaded === 1 ? 'it' : 'them'}: \`rushes download <id>\`.`,
     )
   return notes

@@ -12,7 +12,7 @@ import {
 import { readBeginning } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
-import { quoteWord } from '../../protocol/text.js'
+import { quoteWord, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { commandAgain, type EarlierOutputs, modelsOf } from '../runs/again.js'
@@ -75,11 +75,21 @@ export async function collectGallery({
 const promptOf = ({ input }: JournalRun): string =>
   isObject(input) && typeof input.prompt === 'string' ? input.prompt : ''
 
+/** Leaves out URLs, which may be signed, and values that are no plain text. */
+const parametersOf = ({ input }: JournalRun): readonly string[] =>
+  Object.entries(isObject(input) ? input : {}).flatMap(([name, value]) =>
+    name === 'prompt' || !['string', 'number', 'boolean'].includes(typeof value) || isHttpUrl(value)
+      ? []
+      : [shortened(`${name} ${value}`, 200)],
+  )
+
 const describeRun = (run: JournalRun): Omit<GalleryRun, 'files'> => ({
   id: nameOfRun(run),
   prompt: promptOf(run),
   model: run.model,
   labels: run.labels,
+  parameters: parametersOf(run),
+  estimate: run.estimate,
   where: run.address.replace(/^https?:\/\//, ''),
   time: run.createdAtMs,
   tookMs: run.elapsedMs,

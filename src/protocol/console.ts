@@ -75,27 +75,28 @@ export const CONSOLE_PATHS = {
   models: '/api/console/models',
   /** GET with the query `RunsQuery` → `RunsPage`. POST a create request → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /**
-   * GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: the current state of these runs, and runs after the
-   * cursor.
-   */
+  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: these runs, and the runs after the cursor. */
   updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
   /**
-   * GET → a small WebP image of the first image output. 404 `not_found` if the service cannot make a thumbnail, 410
-   * `gone` if the file was removed, 503 if a thumbnail may be available later.
+   * GET → a WebP image of at most 160 pixels (512 with `?size=large`) of the first image output. 404 `not_found` if the
+   * service cannot make a thumbnail, 410 `gone` if the file was removed, 503 if one may be available later.
    */
   thumbnail: '/api/console/runs/:id/thumbnail',
+  /** GET → the image at this index of `image_urls`, if it was sent as data. 404 `not_found`, 410 `gone`. */
+  reference: '/api/console/runs/:id/references/:position',
   /**
-   * GET `?before=<cursor>` → `KeyList`: at most 100 keys, newest first. POST `KeyTermsBody` with a name → 201
-   * `NewKeyAnswer`.
+   * GET `?before=<cursor>&archived=true` → `KeyList`: at most 100 keys, newest first; archived ones only on request.
+   * POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`.
    */
   keys: '/api/console/keys',
   /** PATCH `KeyTermsBody` → `ConsoleKey`. */
   key: '/api/console/keys/:id',
   /** POST → 200 `NewKeyAnswer`: the same key with a new secret. The old secret works for another 24 h. */
   rotate: '/api/console/keys/:id/rotate',
+  /** POST → 200 `ConsoleKey`. Disables the key for good, and leaves it out of the list. */
+  archive: '/api/console/keys/:id/archive',
   /** GET with the query `EntriesQuery` → `EntriesPage`. */
   credits: '/api/console/credits',
   /** GET with the fields `kind`, `key`, `from` and `to` of `EntriesQuery` → all matching entries as text/csv. */
@@ -156,10 +157,7 @@ export interface RunSummary {
   /** Credits that were charged. */
   readonly price: number
   readonly outputs: readonly RunOutput[]
-  /**
-   * Path relative to the service's base URL, without a leading slash. Null if the service makes no thumbnail of this
-   * run: the page then shows the output itself.
-   */
+  /** Path, as in `RunOutput`. Null if the service makes no thumbnail of this run: the page then shows the output. */
   readonly thumbnail: string | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly created_at: string
@@ -226,6 +224,8 @@ export interface ConsoleKey {
   readonly last_used_at: string | null
   /** Time at which the secret before the last rotation expires; null if it no longer works. */
   readonly rotates_until: string | null
+  /** Null unless the key is archived, that is, disabled for good. */
+  readonly archived_at: string | null
 }
 
 export interface KeyList {

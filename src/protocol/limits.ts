@@ -16,8 +16,7 @@ export const POLL_INTERVAL_MS = { min: 1_000, max: 2_000 } as const
 export const RATE_LIMITED_WAITS_MS = [1_000, 2_000, 4_000] as const
 
 /**
- * Maximum size of a request body. The interface does not define it, so this is the limit of the local service
- * (docs/service-rules.md).
+ * Maximum size of a request body. The interface does not define it, so this is the limit of the local service.
  */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024
 

@@ -1,6 +1,6 @@
 /**
  * Backs up the database into one file, which appears under its name only when it is complete. Reference images and
- * outputs are files that never change; copy them by other means (docs/backup.md).
+ * outputs are files that never change; copy them by other means (docs/operations.md).
  */
 import { existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'

@@ -16,7 +16,7 @@ export const silentLog: Log = { error() {}, warn() {}, info() {}, debug() {} }
 
 const DATABASE_GONE =
   'the database was removed, replaced or overwritten: creates are refused. ' +
-  'Stop the service, restore a backup (docs/backup.md), and start it'
+  'Stop the service, restore a backup (docs/operations.md), and start it'
 
 const UNUSABLE = 'the database or the disk cannot be written'
 

@@ -107,6 +107,7 @@ export function createApi(parts: ApiParts): Api {
       api: routes,
       page,
       publicUrl,
+      inputs,
       outputsOrigin: createOutputsOrigin(outputs),
     },
     close: intake.close,

@@ -22,6 +22,17 @@ export interface StoredOutput {
   readonly sha256: string
 }
 
+/** An output or an image, as the database describes it. */
+export interface StoredFile {
+  /** Key in the file store. */
+  readonly key: string
+  /** Name for log messages, and for a browser that saves the file. */
+  readonly name: string
+  readonly contentType: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
 export interface RunFailure {
   readonly code: string
   readonly message: string

@@ -153,6 +153,18 @@ test.each([
   expect(shown.headers['content-disposition']).toMatch(/^inline; /)
 })
 
+test.each([
+  ['a-fox-run_7k2m9x.mp4', 'attachment; filename="a-fox-run_7k2m9x.mp4"'],
+  ['雪-run_7k2m9x.mp4', 'attachment; filename="_-run_7k2m9x.mp4"'],
+  // Others may have written the URL.
+  ['setup.exe', 'attachment; filename="clip.mp4"'],
+  ['a"\r\nx.mp4', 'attachment; filename="clip.mp4"'],
+])('?download=%s', async (name, header) => {
+  const app = await serveOutputs()
+  const { headers } = await app.inject(`/outputs/token/clip.mp4?download=${encodeURIComponent(name)}`)
+  expect(headers['content-disposition']).toContain(header)
+})
+
 test('an output is 503 while its folder is away, as the service is, and 410 only once it is removed from it', async () => {
   const own = await createTestService()
   const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }

@@ -10,6 +10,7 @@ import {
 } from '../../protocol/console.js'
 import { mediaTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
+import { isSentImage } from '../../protocol/parameters.js'
 import { defaultsOf } from '../../protocol/price.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
@@ -18,7 +19,14 @@ import { isoOrNull } from '../rules/times.js'
 import type { ConsoleStore, FoundRuns, ListedRun, LostAttempt } from '../store/console-store.js'
 import type { Store } from '../store/contract.js'
 import { aspectRatioOf, promptOf } from '../store/rows.js'
-import { outputUrl, runObject, type StoredInput, type StoredOutput, type StoredRun } from '../stored-run.js'
+import {
+  outputUrl,
+  runObject,
+  type StoredFile,
+  type StoredInput,
+  type StoredOutput,
+  type StoredRun,
+} from '../stored-run.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100
@@ -33,6 +41,8 @@ export interface ConsoleRuns {
   list(accountId: number, query: Query): Promise<RunsPage>
   updates(accountId: number, query: Query): Promise<RunsUpdate>
   find(accountId: number, id: string): Promise<RunDetails>
+  /** Returns an image that was sent with the run. `position` is its index in `image_urls`. */
+  findReference(accountId: number, id: string, position: string): Promise<StoredFile>
   /**
    * Details of a run that was just created. Reads nothing from the store, since a read could fail: the run is paid, and
    * the user must get its id.
@@ -41,7 +51,7 @@ export interface ConsoleRuns {
 }
 
 interface ConsoleRunsOptions {
-  readonly store: Pick<Store, 'findRun'> &
+  readonly store: Pick<Store, 'findRun' | 'findImage'> &
     Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'listLostAttempts' | 'findAccount'>
   readonly models: readonly ModelDocument[]
   readonly hasThumbnails: boolean
@@ -116,6 +126,18 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
       const run = await store.findRun(id, accountId)
       if (listed === undefined || run === undefined) throw new Refusal('run_not_found')
       return details({ ...listed, ...run }, await store.listLostAttempts(id))
+    },
+
+    async findReference(accountId, id, position) {
+      const run = await store.findRun(id, accountId)
+      if (run === undefined) throw new Refusal('run_not_found')
+      const { image_urls: sources } = run.input
+      const image: unknown = Array.isArray(sources) ? sources[Number(position)] : undefined
+      if (!isSentImage(image)) throw refusalSaying('not_found', 'The run was sent no image with this number.')
+      const { sha256, bytes, content_type: contentType } = image
+      // See `createReferenceLoader`: an earlier version added no row for an image.
+      const key = (await store.findImage(sha256)) ?? sha256
+      return { key, contentType, bytes, sha256, name: `reference-${Number(position) + 1}` }
     },
 
     created(run, price) {

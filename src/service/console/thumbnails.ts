@@ -47,8 +47,8 @@ interface Thumbnail {
 }
 
 export interface Thumbnails {
-  /** Throws `Refusal`: 404, 410. */
-  find(accountId: number, runId: string): Promise<Thumbnail>
+  /** `isLarge`: for the grid of runs. Throws `Refusal`: 404, 410. */
+  find(accountId: number, runId: string, isLarge: boolean): Promise<Thumbnail>
 }
 
 interface ThumbnailsOptions {
@@ -101,12 +101,23 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
     throw isUnreadable(output) ? noThumbnail() : thumbnailFailed()
   }
 
-  async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
+  async function make(
+    engine: Engine,
+    output: StoredOutput,
+    file: FoundFile,
+    isLarge: boolean,
+  ): Promise<Uint8Array> {
     const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
     const work = async (signal: AbortSignal) => {
       const path =
         files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder.path, 'picture'), signal))
-      const job = { kind: 'image', input: { path }, folder: folder.path, references: [], signal } as const
+      const job = {
+        kind: 'image',
+        input: { path, isLarge },
+        folder: folder.path,
+        references: [],
+        signal,
+      } as const
       const [made] = await engine.render(job)
       await folder.check()
       const thumbnail = await folder.openFile(made?.name ?? '')
@@ -120,7 +131,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
   }
 
   return {
-    async find(accountId, runId) {
+    async find(accountId, runId, isLarge) {
       const [run] = await store.findRuns([runId], accountId)
       if (run === undefined) throw new Refusal('run_not_found')
       const output = pictureOf(run)
@@ -129,7 +140,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       const file = await files.find(outputKey(output))
       if (file === undefined) throw new Refusal('gone')
       return {
-        etag: `"${output.sha256}-thumbnail"`,
+        etag: `"${output.sha256}-thumbnail${isLarge ? '-large' : ''}"`,
         async read(signal) {
           if (file.bytes > MAX_BYTES || isUnreadable(output)) throw noThumbnail()
           return await slots.use(
@@ -137,7 +148,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
               // Another request for this picture may have failed while this one waited.
               if (isUnreadable(output)) throw noThumbnail()
               const startedAtMs = clock.monotonic()
-              const thumbnail = await make(engine, output, file).catch((error) =>
+              const thumbnail = await make(engine, output, file, isLarge).catch((error) =>
                 refuse(error, output, startedAtMs),
               )
               failures.delete(output.sha256)

@@ -2,18 +2,20 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOwnedSlots } from '../../host/slots.js'
+import { savedName } from '../../protocol/download-name.js'
 import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { documentJson } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { CreatedRun, Endpoints } from '../endpoints.js'
-import { type FileStore, StorageUnavailable } from '../files/contract.js'
+import type { FileStore } from '../files/contract.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { OUTPUTS_PATH, outputKey, runObject, type StoredOutput } from '../stored-run.js'
-import { answerFor, isKnownTag } from './conditional-request.js'
+import { isKnownTag } from './conditional-request.js'
 import { clientAddress } from './connections.js'
 import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
+import { sendStoredFile } from './stored-file.js'
 
 export interface ApiRoutes {
   readonly endpoints: Endpoints
@@ -148,84 +150,25 @@ function createStatusTurns(clock: BodyLimits['clock']) {
 }
 
 /**
- * Content-Security-Policy of outputs. An output may be HTML or SVG of any engine, on the console's origin. When a user
- * opens its URL, it must not run scripts, and `sandbox` gives it a separate origin.
- */
-const OUTPUT_POLICY =
-  "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox"
-
-/**
  * Routes of outputs. An output's URL is a secret, so the routes need no key and no rate limit. The URL is only looked
- * up in the database, whose names identify the file: no path is built from a URL.
+ * up in the database, whose names identify the file: no path is built from a URL. With `?download`, a browser saves the
+ * file; a value names the saved file.
  */
 export async function addOutputRoutes(
   app: FastifyInstance,
   { files, findOutput }: Pick<ApiRoutes, 'files' | 'findOutput'>,
 ): Promise<void> {
-  app.route<{ Params: { token: string; name: string }; Querystring: { download?: string } }>({
+  app.route<{ Params: { token: string; name: string }; Querystring: { download?: unknown } }>({
     method: ['GET', 'HEAD'],
     url: `${OUTPUTS_PATH}/:token/:name`,
     async handler(request, reply) {
       const output = await findOutput(request.params.token, request.params.name)
       if (output === undefined) throw new Refusal('not_found')
-      const file = await files.find(outputKey(output))
-      // `--retain` removes the file but keeps the row.
-      if (file === undefined) throw new Refusal('gone')
-      // Refuse a file of another size: the headers describe the rendered bytes, and caches rely on them. Log the hash,
-      // since the token is a secret.
-      if (file.bytes !== output.bytes)
-        throw new StorageUnavailable(
-          `the output ${output.name} has ${file.bytes} of ${output.bytes} bytes (SHA-256 of all: ${output.sha256})`,
-        )
-      const contentDisposition = dispositionOf(output.name, request.query.download !== undefined)
-      if (files.signedUrl !== undefined) {
-        // A signed URL is valid for one method.
-        const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
-        const signed = { method, contentType: output.contentType, contentDisposition } as const
-        const url = await files.signedUrl(outputKey(output), signed)
-        // Do not let caches keep the redirect: the signed URL expires after an hour.
-        return reply.header('cache-control', 'no-store').redirect(url, 302)
-      }
-
-      const { bytes, modifiedAtMs } = file
-      const etag = `"${output.sha256}"`
-      // Ranges are defined only for GET (RFC 9110, 14.2).
-      const headers = request.method === 'HEAD' ? { ...request.headers, range: undefined } : request.headers
-      const answer = answerFor(headers, { etag, modifiedAtMs, bytes })
-      if (answer.status === 412) throw new Refusal('precondition_failed')
-      if (answer.status === 416) {
-        reply.header('content-range', `bytes */${bytes}`)
-        throw new Refusal('range_not_satisfiable')
-      }
-      reply.code(answer.status).headers({
-        etag,
-        'last-modified': new Date(modifiedAtMs).toUTCString(),
-        'accept-ranges': 'bytes',
-        'content-type': output.contentType,
-        'content-disposition': contentDisposition,
-        'cache-control': 'private, max-age=31536000, immutable',
-        'content-security-policy': OUTPUT_POLICY,
-        'x-content-type-options': 'nosniff',
-      })
-      if (answer.status === 304) return reply.send()
-      const { start, end } = answer.status === 206 ? answer.range : { start: 0, end: bytes - 1 }
-      if (answer.status === 206) reply.header('content-range', `bytes ${start}-${end}/${bytes}`)
-      reply.header('content-length', end - start + 1)
-      if (request.method === 'HEAD') return reply.send()
-      return reply.send(await file.read(answer.status === 206 ? answer.range : undefined))
+      const { download } = request.query
+      const file = { ...output, key: outputKey(output), name: savedName(output.name, download) }
+      return sendStoredFile(request, reply, files, file, download !== undefined)
     },
   })
-}
-
-/**
- * With `?download`, a browser saves the file, even after a redirect to another origin, where it ignores the `download`
- * attribute of a link. The header has the name in both forms of RFC 6266; `filename*` is for names that are not plain
- * ASCII.
- */
-function dispositionOf(name: string, isDownload: boolean): string {
-  const plain = name.replace(/[^\w. ()-]/g, '_')
-  const encoded = encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
-  return `${isDownload ? 'attachment' : 'inline'}; filename="${plain}"; filename*=UTF-8''${encoded}`
 }
 
 /**

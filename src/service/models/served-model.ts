@@ -20,7 +20,7 @@ function withDefaults(kind: Kind, defaults: Readonly<Record<string, string>>): M
   return { ...schema, properties: Object.fromEntries(properties) }
 }
 
-/** The documents of the built-in preview models, with the prices in credits of docs/service-rules.md. */
+/** The documents of the built-in preview models, with the prices in credits of docs/service.md. */
 export const PREVIEW_DOCUMENTS: Readonly<Record<Kind, ModelDocument>> = {
   video: {
     name: LOCAL_MODELS.video,

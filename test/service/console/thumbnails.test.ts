@@ -119,6 +119,15 @@ test('a small WebP that the browser keeps, and that is known by its ETag', async
   expect(service.complaints).toEqual([])
 })
 
+test('a larger one, for the grid', async () => {
+  const { service, browser, thumbnail } = await createThumbnail()
+  const small = await read(service, browser, thumbnail)
+  const { header, bytes } = await read(service, browser, `${thumbnail}?size=large`)
+  expect(await sharp(bytes).metadata()).toMatchObject({ width: 512, height: 256 })
+  expect(header('etag')).not.toBe(small.header('etag'))
+  expect(await refused(browser, `${thumbnail}?size=huge`)).toEqual([400, 'invalid_input', 'no-store'])
+})
+
 test('only for the account of the session', async () => {
   const { service, browser, thumbnail } = await createThumbnail()
   const stranger = await signInByLink(service, 'eve@example.com', 'other')

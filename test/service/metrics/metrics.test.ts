@@ -271,11 +271,10 @@ test('every metric has a help text and a name by the conventions, and is in the 
     const cell = labels.map((label) => `\`${label}\``).join(', ')
     expect(docs).toContain(`| \`${name}\` | ${type} | ${cell} |`.replace('|  |', '| |'))
   }
-  for (const name of [
-    'nodejs_eventloop_lag_p99_seconds',
-    'process_resident_memory_bytes',
-    'process_cpu_seconds_total',
-  ])
+  const alerts = readFileSync(new URL('../../../deploy/prometheus/alerts.yml', import.meta.url), 'utf8')
+  const watched = alerts.match(/\b(rushes|nodejs)_\w+/g) ?? []
+  expect(watched.length).toBeGreaterThan(5)
+  for (const name of [...watched, 'process_resident_memory_bytes', 'process_cpu_seconds_total'])
     expect(families.has(name), name).toBe(true)
 })
 

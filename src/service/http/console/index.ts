@@ -7,12 +7,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CONSOLE_PATHS, type KeyTermsBody, type LoginRequest } from '../../../protocol/console.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
-import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
+import type { FileStore } from '../../files/contract.js'
+import { CONSOLE_BODIES, choiceIn, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
 import { type ApiRoutes, announceRun, idempotencyKeyOf } from '../api-routes.js'
 import { isKnownTag } from '../conditional-request.js'
 import { leaveBodiesUnread, readJsonBodies, withBody } from '../request-body.js'
+import { sendStoredFile } from '../stored-file.js'
 import {
   addAuthRoutes,
   checkNotBanned,
@@ -27,6 +29,7 @@ export interface ConsoleRoutes {
   readonly api: ApiRoutes
   readonly page: Page
   readonly publicUrl: string | undefined
+  readonly inputs: Pick<FileStore, 'find' | 'signedUrl'>
   /** Origin of images and videos if they are in a bucket; undefined if the service sends them. */
   outputsOrigin(): Promise<string | undefined>
 }
@@ -110,6 +113,11 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
   app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...selected(request)))
   app.get<ById>(CONSOLE_PATHS.run, (request) => runs.find(accountOf(request), request.params.id))
+  app.get<{ Params: { id: string; position: string } }>(CONSOLE_PATHS.reference, async (request, reply) => {
+    const { id, position } = request.params
+    const image = await runs.findReference(accountOf(request), id, position)
+    return sendStoredFile(request, reply, options.inputs, image)
+  })
 
   app.get(CONSOLE_PATHS.keys, (request) => keys.list(...selected(request)))
   app.post<{ Body: KeyTermsBody & { name: string } }>(
@@ -130,6 +138,7 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
     checkNotBanned(sessionOf(request))
     return await keys.rotate(accountOf(request), request.params.id)
   })
+  app.post<ById>(CONSOLE_PATHS.archive, (request) => keys.archive(accountOf(request), request.params.id))
 
   app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...selected(request)))
   app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...selected(request)))
@@ -197,11 +206,13 @@ async function addThumbnailRoute(
   { limits, thumbnails }: Pick<Console, 'limits' | 'thumbnails'>,
 ): Promise<void> {
   app.addHook('onRequest', async (request) => limits.countThumbnail(sessionOf(request).user.id))
-  app.get<{ Params: { id: string } }>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
+  app.get<ById & { Querystring: Query }>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
     const closed = new AbortController()
     const onClose = () => closed.abort(new Refusal('bad_request', 'The connection was closed.'))
     reply.raw.once('close', onClose)
-    const { etag, read } = await thumbnails.find(sessionOf(request).user.accountId, request.params.id)
+    const { accountId } = sessionOf(request).user
+    const isLarge = choiceIn(request.query, 'size', ['large']) !== undefined
+    const { etag, read } = await thumbnails.find(accountId, request.params.id, isLarge)
     const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
     reply.headers({
       etag,

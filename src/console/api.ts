@@ -35,8 +35,15 @@ export class ApiError extends Error {
   }
 }
 
-/** `lost` if the last request got no response. */
+/** `lost` if the service did not answer the last request. */
 export const connectionStore = createStore<'ok' | 'lost'>('ok')
+
+/** Whether the service did not answer: there was no response, or only that of a proxy. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof ApiError && (error.code === 'network' || error.code === 'bad_response')
+
+/** Whether the notice about the connection explains this error, so that nothing else has to. */
+export const isExplained = (error: unknown): boolean => connectionStore.get() === 'lost' && isOutage(error)
 
 /** Body of the last response to a GET. The error page shows it. */
 export const lastAnswerStore = createStore<unknown>(undefined)
@@ -148,12 +155,14 @@ export async function refreshSession(signal?: AbortSignal): Promise<void> {
 async function requestOnce<Answer>(method: HttpMethod, path: string, options: ApiRequest): Promise<Answer> {
   if (isReloading) return await NEVER
   const session = sessionStore.get()
+  const answersBefore = answers
   const { response, text } = await send(method, path, options)
   options.signal?.throwIfAborted()
   if (isReloading) return await NEVER
   const body = parseJson(text)
   if (!response.ok) {
     const error = errorOf(path, response, body)
+    noteConnection(isOutage(error), answersBefore)
     // If the session has changed since the request was sent, the error is about the previous session.
     if (error.code === 'not_signed_in' && sessionStore.get()?.id === session?.id) {
       sessionStore.set(() => null)
@@ -161,9 +170,11 @@ async function requestOnce<Answer>(method: HttpMethod, path: string, options: Ap
     }
     throw error
   }
+  const isAnswer = response.status === 204 || options.isText === true || body !== undefined
+  noteConnection(!isAnswer, answersBefore)
+  if (!isAnswer) throw badResponse(response.status)
   if (response.status === 204) return undefined as Answer
   if (options.isText) return text as Answer
-  if (body === undefined) throw badResponse(response.status)
   if (method === 'GET') lastAnswerStore.set(() => body)
   return body as Answer
 }
@@ -178,7 +189,14 @@ const TEXT_TIMEOUT_MS = 300_000
 /** Upload rate of a slow connection (20 KB/s). Extends the timeout of a large request. */
 const UPLOAD_BYTES_PER_MS = 20
 
-let responseCount = 0
+/** Number of answers of the service. */
+let answers = 0
+
+/** If another request was answered after this one was sent, the connection works. */
+function noteConnection(isOut: boolean, answersBefore: number): void {
+  if (!isOut) answers++
+  if (!isOut || answers === answersBefore) connectionStore.set(() => (isOut ? 'lost' : 'ok'))
+}
 
 async function send(method: HttpMethod, path: string, options: ApiRequest) {
   const { params, query = {}, body, signal, idempotencyKey } = options
@@ -194,25 +212,17 @@ async function send(method: HttpMethod, path: string, options: ApiRequest) {
   const timeout = new AbortController()
   init.signal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal])
   const timer = setTimeout(() => timeout.abort(), timeoutMsOf(method, options, init))
-  const countBefore = responseCount
+  const answersBefore = answers
   try {
     const response = await fetch(
       new URL(withQuery(relativePath(path, params), query), document.baseURI),
       init,
     )
-    const text = await response.text()
-    responseCount++
-    connectionStore.set(() => 'ok')
-    return { response, text }
+    return { response, text: await response.text() }
   } catch (error) {
     if (signal?.aborted) throw error
-    // If another request got a response after this one was sent, the connection works.
-    if (responseCount === countBefore) connectionStore.set(() => 'lost')
-    throw new ApiError({
-      status: 0,
-      code: 'network',
-      message: 'The service does not answer. Check that it is running and that you are connected.',
-    })
+    noteConnection(true, answersBefore)
+    throw new ApiError({ status: 0, code: 'network', message: 'The service did not answer. Try again.' })
   } finally {
     clearTimeout(timer)
   }
@@ -235,7 +245,7 @@ const badResponse = (status: number) =>
   new ApiError({
     status,
     code: 'bad_response',
-    message: `The service sent an invalid response (${status}). Try again, and check the proxy if there is one.`,
+    message: `The service sent an invalid response (${status}). If it stays, check the proxy.`,
   })
 
 function errorOf(path: string, response: Response, body: unknown): ApiError {

@@ -20,6 +20,7 @@ import { RunPage } from './runs/run-page.js'
 import { RunsPage } from './runs/runs-page.js'
 import { useSessionCheck } from './session.js'
 import { Centered } from './shell/centered.js'
+import { ConnectionNotice } from './shell/connection-notice.js'
 import { Shell } from './shell/shell.js'
 import { LoginPage } from './sign-in/login-page.js'
 import { FirstPasswordPage, LinkPage, SignInPage } from './sign-in/sign-in-page.js'
@@ -33,7 +34,9 @@ function App() {
       <ErrorBoundary key={`${route.page}/${route.param}`}>
         <Entrance route={route} />
       </ErrorBoundary>
-      <Toasts />
+      <Toasts>
+        <ConnectionNotice />
+      </Toasts>
     </>
   )
 }
@@ -61,13 +64,13 @@ function Entrance({ route }: { readonly route: Route }) {
 function pageOf({ page, param, query }: Route): ComponentChildren {
   if (page === 'runs') return param === undefined ? <RunsPage query={query} /> : <RunPage id={param} />
   if (page === 'new') return <NewRunPage query={query} />
-  if (page === 'keys') return <KeysPage />
+  if (page === 'keys') return <KeysPage query={query} />
   if (page === 'credits') return <CreditsPage query={query} />
   if (page === 'account') return <AccountPage />
   return <MissingPage />
 }
 
-/** Shown until the first response: an empty page, or the error if the request failed. */
+/** Shown until the first response, and if that is an error. */
 function Start({ error, reload }: { readonly error: unknown; reload(): void }) {
   if (error === undefined) return <Centered />
   return (
@@ -82,10 +85,10 @@ function MissingPage() {
     <Page title="Page not found">
       <EmptyState
         icon="search"
-        title="This address has no page"
+        title="There is nothing at this address"
         action={<LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>}
       >
-        Check the address, or choose a page of the navigation.
+        Check the address, or choose a page from the menu.
       </EmptyState>
     </Page>
   )
@@ -105,13 +108,13 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
     const retry = <RetryButton onClick={() => this.setState({ error: undefined })} />
     const data = lastAnswerStore.get()
     return (
-      <div class="page page-normal">
-        <Notice tone="bad" title="This could not be shown." action={retry}>
+      <div class="page">
+        <Notice tone="bad" title="This page could not be displayed." action={retry}>
           {error instanceof Error ? error.message : String(error)}
         </Notice>
         {data !== undefined && (
           <details class="raw" open>
-            <summary>The data of the service, as JSON</summary>
+            <summary>Last response of the service, as JSON</summary>
             <CodeBlock code={JSON.stringify(data, null, 2)} label="JSON" />
           </details>
         )}

@@ -4,14 +4,14 @@
  * no component is left, a toast shows the result.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { ApiError, messageOf, sessionStore } from './api.js'
-import { showToast } from './components/toast.js'
+import { ApiError, connectionStore, isExplained, isOutage, sessionStore } from './api.js'
+import { toastError } from './components/toast.js'
 import { createStore, type SharedValue, useStore } from './store.js'
 
 export interface Resource<Data> {
   /** Undefined until the first response. Keeps the previous data while new data is loading. */
   readonly data: Data | undefined
-  /** Error of the last request. */
+  /** Error of the last request. Undefined while the notice about the connection explains it. */
   readonly error: unknown
   readonly isLoading: boolean
   reload(): void
@@ -21,6 +21,29 @@ export interface Resource<Data> {
 
 /** Delays between retries after requests that got no response. */
 const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const
+
+/** Returns undefined while the notice about the connection explains the error. */
+export function useShownError(error: unknown): unknown {
+  useStore(connectionStore)
+  return isExplained(error) ? undefined : error
+}
+
+/**
+ * Calls `retry` when the service answers again. Calls it only once until `succeeded` is called: the failure may be that
+ * of one request.
+ */
+export function whenReconnected(retry: () => void) {
+  let isArmed = true
+  const stop = connectionStore.subscribe(() => {
+    if (!isArmed || connectionStore.get() === 'lost') return
+    isArmed = false
+    retry()
+  })
+  const succeeded = () => {
+    isArmed = true
+  }
+  return { stop, succeeded }
+}
 
 /**
  * Loads data when the component is first drawn and when `deps` change. Retries if there was no response, and after a
@@ -49,8 +72,15 @@ export function useResource<Data>(
     const controller = new AbortController()
     const { signal } = controller
     let timer: ReturnType<typeof setTimeout> | undefined
+    let failure: unknown
+    const reconnection = whenReconnected(() => {
+      if (!isOutage(failure)) return
+      clearTimeout(timer)
+      void attempt(1)
+    })
     const attempt = async (count: number): Promise<void> => {
       setLoading(true)
+      failure = undefined
       const before = store.get()
       try {
         const loaded = await load(signal)
@@ -59,8 +89,10 @@ export function useResource<Data>(
         if (!Object.is(store.get(), before)) return await attempt(0)
         store.set(() => loaded)
         setError(undefined)
+        reconnection.succeeded()
       } catch (thrown) {
         if (signal.aborted) return
+        failure = thrown
         setError(thrown)
         const wait = retryWaitMs(thrown, count)
         if (wait !== undefined) timer = setTimeout(() => void attempt(count + 1), wait)
@@ -71,6 +103,7 @@ export function useResource<Data>(
     return () => {
       controller.abort()
       clearTimeout(timer)
+      reconnection.stop()
     }
   }, [...deps, round])
 
@@ -81,13 +114,13 @@ export function useResource<Data>(
     },
     [reading],
   )
-  return { data, error, isLoading, reload, set }
+  return { data, error: useShownError(error), isLoading, reload, set }
 }
 
 function retryWaitMs(thrown: unknown, count: number): number | undefined {
   if (!(thrown instanceof ApiError)) return undefined
   if (thrown.status === 429) return (thrown.retryAfterS ?? 10) * 1000
-  return thrown.code === 'network' ? RETRY_WAITS_MS[Math.min(count, RETRY_WAITS_MS.length - 1)] : undefined
+  return isOutage(thrown) ? RETRY_WAITS_MS[Math.min(count, RETRY_WAITS_MS.length - 1)] : undefined
 }
 
 export interface ActionState {
@@ -179,6 +212,7 @@ export interface Action<Args extends readonly unknown[]> {
   /** Resolves to true if the action succeeded. Resolves to false without a request if the action is already running. */
   run(...args: Args): Promise<boolean>
   readonly isBusy: boolean
+  /** Error of the last attempt. Undefined while the notice about the connection explains it. */
   readonly error: unknown
 }
 
@@ -214,7 +248,8 @@ export function useAction<Args extends readonly unknown[], Answer>(
     runAction(name, {
       act: () => act(...args),
       onMissed: options.onMissed,
-      onMissedError: options.onMissedError ?? ((error) => showToast(messageOf(error), 'bad')),
+      onMissedError: options.onMissedError ?? toastError,
     })
-  return { ...actionState(name), run }
+  const { isBusy, error } = actionState(name)
+  return { isBusy, error: useShownError(error), run }
 }

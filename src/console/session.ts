@@ -53,7 +53,7 @@ const SIGN_OUTS = 'rushes.sign-out'
  */
 export async function signOut(everywhere = false): Promise<void> {
   if (!everywhere && awaitedSecretsStore.get() > 0)
-    throw new Error('The secret of a key is still being made. Sign out when it has been shown.')
+    throw new Error('A key is still being created. Sign out after its secret was shown.')
   try {
     await request('POST', AUTH_PATHS.signOut, { body: { everywhere } })
   } catch (error) {

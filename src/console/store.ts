@@ -37,3 +37,25 @@ export function useStore<Value>(store: SharedValue<Value>): Value {
   }, [store])
   return drawn
 }
+
+/** A store of one of several values, kept in this browser under `key`. The first value is the default. */
+export function savedStore<Value extends string>(
+  key: string,
+  values: readonly [Value, ...Value[]],
+): SharedValue<Value> {
+  let saved: string | null = null
+  try {
+    saved = localStorage.getItem(key)
+  } catch {
+    // Throws if the user has disabled storage.
+  }
+  const store = createStore<Value>(values.find((value) => value === saved) ?? values[0])
+  store.subscribe(() => {
+    try {
+      localStorage.setItem(key, store.get())
+    } catch {
+      // Without storage, the choice lasts until the page is closed.
+    }
+  })
+  return store
+}

@@ -1,21 +1,11 @@
 /** Colour theme: light, dark or the system's. The choice is stored in this browser. */
-import { createStore } from './store.js'
+import { savedStore } from './store.js'
 
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
+export const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' }
 
-const KEY = 'rushes.theme'
-
-function savedTheme(): Theme {
-  try {
-    return THEMES.find((theme) => theme === localStorage.getItem(KEY)) ?? 'system'
-  } catch {
-    // Throws if the user has disabled storage.
-    return 'system'
-  }
-}
-
-export const themeStore = createStore<Theme>(savedTheme())
+export const themeStore = savedStore<Theme>('rushes.theme', THEMES)
 
 export function applyTheme(): void {
   const theme = themeStore.get()
@@ -26,9 +16,4 @@ export function applyTheme(): void {
 export function setTheme(theme: Theme): void {
   themeStore.set(() => theme)
   applyTheme()
-  try {
-    localStorage.setItem(KEY, theme)
-  } catch {
-    // Without storage, the choice lasts until the page is closed.
-  }
 }

@@ -12,6 +12,7 @@ it.each([null, undefined, Number.NaN, 'x'] as never[])('%s is a dash', (value) =
   for (const write of [formatNumber, formatAmount, formatBytes, formatDuration, formatTime, formatDay])
     expect(write(value)).toBe('–')
   expect(format.formatRelative(value, NOW)).toBe('–')
+  expect(format.formatMoment(value, NOW)).toBe('–')
 })
 
 it.each([
@@ -93,9 +94,32 @@ it.each<[now: string, then: string, timeZone: string, text: string]>([
   expect(format.formatRelative(then, Date.parse(now), timeZone)).toBe(text),
 )
 
+it.each([
+  [0, '12:00:00 · just now'],
+  [-180, '11:57:00 · 3 minutes ago'],
+  [-86_400, 'Nov 21, 12:00:00 · yesterday'],
+  [-8 * 86_400, 'Nov 14, 2026, 12:00:00'],
+])('the moment %s seconds from now', (seconds, text) =>
+  expect(format.formatMoment(at(seconds), NOW, 'UTC')).toBe(text),
+)
+
+it.each([
+  [1_400, 3_300, 'usually 2–4 s'],
+  [8_000, 8_000, 'usually 8 s'],
+  [0, 10, 'usually 1 s'],
+  [35_000, 70_000, 'usually 35 s to 1 min 10 s'],
+  [59_001, 59_999, 'usually 1 min'],
+])('durations between %s and %s ms', (fromMs, toMs, text) =>
+  expect(format.formatUsual({ fromMs, toMs })).toBe(text),
+)
+
 it('the whole time has its zone', () => {
   expect(format.formatTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
   expect(format.formatTime(at(5), 'Asia/Tokyo')).toBe('Nov 22, 2026, 21:00:05 GMT+9')
+  expect(format.formatFullTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
+  expect(format.formatFullTime(at(5), 'Asia/Tokyo')).toBe(
+    'Nov 22, 2026, 21:00:05 GMT+9 (Nov 22, 2026, 12:00:05 UTC)',
+  )
 })
 
 describe('the chart', () => {

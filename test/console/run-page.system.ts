@@ -12,6 +12,7 @@ import { afterPolls, createPaintingEngine, PATIENCE, servePage, XSS } from './se
 const linkOf = ({ id }: { readonly id: string }) => `#/runs/${id}`
 const ONE_URL = ['https://e.test/a?b=1&c=<d>']
 const DATA = 'data:image/png;base64,iVBORw0KGgo='
+const SENT = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 
 describePages('one run', (pages) => {
   it('is live until it has finished', async () => {
@@ -28,15 +29,16 @@ describePages('one run', (pages) => {
     await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
     await becomesTrue(page, 'document.querySelector(".output img")?.naturalWidth === 1')
     await page.getByText('1 × 1 · image/png').waitFor()
-    expect(await page.getByRole('link', { name: 'Download' }).getAttribute('download')).toBe('picture.png')
+    expect(await page.getByRole('link', { name: 'Download' }).getAttribute('download')).toBe(
+      `WAIT-two-${run.id}.png`,
+    )
     expect(await page.locator('.timeline-label').allTextContents()).toEqual([
       'Queued',
       'Started',
       'Succeeded',
     ])
     const fields = await page.locator('.run-fields > div').allTextContents()
-    expect(fields.slice(0, 6)).toEqual([
-      'Modelrushes/preview-image',
+    expect(fields).toEqual([
       'Qualityhigh',
       'Seed7',
       'Aspect ratio1:1 default',
@@ -46,7 +48,7 @@ describePages('one run', (pages) => {
     // Nothing is asked for any more.
     const asked = requests.filter((each) => each.endsWith(run.id)).length
     await page.getByRole('link', { name: 'Older run (j)' }).click()
-    await page.locator('.run-full-prompt', { hasText: 'one' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'one' }).waitFor()
     expect(page.url()).toContain(first.id)
     expect(requests.filter((each) => each.endsWith(run.id)).length).toBe(asked)
   })
@@ -77,7 +79,7 @@ describePages('one run', (pages) => {
     await page.getByText('Rendering', { exact: true }).waitFor()
     const api = '**/api/**'
     await page.route(api, () => undefined)
-    const banner = page.locator('.banners').getByText('The service does not answer.')
+    const banner = page.locator('.toasts').getByText('The service does not answer.')
     await afterPolls(page, () => banner.isVisible()).toBe(true)
     engine.finish()
     await page.unroute(api)
@@ -101,10 +103,10 @@ describePages('one run', (pages) => {
     await page.keyboard.press('k')
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.goBack()
-    await page.locator('.run-full-prompt', { hasText: 'a fox' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'a fox' }).waitFor()
     await page.getByRole('link', { name: 'Newer run (k)' }).waitFor()
     await page.keyboard.press('k')
-    await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
     expect(page.url()).toContain(newer.id)
   })
 
@@ -146,13 +148,14 @@ describePages('one run', (pages) => {
       ...{ proxy: false, env: process.env, clock: Date, warn: () => {} },
     })
     const service = await servePage(pages, { storage })
-    const run = await service.create({ prompt: 'a fox' })
+    const run = await service.create({ prompt: 'a fox', image_urls: [SENT] })
     const { page } = await service.open(linkOf(run), { elsewhere: store.endpoint })
     await becomesTrue(page, 'document.querySelector(".output img")?.naturalWidth === 1')
+    await becomesTrue(page, 'document.querySelector(".run-sources img")?.naturalWidth === 1')
     const downloading = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download' }).click()
     const download = await downloading
-    expect(download.suggestedFilename()).toBe('picture.png')
+    expect(download.suggestedFilename()).toBe(`a-fox-${run.id}.png`)
     expect(readFileSync(await download.path())).toEqual(ONE_PIXEL_PNG)
     expect(page.url()).toBe(`${service.url}/${linkOf(run)}`)
     await page.getByRole('link', { name: 'Download' }).waitFor()
@@ -184,10 +187,48 @@ describePages('one run', (pages) => {
     await page.getByRole('tab', { name: 'JSON' }).click()
     const json = JSON.parse((await code.textContent()) ?? '')
     expect(json).toMatchObject({ id: run.id, input: { prompt: "it's a fox" } })
+  })
+
+  it('shows the images that were sent with it, and links to those of other hosts', async () => {
+    const service = await servePage(pages)
+    const { id } = await service.create({ prompt: 'a fox' })
+    const { page: first } = await service.open(`#/runs/${id}`)
+    const output = await first
+      .locator('.output img')
+      .evaluate((image) => (image as never as { src: string }).src)
+    const run = await service.create({ prompt: 'a wolf', image_urls: [SENT, output, ...ONE_URL] })
+    const { page } = await service.open(linkOf(run))
+    const widths = "[...document.querySelectorAll('.run-sources img')].map((image) => image.naturalWidth)"
+    await expect.poll(() => page.evaluate(widths), PATIENCE).toEqual([1, 1])
     expect(await page.locator('.run-sources li').allTextContents()).toEqual([
-      'Sent with the run: image/png, 8 B',
-      ...ONE_URL,
+      `${ONE_PIXEL_PNG.length} B`,
+      'picture.png',
+      'e.test/a?b=1&c=<d>External link',
     ])
+    const link = page.getByRole('link', { name: 'External link' })
+    expect([await link.getAttribute('href'), await link.getAttribute('rel')]).toEqual([
+      ONE_URL[0],
+      'noreferrer noopener',
+    ])
+    const inputs = join(service.dataFolder, 'inputs')
+    for (const name of readdirSync(inputs)) rmSync(join(inputs, name), { recursive: true })
+    // Another browser, whose cache has no images.
+    const { page: later } = await service.open(linkOf(run), { ignored: /410/ })
+    await later.getByText('No longer stored').waitFor()
+  })
+
+  it('shows how long it renders, and how long the runs of its model usually take', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    const run = await service.create({ prompt: 'WAIT for a fox' })
+    const { page } = await service.open(linkOf(run))
+    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    await expect.poll(() => page.getByRole('timer').textContent(), PATIENCE).toMatch(/^· [1-9] s$/)
+    for (const prompt of ['one', 'two', 'three']) await service.create({ prompt })
+    await page.reload()
+    await expect
+      .poll(() => page.getByRole('timer').textContent(), PATIENCE)
+      .toMatch(/^· \d+ s · usually \d+ s$/)
   })
 
   it('shows why it failed, and whatever others wrote as text', async () => {
@@ -198,7 +239,8 @@ describePages('one run', (pages) => {
     await notice.getByText('This run failed. Its price was refunded.').waitFor()
     expect(await notice.textContent()).toContain(XSS)
     expect(await notice.textContent()).toContain('render_failed')
-    expect(await page.locator('.run-full-prompt').textContent()).toBe(`FAIL ${XSS} gnp.exe`)
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(`FAIL ${XSS} gnp.exe`)
+    expect(await page.title()).toBe(`FAIL ${XSS} gnp.exe · rushes`)
     expect(await page.locator('.run-fields').textContent()).toContain(XSS)
     for (const name of ['curl', 'Node.js', 'JSON']) {
       await page.getByRole('tab', { name }).click()

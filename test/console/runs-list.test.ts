@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { pollDelayMs } from '../../src/console/runs/polling.js'
-import { timelineOf } from '../../src/console/runs/run-details.js'
 import {
   countAbove,
   listOfPage,
@@ -14,8 +13,11 @@ import {
   withOlder,
   withUpdate,
 } from '../../src/console/runs/run-list.js'
-import { isNearEnd, rowHeightOf, scrollToShow, visibleRows } from '../../src/console/runs/run-rows.js'
+import { rowHeightOf } from '../../src/console/runs/run-rows.js'
+import { tileLayout } from '../../src/console/runs/run-tiles.js'
 import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/runs-filters.js'
+import { isNearEnd, runAfterKey, scrollToShow, visibleRuns } from '../../src/console/runs/runs-window.js'
+import { timelineOf } from '../../src/console/runs/timeline.js'
 import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
 import type { LocalStatus } from '../../src/protocol/run-state.js'
 
@@ -201,7 +203,7 @@ test.each([
 )
 
 describe('rows', () => {
-  const view = { count: 10_000, rowHeight: 50, top: 0, height: 500 }
+  const view = { count: 10_000, columns: 1, rowHeight: 50, top: 0, height: 500 }
   test.each([
     [{}, 0, 12],
     [{ top: -300 }, 0, 6],
@@ -212,20 +214,28 @@ describe('rows', () => {
     [{ top: 9_999_999 }, 10_000, 10_000],
     [{ count: 0 }, 0, 0],
     [{ count: 3 }, 0, 3],
+    [{ columns: 3, top: 1_000 }, 54, 96],
+    [{ columns: 3, count: 100, top: 1_500 }, 84, 100],
+    [{ columns: 3, count: 100, top: 9_000 }, 100, 100],
   ])('%o: from %i to %i', (more, first, end) =>
-    expect(visibleRows({ ...view, ...more }, 2)).toEqual({ first, end }),
+    expect(visibleRuns({ ...view, ...more }, 100)).toEqual({ first, end }),
   )
 
   test('all that is visible is drawn, and little more', () => {
     fc.assert(
-      fc.property(fc.nat(20_000), fc.integer({ min: -2_000, max: 1_100_000 }), (count, top) => {
-        const { first, end } = visibleRows({ ...view, count, top })
-        expect(end - first).toBeLessThanOrEqual(10 + 2 * 8 + 1)
-        for (const pixel of [top, top + 250, top + 499]) {
-          const row = Math.floor(pixel / 50)
-          if (row >= 0 && row < count) expect(row >= first && row < end).toBe(true)
-        }
-      }),
+      fc.property(
+        fc.nat(20_000),
+        fc.integer({ min: -2_000, max: 1_100_000 }),
+        fc.integer({ min: 1, max: 9 }),
+        (count, top, columns) => {
+          const { first, end } = visibleRuns({ ...view, count, columns, top })
+          expect(end - first).toBeLessThanOrEqual(columns * (10 + 2 * 11 + 1))
+          for (const pixel of [top, top + 250, top + 499]) {
+            const index = Math.floor(pixel / 50) * columns
+            if (index >= 0 && index < count) expect(index >= first && index < end).toBe(true)
+          }
+        },
+      ),
     )
   })
 
@@ -247,6 +257,47 @@ describe('rows', () => {
     [498_100, true],
     [0, false],
   ])('from %i: near the end %s', (top, near) => expect(isNearEnd({ ...view, top })).toBe(near))
+
+  test.each([
+    [0, 0, -50],
+    [29, 0, 50],
+    [3_000, 49_000, 600],
+  ])('in 3 columns, run %i from %i: scroll by %i', (index, top, by) =>
+    expect(scrollToShow(index, { ...view, columns: 3, top })).toBe(by),
+  )
+
+  test('a tile that fills the window is shown whole', () => {
+    expect(scrollToShow(2, { count: 9, columns: 1, rowHeight: 400, top: 0, height: 420 })).toBe(790)
+  })
+
+  test.each([
+    ['small', 358, 2, 171],
+    ['large', 358, 1, 358],
+    ['small', 950, 5, 177],
+    ['large', 950, 3, 306],
+    ['large', 100, 1, 100],
+  ] as const)('%s tiles on %i pixels: %i columns of %i', (size, width, columns, tileWidth) =>
+    expect(tileLayout(size, width)).toMatchObject({ columns, tileWidth, rowHeight: tileWidth + 72 }),
+  )
+
+  // Eight runs in rows of three.
+  test.each([
+    ['j', 1, 0, 1],
+    ['ArrowDown', 1, 7, undefined],
+    ['ArrowRight', 1, 0, undefined],
+    ['k', 3, 0, undefined],
+    ['ArrowRight', 3, 2, 3],
+    ['ArrowLeft', 3, 3, 2],
+    ['ArrowRight', 3, 7, undefined],
+    ['ArrowDown', 3, 1, 4],
+    ['ArrowDown', 3, 5, 7],
+    ['ArrowDown', 3, 6, undefined],
+    ['ArrowUp', 3, 4, 1],
+    ['ArrowUp', 3, 2, undefined],
+    ['x', 3, 2, undefined],
+  ])('%s in %i columns, from run %i: %s', (key, columns, from, expected) =>
+    expect(runAfterKey(key, from, { columns, count: 8 })).toBe(expected),
+  )
 
   test('rows are taller on narrow screens', () => expect(rowHeightOf(360)).toBeGreaterThan(rowHeightOf(1440)))
 })

@@ -6,6 +6,7 @@ import { namedModels } from '../../src/service/models/served-model.js'
 import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
+import { runSql } from '../support/test-database.js'
 import {
   afterPolls,
   createPaintingEngine,
@@ -88,7 +89,7 @@ describePages('the list of runs', (pages) => {
     expect(new URL(page.url()).hash).toBe('#/runs?search=BLUE')
     await page.getByRole('searchbox').fill('unicorn')
     await page.getByText('No runs match these filters.').waitFor()
-    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await page.getByRole('button', { name: 'Clear' }).click()
     await expect.poll(() => prompts(page), PATIENCE).toHaveLength(3)
     expect(await page.getByRole('searchbox').inputValue()).toBe('')
 
@@ -133,14 +134,69 @@ describePages('the list of runs', (pages) => {
       await expect.poll(focused, PATIENCE).toBe(prompt)
     }
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Image run' }).waitFor()
-    await page.locator('.run-full-prompt', { hasText: 'two' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'two' }).waitFor()
     await page.keyboard.press('j')
-    await page.locator('.run-full-prompt', { hasText: 'one' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'one' }).waitFor()
     await page.getByRole('link', { name: 'Newer run (k)' }).click()
-    await page.locator('.run-full-prompt', { hasText: 'two' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'two' }).waitFor()
     await page.getByRole('link', { name: 'All runs' }).click()
     await expect.poll(() => prompts(page), PATIENCE).toEqual(['three', 'two', 'one'])
+  })
+
+  it('is a grid too: with the arrow keys, live, and kept for the next visit', async () => {
+    const engine = createPaintingEngine()
+    const service = await servePage(pages, { engine })
+    fill(service, 150)
+    const { page } = await service.open('#/runs', { hasClock: true })
+    await rowOf(page, 'fox 150').waitFor()
+    await page.getByRole('button', { name: 'Small grid' }).click()
+    const tile = (prompt: string) => page.getByRole('listitem').filter({ hasText: prompt })
+    await tile('fox 150').waitFor()
+    expect(await page.getByRole('table').count()).toBe(0)
+    expect(await tile('fox 150').getAttribute('aria-setsize')).toBe('-1')
+    const columns = (await page.evaluate(`(() => {
+      const tops = [...document.querySelectorAll('.run-tile')].map((each) => each.getBoundingClientRect().top)
+      return tops.filter((each) => each === tops[0]).length
+    })()`)) as number
+    expect(columns).toBeGreaterThan(2)
+    const focused = () => page.evaluate('document.activeElement?.textContent')
+    for (const [key, number] of [
+      ['j', 150],
+      ['ArrowRight', 149],
+      ['ArrowDown', 149 - columns],
+      ['ArrowLeft', 150 - columns],
+      ['ArrowUp', 150],
+    ] as const) {
+      await page.keyboard.press(key)
+      await expect.poll(focused, PATIENCE).toBe(`fox ${number}`)
+    }
+
+    const run = await service.create({ prompt: 'WAIT for a wolf' })
+    await afterPolls(page, () => tile('WAIT for a wolf').getByText('processing').isVisible()).toBe(true)
+    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    engine.finish()
+    await afterPolls(page, () => tile('WAIT for a wolf').getByText('succeeded').isVisible()).toBe(true)
+
+    await page.evaluate('scrollTo(0, 2500)')
+    const shown = `[...document.querySelectorAll('.run-tile')].find((each) => {
+      const { top, bottom } = each.getBoundingClientRect()
+      return top < innerHeight && bottom > 0
+    })`
+    await becomesTrue(page, `${shown} !== undefined`)
+    const anchor = await page.evaluate<string>(`${shown}.dataset.run`)
+    await page.getByRole('button', { name: 'Large grid' }).click()
+    await becomesTrue(
+      page,
+      `document.querySelector('[data-run="${anchor}"]')?.getBoundingClientRect().top < innerHeight`,
+    )
+    await page.evaluate('scrollTo(0, 1e9)')
+    await tile('fox 1').last().waitFor()
+    await page.reload()
+    await tile('WAIT for a wolf').waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'WAIT for a wolf' }).waitFor()
+    expect(page.url()).toContain(run.id)
   })
 
   it('shows the first frame of a video, and plays it under the pointer alone', async () => {
@@ -185,7 +241,7 @@ describePages('the list of runs', (pages) => {
     await rowOf(page, 'fox 90').waitFor()
     const place = await page.evaluate('scrollY')
     await page.getByRole('link', { name: 'fox 90', exact: true }).click()
-    await page.locator('.run-full-prompt').waitFor()
+    await page.getByRole('heading', { level: 1, name: 'fox 90' }).waitFor()
     expect(await page.evaluate('scrollY')).toBe(0)
     await page.goBack()
     await rowOf(page, 'fox 90').waitFor()
@@ -242,15 +298,21 @@ describePages('the list of runs', (pages) => {
     })
     await service.create({ prompt: `${XSS} \u202egnp.exe\u2066` })
     await service.create({ prompt: `FAIL ${XSS}` })
+    await service.create({ prompt: 'without a key' })
+    await runSql(service, "UPDATE runs SET key_id = NULL WHERE prompt = 'without a key'")
     const { page } = await service.open('#/runs')
     const row = rowOf(page, 'gnp.exe')
     await row.getByText('succeeded').waitFor()
     await rowOf(page, 'FAIL').getByText('failed').waitFor()
-    expect(await prompts(page)).toEqual([`FAIL ${XSS}`, `${XSS} gnp.exe`])
+    expect(await prompts(page)).toEqual(['without a key', `FAIL ${XSS}`, `${XSS} gnp.exe`])
     expect(await row.locator('.run-key').textContent()).toBe(`key ${XSS}`)
     expect(await row.locator('.run-model').textContent()).toContain('<img-src')
     expect(await page.getByLabel('Key', { exact: true }).textContent()).toContain(XSS)
     expect(await rowOf(page, 'FAIL').locator('.run-error').textContent()).toContain(XSS)
+    // A list of runs of one key does not repeat its name.
+    await page.getByLabel('Key', { exact: true }).selectOption('console')
+    await expect.poll(() => prompts(page), PATIENCE).toEqual(['without a key'])
+    expect(await page.getByRole('columnheader', { name: 'Key' }).count()).toBe(0)
   })
 
   it('says that the service does not answer, and goes on by itself', async () => {

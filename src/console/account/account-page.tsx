@@ -1,64 +1,67 @@
 import { useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type SessionList } from '../../protocol/console.js'
-import { ApiError, messageOf, request } from '../api.js'
+import { ApiError, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/dialog.js'
 import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
-import { showToast } from '../components/toast.js'
+import { showToast, toastError } from '../components/toast.js'
 import { actionState, actionStore, runAction, useResource } from '../resource.js'
 import { signOut, useSession } from '../session.js'
 import { createStore, useStore } from '../store.js'
-import { setTheme, THEMES, type Theme, themeStore } from '../theme.js'
+import { setTheme, THEME_NAMES, THEMES, themeStore } from '../theme.js'
 import { PasswordForm } from './password-form.js'
 
 export function AccountPage() {
   const { email, account, has_password: hasPassword, expires_at: expiresAt } = useSession()
   return (
-    <Page title="Account" width="narrow">
-      <Card>
-        <dl class="facts">
-          <dt>Email</dt>
-          <dd class="wrap">{email}</dd>
-          <dt>Account</dt>
-          <dd class="row">
-            <span class="wrap">{account.name}</span>
-            {account.banned ? <Badge tone="bad">Banned</Badge> : <Badge tone="good">Active</Badge>}
-          </dd>
-          <dt>Session ends</dt>
-          <dd>
-            <Time at={expiresAt} />, later with each use
-          </dd>
-        </dl>
-      </Card>
-      <Card title="Password" about="A new password ends your other sessions.">
-        {!hasPassword && (
-          <Notice tone="warn">
-            You have no password yet. Set one, so that you can sign in without a link.
-          </Notice>
-        )}
-        <PasswordForm
-          submit={hasPassword ? 'Change password' : 'Set password'}
-          onDone={() => showToast('Your password is set. Other sessions have ended.')}
-        />
-      </Card>
-      <SessionsCard />
-      <Card title="Appearance" about="Kept in this browser.">
-        <ThemeChoice />
-      </Card>
+    <Page title="Account">
+      <div class="settings">
+        <Card title="Profile">
+          <dl class="facts">
+            <dt>Email</dt>
+            <dd class="wrap">{email}</dd>
+            <dt>Account</dt>
+            <dd class="row">
+              <span class="wrap">{account.name}</span>
+              {account.banned ? <Badge tone="bad">Banned</Badge> : <Badge tone="good">Active</Badge>}
+            </dd>
+            <dt>Session ends</dt>
+            <dd>
+              <Time at={expiresAt} />; extended on use
+            </dd>
+          </dl>
+          <div class="row">
+            <Button size="small" icon="sign-out" onClick={() => signOut().catch(toastError)}>
+              Sign out
+            </Button>
+          </div>
+        </Card>
+        <Card title="Password" about="A new password ends your other sessions.">
+          {!hasPassword && (
+            <Notice tone="warn">You have no password yet. Set one to sign in without a link.</Notice>
+          )}
+          <PasswordForm
+            submit={hasPassword ? 'Change password' : 'Set password'}
+            onDone={() => showToast('Password set. Your other sessions have ended.')}
+          />
+        </Card>
+        <SessionsCard />
+        <Card title="Appearance" about="Saved in this browser.">
+          <ThemeChoice />
+        </Card>
+      </div>
     </Page>
   )
 }
-
-const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'As the system', light: 'Light', dark: 'Dark' }
 
 function ThemeChoice() {
   const current = useStore(themeStore)
   return (
     <fieldset class="fieldset segments">
-      <legend class="visually-hidden">Colours</legend>
+      <legend class="visually-hidden">Theme</legend>
       {THEMES.map((theme) => (
         <label key={theme}>
           <input type="radio" name="theme" checked={theme === current} onChange={() => setTheme(theme)} />
@@ -91,8 +94,8 @@ function end(session: ListedSession): void {
         (list) => list && { ...list, sessions: list.sessions.filter(({ id }) => id !== session.id) },
       )
     },
-    onMissed: () => showToast('The session has ended.'),
-    onMissedError: (error) => showToast(messageOf(error), 'bad'),
+    onMissed: () => showToast('Session ended.'),
+    onMissedError: toastError,
   })
 }
 
@@ -110,7 +113,7 @@ function SessionsCard() {
       render: (row) => (
         <span class="row" title={row.user_agent ?? undefined}>
           <span class="wrap">{describeAgent(row.user_agent)}</span>
-          {row.current && <Badge tone="accent">This one</Badge>}
+          {row.current && <Badge tone="accent">This browser</Badge>}
         </span>
       ),
     },
@@ -135,7 +138,7 @@ function SessionsCard() {
     <Card
       isFlush
       title="Sessions"
-      about="Browsers that are signed in as you. A session ends after 7 days without use."
+      about="Browsers where you are signed in. A session ends after 7 days without use."
       actions={
         <Button size="small" icon="sign-out" onClick={() => setAsking(true)}>
           Sign out everywhere
@@ -153,7 +156,7 @@ function SessionsCard() {
         error === undefined && <SkeletonLines count={2} />
       )}
       {data?.sessions.length === MAX_LISTED && (
-        <p class="hint card-notice">These are the {MAX_LISTED} sessions that were used last.</p>
+        <p class="hint card-notice">The {MAX_LISTED} most recently used sessions.</p>
       )}
       {isAsking && (
         <ConfirmDialog
@@ -164,8 +167,8 @@ function SessionsCard() {
           onClose={() => setAsking(false)}
         >
           <p>
-            All your sessions end, also this one, and unused sign-in links. API keys and runs are not
-            affected.
+            All your sessions end, including this one. Unused sign-in links stop working. API keys and runs
+            are not affected.
           </p>
         </ConfirmDialog>
       )}

@@ -35,7 +35,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
       setTried(false)
       onDone()
     },
-    onMissed: () => showToast('Your password is set. Other sessions have ended.'),
+    onMissed: () => showToast('Password set. Your other sessions have ended.'),
   })
   const isWrong = save.error instanceof ApiError && save.error.code === 'invalid_credentials'
   const currentError = isWrong
@@ -80,7 +80,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
         autocomplete="new-password"
         value={password}
         onInput={setNew}
-        hint={`At least ${MIN_PASSWORD_LENGTH} characters. A few words are easy to remember and hard to guess.`}
+        hint={`At least ${MIN_PASSWORD_LENGTH} characters`}
         error={isTried ? problem : undefined}
       />
       {save.error !== undefined && !isWrong && <Notice tone="bad">{messageOf(save.error)}</Notice>}
@@ -95,11 +95,9 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
 }
 
 function problemOf(password: string): string | undefined {
-  if (hasForbiddenCharacter(password)) return 'Use no control characters, such as tabs.'
+  if (hasForbiddenCharacter(password)) return 'Remove the control characters, such as tabs.'
   const length = passwordLength(password)
-  if (length < MIN_PASSWORD_LENGTH)
-    return `Enter at least ${MIN_PASSWORD_LENGTH} characters. This has ${length}.`
-  if (length > MAX_PASSWORD_LENGTH)
-    return `Enter at most ${MAX_PASSWORD_LENGTH} characters. This has ${length}.`
+  if (length < MIN_PASSWORD_LENGTH) return `Enter at least ${MIN_PASSWORD_LENGTH} characters (now ${length}).`
+  if (length > MAX_PASSWORD_LENGTH) return `Enter at most ${MAX_PASSWORD_LENGTH} characters (now ${length}).`
   return undefined
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../api.js'
 import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { Notice } from './notice.js'
+import { canAutofocus } from './page.js'
 
 export interface DialogProps {
   readonly title: string
@@ -31,7 +32,8 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
     const dialog = ref.current
     const opener = document.activeElement
     dialog?.showModal()
-    dialog?.querySelector<HTMLElement>(FIRST_FOCUS)?.focus()
+    const first = dialog?.querySelector<HTMLElement>(FIRST_FOCUS)
+    if (first instanceof HTMLButtonElement || canAutofocus()) first?.focus()
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.key !== 'Escape' || event.defaultPrevented) return
       if (dialog !== Array.from(document.querySelectorAll('dialog:modal')).pop()) return

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
+/** Whether a field may take the focus by itself. On a phone, the keyboard would cover the page. */
+export const canAutofocus = (): boolean => !matchMedia('(pointer: coarse), (width < 640px)').matches
+
 export interface PageProps {
   readonly title: string
   readonly children: ComponentChildren
@@ -10,11 +13,10 @@ export interface PageProps {
   readonly actions?: ComponentChildren
   /** Shown above the title, for example a back link. */
   readonly above?: ComponentChildren
-  readonly width?: 'narrow' | 'normal' | 'wide'
 }
 
 /** A page of the console. Its title gets the focus when the page opens, so that screen readers announce it. */
-export function Page({ title, children, about, actions, above, width = 'normal' }: PageProps) {
+export function Page({ title, children, about, actions, above }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     // Do not take the focus from a field of the page.
@@ -25,7 +27,7 @@ export function Page({ title, children, about, actions, above, width = 'normal' 
     document.title = `${title} · rushes`
   }, [title])
   return (
-    <div class={`page page-${width}`}>
+    <div class="page">
       {above}
       <header class="page-header">
         <div>

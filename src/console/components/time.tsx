@@ -1,5 +1,5 @@
-import { useEffect } from 'preact/hooks'
-import { formatRelative, formatTime } from '../format.js'
+import { useEffect, useState } from 'preact/hooks'
+import { formatFullTime, formatMoment, formatRelative } from '../format.js'
 import { createStore, useStore } from '../store.js'
 
 /** Current time, the base of relative times. */
@@ -30,13 +30,34 @@ export interface TimeProps {
   readonly none?: string
 }
 
-/** Relative time, with the full time in its title. */
+/** Relative time, with the full time in the title. */
 export function Time({ at, none = '–' }: TimeProps) {
   const now = useNow()
   if (at === null || at === undefined) return <span class="muted">{none}</span>
   return (
-    <time dateTime={at} title={formatTime(at)}>
+    <time dateTime={at} title={formatFullTime(at)}>
       {formatRelative(at, now)}
     </time>
   )
+}
+
+/** Local and relative time, with the full time in the title. */
+export function Moment({ at }: { readonly at: string }) {
+  const now = useNow()
+  return (
+    <time dateTime={at} title={formatFullTime(at)}>
+      {formatMoment(at, now)}
+    </time>
+  )
+}
+
+/** Returns the current time, each second while `isLive`. */
+export function useSeconds(isLive: boolean): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    if (!isLive) return
+    const timer = setInterval(() => setNow(Date.now()), 1_000)
+    return () => clearInterval(timer)
+  }, [isLive])
+  return now
 }

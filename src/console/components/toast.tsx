@@ -2,7 +2,9 @@
  * Short messages, also announced by screen readers. They disappear after 4 or 8 seconds, and immediately when another
  * page opens, where they could cover a button.
  */
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { isExplained, messageOf } from '../api.js'
 import { createStore, useStore } from '../store.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
@@ -34,6 +36,11 @@ export function showToast(text: string, tone: Toast['tone'] = 'good', link?: Toa
   setTimeout(() => keep(({ id }) => id !== toast.id), TOAST_MS[link === undefined ? tone : 'bad'])
 }
 
+/** Shows an error, unless the notice about the connection explains it. */
+export function toastError(error: unknown): void {
+  if (!isExplained(error)) showToast(messageOf(error), 'bad')
+}
+
 function keep(isKept: (toast: Toast) => boolean): void {
   const hasFocus = document.activeElement?.closest('.toasts') != null
   toastStore.set((toasts) => toasts.filter(isKept))
@@ -45,7 +52,8 @@ function keep(isKept: (toast: Toast) => boolean): void {
     })
 }
 
-export function Toasts() {
+/** `children`: a notice that stays, above the toasts. */
+export function Toasts({ children }: { readonly children: ComponentChildren }) {
   const toasts = useStore(toastStore)
   useEffect(() => {
     const onChange = () => keep(({ page }) => page === location.hash)
@@ -54,6 +62,7 @@ export function Toasts() {
   }, [])
   return (
     <div class="toasts" role="status" aria-live="polite">
+      {children}
       {toasts.map(({ id, text, tone, link }) => (
         <div key={id} class={`toast toast-${tone}`}>
           <Icon name={tone === 'good' ? 'check' : 'alert'} />

@@ -13,8 +13,8 @@ import {
   withOlder,
   withUpdate,
 } from './run-list.js'
-import type { RowRange } from './run-rows.js'
 import { type Filters, isFiltered, isSameFilter, stillMatches } from './runs-filters.js'
+import type { RunRange } from './runs-window.js'
 
 /** The last shown list. Kept on other pages, for the back button and for the links to the newer and older run. */
 interface Feed {
@@ -57,7 +57,7 @@ export interface LiveRuns {
 }
 
 /** `visibleRange` returns the visible rows. */
-export function useLiveRuns(filters: Filters, visibleRange: () => RowRange): LiveRuns {
+export function useLiveRuns(filters: Filters, visibleRange: () => RunRange): LiveRuns {
   const deps = [filters.status, filters.kind, filters.model, filters.key, filters.search]
   const feed = useStore(feedStore)
   const isStale = feed === undefined || !isSameFilter(feed.filters, filters)
@@ -102,7 +102,7 @@ function useOlderRuns(
 }
 
 /** Loads the list, or its changes if it is loaded. */
-async function refresh(filters: Filters, visible: RowRange, signal: AbortSignal): Promise<PollResult> {
+async function refresh(filters: Filters, visible: RunRange, signal: AbortSignal): Promise<PollResult> {
   const feed = feedStore.get()
   if (feed === undefined || !isSameFilter(feed.filters, filters))
     beginList(filters, await readPage(filters, signal))
@@ -113,7 +113,7 @@ async function refresh(filters: Filters, visible: RowRange, signal: AbortSignal)
 async function update(
   filters: Filters,
   list: RunList,
-  visible: RowRange,
+  visible: RunRange,
   signal: AbortSignal,
 ): Promise<void> {
   const ids = unfinishedIds(list.runs, visible).join(',')

@@ -8,8 +8,9 @@ import { Button } from '../components/button.js'
 import { focusFirstError, RadioGroup, SelectField } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { Notice } from '../components/notice.js'
+import { canAutofocus } from '../components/page.js'
 import { showToast } from '../components/toast.js'
-import { capitalized, formatCredits, plural } from '../format.js'
+import { capitalized, formatNumber, plural } from '../format.js'
 import { findModel, type Models, modelChoices } from '../models.js'
 import { useAction } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
@@ -51,9 +52,12 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
   const sources = references.map(({ source }) => source)
   // Charged in whole credits. A model without a price costs none.
   const price = Math.ceil(priceOf(model, inputOf(model, values, sources)) ?? 0)
+  const isShort = price > account.balance
   const [problems, setProblems] = useState<Values>({})
   const [created, setCreated] = useState<RunDetails>()
-  useEffect(() => document.querySelector<HTMLElement>('[name=prompt]')?.focus(), [])
+  useEffect(() => {
+    if (canAutofocus()) document.querySelector<HTMLElement>('[name=prompt]')?.focus()
+  }, [])
 
   const canSendAgain = () =>
     canResend(drafts.store.get().get(form.name) ?? form.start, model.name, Date.now())
@@ -132,9 +136,13 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
         if (isSubmit && !event.repeat) submit(event.currentTarget)
       }}
     >
-      {fields.filter(({ name }) => name === 'prompt').map(draw)}
-      <ModelField models={models} selected={model} onSelect={select} />
-      {fields.filter(({ name }) => name !== 'prompt').map(draw)}
+      <div class="new-run-columns">
+        <div>{fields.filter(isContent).map(draw)}</div>
+        <div>
+          <ModelField models={models} selected={model} onSelect={select} />
+          {fields.filter((field) => !isContent(field)).map(draw)}
+        </div>
+      </div>
       {failure !== undefined && <Failure failure={failure} />}
       {created !== undefined && (
         <Notice tone="good" title={CREATED.text}>
@@ -143,10 +151,10 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
       )}
       <footer class="new-run-foot">
         <p class="new-run-price">
-          <strong>{formatCredits(price)}</strong>{' '}
-          <span class={price > account.balance ? 'is-short' : 'muted'}>
-            {price > account.balance ? 'Not enough: the balance is ' : 'of '}
-            {formatCredits(account.balance)}
+          <strong>Cost {formatNumber(price)}</strong>{' '}
+          <span class={isShort ? 'is-short' : 'muted'}>
+            · Balance {formatNumber(account.balance)}
+            {isShort && ': not enough'}
           </span>
         </p>
         <span class="new-run-keys muted" aria-hidden="true">
@@ -164,6 +172,9 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
     </form>
   )
 }
+
+/** Whether the field is in the wide column: the prompt and the images. The others are settings. */
+const isContent = ({ name }: FormField): boolean => name === 'prompt' || name === SOURCES
 
 interface ModelFieldProps {
   readonly models: Models
@@ -216,7 +227,7 @@ const newRequestId = (): string =>
     '',
   )
 
-const CREATED = { text: 'The run is created.', link: 'Show it' } as const
+const CREATED = { text: 'Run created.', link: 'Show it' } as const
 
 const showCreatedToast = ({ run }: { readonly run: RunDetails }): void =>
   showToast(CREATED.text, 'good', { text: CREATED.link, href: linkTo('runs', { param: run.id }) })
@@ -234,7 +245,7 @@ async function addFiles(form: Form, files: readonly File[]): Promise<readonly st
     return read.references
   })
   if (!isAdded && count > 0)
-    showToast(`${plural(count, 'image')} not added: the form was sent or emptied.`, 'bad')
+    showToast(`${plural(count, 'image')} not added: the form was sent or cleared.`, 'bad')
   return problems
 }
 

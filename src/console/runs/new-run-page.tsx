@@ -24,7 +24,6 @@ export function NewRunPage({ query }: { readonly query: Readonly<Record<string, 
   return (
     <Page
       title="New run"
-      width="narrow"
       {...(from !== undefined && {
         above: (
           <a class="back-link" href={linkTo('runs', { param: from })}>

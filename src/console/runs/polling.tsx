@@ -1,10 +1,11 @@
 /** Polls the service: the hook, the polling loop, its intervals, and the notice for failed polls. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, messageOf } from '../api.js'
+import { ApiError, isOutage, messageOf } from '../api.js'
 import { Notice, RetryButton } from '../components/notice.js'
+import { useShownError, whenReconnected } from '../resource.js'
 
 export interface Polling {
-  /** Error of the last poll; undefined after a successful one. */
+  /** Error of the last poll; undefined after a successful one, and while the notice about the connection explains it. */
   readonly error: unknown
   /** Polls now. */
   retry(): void
@@ -24,6 +25,10 @@ export function usePolling(options: PollingOptions, deps: readonly unknown[]): P
   const latest = useRef(options)
   latest.current = options
   useEffect(() => {
+    let failure: unknown
+    const reconnection = whenReconnected(() => {
+      if (isOutage(failure)) started.askNow()
+    })
     const started = startPolling({
       ask: (signal) => latest.current.ask(signal),
       isVisible: () => document.visibilityState === 'visible',
@@ -32,7 +37,11 @@ export function usePolling(options: PollingOptions, deps: readonly unknown[]): P
         thrown instanceof ApiError && thrown.retryAfterS !== undefined
           ? thrown.retryAfterS * 1_000
           : undefined,
-      onError: (thrown) => setError(() => thrown),
+      onError(thrown) {
+        failure = thrown
+        if (thrown === undefined) reconnection.succeeded()
+        setError(() => thrown)
+      },
       setTimer: (act, ms) => {
         const timer = setTimeout(act, ms)
         return () => clearTimeout(timer)
@@ -43,12 +52,13 @@ export function usePolling(options: PollingOptions, deps: readonly unknown[]): P
     window.addEventListener('online', started.askNow)
     return () => {
       started.stop()
+      reconnection.stop()
       document.removeEventListener('visibilitychange', started.onVisibility)
       window.removeEventListener('online', started.askNow)
       setError(undefined)
     }
   }, deps)
-  return { error, retry: useCallback(() => poller.current?.askNow(), []) }
+  return { error: useShownError(error), retry: useCallback(() => poller.current?.askNow(), []) }
 }
 
 /** `done` ends the polling. */
@@ -155,12 +165,10 @@ export function pollDelayMs({
   return Math.max(withBackoff, retryAfterMs)
 }
 
-/** Shows polling errors, except a lost connection: the shell shows that above every page. */
 export function PollingNotice({ error, retry }: Polling) {
-  const isShown = error !== undefined && !(error instanceof ApiError && error.code === 'network')
   return (
     <div role="status">
-      {isShown && (
+      {error !== undefined && (
         <Notice
           tone="warn"
           title="Live updates are interrupted. Trying again."

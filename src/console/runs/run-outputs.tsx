@@ -1,13 +1,14 @@
-/** Output files of a run: full size on the run's page, and as a thumbnail in the list. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+/** Output files of a run, in full size. */
+import { useEffect, useState } from 'preact/hooks'
 import type { RunOutput, RunSummary } from '../../protocol/console.js'
-import { type MediaType, mediaTypeOf } from '../../protocol/media.js'
+import { downloadName } from '../../protocol/download-name.js'
+import { mediaTypeOf } from '../../protocol/media.js'
 import { printable } from '../../protocol/text.js'
 import { LinkButton } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { RetryButton } from '../components/notice.js'
 import { formatBytes } from '../format.js'
-import { isFinished } from './run-list.js'
+import { withQuery } from '../routes.js'
 
 export interface RunOutputsProps {
   readonly run: RunSummary
@@ -15,14 +16,18 @@ export interface RunOutputsProps {
   readonly prompt: string
 }
 
-export function RunOutputs({ run: { outputs, aspect_ratio: aspectRatio }, prompt }: RunOutputsProps) {
+export function RunOutputs({ run, prompt }: RunOutputsProps) {
+  const { outputs, aspect_ratio: aspectRatio } = run
   return (
     <ul class={outputs.length === 1 ? 'outputs' : 'outputs outputs-many'}>
-      {outputs.map((output) => (
-        <li key={output.path}>
-          <Output output={output} aspectRatio={aspectRatio} prompt={prompt} />
-        </li>
-      ))}
+      {outputs.map((output, index) => {
+        const savedAs = downloadName({ prompt, runId: run.id, index, fileName: output.name })
+        return (
+          <li key={output.path}>
+            <Output output={output} aspectRatio={aspectRatio} prompt={prompt} savedAs={savedAs} />
+          </li>
+        )
+      })}
     </ul>
   )
 }
@@ -31,9 +36,11 @@ interface OutputProps {
   readonly output: RunOutput
   readonly aspectRatio: string | null
   readonly prompt: string
+  /** File name of the download. */
+  readonly savedAs: string
 }
 
-function Output({ output, aspectRatio, prompt }: OutputProps) {
+function Output({ output, aspectRatio, prompt, savedAs }: OutputProps) {
   const [size, setSize] = useState<string>()
   const [isLost, setLost] = useState(false)
   const [isRemoved, setRemoved] = useState(false)
@@ -47,12 +54,7 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
   return (
     <figure class="output">
       {isLost ? (
-        <LostOutput
-          path={output.path}
-          isRemoved={isRemoved}
-          onRemoved={() => setRemoved(true)}
-          onRetry={retry}
-        />
+        <LostOutput path={output.path} onRemoved={() => setRemoved(true)} onRetry={retry} />
       ) : (
         <Media
           key={round}
@@ -82,7 +84,13 @@ function Output({ output, aspectRatio, prompt }: OutputProps) {
                 newTab
               />
             )}
-            <LinkButton size="small" icon="download" href={`${output.path}?download`} download={name}>
+            <LinkButton
+              size="small"
+              icon="download"
+              // The service sends the name too: a browser ignores the attribute after a redirect to a bucket.
+              href={withQuery(output.path, { download: savedAs })}
+              download={savedAs}
+            >
               Download
             </LinkButton>
           </span>
@@ -158,29 +166,40 @@ function Media({ output, ratio, altText, onSize, onLost }: MediaProps) {
 
 const REMOVED_STATUS = 410
 
+/**
+ * Requests a file that could not be loaded, since a media element does not report the status. `isKnown` is true after
+ * the response. `path` is undefined for a file of another host.
+ */
+export function useRemoved(
+  path: string | undefined,
+  isLost: boolean,
+): { readonly isKnown: boolean; readonly isRemoved: boolean } {
+  const [status, setStatus] = useState<number>()
+  useEffect(() => {
+    if (path === undefined || !isLost) return
+    const controller = new AbortController()
+    const { signal } = controller
+    fetch(path, { method: 'HEAD', signal })
+      .then((response) => setStatus(response.status))
+      // Fails if the service redirects to another origin, which the page may not read.
+      .catch(() => signal.aborted || setStatus(0))
+    return () => controller.abort()
+  }, [path, isLost])
+  return { isKnown: status !== undefined, isRemoved: status === REMOVED_STATUS }
+}
+
 interface LostOutputProps {
   readonly path: string
-  readonly isRemoved: boolean
   readonly onRemoved: () => void
   readonly onRetry: () => void
 }
 
-/**
- * Shown if a file could not be loaded. A request checks whether the file was removed, since a media element does not
- * report the status. The user can still download a file that the browser cannot show.
- */
-function LostOutput({ path, isRemoved, onRemoved, onRetry }: LostOutputProps) {
-  const [isKnown, setKnown] = useState(false)
+/** Shown if a file could not be loaded. The user can still download a file that the browser cannot show. */
+function LostOutput({ path, onRemoved, onRetry }: LostOutputProps) {
+  const { isKnown, isRemoved } = useRemoved(path, true)
   useEffect(() => {
-    const controller = new AbortController()
-    const { signal } = controller
-    fetch(path, { method: 'HEAD', signal })
-      .then(({ status }) => status === REMOVED_STATUS && onRemoved())
-      // Fails if the service redirects to another origin, which the page may not read.
-      .catch(() => undefined)
-      .finally(() => signal.aborted || setKnown(true))
-    return () => controller.abort()
-  }, [path])
+    if (isRemoved) onRemoved()
+  }, [isRemoved])
   return (
     <div class="output-media output-file" role="status">
       <Icon name="image" size={22} />
@@ -209,110 +228,3 @@ function ratioOf(text: unknown): number {
   const ratio = Number(width) / Number(height)
   return Number.isFinite(ratio) && ratio > 0 ? ratio : 1
 }
-
-const THUMBNAIL_TYPES: readonly MediaType[] = ['image', 'video']
-
-/** Thumbnail of the first output. `isPlaying` is true if the pointer or the focus is on the run's row. */
-export function Thumbnail({ run, isPlaying }: { readonly run: RunSummary; readonly isPlaying: boolean }) {
-  const [isLost, setLost] = useState(false)
-  const isSettled = useSettled()
-  const output = run.outputs.find(({ content_type: type }) => THUMBNAIL_TYPES.includes(mediaTypeOf(type)))
-  if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
-  if (output === undefined || isLost)
-    return (
-      <span class="thumb thumb-empty">
-        <Icon name={run.status === 'failed' ? 'alert' : run.kind} />
-      </span>
-    )
-  const onLost = () => setLost(true)
-  if (mediaTypeOf(output.content_type) === 'video')
-    return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
-  // If the thumbnail fails, do not load the output instead: it may be too large for the browser.
-  const source = run.thumbnail ?? output.path
-  return (
-    <span class="thumb">
-      {isSettled && <img src={source} alt="" loading="lazy" decoding="async" onError={onLost} />}
-    </span>
-  )
-}
-
-/**
- * Returns false during fast scrolling, so that thumbnails are not loaded. Decoding them would take most of the
- * scrolling time.
- */
-function useSettled(): boolean {
-  const [isSettled, setSettled] = useState(() => !isScrollingFast())
-  useEffect(() => {
-    if (isSettled) return
-    const timer = setInterval(() => setSettled(!isScrollingFast()), SETTLED_MS)
-    return () => clearInterval(timer)
-  }, [isSettled])
-  return isSettled
-}
-
-interface VideoThumbProps {
-  readonly output: RunOutput
-  readonly isSettled: boolean
-  readonly isPlaying: boolean
-  readonly onLost: () => void
-}
-
-function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
-  const ref = useRef<HTMLVideoElement>(null)
-  useEffect(() => {
-    const video = ref.current
-    return () => {
-      // Without this, the browser keeps the connection of the removed element open.
-      video?.removeAttribute('src')
-      video?.load()
-    }
-  }, [isSettled])
-  useEffect(() => {
-    const video = ref.current
-    if (video === null) return
-    if (isPlaying && !matchMedia('(prefers-reduced-motion: reduce)').matches)
-      void video.play().catch(() => undefined)
-    else {
-      video.pause()
-      if (video.currentTime > 0) video.currentTime = 0
-    }
-  }, [isPlaying, isSettled])
-  return (
-    <span class="thumb">
-      {isSettled && (
-        <video
-          ref={ref}
-          src={output.path}
-          muted
-          loop
-          playsInline
-          disablePictureInPicture
-          preload="metadata"
-          tabIndex={-1}
-          aria-hidden="true"
-          onError={onLost}
-        />
-      )}
-      <span class="thumb-kind">
-        <Icon name="play" size={10} />
-      </span>
-    </span>
-  )
-}
-
-/** Speed above which thumbnails are not loaded: about 30 rows per second. */
-const FAST_PX_PER_MS = 2
-/** Time after the last scroll event after which thumbnails are loaded. */
-const SETTLED_MS = 150
-
-let lastScroll = { atMs: 0, top: 0 }
-let speedPxPerMs = 0
-
-export function noteScroll(): void {
-  const now = { atMs: performance.now(), top: scrollY }
-  speedPxPerMs = Math.abs(now.top - lastScroll.top) / Math.max(1, now.atMs - lastScroll.atMs)
-  lastScroll = now
-}
-
-const isScrollingFast = (): boolean =>
-  speedPxPerMs > FAST_PX_PER_MS && performance.now() - lastScroll.atMs < SETTLED_MS

@@ -1,12 +1,13 @@
-/** Page of one run: outputs, details, timeline, and the commands that create it again. */
+/** Page of one run: outputs, reference images, details, and the commands that create it again. */
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
-import { printable, withoutControls } from '../../protocol/text.js'
+import { printable, shortened, withoutControls } from '../../protocol/text.js'
 import { ApiError, request } from '../api.js'
 import { LinkButton } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
+import { capitalized } from '../format.js'
 import { findModel, useModels } from '../models.js'
 import { linkTo, navigate } from '../routes.js'
 import { isShortcut } from '../shortcuts.js'
@@ -14,9 +15,11 @@ import { useStore } from '../store.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
 import { type Polling, PollingNotice, usePolling } from './polling.js'
 import { Again } from './run-again.js'
-import { progressText, RunFields, RunStatus, RunTimeline } from './run-details.js'
+import { RunDetailsCard, RunStatus } from './run-details.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
+import { RunReferences } from './run-references.js'
+import { WaitingRun } from './run-waiting.js'
 
 export function RunPage({ id }: { readonly id: string }) {
   const [run, setRun] = useState<RunDetails>()
@@ -37,7 +40,7 @@ export function RunPage({ id }: { readonly id: string }) {
   if (run !== undefined) return <Run run={run} polling={polling} />
   const { error, retry } = polling
   return (
-    <Page title="Run" width="wide" above={<RunNavigation id={id} />}>
+    <Page title="Run" above={<RunNavigation id={id} />}>
       {isMissing(error) ? (
         <EmptyState
           icon="search"
@@ -62,48 +65,68 @@ const isMissing = (error: unknown): boolean => error instanceof ApiError && erro
 function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Polling }) {
   const document = findModel(useModels().data, run.model)
   const prompt = typeof run.input?.prompt === 'string' ? run.input.prompt : run.prompt
+  const kind = capitalized(run.kind)
   return (
     <Page
-      title={run.kind === 'video' ? 'Video run' : 'Image run'}
-      width="wide"
+      title={shortened(printable(prompt).trim(), MAX_TITLE) || `${kind} run`}
       above={<RunNavigation id={run.id} />}
       about={
-        <span class="row">
-          <RunStatus run={run} /> <code>{printable(run.id)}</code>
-          <CopyButton kind="ghost" text={run.id} label="Copy the run id" />
+        <span class="row run-about-row">
+          <RunStatus run={{ status: run.status, progress: null }} />
+          <span>
+            {kind} ·{' '}
+            <a href={linkTo('runs', { query: { model: run.model } })} title="Runs of this model">
+              <bdi>{printable(run.model)}</bdi>
+            </a>
+          </span>
+          <span class="row run-id">
+            <code>{printable(run.id)}</code>
+            <CopyButton kind="ghost" text={run.id} label="Copy the run id" />
+          </span>
         </span>
       }
       actions={
-        <LinkButton kind="primary" icon="edit" href={linkTo('new', { query: { from: run.id } })}>
-          Run again with changes
-        </LinkButton>
+        <>
+          {prompt !== '' && (
+            <CopyButton text={prompt} size="normal">
+              Copy prompt
+            </CopyButton>
+          )}
+          <LinkButton kind="primary" icon="edit" href={linkTo('new', { query: { from: run.id } })}>
+            Run again with changes
+          </LinkButton>
+        </>
       }
     >
       <PollingNotice {...polling} />
       <div class="run-layout">
         <div class="stack run-main">
           <Result run={run} prompt={prompt} />
-          {prompt !== '' && (
-            <Card title="Prompt" actions={<CopyButton kind="ghost" text={prompt} label="Copy the prompt" />}>
-              <p class="run-full-prompt" dir="auto">
+          {!fitsTitle(prompt) && (
+            <Card title="Prompt">
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable element must be reachable by keyboard */}
+              <section class="run-full-prompt" tabIndex={0} aria-label="Prompt" dir="auto">
                 {withoutControls(prompt)}
-              </p>
+              </section>
             </Card>
           )}
           <Again run={run} document={document} />
         </div>
         <div class="stack run-side">
-          <Card title="Details">
-            <RunFields run={run} document={document} />
-          </Card>
-          <Card title="Timeline">
-            <RunTimeline run={run} />
-          </Card>
+          <RunReferences run={run} />
+          <RunDetailsCard run={run} document={document} />
         </div>
       </div>
     </Page>
   )
 }
+
+/** Maximum length of the title. The page's title is also the name of the browser's tab. */
+const MAX_TITLE = 140
+/** A longer prompt has a card, and its title is cut to two lines. */
+const MAX_WHOLE_TITLE = 60
+
+const fitsTitle = (prompt: string): boolean => prompt.length <= MAX_WHOLE_TITLE && !/\n./.test(prompt)
 
 /** Shows the outputs, the error, or the progress. */
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
@@ -122,14 +145,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
         </p>
       </Notice>
     )
-  if (!isFinished(run))
-    return (
-      <div class="run-waiting" role="status">
-        <span class="spinner" />
-        <strong>{run.status === 'queued' ? 'Waiting in the queue' : `Rendering${progressText(run)}`}</strong>
-        <span class="muted">This page shows the result when it is there.</span>
-      </div>
-    )
+  if (!isFinished(run)) return <WaitingRun run={run} />
   if (run.outputs.length === 0)
     return <Notice tone="warn">This run succeeded, and the service has no files of it.</Notice>
   return <RunOutputs run={run} prompt={prompt} />
@@ -138,7 +154,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
 const ADVICE: Readonly<Record<string, string>> = {
   renderer_crashed:
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
-  render_failed: 'Change what the message names, then run it again with changes.',
+  render_failed: 'Fix the cause, then run again.',
   not_recorded:
     'The render may have succeeded. Ask the administrator of the service, whose command "rushes admin verify" lists this run.',
 }

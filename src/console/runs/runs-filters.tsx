@@ -87,7 +87,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
         onChange={(value) => set({ key: value })}
       />
       {isFiltered(filters) && (
-        <Button kind="ghost" icon="close" onClick={() => onChange({})}>
+        <Button kind="ghost" icon="close" class="runs-clear" onClick={() => onChange({})}>
           Clear
         </Button>
       )}

@@ -9,8 +9,9 @@ import { linkTo, navigate } from '../routes.js'
 import { type LiveRuns, useLiveRuns } from './live-runs.js'
 import { PollingNotice } from './polling.js'
 import { countAbove } from './run-list.js'
-import { type RowRange, RunRows } from './run-rows.js'
 import { type Filters, filtersOf, isFiltered, isSameFilter, RunsFilters } from './runs-filters.js'
+import { RunsView, ViewSwitch } from './runs-view.js'
+import type { RunRange } from './runs-window.js'
 
 export interface RunsPageProps {
   readonly query: Readonly<Record<string, string>>
@@ -21,7 +22,7 @@ let lastPosition: { readonly filters: Filters; readonly top: number } | undefine
 
 export function RunsPage({ query }: RunsPageProps) {
   const filters = filtersOf(query)
-  const range = useRef<RowRange>({ first: 0, end: 0 })
+  const range = useRef<RunRange>({ first: 0, end: 0 })
   const live = useLiveRuns(filters, () => range.current)
   const onChange = (next: Filters, isTyping = false) =>
     navigate(linkTo('runs', { query: { ...next } }), { replace: isTyping })
@@ -29,16 +30,18 @@ export function RunsPage({ query }: RunsPageProps) {
   return (
     <Page
       title="Runs"
-      width="wide"
       actions={
-        <LinkButton kind="primary" icon="plus" href={linkTo('new')}>
-          New run
-        </LinkButton>
+        <>
+          <ViewSwitch />
+          <LinkButton kind="primary" icon="plus" href={linkTo('new')}>
+            New run
+          </LinkButton>
+        </>
       }
     >
       <div class="runs">
         <RunsFilters filters={filters} onChange={onChange} />
-        <Results filters={filters} live={live} range={range} onClear={() => onChange({})} />
+        <Results filters={filters} live={live} range={range} />
       </div>
     </Page>
   )
@@ -47,17 +50,16 @@ export function RunsPage({ query }: RunsPageProps) {
 interface ResultsProps {
   readonly filters: Filters
   readonly live: LiveRuns
-  readonly range: { current: RowRange }
-  readonly onClear: () => void
+  readonly range: { current: RunRange }
 }
 
-function Results({ filters, live, range, onClear }: ResultsProps) {
+function Results({ filters, live, range }: ResultsProps) {
   const { list, isStale, error, retry, olderError, isReadingOlder, readOlder } = live
   const [seen, setSeen] = useState<string>()
   const runs = list?.runs
   const first = runs?.[0]?.id
   const onRange = useCallback(
-    (next: RowRange, isAtTop: boolean) => {
+    (next: RunRange, isAtTop: boolean) => {
       range.current = next
       if (isAtTop) setSeen(first)
     },
@@ -68,7 +70,7 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
   if (runs === undefined) return <SkeletonRows />
   // A page can be empty even if older runs match: the service searches a limited number of runs per request.
   if (runs.length === 0 && !isStale && list?.next === null)
-    return isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />
+    return isFiltered(filters) ? <NoMatch /> : <NoRuns />
   const countNew = isStale ? 0 : countAbove(runs, seen)
   return (
     <>
@@ -84,7 +86,7 @@ function Results({ filters, live, range, onClear }: ResultsProps) {
             </Button>
           )}
         </div>
-        <RunRows
+        <RunsView
           runs={runs}
           hasMore={list?.next !== null}
           isStale={isStale}
@@ -137,13 +139,9 @@ function NoRuns() {
   )
 }
 
-function NoMatch({ onClear }: { readonly onClear: () => void }) {
+function NoMatch() {
   return (
-    <EmptyState
-      icon="filter"
-      title="No runs match these filters."
-      action={<Button onClick={onClear}>Clear filters</Button>}
-    >
+    <EmptyState icon="filter" title="No runs match these filters.">
       Choose other filters, or search for another part of the prompt.
     </EmptyState>
   )

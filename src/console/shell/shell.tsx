@@ -2,20 +2,18 @@
 import type { ComponentChildren } from 'preact'
 import { useCallback, useRef, useState } from 'preact/hooks'
 import type { Session } from '../../protocol/console.js'
-import { connectionStore, messageOf, refreshSession } from '../api.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
 import { Icon, type IconName } from '../components/icon.js'
-import { Notice, RetryButton } from '../components/notice.js'
-import { showToast } from '../components/toast.js'
+import { Notice } from '../components/notice.js'
+import { toastError } from '../components/toast.js'
 import { formatNumber } from '../format.js'
 import { LostSecrets, NewSecrets } from '../keys/key-dialogs.js'
 import { linkTo, type PageName } from '../routes.js'
-import { usePolling } from '../runs/polling.js'
 import { signOut } from '../session.js'
 import { SHORTCUTS, useShortcuts } from '../shortcuts.js'
 import { useStore } from '../store.js'
-import { setTheme, THEMES, type Theme, themeStore } from '../theme.js'
+import { setTheme, THEME_NAMES, THEMES, type Theme, themeStore } from '../theme.js'
 import { Brand } from './centered.js'
 
 interface NavigationItem {
@@ -86,10 +84,16 @@ interface FooterProps {
   readonly onShortcuts: () => void
 }
 
+/** The buttons that change the page come first, the one that ends the session last: between them is the balance. */
 function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
-  const leave = () => signOut().catch((error: unknown) => showToast(messageOf(error), 'bad'))
   return (
     <div class="sidebar-foot">
+      <div class="sidebar-tools">
+        <Button kind="ghost" size="small" class="shortcuts-button" icon="keyboard" onClick={onShortcuts}>
+          Keyboard shortcuts
+        </Button>
+        <ThemeButton />
+      </div>
       <a class="balance" href={linkTo('credits')}>
         <span class="balance-label">Balance</span>
         <strong>{formatNumber(account.balance)}</strong> <span class="balance-unit">credits</span>
@@ -98,56 +102,23 @@ function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
         <a class="email" href={linkTo('account')} title={`${email}, account ${account.name}`}>
           {email}
         </a>
-        <div class="who-buttons">
-          <Button
-            kind="ghost"
-            size="small"
-            class="shortcuts-button"
-            label="Keyboard shortcuts"
-            icon="keyboard"
-            onClick={onShortcuts}
-          />
-          <ThemeButton />
-          <Button kind="ghost" size="small" icon="sign-out" label="Sign out" onClick={leave} />
-        </div>
+        <Button kind="ghost" size="small" onClick={() => signOut().catch(toastError)}>
+          Sign out
+        </Button>
       </div>
     </div>
   )
 }
 
-/** Shown while the service does not respond. Polls the service, since not every page does. */
-function Reconnecting() {
-  const { retry } = usePolling(
-    {
-      async ask(signal) {
-        await refreshSession(signal)
-        return 'done'
-      },
-    },
-    [],
-  )
-  return (
-    <Notice
-      tone="warn"
-      title="The service does not answer."
-      action={<RetryButton label="Try now" onClick={retry} />}
-    >
-      Trying again. Nothing that you see here is lost.
-    </Notice>
-  )
-}
-
 /** Notices shown on every page. */
 function Banners({ session }: { readonly session: Session }) {
-  const connection = useStore(connectionStore)
   return (
     <div class="banners">
       <LostSecrets />
-      {connection === 'lost' && <Reconnecting />}
       {session.account.banned && (
         <Notice tone="bad" title={`The account "${session.account.name}" is banned.`}>
-          You can look at everything, but nothing can be created: no runs and no API keys. Ask the
-          administrator of this service to lift the ban.
+          You can see everything, but you cannot create runs or API keys. Ask the administrator of this
+          service to lift the ban.
         </Notice>
       )}
     </div>
@@ -173,8 +144,7 @@ function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' }
-const NAMES: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' }
+const THEME_ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' }
 
 function ThemeButton() {
   const theme = useStore(themeStore)
@@ -183,9 +153,11 @@ function ThemeButton() {
     <Button
       kind="ghost"
       size="small"
-      icon={ICONS[theme]}
-      label={`Colours: ${NAMES[theme]}. Change to ${NAMES[next]}`}
+      icon={THEME_ICONS[theme]}
+      label={`Theme: ${THEME_NAMES[theme]}. Change to ${THEME_NAMES[next]}`}
       onClick={() => setTheme(next)}
-    />
+    >
+      {`Theme: ${THEME_NAMES[theme]}`}
+    </Button>
   )
 }

@@ -4,8 +4,9 @@ import { CONSOLE_PATHS, type LoginGrant } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { messageOf, request } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
+import { CodeBlock } from '../components/copy.js'
 import { Notice } from '../components/notice.js'
-import { showToast } from '../components/toast.js'
+import { toastError } from '../components/toast.js'
 import { useAction } from '../resource.js'
 import { linkTo } from '../routes.js'
 import { signOut, useSession } from '../session.js'
@@ -15,11 +16,10 @@ export function LoginPage({ query }: { readonly query: Readonly<Record<string, s
   const login = readLoginQuery(query)
   if (login === undefined)
     return (
-      <Centered title="Log in on the command line">
-        <Notice tone="bad">This address is not complete, so nothing was created.</Notice>
-        <p>
-          Run <code>rushes login --web</code> again. It opens this page with a new address.
-        </p>
+      <Centered title="Sign in the CLI">
+        <Notice tone="bad">This URL is incomplete. Nothing was created.</Notice>
+        <p>Run the command again. It opens this page with a complete URL:</p>
+        <CodeBlock code="rushes login --web" label="Command" />
         <LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>
       </Centered>
     )
@@ -43,7 +43,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
       },
     },
   )
-  const leave = () => signOut().catch((error: unknown) => showToast(messageOf(error), 'bad'))
+  const leave = () => signOut().catch(toastError)
   const decline = () => {
     setStep('declined')
     location.assign(declinedAddress(login))
@@ -51,7 +51,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
   if (step === 'returning')
     return (
       <Centered title="Go back to the terminal">
-        <p>The command line gets its key now. You can close this page.</p>
+        <p>The CLI receives its key now. You can close this page.</p>
       </Centered>
     )
   if (step === 'declined')
@@ -61,10 +61,8 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
       </Centered>
     )
   return (
-    <Centered title="Log in on the command line">
-      <p class="wrap">
-        The command <code>rushes login --web</code> on this computer asks for an API key.
-      </p>
+    <Centered title="Sign in the CLI">
+      <p>The CLI is requesting an API key.</p>
       <dl class="facts">
         <dt>Account</dt>
         <dd class="wrap">{account.name}</dd>
@@ -75,11 +73,12 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
       </dl>
       {account.banned ? (
         <Notice tone="bad">
-          This account is banned, so it cannot create keys. Ask the administrator of this service.
+          This account is banned and cannot create keys. Ask the administrator of this service.
         </Notice>
       ) : (
         <Notice tone="warn">
-          Continue only if you have just run this command. The key can spend the credits of the account.
+          Continue only if you have just run <code>rushes login --web</code> on this computer. The key can
+          spend the credits of the account.
         </Notice>
       )}
       {grant.error !== undefined && <Notice tone="bad">{messageOf(grant.error)}</Notice>}
@@ -90,7 +89,7 @@ function Confirmation({ login }: { readonly login: LoginQuery }) {
           isBusy={grant.isBusy}
           onClick={() => void grant.run()}
         >
-          Create the key
+          Create key
         </Button>
         <Button onClick={decline}>Cancel</Button>
       </div>

@@ -1,9 +1,10 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../../protocol/console.js'
+import { quoteWord } from '../../protocol/text.js'
 import { PasswordForm } from '../account/password-form.js'
 import { ApiError, messageOf } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
+import { CodeBlock } from '../components/copy.js'
 import { focusFirstError, PasswordField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
@@ -57,23 +58,26 @@ export function SignInPage() {
           Sign in
         </Button>
       </form>
-      <p class="hint centered-hint">
-        No password yet, or forgotten? On the machine of the service, run{' '}
-        <code>rushes admin user link {email.trim() === '' ? '<email>' : email.trim()}</code>. It prints a link
-        that signs you in once.
-      </p>
+      <div class="centered-hint stack">
+        <h2>No password, or forgotten?</h2>
+        <p>Run this command on the machine of the service. It prints a link that signs you in:</p>
+        <LinkCommand email={email} />
+      </div>
     </Centered>
   )
+}
+
+/** The command that prints a sign-in link, to copy. */
+function LinkCommand({ email = '' }: { readonly email?: string | undefined }) {
+  const word = email.trim() === '' ? '<email>' : quoteWord(email.trim())
+  return <CodeBlock code={`rushes admin user link ${word}`} label="Command" />
 }
 
 function signInMessage(error: unknown): string {
   const code = error instanceof ApiError ? error.code : undefined
   if (code === 'invalid_credentials') return 'Wrong email or password.'
   if (code === 'https_required')
-    return (
-      'A password is not accepted over plain http from another machine. ' +
-      'Open this page by https, or on the machine of the service.'
-    )
+    return 'Passwords are not accepted over HTTP. Open this page with https://, or on the machine of the service.'
   return messageOf(error)
 }
 
@@ -91,69 +95,49 @@ export function LinkPage({ token, session }: LinkPageProps) {
   const button = useRef<HTMLButtonElement>(null)
   useEffect(() => button.current?.focus(), [])
   const { error } = exchange
-  const problem = error === undefined ? undefined : linkProblem(error)
+  if (isRefused(error))
+    return (
+      <Centered title="This link no longer works">
+        <p>
+          A link works once, within 15 minutes. To get a new link, run this command on the machine of the
+          service:
+        </p>
+        <LinkCommand email={session?.email} />
+        <LinkButton href={linkTo('runs')}>
+          {session === null ? 'Sign in with a password' : 'Go to Runs'}
+        </LinkButton>
+      </Centered>
+    )
   return (
     <Centered title="Sign in by link">
-      {problem !== undefined && <Notice tone="bad">{problem.text}</Notice>}
-      {problem?.advice}
-      {problem?.advice === undefined && session !== null && (
+      {error !== undefined && <Notice tone="bad">{linkMessage(error)}</Notice>}
+      {session === null ? (
+        <p>This link works once. After signing in, you can set a password for the next time.</p>
+      ) : (
         <p class="wrap">
-          You are signed in as <strong>{session.email}</strong>. Sign in with the link instead?
+          You are already signed in as <strong>{session.email}</strong>. You can keep this session, or sign in
+          again as the user of the link, which uses it up.
         </p>
       )}
-      {problem?.advice === undefined ? (
-        <div class="row">
-          <Button ref={button} kind="primary" isBusy={exchange.isBusy} onClick={() => void exchange.run()}>
-            Sign in with this link
-          </Button>
-          {session !== null && (
-            <Button onClick={() => navigate(linkTo('runs'), { replace: true })}>Cancel</Button>
-          )}
-        </div>
-      ) : (
-        problem.code !== 'https_required' && (
-          <LinkButton href={linkTo('runs')}>
-            {session === null ? 'Sign in with a password' : 'Go to Runs'}
-          </LinkButton>
-        )
-      )}
+      <div class="row">
+        <Button ref={button} kind="primary" isBusy={exchange.isBusy} onClick={() => void exchange.run()}>
+          Sign in with this link
+        </Button>
+        {session !== null && (
+          <Button onClick={() => navigate(linkTo('runs'), { replace: true })}>Keep this session</Button>
+        )}
+      </div>
     </Centered>
   )
 }
 
-interface LinkProblem {
-  readonly code: string | undefined
-  readonly text: string
-  /** What to do instead. Set if a retry cannot succeed. */
-  readonly advice?: ComponentChildren
-}
+/** Whether the link was used, has expired or never existed. The service does not say which. */
+const isRefused = (error: unknown): boolean => error instanceof ApiError && error.code === 'invalid_link'
 
-function linkProblem(error: unknown): LinkProblem {
-  const code = error instanceof ApiError ? error.code : undefined
-  const text = messageOf(error)
-  if (code === 'https_required')
-    return {
-      code,
-      text: 'A link is not accepted over plain http from another machine.',
-      advice: (
-        <p>
-          The link was not used. Open it again with <code>https://</code> in the place of <code>http://</code>
-          , or on the machine of the service.
-        </p>
-      ),
-    }
-  if (code !== 'invalid_link') return { code, text }
-  return {
-    code,
-    text,
-    advice: (
-      <p>
-        A link works once, and for 15 minutes. For another one, run{' '}
-        <code>rushes admin user link &lt;email&gt;</code> on the machine of the service.
-      </p>
-    ),
-  }
-}
+const linkMessage = (error: unknown): string =>
+  error instanceof ApiError && error.code === 'https_required'
+    ? 'Links are not accepted over HTTP. This link was not used: open it with https://, or on the machine of the service.'
+    : messageOf(error)
 
 export function FirstPasswordPage() {
   const { email, has_password: hasPassword } = useSession()
@@ -161,13 +145,13 @@ export function FirstPasswordPage() {
   return (
     <Centered title={hasPassword ? 'Set a new password?' : 'Set a password'}>
       <p class="wrap">
-        You are signed in as <strong>{email}</strong>. With a password you can sign in without a link.
+        You are signed in as <strong>{email}</strong>. With a password, you can sign in without a link.
       </p>
       <PasswordForm
         submit="Set password"
         onDone={() => {
           leave()
-          showToast('Your password is set.')
+          showToast('Password set.')
         }}
       >
         <Button kind="ghost" onClick={leave}>

@@ -65,7 +65,10 @@ async function programFor(
   options: Omit<ModelProgramOptions, 'argv'>,
 ): Promise<ModelProgram> {
   const word = commandWord(argv)
-  if (word !== 'run') return { program: await createProgram(word, options.environment) }
+  if (word !== 'run') {
+    const help = { showsAll: argv.includes('--all') }
+    return { program: await createProgram(word, options.environment, help) }
+  }
   const { createModelProgram } = await import('./models/model-program.js')
   return createModelProgram({ argv, ...options })
 }

@@ -5,16 +5,20 @@ import { COMMANDS } from './commands/index.js'
 import type { CommandEnvironment } from './context/context.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
 import { findCommand } from './help/find-command.js'
-import { GLOBAL_OPTIONS, HELP, TOPICS } from './help/format-help.js'
+import { GLOBAL_OPTIONS, helpFormat, TOPICS } from './help/format-help.js'
 import { VERSION } from './process/version.js'
 
 const TOPIC_NAMES = TOPICS.map(({ name }) => name)
 const DEFAULT_COLUMNS = 80
 
-/** Creates the whole program. Only the command `named` is loaded and has its flags. */
+/**
+ * Creates the whole program. Only the command `named` is loaded and has its flags.
+ * `showsAll`: whether help pages also show uncommon options.
+ */
 export async function createProgram(
   named: string | undefined,
   environment: CommandEnvironment,
+  { showsAll = false } = {},
 ): Promise<Command> {
   const program = new Command('rushes')
     .description('Create video and image runs, wait for them and download the results.')
@@ -22,7 +26,7 @@ export async function createProgram(
     .version(VERSION, '-V, --version', 'Print the version')
     .addHelpOption(helpOption())
     .helpCommand(false)
-    .configureHelp(HELP)
+    .configureHelp(helpFormat({ showsAll }))
     .exitOverride()
     // Set before the commands are added, because each command copies it when it is created.
     .configureOutput({
@@ -34,7 +38,7 @@ export async function createProgram(
     .enablePositionalOptions()
   for (const option of globalOptions()) program.addOption(option)
   for (const row of COMMANDS) {
-    const command = program.command(row.name).description(row.about)
+    const command = program.command(row.name).description(row.about).helpGroup(row.group)
     if (row.name !== named) continue
     const { register } = await row.load()
     register(command, environment)
@@ -51,6 +55,7 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
     .command('help')
     .description('Print the help of a command or a topic')
     .argument('[command...]', `A command and its subcommand, or a topic: ${TOPIC_NAMES.join(', ')}`)
+    .addOption(new Option('--all', 'Show every option of the command'))
     .action(async (words: readonly string[]) => {
       const topic = TOPICS.find(({ name }) => name === words[0])
       if (topic === undefined) return findCommand(program, words, TOPIC_NAMES).outputHelp()

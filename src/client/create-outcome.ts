@@ -1,6 +1,6 @@
 /**
  * Decides whether a create may be sent again. A run costs money from the moment it is accepted, so a create is repeated
- * only if the service definitely did not accept it. Diagram: docs/create.md; each edge has a test.
+ * only if the service definitely did not accept it. Each outcome has a test in test/client/create-outcome.test.ts.
  */
 import { messageOf, RushesError } from '../errors.js'
 import type { HttpFailure } from '../host/http.js'

@@ -1,9 +1,7 @@
 /** The topics of `rushes help`, and what is said to a word that is nearly right. Their generated docs: test/docs.test.ts. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands/index.js'
 import { commandWord } from '../../src/cli/flags/globals.js'
 import { EXAMPLES } from '../../src/cli/help/examples.js'
 import { fullName } from '../../src/cli/help/find-command.js'
@@ -14,6 +12,7 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../../src/cli
 import { EXIT, OWN_CODES } from '../../src/errors.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import { everyCommand } from '../support/project.js'
 import { temporaryFolder } from '../support/service.js'
 
 const help = async (...words: string[]): Promise<string> => {
@@ -69,32 +68,11 @@ describe('environment', () => {
 })
 
 describe('agents', () => {
-  it('is docs/agents.md', async () => {
-    await expect(agents()).toMatchFileSnapshot('../../docs/agents.md')
-  })
-
   it('is short enough to be read whole, and knows every exit code', () => {
     expect(agents().length).toBeLessThan(8_000)
     expect(Object.values(EXIT).filter((code) => !agents().includes(`\n| ${code} |`))).toEqual([])
   })
 })
-
-/** The command and all below it, with their names. */
-const commandsUnder = (command: Command): readonly Command[] => [
-  command,
-  ...command.commands.flatMap(commandsUnder),
-]
-
-async function everyCommand(): Promise<readonly Command[]> {
-  const program = await createProgram(undefined, { run: async () => {}, print: () => {} })
-  const loaded = await Promise.all(
-    COMMANDS.map(async ({ name }) => {
-      const { commands } = await createProgram(name, { run: async () => {}, print: () => {} })
-      return commands.filter((command) => command.name() === name).flatMap(commandsUnder)
-    }),
-  )
-  return [program, ...program.commands.filter((command) => command.name() === 'help'), ...loaded.flat()]
-}
 
 /** The `rushes` of a pipe or a substitution, without redirections. */
 const commandLines = (line: string): readonly string[] =>
@@ -160,6 +138,14 @@ describe('the sections of help', () => {
     'Run options:',
     'Result options:',
     'Options:',
+    'Engine options:',
+    'Storage options:',
+    'Server options:',
+    'Create:',
+    'Follow runs at the service:',
+    'Runs on this machine:',
+    'Set up:',
+    'Operate:',
     'Commands:',
     'Help topics (rushes help <topic>):',
     'Global options:',
@@ -172,6 +158,26 @@ describe('the sections of help', () => {
       expect(titles).toEqual(ORDER.filter((title) => titles.includes(title)))
       expect(titles).toEqual(expect.arrayContaining(['Usage:', 'Global options:', 'Examples:']))
     }
+  })
+
+  it('have the global options in full for the program, and in one line for a command', async () => {
+    expect(await help('--help')).toContain('\nGlobal options:\n  -V, --version     Print the version\n')
+    expect(await help('status', '--help')).toContain(
+      '\nGlobal options: --json, -q, --debug, --no-color, --profile, --base-url, --local\n',
+    )
+  })
+
+  it.each([[['--help']], [['help']]])('of serve: the common options, all with --all: %j', async (words) => {
+    const isTopic = words[0] === 'help'
+    const line = (...more: string[]) => (isTopic ? ['help', 'serve', ...more] : ['serve', '--help', ...more])
+    const common = await help(...line())
+    expect(common).toContain('\n11 more options (engine, storage, server): rushes serve --help --all\n')
+    expect(common).toContain('\n  --port <port> ')
+    expect(common).not.toContain('--trust-proxy')
+    const all = await help(...line('--all'))
+    expect(all).toMatch(/\nServer options:\n[\s\S]*\n {2}--trust-proxy <cidr> /)
+    expect(all).not.toContain('more options')
+    expect(await help('serve', '--all', '--help')).toBe(all)
   })
 })
 

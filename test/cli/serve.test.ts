@@ -41,7 +41,7 @@ describe('the hint for a sign-in link', () => {
     const start = { url: 'http://127.0.0.1:8000', publicUrl: undefined }
     expect(consoleLines({ ...start, console: { linkToken: 't', hasUsers: true } }, '')).toEqual([
       'Console: http://127.0.0.1:8000/#/link/t',
-      'This link signs you in once, within 15 minutes.',
+      'Single-use sign-in link; expires in 15 minutes.',
     ])
     expect(consoleLines({ ...start, console: undefined }, '')).toEqual([])
   })

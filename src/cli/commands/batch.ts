@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
   ['--fail-fast', 'Create no further runs after the first failure'],
-  ['--resubmit-unconfirmed', 'Send creates with an unknown outcome again; may pay twice'],
+  ['--resubmit-unconfirmed', 'Resend requests with unknown outcome (may be charged twice)'],
   ['--allow-outside', 'Allow outputs outside the folder of the manifest'],
   ['--overwrite', 'Replace files that are not in the lock file'],
   ['--report <path>', 'Also write the lines of --json to this file'],

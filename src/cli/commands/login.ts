@@ -24,7 +24,12 @@ export interface LoginOptions {
 export function register(command: Command, { run }: CommandEnvironment, logIn = loginCommand): void {
   command
     .addOption(new Option('--no-verify', 'Store the key without checking it at the service'))
-    .addOption(new Option('--web', "Sign in on the service's console in a browser, which creates a key"))
+    .addOption(
+      new Option(
+        '--web',
+        "Sign in on the service's console in a browser of this machine, which creates a key",
+      ),
+    )
     .action((flags: LoginOptions) =>
       run(command, (ctx) => logIn(ctx, flags), {
         createsProfile: true,

@@ -12,13 +12,13 @@ import { parseFault } from '../../service/faults/grammar.js'
 import type { Metrics } from '../../service/metrics/index.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { choiceOption, repeated, wholeNumber } from '../flags/values.js'
+import { choiceOption, repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
 import { announce, printFault } from '../serve/announce.js'
 import {
-  addEngineFlags,
   databaseOption,
   databaseUrlOf,
   type EngineFlags,
+  engineOptions,
   modelSourcesOf,
   networksOf,
   openStorage,
@@ -54,73 +54,63 @@ export interface ServeOptions extends EngineFlags, StorageFlags {
 }
 
 export function register(command: Command, { run }: CommandEnvironment, serve = serveCommand): void {
-  command
-    .addOption(new Option('--port <port>', 'Port to listen on; 0 for any free port').default('7878'))
-    .addOption(new Option('--host <address>', 'Address to listen on').default('127.0.0.1'))
-    .addOption(new Option('--data <folder>', 'Folder for runs and outputs (default: in the state folder)'))
-    .addOption(databaseOption())
-    .addOption(
-      new Option(
-        '--concurrency <n>',
-        'Number of runs rendered at the same time (default: one per core, at most 4)',
-      ),
+  const options = [
+    new Option('--port <port>', 'Port to listen on; 0 for any free port').default('7878'),
+    new Option('--host <address>', 'Address to listen on').default('127.0.0.1'),
+    new Option('--public-url <url>', 'Base URL of the outputs (default: the URL that it listens on)'),
+    new Option('--data <folder>', 'Folder for runs and outputs (default: in the state folder)'),
+    new Option(
+      '--concurrency <n>',
+      'Number of runs rendered at the same time (default: one per core, at most 4)',
+    ),
+    ...engineOptions(),
+    new Option('--no-console', 'Serve no console: neither the web page nor its endpoints'),
+    new Option(
+      '--fault <spec>',
+      'Inject a fault, for example create:429:RATE_LIMITED:2 (repeatable)',
+    ).argParser(repeated),
+    choiceOption(
+      '--log-level <level>',
+      'Log level on standard error: silent, error, warn, info or debug',
+      LOG_LEVELS,
+    ).default('warn'),
+    databaseOption().helpGroup(UNCOMMON.storage),
+    new Option(
+      '--storage <url>',
+      'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
+    ).helpGroup(UNCOMMON.storage),
+    new Option(
+      '--storage-proxy',
+      'Stream outputs from the bucket instead of redirecting to signed URLs',
+    ).helpGroup(UNCOMMON.storage),
+    new Option(
+      '--retain <duration>',
+      'Delete outputs older than this, for example 7d (default: keep everything)',
+    ).helpGroup(UNCOMMON.storage),
+    choiceOption(
+      '--role <role>',
+      'What this node does: answer requests (api), render runs (worker), or all',
+      ROLES,
     )
-    .addOption(
-      new Option('--public-url <url>', 'Base URL of the outputs (default: the URL that it listens on)'),
+      .default('all')
+      .helpGroup(UNCOMMON.server),
+    new Option('--body-limit <size>', 'Maximum size of a request body: 64MiB, 500kB or bytes')
+      .default('64MiB')
+      .helpGroup(UNCOMMON.server),
+    new Option(
+      '--trust-proxy <cidr>',
+      'Trust X-Forwarded-For from this IP address or CIDR range (repeatable)',
     )
-    .addOption(new Option('--body-limit <size>', 'Maximum size of a request body').default('64MiB'))
-    .addOption(
-      new Option(
-        '--fault <spec>',
-        'Inject a fault, for example create:429:RATE_LIMITED:2 (repeatable)',
-      ).argParser(repeated),
-    )
-    .addOption(
-      new Option(
-        '--retain <duration>',
-        'Delete outputs older than this, for example 7d (default: keep everything)',
-      ),
-    )
-    .addOption(
-      choiceOption(
-        '--log-level <level>',
-        'Log level on standard error: silent, error, warn, info or debug',
-        LOG_LEVELS,
-      ).default('warn'),
-    )
-    .addOption(
-      new Option(
-        '--trust-proxy <cidr>',
-        'Trust X-Forwarded-For from this IP address or CIDR range (repeatable)',
-      ).argParser(repeated),
-    )
-    .addOption(new Option('--log-prompts', 'Log prompts too, at level info'))
-    .addOption(
-      new Option(
-        '--metrics-port <port>',
-        'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
-      ),
-    )
-    .addOption(
-      choiceOption(
-        '--role <role>',
-        'What this node does: answer requests (api), render runs (worker), or all',
-        ROLES,
-      ).default('all'),
-    )
-    .addOption(
-      new Option(
-        '--storage <url>',
-        'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
-      ),
-    )
-    .addOption(new Option('--no-console', 'Serve no console: neither the web page nor its endpoints'))
-    .addOption(
-      new Option('--storage-proxy', 'Stream outputs from the bucket instead of redirecting to signed URLs'),
-    )
-  addEngineFlags(command).action((flags: ServeOptions) =>
-    run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }),
-  )
+      .argParser(repeated)
+      .helpGroup(UNCOMMON.server),
+    new Option(
+      '--metrics-port <port>',
+      'Port for Prometheus metrics at /metrics; 0 for any free port (default: no metrics)',
+    ).helpGroup(UNCOMMON.server),
+    new Option('--log-prompts', 'Log prompts too, at level info').helpGroup(UNCOMMON.server),
+  ]
+  for (const option of options) command.addOption(option)
+  command.action((flags: ServeOptions) => run(command, (ctx) => serve(ctx, flags), { ignoresLocal: true }))
 }
 
 export async function serveCommand(ctx: Context, options: ServeOptions): Promise<number> {

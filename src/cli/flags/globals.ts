@@ -24,7 +24,7 @@ const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { flags: '--no-color', about: 'Print no colour' },
   { flags: '--profile <name>', about: 'Use this profile of the config file' },
   { flags: '--base-url <url>', about: 'URL of the service' },
-  { flags: '--local', about: 'Use the local service inside this process: no key, no network' },
+  { flags: '--local', about: 'Use the built-in preview service: no key, no network' },
 ]
 
 export const globalOptions = (): readonly Option[] =>

@@ -3,6 +3,8 @@
  * commands.
  */
 import type { Command, Help, Option } from 'commander'
+import { UNCOMMON } from '../flags/values.js'
+import { DETAILS } from './details.js'
 import { EXAMPLES } from './examples.js'
 import { argumentWords, fullName } from './find-command.js'
 
@@ -37,69 +39,91 @@ export const TOPICS: readonly Topic[] = [
 
 export const GLOBAL_OPTIONS = 'Global options:'
 
+const UNCOMMON_GROUPS: readonly string[] = Object.values(UNCOMMON)
 /** Groups of a command's own options, in the order of the page. */
-const GROUPS = ['Selection options:', 'Model options:', 'Run options:', 'Result options:', 'Options:']
+const GROUPS = [
+  ...['Selection options:', 'Model options:', 'Run options:', 'Result options:', 'Options:'],
+  ...UNCOMMON_GROUPS,
+]
 
-/** Passed to commander's `configureHelp`. */
-export const HELP: Partial<Help> = {
-  formatHelp,
+/** Returns the configuration for commander's `configureHelp`. */
+export const helpFormat = ({ showsAll }: { readonly showsAll: boolean }): Partial<Help> => ({
+  formatHelp: (command, help) => formatHelp(command, help, showsAll),
   // Only the command on the line is loaded, so the other commands have no arguments to show.
   subcommandTerm: (command) =>
     [command.name(), ...(command.parent?.parent == null ? [] : argumentWords(command))].join(' '),
   optionDescription: ({ description, defaultValue }) =>
     typeof defaultValue === 'string' ? `${description} (default: ${defaultValue})` : description,
-}
+})
 
-function formatHelp(command: Command, help: Help): string {
-  const termWidth = help.padWidth(command, help)
-  const width = help.helpWidth ?? 80
-  const rows = (items: readonly (readonly [string, string])[]) =>
-    items.map(([term, about]) => help.formatItem(term, termWidth, about, help))
-  const optionRows = (options: readonly Option[]) =>
-    rows(options.map((option) => [help.optionTerm(option), help.optionDescription(option)]))
+type Row = readonly [term: string, about: string]
+type Section = readonly [title: string, rows: readonly Row[]]
+
+function formatHelp(command: Command, help: Help, showsAll: boolean): string {
+  const isProgram = command.parent === null
+  const optionRow = (option: Option): Row => [help.optionTerm(option), help.optionDescription(option)]
+  const commandRow = (each: Command): Row => [help.subcommandTerm(each), help.subcommandDescription(each)]
   const groups = help.groupItems(
-    [...command.options],
+    [],
     help.visibleOptions(command),
-    (option) => option.helpGroupHeading ?? 'Options:',
+    (each) => each.helpGroupHeading ?? 'Options:',
   )
-  const own = [...groups]
-    .filter(([title]) => title !== GLOBAL_OPTIONS)
+  const globals = groups.get(GLOBAL_OPTIONS) ?? []
+  groups.delete(GLOBAL_OPTIONS)
+  const options = [...groups]
     .sort(([a], [b]) => GROUPS.indexOf(a) - GROUPS.indexOf(b))
-  const sections: readonly (readonly [string, readonly string[]])[] = [
+    .map(([title, items]): Section => [title, items.map(optionRow)])
+  const isHidden = ([title]: Section) => !showsAll && UNCOMMON_GROUPS.includes(title)
+  const commands = help.groupItems(
+    [],
+    // `rushes help` is in the title of the topics. `rushes config help` only repeats `rushes config --help`.
+    help.visibleCommands(command).filter((each) => each.name() !== 'help'),
+    (each) => each.helpGroup() || 'Commands:',
+  )
+  const sections: readonly Section[] = [
     [
       'Arguments:',
-      rows(
-        help
-          .visibleArguments(command)
-          .map((each) => [help.argumentTerm(each), help.argumentDescription(each)]),
-      ),
+      help.visibleArguments(command).map((each) => [help.argumentTerm(each), help.argumentDescription(each)]),
     ],
-    ...own.map(([title, options]) => [title, optionRows(options)] as const),
-    [
-      'Commands:',
-      rows(
-        help
-          .visibleCommands(command)
-          // A group of commands has --help. `rushes config help` works too, but would only repeat it.
-          .filter((each) => command.parent === null || each.name() !== 'help')
-          .map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]),
-      ),
-    ],
-    [
-      'Help topics (rushes help <topic>):',
-      command.parent === null ? rows(TOPICS.map(({ name, about }) => [name, about])) : [],
-    ],
-    [GLOBAL_OPTIONS, optionRows(groups.get(GLOBAL_OPTIONS) ?? [])],
-    ['Examples:', exampleRows(EXAMPLES[fullName(command)] ?? [])],
+    ...options.filter((section) => !isHidden(section)),
+    ...[...commands].map(([title, items]): Section => [title, items.map(commandRow)]),
+    ['Help topics (rushes help <topic>):', isProgram ? TOPICS.map(({ name, about }) => [name, about]) : []],
+    [GLOBAL_OPTIONS, isProgram ? globals.map(optionRow) : []],
+  ]
+  const hidden = options.filter(isHidden)
+  const wrap = (text: string) => help.boxWrap(text, help.helpWidth ?? 80)
+  const termWidth = Math.max(...sections.flatMap(([, rows]) => rows.map(([term]) => term.length)))
+  const notes = [
+    ...(hidden.length > 0 ? [hiddenLine(command, hidden)] : []),
+    ...(isProgram ? [] : [globalLine(globals)]),
   ]
   return [
-    `Usage: ${help.commandUsage(command)}\n`,
-    `${help.boxWrap(help.commandDescription(command), width)}\n`,
+    `Usage: ${help.commandUsage(command)}`,
+    ...[help.commandDescription(command), DETAILS[fullName(command)] ?? []].flat().map(wrap),
     ...sections
-      .filter(([, lines]) => lines.length > 0)
-      .map(([title, lines]) => `${title}\n${lines.join('\n')}\n`),
-  ].join('\n')
+      .filter(([, rows]) => rows.length > 0)
+      .map(([title, rows]) =>
+        [title, ...rows.map(([term, about]) => help.formatItem(term, termWidth, about, help))].join('\n'),
+      ),
+    ...notes.map(wrap),
+    ['Examples:', ...exampleRows(EXAMPLES[fullName(command)] ?? [])].join('\n'),
+  ]
+    .map((text) => `${text}\n`)
+    .join('\n')
 }
+
+/** Names the groups that only `--all` shows. */
+function hiddenLine(command: Command, hidden: readonly Section[]): string {
+  const names = hidden.map(([title]) => title.replace(' options:', '').toLowerCase())
+  const count = hidden.flatMap(([, rows]) => rows).length
+  return `${count} more options (${names.join(', ')}): ${fullName(command)} --help --all`
+}
+
+const globalLine = (globals: readonly Option[]): string =>
+  `${GLOBAL_OPTIONS} ${globals
+    .filter(({ long }) => long !== '--help')
+    .map(({ short, long }) => short ?? long)
+    .join(', ')}`
 
 function exampleRows(examples: (typeof EXAMPLES)[string]): readonly string[] {
   const widest = Math.max(...examples.map(([line, about]) => (about === undefined ? 0 : line.length)))

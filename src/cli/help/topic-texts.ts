@@ -196,13 +196,13 @@ const jsonKeys = (): string => {
   return wrapped(`${keys.join(', ')}. ${plain}`, 105).join('\n  ')
 }
 
-/** The text of `rushes help agents`: a short reference in Markdown. docs/agents.md is the same text. */
+/** The text of `rushes help agents`: a short reference in Markdown. */
 export const agents = (): string => `# rushes, for a language model
 
 \`rushes\` creates asynchronous video and image runs at a service, waits for them and downloads the results. Creating a run
 costs money; nothing else does. Without a terminal, no command asks questions.
 
-If your client can start MCP servers, \`rushes mcp\` gives you the same as tools: see \`docs/mcp.md\`.
+If your client can start MCP servers, \`rushes mcp\` gives you the same as tools: see \`docs/agents.md\`.
 
 ## Before the first run
 
@@ -267,7 +267,7 @@ If the file name is known before the create, the exit code is 2 and nothing is
 More: \`rushes help exit-codes\`, \`rushes help environment\`, \`rushes help scripting\`, \`rushes <command> --help\`.
 `
 
-/** The text of `rushes help scripting`. docs/scripting.md begins with it. */
+/** The text of `rushes help scripting`. */
 export const SCRIPTING = `Standard output has the answer and nothing else; messages go to standard error.
 A terminal changes only how things look.
 

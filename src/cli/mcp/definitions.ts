@@ -226,7 +226,7 @@ export function definitionsFor(
       name: 'show_run',
       title: 'Show one run',
       description:
-        'Show everything known on this machine about one run: whole prompt and input, model, files, times, ' +
+        'Show details of a run from the journal of this machine: whole prompt and input, model, files, times, ' +
         'error, and the shell command that repeats it. Free, sends nothing.',
       inputSchema: object(
         { id: text('Run id, or the key of an unconfirmed run such as ~3f2a', { minLength: 1 }) },

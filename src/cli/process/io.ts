@@ -75,10 +75,7 @@ export async function readStdin(stdin: Stdin, what: string, signal: AbortSignal)
 }
 
 export const emptyStdin = (what: string): RushesError =>
-  usageError(
-    `Standard input is empty; expected ${what}. Nothing was sent.`,
-    'Did the command on the left side of the pipe fail?',
-  )
+  usageError(`Standard input is empty; expected ${what}. Nothing was sent.`, 'Did an earlier command fail?')
 
 /** Reads all of a file, pipe (`<(…)`) or device. Throws `usage` when it is too large, and the system's errors. */
 export async function readPath(path: string, signal: AbortSignal): Promise<Buffer> {

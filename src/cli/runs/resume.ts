@@ -142,7 +142,7 @@ function limitPassed(timeoutMs: number, runs: readonly string[], unfinished: Unf
   const { subject, is, runId } = subjectOf(runs)
   const limit = timeoutMs < 1_000 ? `${Math.round(timeoutMs)} ms` : formatDuration(timeoutMs)
   const message = unfinished.isLocal
-    ? `${subject} did not finish within ${limit} and ${is} queued again.`
+    ? `Timed out after ${limit}; ${subject} ${is} still queued.`
     : `${subject} ${is} still running after ${limit}.`
   return new RushesError('wait_timeout', message, { hint: resumeHint(runs, unfinished), runId })
 }

@@ -98,7 +98,7 @@ export function consoleLines(announcement: ConsoleAnnouncement, where: string): 
   const { console: start } = announcement
   if (start === undefined) return []
   const link = linkOf(announcement)
-  if (link !== undefined) return [`Console: ${link}`, 'This link signs you in once, within 15 minutes.']
+  if (link !== undefined) return [`Console: ${link}`, 'Single-use sign-in link; expires in 15 minutes.']
   const base = consoleBase(announcement)
   const flags = base === DEFAULT_PUBLIC_URL ? where : `${where} --public-url ${quoteWord(base)}`
   return [

@@ -1,5 +1,5 @@
 /** The flags of `rushes serve`; `rushes admin` has some of them too. Functions that check a value throw `usage`. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { usageError } from '../../errors.js'
 import { isModelName, KINDS, type Kind } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
@@ -9,7 +9,7 @@ import type { ModelSources } from '../../service/models/model-set.js'
 import type { NodeRole } from '../../service/names.js'
 import { parseNetwork } from '../../service/rules/networks.js'
 import type { Context } from '../context/context.js'
-import { repeated, wholeNumber } from '../flags/values.js'
+import { repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
 import type { Env } from '../process/io.js'
 import { variable } from '../settings/table.js'
 
@@ -35,32 +35,22 @@ export interface EngineFlags {
   readonly modelName?: readonly string[]
 }
 
-export const addEngineFlags = (command: Command): Command =>
-  command
-    .addOption(
-      new Option(
-        '--models <path>',
-        'Models to serve: a YAML or JSON file, or a folder of *.yaml files (default: previews)',
-      ),
-    )
-    .addOption(
-      new Option(
-        '--engine <kind=engine>',
-        'What renders this kind, video or image: a command, or a server such as images:<url> (repeatable)',
-      ).argParser(repeated),
-    )
-    .addOption(
-      new Option(
-        '--engine-timeout <duration>',
-        'Time limit for one run, except for previews; 0 for no limit',
-      ).default('30m'),
-    )
-    .addOption(
-      new Option(
-        '--model-name <kind=name>',
-        'Name of the model of this kind, as provider/name (repeatable)',
-      ).argParser(repeated),
-    )
+export const engineOptions = (): readonly Option[] => [
+  new Option(
+    '--models <path>',
+    'Models to serve: a YAML or JSON file, or a folder of *.yaml files (default: previews)',
+  ),
+  new Option(
+    '--engine <kind=engine>',
+    'What renders this kind, video or image: a command, or a server such as images:<url> (repeatable)',
+  ).argParser(repeated),
+  new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
+    .default('30m')
+    .helpGroup(UNCOMMON.engine),
+  new Option('--model-name <kind=name>', 'Name of the model of this kind, as provider/name (repeatable)')
+    .argParser(repeated)
+    .helpGroup(UNCOMMON.engine),
+]
 
 /** Returns the sources of the models that a node of this role offers or renders. */
 export function modelSourcesOf(

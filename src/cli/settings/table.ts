@@ -184,7 +184,7 @@ export const FURTHER_ENVIRONMENT = {
   RUSHES_STATE_DIR:
     'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
   RUSHES_THUMBNAILS_URL:
-    'In GitHub Actions, the URL below which the files of the repository are published; the job summary then shows images',
+    "In GitHub Actions, the URL where the repository's files are published; the job summary then shows images",
   RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines; the API key is then sent unencrypted',
 } as const
 

@@ -1,0 +1,52 @@
+/** Further sentences of the help pages, by the full name of the command. docs/commands.md contains them too. */
+export const DETAILS: Readonly<Record<string, string>> = {
+  'rushes models':
+    'Without a name, lists the known models with their prices. Asks the service with --refresh, and for ' +
+    'an unknown name.',
+  'rushes status':
+    'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends ' +
+    'no requests.',
+  'rushes wait':
+    'Prints output URLs, or file paths with -d or -o. For runs that have finished, `rushes download` does ' +
+    'the same without waiting.',
+  'rushes download':
+    'A run that is still running is exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
+    'wait -d`.',
+  'rushes list':
+    'Shows the last status that this machine has seen, and sends no requests. To see the pictures and ' +
+    'videos, use `rushes gallery`.',
+  'rushes show':
+    'Shows the prompt, model, times, files and errors that the journal of this machine has. Sends no ' +
+    'requests. For the current status, use `rushes status`.',
+  'rushes open':
+    'Opens the downloaded files, or the output URLs of a run without a file, in the default program.',
+  'rushes gallery':
+    'Writes one HTML page with the downloaded pictures and videos. For a table of all runs, use `rushes list`.',
+  'rushes spend': 'Counts the runs that were created on this machine, and sends no requests.',
+  'rushes forget':
+    'Removes the runs of the ids or keys, or those that match all flags. --local alone selects all local ' +
+    'runs. Downloaded files stay.',
+  'rushes login':
+    'Asks for the key on a terminal, otherwise reads the first line of standard input. Checks it with a ' +
+    'free request, and sets the models if the service lists them.',
+  'rushes logout': 'The key still works at the service. To revoke it, disable it in your account.',
+  'rushes config set': 'The value of `prices` is JSON, @file or -, and replaces all prices of the profile.',
+  'rushes doctor':
+    'Costs nothing, changes nothing and sends at most two requests. A failed check sets the exit code; ' +
+    'warnings do not.',
+  'rushes mcp': 'An MCP client starts it, and talks to it on standard input and output.',
+  'rushes serve':
+    'Runs until Ctrl-C or SIGTERM. The first start creates an account and an API key, and prints the ' +
+    '`export` lines to use it.',
+  'rushes admin': 'Works on the data of the service, while it runs or while it is stopped.',
+  'rushes admin key': 'A key is identified by its number, or by its name if only one key has that name.',
+  'rushes admin key rotate': 'The old secret works for 24 h more, unless you give --now or rotate again.',
+  'rushes admin user add':
+    'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
+  'rushes admin backup':
+    'The file is complete and checked when it exists, and an existing file is not replaced. Outputs and ' +
+    'inputs are not part of it.',
+  'rushes admin migrate':
+    'Stop the service first. An interrupted command can be repeated. Afterwards other commands refuse the ' +
+    'folder, until --undo.',
+}

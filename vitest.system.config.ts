@@ -27,7 +27,7 @@ if (missing.length > 0)
 const ON_POSTGRES = [
   'test/service/{fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs,served-models}.test.ts',
   'test/service/metrics/metrics.test.ts',
-  'test/service/console/{accounts,credits,keys,limits,runs,sessions,signing-in,thumbnails}.test.ts',
+  'test/service/console/{accounts,credits,keys,limits,references,runs,sessions,signing-in,thumbnails}.test.ts',
   'test/cli/{admin,run}.test.ts',
 ]
 

@@ -33,6 +33,8 @@ async function record(lines: readonly string[]): Promise<string> {
   const rushes = join(bin, 'rushes')
   writeFileSync(rushes, `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/rushes.cjs')}' "$@"\n`)
   chmodSync(rushes, 0o755)
+  // In a clone, npx finds the program itself.
+  writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 })
   const tmux = (...words: string[]) =>
     execFileSync('tmux', ['-S', join(root, 'tmux'), '-f', '/dev/null', ...words], { encoding: 'utf8' })
   const env = {

@@ -1,4 +1,4 @@
-/** The files of `deploy/` agree with each other, with the program and with docs/scale.md. Docker itself is not needed. */
+/** The files of `deploy/` agree with each other, with the program and with docs/operations.md. Docker itself is not needed. */
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -293,8 +293,8 @@ describe('the systemd units', () => {
   )
 })
 
-describe('docs/scale.md', () => {
-  const page = readFileSync(join(ROOT, 'docs/scale.md'), 'utf8')
+describe('docs/operations.md', () => {
+  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 
   test('has the statements that the compose file runs', () => {
     const [, sql = ''] = /```sql\n([^`]+)```/.exec(page) ?? []

@@ -33,21 +33,13 @@ function createUser() {
 }
 
 describe('docs/batch.md', () => {
-  it('has a script that creates everything', async () => {
-    expect(await bash(createUser(), blockWith('bash', '#!'))).toMatchObject({
-      code: 0,
-      stdout: 'assets/fox.png\nall assets are up to date\n',
-    })
-  })
-
-  it('has working steps for GitHub and GitLab', async () => {
+  it('has working steps for GitLab, whose result passes a check without a key', async () => {
     const place = createUser()
     const keyless = place.with({ RUSHES_API_KEY: undefined, RUSHES_BASE_URL: undefined })
-    const steps = parse(blockWith('yaml', 'jobs:\n')).jobs.assets.steps as { run?: string }[]
+    const check = 'rushes batch shots.yaml --check'
+    expect((await bash(keyless, check)).code).toBe(10)
     // The program is installed already.
     const npx = `npx() { "$@"; }\nnpm() { [ "$*" = ci ]; }\n`
-    const check = npx + steps.flatMap(({ run }) => (run === undefined ? [] : [run])).join('\n')
-    expect((await bash(keyless, check)).code).toBe(10)
     const git =
       'git init -q . && git config user.email a@b.c && git config user.name a && git() { [ "$1" = push ] || command git "$@"; }\n'
     const make = (parse(blockWith('yaml', 'image: node')).assets.script as string[]).join('\n')

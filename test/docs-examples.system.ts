@@ -11,6 +11,8 @@ import { personAt } from './support/quick-service.js'
 
 /** Other programs, which may not be installed. */
 const STAND_INS: Readonly<Record<string, string>> = {
+  // In a clone, npx finds the program itself.
+  npx: 'exec "$@"',
   fortune: 'echo a fox in a library',
   // Reads an image from standard input; its last argument is the result.
   magick: 'for result; do :; done; cat > "$result"; head -c 4 "$result" | grep -q PNG',

@@ -1,31 +1,41 @@
 /** Runs the recipes of docs/faults.md as they are written. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bash, createPlace, type Place } from './support/binary.js'
 
+const page = readFileSync('docs/faults.md', 'utf8')
+const scriptOf = (section = ''): string => /^```sh\n([\s\S]*?)^```$/m.exec(section)?.[1] ?? ''
+const faultyService = scriptOf(/^## Recipes\n[\s\S]*/m.exec(page)?.[0])
 const recipes = new Map(
-  readFileSync('docs/faults.md', 'utf8')
+  page
     .split(/^### /m)
     .slice(1)
-    .map((section) => {
-      const [, script = ''] = /^```sh\n([\s\S]*?)^```$/m.exec(section) ?? []
-      return [section.slice(0, section.indexOf(':')), script] as const
-    }),
+    .map((section) => [section.slice(0, section.indexOf(':')), scriptOf(section)] as const),
 )
 const recipe = (exit: string) => recipes.get(`Exit ${exit}`) ?? ''
+
+function createPlaceWithService(): Place {
+  const place = createPlace()
+  writeFileSync(join(place.folder, 'faulty.sh'), faultyService)
+  return place
+}
 
 describe.concurrent('the recipes of docs/faults.md', () => {
   it('are three, for bash', () => {
     expect([...recipes.keys()]).toEqual(['Exit 13', 'Exit 7', 'Exit 12'])
     for (const script of recipes.values())
-      expect(script).toMatch(/^#!\/usr\/bin\/env bash\nset -euo pipefail\n/)
+      expect(script).toMatch(/^#!\/usr\/bin\/env bash\nset -euo pipefail\n\. \.\/faulty\.sh /)
   })
 
-  const filesOf = (place: Place) => readdirSync(place.folder).sort()
+  const filesOf = (place: Place) =>
+    readdirSync(place.folder)
+      .filter((name) => name !== 'faulty.sh')
+      .sort()
 
   // Each start needs a key, so data of its own; PostgreSQL keeps those of the first.
   it('13: leaves a note, sends nothing again, and continues when somebody has looked', async () => {
-    const place = createPlace()
+    const place = createPlaceWithService()
     const first = await bash(place, recipe('13'))
     expect({ code: first.code, files: filesOf(place) }).toEqual({ code: 13, files: ['fox.unknown'] })
     expect(first.stderr).toContain('fault: create lost its response after the service acted')
@@ -35,13 +45,13 @@ describe.concurrent('the recipes of docs/faults.md', () => {
     expect(second.stderr).toContain('Check the account')
     expect(second.stderr).not.toContain('fault:')
 
-    const looked = recipe('13').replace(' --fault create:lose::1', '')
+    const looked = recipe('13').replace('create:lose::1', 'latency:1ms')
     const third = await bash(place, `rm fox.unknown\n${looked}`)
     expect({ code: third.code, files: filesOf(place) }).toEqual({ code: 0, files: ['fox.png'] })
   })
 
   it('7: waits, tries again, and has one run', async () => {
-    const place = createPlace()
+    const place = createPlaceWithService()
     const { code, stdout, stderr } = await bash(place, recipe('7'))
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
     expect(stderr).toContain('The key is in use elsewhere; trying again in 1 s.')
@@ -50,7 +60,7 @@ describe.concurrent('the recipes of docs/faults.md', () => {
   })
 
   it('12: fetches again and pays once', async () => {
-    const place = createPlace()
+    const place = createPlaceWithService()
     const { code, stdout, stderr } = await bash(place, recipe('12'))
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'fox.png\n' })
     expect(stderr).toContain('Attempt 2 failed')

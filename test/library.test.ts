@@ -1,10 +1,10 @@
-/** The public interface: what a client does with what it cannot use, and the list of names. To write docs/api.md anew after a change on purpose: npm run docs. */
+/** The public interface: what a client does with invalid values, and the list of names. `npm run docs` writes docs/api.md. */
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type CreateBody, createClient, type Fetch, type RunState, RushesError } from '../src/index.js'
 import { scripted } from './support/cli.js'
 import { ONE_PIXEL_PNG } from './support/engines.js'
-import { namesUsed, publicApi } from './support/public-api.js'
+import { namesUsed, publicApi, shortened } from './support/public-api.js'
 import { temporaryFolder } from './support/service.js'
 
 const api = publicApi()
@@ -27,14 +27,13 @@ const INNER = ['IMAGE_INPUT', 'InputOf', 'VIDEO_INPUT']
 
 describe('the public interface', () => {
   it('is listed in docs/api.md', async () => {
-    const text = `# The library, name by name
+    const text = `# Library API
 
-Everything that \`import … from 'rushes'\` gives: the types as they are in the package. How it is used is in
-[library.md](library.md). This list is compared by a test: what is not in it is not public, and what changes here is in the
-[changelog](../CHANGELOG.md).
+All names of \`import … from 'rushes'\`; [how to use them](library.md). Shortened: all properties are read-only, comments are first sentences,
+and constants are their keys. Editors show the rest. Changes are in the [changelog](../CHANGELOG.md).
 
 \`\`\`ts
-${api.map((each) => each.text).join('\n\n')}
+${api.map(({ text }) => shortened(text)).join('\n\n')}
 \`\`\`
 `
     await expect(text).toMatchFileSnapshot('../docs/api.md')

@@ -263,20 +263,18 @@ describe('what was met', () => {
 
 describe('the folder', () => {
   it('has a list of what is in it', async () => {
-    const rows = PUBLISHED.map(({ name, of, schema }) => {
-      const { description } = schema as { description: string }
-      return `| [${name}.json](${name}.json) | ${of} | ${description} |`
-    })
+    const rows = PUBLISHED.map(
+      ({ name, of }) => `| [${name}.json](${name}.json) | ${of.replaceAll('|', '\\|')} |`,
+    )
     const text = `# Schemas
 
-JSON Schema (draft-07) of everything that \`rushes\` prints or writes as JSON. One object a line, unless said otherwise; every key
-that is required is always there, and null where it is not known. Durations are in milliseconds, sizes in bytes, times in UTC.
+JSON Schema (draft-07) of everything that \`rushes\` prints or writes as JSON, one object per line. Required keys are always present; unknown
+values are null. Durations are in milliseconds, sizes in bytes, times in UTC.
 
-These keys stay: none is taken away or gets another meaning within a major version. Further ones may come, so pass over what
-you do not know.
+Within a major version, no key is removed or changes its meaning. New keys may be added: ignore keys that you do not know.
 
-| schema | of | what it is |
-|---|---|---|
+| schema | of |
+|---|---|
 ${rows.join('\n')}
 `
     await expect(text).toMatchFileSnapshot('../docs/schemas/README.md')

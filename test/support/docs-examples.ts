@@ -21,14 +21,8 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'aws s3 sync', why: 'needs a bucket and the tool of AWS' },
   { begins: 'npm cit', why: 'installs, and runs this very test' },
   { begins: 'npm install ./rushes', why: 'library-package.system.ts installs the packed tarball' },
-  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nmake_fox', why: 'docs-faults.system.ts: ends in 13' },
-  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncreate_patiently', why: 'docs-faults.system.ts' },
-  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\nfetch', why: 'docs-faults.system.ts' },
-  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n\ncode=0\nrushes batch', why: 'docs-batch.test.ts' },
-  {
-    begins: 'rushes batch shots.yaml --watch',
-    why: 'e2e/batch.test.ts: waits until it is interrupted',
-  },
+  { begins: 'faulty=$(mktemp -d)', why: 'docs-faults.system.ts' },
+  { begins: '#!/usr/bin/env bash\nset -euo pipefail\n. ./faulty.sh', why: 'docs-faults.system.ts' },
   { begins: 'data=./service backup=./backup', why: 'docs-backup.system.ts: on the data of a service' },
   { begins: 'backup=./backup restored=./restored', why: 'docs-backup.system.ts' },
   { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.system.ts' },
@@ -39,6 +33,15 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   },
   { begins: 'rushes doctor --models', why: 'needs servers of models; cli/doctor-models.test.ts' },
 ]
+
+/** Lines that do not run here, by their beginning, with the reason. */
+const LINES_NOT_HERE: Readonly<Record<string, string>> = {
+  'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
+  'rushes gallery --open': 'opens a program; cli/gallery.test.ts',
+  'rushes login --web': 'needs a person at a browser; cli/login-web.test.ts',
+  'source <(rushes completion zsh)': 'for another shell; e2e/completion.test.ts',
+  'rushes completion fish > ~/.config/fish/completions/rushes.fish': 'needs the folder of the shell',
+}
 
 /** Setup of the examples below a heading, or below all headings of a page. */
 export interface Given {
@@ -57,6 +60,8 @@ const SHOTS = 'runs:\n  - { name: fox, kind: image, prompt: a fox, output: asset
 
 const ONE_RUN = 'rushes run image "a fox" --no-wait'
 
+const FINISHED_RUN = `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1`
+
 const AN_ACCOUNT =
   'rushes admin account create acme --balance 100\nrushes admin key create --account acme --name ci'
 
@@ -69,21 +74,14 @@ const GIVEN: Readonly<Record<string, Given>> = {
     isNewUser: true,
     prints: /exit 2\nexit 11\nlate\.png\n(run_\S+\tsucceeded\t.*\n){4}$/,
   },
-  'README.md: Use a service': { isNewUser: true, files: { 'sketch.jpg': ONE_PIXEL_PNG } },
-  'docs/agents.md': { files: { 'prompt.txt': 'a fox\n' } },
+  'README.md: Use a service': { isNewUser: true },
+  'docs/agents.md: Agents': { prints: /^fox\.mp4$|"fox\.mp4"/m },
   'docs/batch.md: Batches': { files: { 'shots.yaml': SHOTS } },
   'docs/batch.md: What it costs': { files: { 'shots.yaml': SHOTS } },
-  'docs/batch.md: Labels': { before: 'rushes run image --label web "a meadow" -d' },
   'docs/batch.md: Matrix': {
     files: {
       'icons.yaml':
         'runs: [{ name: "icon-{animal}-{size}", kind: image, prompt: "{animal}", matrix: { animal: [fox], size: [1] } }]\n',
-    },
-  },
-  'docs/batch.md: Rows that use other rows': {
-    files: {
-      'fox.yaml':
-        'runs: [{ name: sheet, kind: image, prompt: a fox }, { name: run, kind: image, prompt: it runs, image_urls: [row:sheet] }]\n',
     },
   },
   'docs/engines.md: command': {
@@ -108,28 +106,39 @@ const GIVEN: Readonly<Record<string, Given>> = {
     files: { 'models.yaml': `${documentOf('acme/still-2')}---\n${documentOf('acme/cinema-2')}` },
     before: 'rushes models add models.yaml',
   },
+  'docs/commands.md: rushes run video': { files: { 'fox.png': ONE_PIXEL_PNG } },
+  'docs/commands.md: rushes run image': { files: { 'sketch.png': ONE_PIXEL_PNG } },
   'docs/commands.md: rushes run model': { files: { 'input.json': '{"prompt":"a fox"}' } },
   'docs/commands.md: rushes doctor': {
     files: { 'still.yaml': 'name: acme/still-1\nkind: image\nengine: { type: preview }\n' },
+    // In process, the clock of the service is not the machine's.
+    before: 'true',
   },
   'docs/commands.md: rushes status': { before: ONE_RUN },
   'docs/commands.md: rushes wait': { before: ONE_RUN },
-  'docs/commands.md: rushes download': {
-    before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1`,
-  },
+  'docs/commands.md: rushes download': { before: FINISHED_RUN },
   'docs/commands.md: rushes batch': { files: { 'shots.yaml': SHOTS } },
-  'docs/commands.md: rushes login': { isNewUser: true, files: { 'key.txt': 'rk_a-key\n' } },
-  'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile staging --no-verify' },
-  'docs/commands.md: rushes config list': { before: 'rushes config set timeout 45m' },
+  'docs/commands.md: rushes login': {
+    isNewUser: true,
+    files: { 'key.txt': 'rk_a-key\n' },
+    before: 'rushes config set --profile work baseUrl https://work.example.com',
+  },
+  'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile work --no-verify' },
+  'docs/commands.md: rushes config list': { before: 'rushes config set timeout 45m --profile work' },
   'docs/commands.md: rushes config get': {
-    before: 'rushes config set timeout 45m\nrushes config set models.image acme/still-1',
+    before:
+      'rushes config set baseUrl https://api.example.com\nrushes config set models.video acme/cinema-1 --profile work',
+  },
+  'docs/commands.md: rushes config set': { files: { 'prices.json': '{"acme/still-1":{"run":0.04}}' } },
+  'docs/commands.md: rushes config unset': {
+    before: 'rushes config set timeout 45m\nrushes config set timeout 45m --profile work',
   },
   'docs/commands.md: rushes config path': { before: 'rushes config set timeout 45m' },
-  'docs/commands.md: rushes show': { before: `${ONE_RUN} | rushes wait - > urls.txt; rushes list | cut -f1` },
+  'docs/commands.md: rushes show': { before: FINISHED_RUN },
   'docs/commands.md: rushes open': { before: `${ONE_RUN}\nrushes wait --last -d` },
   'docs/commands.md: rushes gallery': { before: 'rushes run image "a fox" -d' },
   'docs/gallery.md': { before: 'rushes run image "a fox" -d' },
-  'docs/commands.md: rushes forget': { before: 'rushes run image --local "a fox"' },
+  'docs/commands.md: rushes forget': { before: FINISHED_RUN },
   ...Object.fromEntries(
     [
       'account list',
@@ -139,10 +148,11 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key list',
       'key disable',
       'key enable',
+      'key archive',
       'key set',
       'key rotate',
     ]
-      .concat('credits add', 'credits list', 'models', 'models list', 'backup', 'verify', 'user add')
+      .concat('credits add', 'credits list', 'models list', 'backup', 'verify', 'user add')
       .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
   ),
   ...Object.fromEntries(
@@ -156,9 +166,11 @@ const GIVEN: Readonly<Record<string, Given>> = {
       },
     ]),
   ),
-  'docs/accounts.md: Rotating a key': { before: AN_ACCOUNT },
-  'docs/accounts.md: Users': { before: AN_ACCOUNT },
-  'docs/scripting.md: Create now, wait later': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
+  'docs/service.md: Rotating a key': { before: AN_ACCOUNT },
+  'docs/service.md: Users': { before: AN_ACCOUNT },
+  'docs/journal.md: The journal': { before: ONE_RUN },
+  'docs/troubleshooting.md: Troubleshooting': { prints: /^ok +key/m },
+  'docs/scripting.md: Many runs': { files: { 'prompts.txt': 'dusk\ndawn\n' } },
 }
 
 interface Section {
@@ -184,10 +196,19 @@ export interface Example extends Given {
   readonly scripts: readonly string[]
 }
 
+/** Without the lines that do not run here. Each service in the foreground is a script. */
+const runnable = (script: string): readonly string[] =>
+  script
+    .split('\n')
+    .filter((line) => !Object.keys(LINES_NOT_HERE).some((begins) => line.startsWith(begins)))
+    .join('\n')
+    .split(/\n(?=rushes serve\b.*\n)/)
+    .filter((part) => part.trim() !== '')
+
 export const EXAMPLES: readonly Example[] = SECTIONS.map(({ title, scripts }) => ({
   ...(GIVEN[title] ?? GIVEN[pageOf(title)]),
   title,
-  scripts: scripts.filter(isHere),
+  scripts: scripts.filter(isHere).flatMap(runnable),
 })).filter(({ scripts }) => scripts.length > 0)
 
 /** Returns the words of each line. Undefined if a line needs a shell, or is not a command of `rushes`. */
@@ -216,6 +237,9 @@ export function uselessEntries(): readonly string[] {
   return [
     ...NOT_HERE.map(({ begins }) => begins).filter(
       (begins) => !scripts.some((script) => script.startsWith(begins)),
+    ),
+    ...Object.keys(LINES_NOT_HERE).filter(
+      (begins) => !scripts.some((script) => `\n${script}`.includes(`\n${begins}`)),
     ),
     ...Object.keys(GIVEN).filter((title) => !titles.has(title)),
   ]

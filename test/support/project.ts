@@ -27,7 +27,8 @@ export const commandsUnder = (command: Command): readonly Command[] => [
 
 /** Returns all commands, starting with the program itself. */
 export async function everyCommand(): Promise<readonly Command[]> {
-  const programOf = (name?: string) => createProgram(name, { run: async () => {}, print: () => {} })
+  const programOf = (name?: string) =>
+    createProgram(name, { run: async () => {}, print: () => {} }, { showsAll: true })
   const [program, ...whole] = await Promise.all([
     programOf(),
     ...COMMANDS.map(async ({ name }) => {

@@ -38,3 +38,7 @@ declare module 'undici/lib/dispatcher/pool.js' {
 
   export default Pool
 }
+
+declare module 'undici/lib/web/websocket/websocket.js' {
+  export { WebSocket } from 'undici'
+}

@@ -442,7 +442,7 @@ describe.each<Generation>(['new', 'old', 'oldest'])('a server of the %s generati
   })
 })
 
-describe.runIf('WebSocket' in globalThis)('progress', () => {
+describe('progress', () => {
   async function started() {
     const opened = await open({ isQuick: false })
     const seen: number[] = []

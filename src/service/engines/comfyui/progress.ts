@@ -1,31 +1,34 @@
-/** The progress of a job by the server's events. Every failure is ignored. Node.js 20 has no `WebSocket`. */
+/** The progress of a job by the server's events. Every failure is ignored. */
+import { openWebSocket } from '../../../host/undici.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import type { RenderJob } from '../engine.js'
 
 /** Returns the function that ends it. */
 export type FollowProgress = (clientId: string, jobId: string, report: RenderJob['onProgress']) => () => void
 
-type SocketClass = new (url: URL, options: { headers: Record<string, string> }) => WebSocket
-
 const MAX_CHARACTERS = 1_048_576
 
 export function createFollowProgress(url: URL, key: string | undefined): FollowProgress {
-  const Socket = Reflect.get(globalThis, 'WebSocket') as unknown as SocketClass | undefined
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
   return (clientId, jobId, report) => {
-    if (Socket === undefined || report === undefined) return () => {}
+    if (report === undefined) return () => {}
     const address = `${url.href.replace(/^http/, 'ws').replace(/\/+$/, '')}/ws?clientId=${clientId}`
-    const socket = new Socket(new URL(address), { headers })
     let reported = 0
-    socket.onmessage = ({ data }) => {
-      const fraction = typeof data === 'string' && data.length <= MAX_CHARACTERS ? fractionOf(data, jobId) : 0
-      if (!(fraction > reported && fraction <= 1)) return
-      reported = fraction
-      report(fraction)
-    }
+    let isEnded = false
+    const opening = openWebSocket(new URL(address), headers).then((socket) => {
+      socket.onmessage = ({ data }) => {
+        const fraction =
+          typeof data === 'string' && data.length <= MAX_CHARACTERS ? fractionOf(data, jobId) : 0
+        if (isEnded || !(fraction > reported && fraction <= 1)) return
+        reported = fraction
+        report(fraction)
+      }
+      return socket
+    })
+    opening.catch(() => {})
     return () => {
-      socket.onmessage = null
-      socket.close()
+      isEnded = true
+      opening.then((socket) => socket.close()).catch(() => {})
     }
   }
 }

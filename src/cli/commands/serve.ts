@@ -61,7 +61,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     new Option('--data <folder>', 'Folder for runs and outputs (default: in the state folder)'),
     new Option(
       '--concurrency <n>',
-      'Number of runs rendered at the same time (default: one per core, at most 4)',
+      'Number of runs rendered at the same time, and per model with a server (default: one per core, at most 4)',
     ),
     ...engineOptions(),
     new Option('--no-console', 'Serve no console: neither the web page nor its endpoints'),

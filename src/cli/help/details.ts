@@ -36,7 +36,7 @@ export const DETAILS: Readonly<Record<string, string>> = {
     'warnings do not.',
   'rushes mcp': 'An MCP client starts it, and talks to it on standard input and output.',
   'rushes serve':
-    'Runs until Ctrl-C or SIGTERM. The first start creates an account and an API key, and prints the ' +
+    'Runs until Ctrl-C, SIGTERM or SIGHUP. The first start creates an account and an API key, and prints the ' +
     '`export` lines to use it.',
   'rushes admin': 'Works on the data of the service, while it runs or while it is stopped.',
   'rushes admin key': 'A key is identified by its number, or by its name if only one key has that name.',

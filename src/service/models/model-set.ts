@@ -108,7 +108,9 @@ function engineOf(
 
 function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
   return {
-    models: models.map(({ document, concurrency }) => ({ document, concurrency })),
+    models: models.map(({ document, concurrency, url }) => ({
+      ...{ document, concurrency, isRemote: url !== undefined },
+    })),
     createEngine(parts) {
       let preview: Engine | undefined
       const urls = [...parts.urls, ...models.flatMap(({ secrets = [] }) => secrets)]

@@ -8,6 +8,8 @@ export interface ServedModel {
   readonly document: ModelDocument
   /** Maximum number of runs of this model that one node renders at the same time. Undefined: the node's own limit. */
   readonly concurrency?: number | undefined
+  /** Whether a server renders its runs, which then use no slot of the node. */
+  readonly isRemote?: boolean
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

@@ -1,7 +1,8 @@
 /**
  * Loads the references of a run, then waits for a render slot of its model and of the worker. References are loaded
  * before the run takes a slot, so that a slow host or slow storage does not block a slot. Only a few runs per account
- * and per model are prepared at once; the others stay queued, so that the worker can claim other runs.
+ * and per model are prepared at once; the others stay queued, so that the worker can claim other runs. A model that a
+ * server renders has only its own slots, so that a server that is loading or down stops no other model.
  *
  *   claimed ──▶ loads its references ──▶ waits for its slots ──▶ rendered
  *      └──────────────── has none ─────────────────▲
@@ -43,7 +44,7 @@ export interface PreparationOptions {
   readonly clock: Pick<Clock, 'sleep'>
   /** Parent of the reference folders. */
   readonly workFolder: string
-  /** Maximum number of concurrent renders. */
+  /** Maximum number of concurrent renders, and of those of each model that a server renders. */
   readonly concurrency: number
   onError(error: unknown): void
   /** Called when a prepared run gets a slot. */
@@ -51,13 +52,10 @@ export interface PreparationOptions {
 }
 
 export interface Preparation {
-  /** Number of runs that have no slot yet because of their references. */
-  readonly size: number
-  readonly isFull: boolean
   /** Accounts that have reached `MAX_PREPARED_OF_ACCOUNT`. */
   readonly fullAccounts: readonly number[]
-  /** Whether a run of the model may be claimed, if the worker has claimed `claimed` of its runs. */
-  mayClaim(model: ServedModel, claimed: number): boolean
+  /** Whether a run of the model may be claimed, if `claimed` are the runs of the worker. */
+  mayClaim(model: ServedModel, claimed: readonly StoredRun[]): boolean
   /**
    * Runs `work` in a slot with the loaded references, then deletes the references. Rejects with the signal's reason if
    * the signal is aborted before `work` starts.
@@ -72,11 +70,15 @@ export interface Preparation {
 export function createPreparation(options: PreparationOptions): Preparation {
   const { references, models, clock, workFolder, concurrency, onError, onPrepared } = options
   const slots = createSlots(concurrency)
+  const limitOf = ({ concurrency: ofModel, isRemote }: ServedModel): number =>
+    ofModel ?? (isRemote ? concurrency : Number.POSITIVE_INFINITY)
   const slotsOfModels = new Map(
-    models.flatMap(({ document, concurrency: limit }) =>
-      limit === undefined ? [] : [[document.name, createSlots(limit)] as const],
-    ),
+    models.map((model) => {
+      const own = limitOf(model) === Number.POSITIVE_INFINITY ? [] : [createSlots(limitOf(model))]
+      return [model.document.name, model.isRemote ? own : [...own, slots]]
+    }),
   )
+  const slotsOf = ({ model }: StoredRun) => slotsOfModels.get(model) ?? [slots]
   const loading = createSlots(MAX_LOADING)
   const inPreparation = new Set<StoredRun>()
 
@@ -94,26 +96,25 @@ export function createPreparation(options: PreparationOptions): Preparation {
   }
 
   return {
-    get size() {
-      return inPreparation.size
-    },
-    get isFull() {
-      return inPreparation.size >= MAX_PREPARED
-    },
     get fullAccounts() {
       const accounts = [...inPreparation].map(({ accountId }) => accountId)
       return [...new Set(accounts)].filter(
         (account) => accounts.filter((each) => each === account).length >= MAX_PREPARED_OF_ACCOUNT,
       )
     },
-    mayClaim({ document: { name }, concurrency: limit = Number.POSITIVE_INFINITY }, claimed) {
-      const prepared = [...inPreparation].filter(({ model }) => model === name).length
+    mayClaim(model, claimed) {
+      const inSlots = claimed.filter((run) => !inPreparation.has(run))
+      const isNodeFull = inSlots.filter((run) => slotsOf(run).includes(slots)).length >= concurrency
+      if (inPreparation.size >= MAX_PREPARED || (isNodeFull && !model.isRemote)) return false
+      const isOfModel = (run: StoredRun) => run.model === model.document.name
+      const limit = limitOf(model)
       return (
-        claimed - prepared < limit && (limit === Number.POSITIVE_INFINITY || prepared < MAX_PREPARED_OF_MODEL)
+        inSlots.filter(isOfModel).length < limit &&
+        (limit === Number.POSITIVE_INFINITY ||
+          [...inPreparation].filter(isOfModel).length < MAX_PREPARED_OF_MODEL)
       )
     },
     async inSlot(run, signal, work) {
-      const ofModel = slotsOfModels.get(run.model)
       const releases: ReleaseSlot[] = []
       let folder: OwnFolder | undefined
       let files: RenderJob['references'] = []
@@ -130,8 +131,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
             { signal },
           )
         }
-        if (ofModel !== undefined) releases.push(await ofModel.take({ signal }))
-        releases.push(await slots.take({ signal }))
+        for (const each of slotsOf(run)) releases.push(await each.take({ signal }))
         if (inPreparation.delete(run)) onPrepared()
         return await work(files)
       } finally {

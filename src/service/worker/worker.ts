@@ -68,7 +68,7 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
+  const { store, lease, models, clock, onError, log = silentLog } = options
   const { timeRender = (_kind, rendering) => rendering } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
@@ -85,14 +85,11 @@ export function createWorker(options: WorkerOptions): Worker {
   let tenure = new AbortController()
 
   const preparation = createPreparation({ ...options, onPrepared: fillSlots })
-  /** Names of the models whose runs may be claimed now. Runs in preparation use no slot. */
-  function claimableModels(): readonly string[] {
-    if (claimedRuns.size - preparation.size >= concurrency || preparation.isFull) return []
-    const claimedOf = (name: string) => [...claimedRuns].filter(({ model }) => model === name).length
-    return models
-      .filter((model) => preparation.mayClaim(model, claimedOf(model.document.name)))
+  /** Names of the models whose runs may be claimed now. */
+  const claimableModels = (): readonly string[] =>
+    models
+      .filter((model) => preparation.mayClaim(model, [...claimedRuns]))
       .map(({ document: { name } }) => name)
-  }
 
   lease.onLost(async () => {
     tenure.abort(new Error('The lease of this worker was lost.'))

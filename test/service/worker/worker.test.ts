@@ -356,6 +356,21 @@ test('a worker renders as many runs of a model as it may, and goes on with other
   await clock.runUntil(worker.close())
 })
 
+test('runs that a server renders use no slot of the node, so that a dead server stops no other model', async () => {
+  const queue = [...runsOf('acme/remote', 'a', 'b', 'c'), ...runsOf('acme/many', 'd', 'e', 'f')]
+  const { worker, clock, isRendering, end } = createShared(queue, {
+    concurrency: 2,
+    models: [{ ...served('acme/remote'), isRemote: true }, served('acme/many')],
+  })
+  await clock.runUntil(isRendering('a', 'b', 'd', 'e'))
+  expect(queue.map(({ id }) => id)).toEqual(['c', 'f'])
+  end('d')
+  await clock.runUntil(isRendering('a', 'b', 'e', 'f'))
+  end('a')
+  await clock.runUntil(isRendering('b', 'c', 'e', 'f'))
+  await clock.runUntil(worker.close())
+})
+
 test('a worker whose models are all full does not ask', async () => {
   const queue = runsOf('acme/one', 'a', 'b')
   const { worker, clock, asked, isRendering, end } = createShared(queue, { models: [served('acme/one', 1)] })

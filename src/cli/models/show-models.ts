@@ -8,7 +8,7 @@ import {
   type ParameterSchema,
 } from '../../protocol/models.js'
 import { describeValues, flagsOf, listedValues } from '../../protocol/parameters.js'
-import { priceOf } from '../../protocol/price.js'
+import { amountText, decimalText, millionthsOf } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { defaultText } from '../flags/model-flags.js'
 import type { Output } from '../terminal/output.js'
@@ -87,8 +87,8 @@ function priceText(document: ModelDocument, prices: Prices): string {
   if (found === undefined) return ''
   const { input } = document
   const { price, source, currency } = found
-  const byPrice = (sign: 1 | -1) =>
-    priceOf(
+  const millionthsBy = (sign: 1 | -1) =>
+    millionthsOf(
       { input, price },
       Object.fromEntries(
         Object.entries(price.factors).map(([name, byValue]) => [
@@ -96,10 +96,11 @@ function priceText(document: ModelDocument, prices: Prices): string {
           cheapest(byValue, input.properties[name], sign),
         ]),
       ),
-    )
-  const [low, high] = [byPrice(1), byPrice(-1)]
-  const range = low === high ? String(low) : `${low}–${high}`
-  return `${range} ${currency}${source === 'config' ? ' (config)' : ''}`
+    ) ?? 0
+  const [low, high] = [millionthsBy(1), millionthsBy(-1)]
+  const amount =
+    low === high ? amountText(low, currency) : `${decimalText(low)}–${decimalText(high)} ${currency}`
+  return source === 'config' ? `${amount} (config)` : amount
 }
 
 /** Returns the value with the lowest factor, or with the highest for `sign` -1; null for a value without a factor. */

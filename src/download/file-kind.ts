@@ -143,5 +143,8 @@ function conversionOf(path: string, extension: string): string | undefined {
   // ffmpeg would read a leading dash as a flag, and a word before a colon as a protocol.
   const file = /^-|:/.test(path) && !isAbsolute(path) ? `./${path}` : path
   const converted = `${file.slice(0, -ending.length)}-converted${ending}`
-  return `ffmpeg -i ${quoteWord(file)} ${quoteWord(converted)}`
+  // A format of one picture gets the first one of an animation. ffmpeg reads a percent sign as a number of a file.
+  const isStill = /^(gif|webp|avif)$/.test(extension) && /^(png|jpe?g|tiff?|bmp)$/.test(formats[1] ?? '')
+  const first = isStill ? '-frames:v 1 ' : ''
+  return path.includes('%') ? undefined : `ffmpeg -i ${quoteWord(file)} ${first}${quoteWord(converted)}`
 }

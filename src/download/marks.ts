@@ -60,8 +60,7 @@ export function findMarks(source: MarksSource): FileMarks {
   }
   return {
     content_credentials: found.hasManifest || (isKnown ? false : null),
-    digital_source_type:
-      preferred(termsInXmp(found.xmp)) ?? preferred(termsInManifest(found.manifest)) ?? null,
+    digital_source_type: preferred([...termsInManifest(found.manifest), ...termsInXmp(found.xmp)]) ?? null,
   }
 }
 
@@ -111,17 +110,16 @@ const textOf = (file: MarksSource, { at, length }: Part, maxBytes = MAX_XMP_BYTE
 
 function lookAtPng(file: MarksSource, found: Findings): void {
   const xmpName = 'XML:com.adobe.xmp\0'
-  let hasXmp = false
   for (let at = 8; at + 12 <= file.size; ) {
     const head = file.read(at, 8)
     const type = head.toString('latin1', 4)
     const part = { at: at + 8, length: head.readUInt32BE() }
+    // What follows is not part of the picture.
+    if (type === 'IEND') return
     if (type === 'caBX') readManifest(file, part, found)
-    // Only the first, because each may be a bomb, which takes 1 ms.
-    else if (!hasXmp && /[iz]TXt/.test(type) && textOf(file, part, xmpName.length) === xmpName) {
-      hasXmp = true
+    // Only the first with a text, because each may be a bomb, which takes 1 ms.
+    else if (found.xmp === '' && /[iz]TXt/.test(type) && textOf(file, part, xmpName.length) === xmpName)
       found.xmp = pngText(type, textOf(file, after(part, xmpName.length)))
-    }
     // A checksum follows.
     at = part.at + part.length + 4
   }
@@ -146,6 +144,8 @@ function pngText(type: string, content: string): string {
 function lookAtJpeg(file: MarksSource, found: Findings): void {
   const [fill, app1, app11, scan] = [0xff, 0xe1, 0xeb, 0xda]
   const xmpName = 'http://ns.adobe.com/xap/1.0/\0'
+  // Its segments have an id, the length of the whole and an offset before their text.
+  const extensionName = 'http://ns.adobe.com/xmp/extension/\0'
   let manifest: string | undefined
   for (let at = 2; at + 4 <= file.size; ) {
     const head = file.read(at, 4)
@@ -155,8 +155,10 @@ function lookAtJpeg(file: MarksSource, found: Findings): void {
     if (marker === fill) continue
     // The metadata ends at the scan.
     if (head[0] !== 0xff || marker === scan || part.length < 0) return
-    const name = marker === app1 || marker === app11 ? textOf(file, part, xmpName.length) : ''
-    if (marker === app1 && name === xmpName) found.xmp += textOf(file, after(part, xmpName.length))
+    const name = marker === app1 || marker === app11 ? textOf(file, part, extensionName.length) : ''
+    if (marker === app1 && name.startsWith(xmpName)) found.xmp += textOf(file, after(part, xmpName.length))
+    if (marker === app1 && name === extensionName)
+      found.xmp += textOf(file, after(part, extensionName.length + 40))
     if (marker !== app11 || !name.startsWith('JP')) continue
     // A box of several segments: each has the number of the box, and repeats its head of 8 bytes.
     const box = name.slice(2, 4)
@@ -166,7 +168,8 @@ function lookAtJpeg(file: MarksSource, found: Findings): void {
 }
 
 function lookAtWebp(file: MarksSource, found: Findings): void {
-  for (let at = 12; at + 8 <= file.size; ) {
+  const end = Math.min(file.size, 8 + file.read(4, 4).readUInt32LE())
+  for (let at = 12; at + 8 <= end; ) {
     const head = file.read(at, 8)
     const type = head.toString('latin1', 0, 4)
     const part = { at: at + 8, length: head.readUInt32LE(4) }
@@ -218,24 +221,42 @@ const preferred = (terms: readonly string[]): string | undefined =>
 const URI = 'https?://cv\\.iptc\\.org/newscodes/digitalsourcetype/'
 const TERM = '[A-Za-z]{1,64}'
 
-/** A property inside a tag: an attribute, an element, or a resource of it. Some programs write the term without its URI. */
-const IN_XMP = new RegExp(
-  `<[^<>]*:DigitalSourceType\\s*(?:(?:\\s\\w+:resource\\s*)?=\\s*["']|>\\s*)(?:${URI})?(${TERM})["'<\\s]`,
-  'g',
-)
+/** The rest of a tag: its attributes, whose values may contain `>`. Then the text that follows. */
+const TAG = /<([\w.:-]+)((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*\/?>([^<]*)/g
+const ATTRIBUTE = /([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
+const NAMESPACE = /xmlns:([\w.-]+)\s*=\s*["']http:\/\/iptc\.org\/std\/Iptc4xmpExt\/2008-02-29\/["']/g
+/** Some programs write the term without its URI. */
+const TERM_OF_VALUE = new RegExp(`^\\s*(?:${URI})?(${TERM})\\s*$`)
 
-const termsInXmp = (text: string): readonly string[] =>
-  [...text.matchAll(IN_XMP)].map(([, term = '']) => term)
+/** Returns the values of IPTC's property: of an attribute, of an element, or of the resource that an element names. */
+function termsInXmp(xmp: string): readonly string[] {
+  const text = xmp.replace(/<!--.*?(?:-->|$)|<!\[CDATA\[.*?(?:\]\]>|$)/gs, '')
+  const names = new Set([...text.matchAll(NAMESPACE)].map(([, prefix]) => `${prefix}:DigitalSourceType`))
+  const values = [...text.matchAll(TAG)].flatMap(([, element = '', attributes = '', content = '']) => {
+    const isProperty = names.has(element)
+    const found = [...attributes.matchAll(ATTRIBUTE)].flatMap(([, name = '', quoted, apostrophed]) =>
+      names.has(name) || (isProperty && name.endsWith(':resource')) ? (quoted ?? apostrophed ?? '') : [],
+    )
+    return isProperty ? [...found, content] : found
+  })
+  return values.flatMap((value) => TERM_OF_VALUE.exec(value)?.[1] ?? [])
+}
 
-/** A value of JSON, or of CBOR, which has the length before the value: the next byte may look like a letter. */
-const IN_MANIFEST = new RegExp(
-  `igitalSourceType(?:"\\s*:\\s*"(${URI})(${TERM})"|(?:\\xd8\\x20)?x(.)(${URI})(${TERM}))`,
-  'gs',
-)
+/** A value of CBOR, which has the length before the value: the next byte may look like a letter. */
+const IN_CBOR = new RegExp(`igitalSourceType(?:\\xd8\\x20)?x(.)(${URI})(${TERM})`, 'gs')
+const IN_JSON = new RegExp(`igitalSourceType"\\s*:\\s*"${URI}(${TERM})"`, 'g')
 
-const termsInManifest = (text: string): readonly string[] =>
-  [...text.matchAll(IN_MANIFEST)].flatMap(([, , inJson, length, uri = '', letters = '']) => {
-    if (length === undefined) return inJson ?? []
+function termsInManifest(text: string): readonly string[] {
+  const inCbor = [...text.matchAll(IN_CBOR)].flatMap(([, length = '', uri = '', letters = '']) => {
     const termLength = length.charCodeAt(0) - uri.length
     return termLength > 0 && termLength <= letters.length ? letters.slice(0, termLength) : []
   })
+  // Only in boxes of JSON: a text of CBOR may quote it.
+  const inJson = [...text.matchAll(/(.{4})json/gs)].flatMap(({ 1: length = '', index }) => {
+    const end = index + Buffer.from(length, 'latin1').readUInt32BE()
+    return end > text.length
+      ? []
+      : [...text.slice(index + 8, end).matchAll(IN_JSON)].map(([, term = '']) => term)
+  })
+  return [...inCbor, ...inJson]
+}

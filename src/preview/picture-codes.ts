@@ -64,11 +64,14 @@ export function sixelCodes(picture: Pixels): string {
   return `\u001bP0;1;0q"1;1;${width};${height}${palette.join('')}${bands.join('-')}\u001b\\\n`
 }
 
-/** Repeated characters are counted: `!5~` is `~~~~~`. */
-const sixelRow = (columns: Uint8Array): string =>
-  String.fromCharCode(...columns.map((bits) => 63 + bits))
-    .replace(/\?+$/, '')
-    .replace(/(.)\1{3,}/g, (run, character) => `!${run.length}${character}`)
+/** Repeated characters are counted: `!5~` is `~~~~~`. Without the empty columns at the end. */
+function sixelRow(columns: Uint8Array): string {
+  const end = columns.findLastIndex((bits) => bits !== 0) + 1
+  return String.fromCharCode(...columns.subarray(0, end).map((bits) => 63 + bits)).replace(
+    /(.)\1{3,}/g,
+    (run, character) => `!${run.length}${character}`,
+  )
+}
 
 /** Draws two rows of pixels as one line of characters. `trueColour`: 24 bits, else the nearest of 256 colours. */
 export function halfBlocks(picture: Pixels, trueColour: boolean): string {

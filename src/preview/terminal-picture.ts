@@ -1,7 +1,8 @@
 // Draws a picture, or the first frame of a video, for a terminal. Both are untrusted, like reference images.
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { halfBlocks, iterm2Codes, kittyCodes, sixelCodes } from './picture-codes.js'
 import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
@@ -21,13 +22,22 @@ export interface PictureRequest extends Size {
 }
 
 const MAX_BYTES = 64 * 1_048_576
-const FFMPEG_LIMITS = { timeout: 20_000, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const
+const FFMPEG_LIMITS = {
+  timeout: 20_000,
+  maxBuffer: MAX_BYTES,
+  killSignal: 'SIGKILL',
+  encoding: 'buffer',
+} as const
 
-/** Returns the escape codes. Rejects with the reason in plain words. `searchPath`: PATH, for ffmpeg. */
-export async function drawPicture(request: PictureRequest, searchPath: string | undefined): Promise<string> {
+/** Returns the escape codes. Rejects with the reason in plain words. `searchPath`: PATH, for ffmpeg, which the signal ends. */
+export async function drawPicture(
+  request: PictureRequest,
+  searchPath: string | undefined,
+  signal?: AbortSignal,
+): Promise<string> {
   const { path, isVideo, protocol, isTrueColour, width, height } = request
   if (!isVideo && (await stat(path)).size > MAX_BYTES) throw new Error('it is larger than 64 MiB')
-  const bytes = isVideo ? firstFrame(request, searchPath) : await readFile(path)
+  const bytes = isVideo ? await firstFrame(request, searchPath, signal) : await readFile(path)
   const picture = (await openPicture(bytes, { width, height })).toColourspace('srgb')
   // A palette has at most 256 colours.
   const png = await picture
@@ -44,7 +54,11 @@ export async function drawPicture(request: PictureRequest, searchPath: string | 
 }
 
 /** Reads the first frame as a PNG of at most this size. */
-function firstFrame({ path, width, height }: PictureRequest, searchPath: string | undefined): Buffer {
+async function firstFrame(
+  { path, width, height }: PictureRequest,
+  searchPath: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Buffer> {
   const program = findFfmpeg(searchPath)
   if (program === undefined) throw new Error('its first frame needs ffmpeg on PATH')
   const words = [
@@ -55,7 +69,7 @@ function firstFrame({ path, width, height }: PictureRequest, searchPath: string 
     ...['-f', 'image2pipe', '-c:v', 'png', 'pipe:1'],
   ]
   try {
-    return execFileSync(program, words, { ...FFMPEG_LIMITS, stdio: ['ignore', 'pipe', 'ignore'] })
+    return (await promisify(execFile)(program, words, { ...FFMPEG_LIMITS, signal })).stdout
   } catch (cause) {
     throw new Error('ffmpeg cannot read it', { cause })
   }

@@ -63,9 +63,10 @@ describe('a name', () => {
   it.each([
     ['out/a fox.WEBP', 'png', `ffmpeg -i 'out/a fox.WEBP' 'out/a fox-converted.WEBP'`],
     [`fox's.webp`, 'png', `ffmpeg -i 'fox'\\''s.webp' 'fox'\\''s-converted.webp'`],
-    ['-fox.jpeg', 'webp', 'ffmpeg -i ./-fox.jpeg ./-fox-converted.jpeg'],
-    ['16:9.png', 'avif', 'ffmpeg -i ./16:9.png ./16:9-converted.png'],
-    ['/tmp/16:9.png', 'gif', 'ffmpeg -i /tmp/16:9.png /tmp/16:9-converted.png'],
+    ['-fox.jpeg', 'webp', 'ffmpeg -i ./-fox.jpeg -frames:v 1 ./-fox-converted.jpeg'],
+    ['16:9.png', 'avif', 'ffmpeg -i ./16:9.png -frames:v 1 ./16:9-converted.png'],
+    ['/tmp/16:9.png', 'gif', 'ffmpeg -i /tmp/16:9.png -frames:v 1 /tmp/16:9-converted.png'],
+    ['a%d.webp', 'png', undefined],
     ['fox.webm', 'mp4', 'ffmpeg -i fox.webm fox-converted.webm'],
     ['fox.png', 'mp4', undefined],
     ['fox.mp4', 'png', undefined],

@@ -12,6 +12,8 @@ import {
   actionOf,
   box,
   C2PA_UUID,
+  cborText,
+  jpegSegment,
   type Marked,
   manifestOf,
   markedJpeg,
@@ -62,6 +64,8 @@ const marksOf = (bytes: Uint8Array) => lookAt(bytes).marks
 const withChunk = (type: string, content: Buffer): Buffer =>
   Buffer.concat([ONE_PIXEL_PNG.subarray(0, 33), pngChunk(type, content), ONE_PIXEL_PNG.subarray(33)])
 
+/** Another prefix of the same namespace. */
+const E = 'xmlns:e="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"'
 const inXmp = (attributes: string, elements?: string) =>
   marksOf(markedPng({ xmp: xmpOf(attributes, elements) }))[1]
 const inManifest = (...assertions: readonly (Buffer | string)[]) =>
@@ -91,6 +95,31 @@ describe('marks', () => {
     expect(marksOf(Buffer.concat([box('ftyp', 'qt  '), long, xmp]))).toEqual([false, TERM])
   })
 
+  it('are not found behind the end of a picture', () => {
+    const { png, webp } = BASES
+    const marked = { manifest: manifestOf(''), xmp: xmpWith(TERM) }
+    expect(marksOf(Buffer.concat([png, markedPng(marked).subarray(33)]))).toEqual([false, null])
+    expect(marksOf(Buffer.concat([webp, markedWebp(marked, webp).subarray(webp.length)]))).toEqual([
+      false,
+      null,
+    ])
+  })
+
+  it('in a JPEG: also in XMP of several segments', () => {
+    const [before, behind] = [xmpWith('print').slice(0, 200), xmpWith(TERM)]
+    const extension = `http://ns.adobe.com/xmp/extension/\0${'a'.repeat(32)}\0\0\0\0\0\0\0\0${behind}`
+    const jpeg = Buffer.concat([
+      ...[BASES.jpg.subarray(0, 2), jpegSegment(0xe1, `http://ns.adobe.com/xap/1.0/\0${before}`)],
+      ...[jpegSegment(0xe1, extension), BASES.jpg.subarray(2)],
+    ])
+    expect(marksOf(jpeg)).toEqual([false, TERM])
+  })
+
+  it('of synthetic media come before others, also those of XMP and of a manifest together', () => {
+    const manifest = manifestOf(actionOf(TERM))
+    expect(marksOf(markedPng({ manifest, xmp: xmpWith('digitalCapture') }))).toEqual([true, TERM])
+  })
+
   it('are not found in chunks and boxes with other content', () => {
     const other = Buffer.concat([box('jumb', box('jumd', 'json')), Buffer.from(uriOf(TERM))])
     for (const type of TYPES) expect(marksOf(build(type, { manifest: other }))).toEqual([false, null])
@@ -108,7 +137,33 @@ describe('marks', () => {
   it.each<[name: string, term: string | null, attributes: string, elements?: string]>([
     ['an attribute', TERM, `Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"`],
     ['with https', TERM, `Iptc4xmpExt:DigitalSourceType='${uriOf(TERM).replace('http', 'https')}'`],
-    ['any prefix', TERM, `e:DigitalSourceType = "${uriOf(TERM)}"`],
+    ['any prefix', TERM, `${E} e:DigitalSourceType = "${uriOf(TERM)}"`],
+    ['the same name in another namespace', null, `xmlns:my="urn:x" my:DigitalSourceType="${TERM}"`],
+    ['after a value with ">"', TERM, `e:Credit="a > b" Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"`],
+    [
+      'an element with an attribute',
+      TERM,
+      '',
+      `<Iptc4xmpExt:DigitalSourceType xml:lang="en">${uriOf(TERM)}</Iptc4xmpExt:DigitalSourceType>`,
+    ],
+    [
+      'a resource after another attribute',
+      TERM,
+      '',
+      `<Iptc4xmpExt:DigitalSourceType xml:lang="x" rdf:resource="${uriOf(TERM)}"/>`,
+    ],
+    [
+      'a value that quotes it',
+      null,
+      `e:Instructions="make Iptc4xmpExt:DigitalSourceType='${uriOf(TERM)}' fox"`,
+    ],
+    ['a comment', null, '', `<!-- <a Iptc4xmpExt:DigitalSourceType="${uriOf(TERM)}"/> -->`],
+    [
+      'CDATA',
+      null,
+      '',
+      `<dc:description><![CDATA[<Iptc4xmpExt:DigitalSourceType>${uriOf(TERM)}</a>]]></dc:description>`,
+    ],
     [
       'an element',
       'digitalCapture',
@@ -116,7 +171,7 @@ describe('marks', () => {
       `<Iptc4xmpExt:DigitalSourceType>\n  ${uriOf('digitalCapture')}\n</Iptc4xmpExt:DigitalSourceType>`,
     ],
     ['a resource', TERM, '', `<Iptc4xmpExt:DigitalSourceType\n rdf:resource="${uriOf(TERM)}"/>`],
-    ['a term without its URI', TERM, `e:DigitalSourceType="${TERM}"`],
+    ['a term without its URI', TERM, `${E} e:DigitalSourceType="${TERM}"`],
     [
       'text that quotes it',
       null,
@@ -124,14 +179,18 @@ describe('marks', () => {
       `<dc:description>e:DigitalSourceType="${uriOf(TERM)}"</dc:description>`,
     ],
     ['text about it', null, '', `<dc:description>${uriOf(TERM)}</dc:description>`],
-    ['another property', null, `e:DigitalSourceType="" e:Credit="${uriOf(TERM)}"`],
-    ['another vocabulary', null, 'e:DigitalSourceType="http://cv.iptc.org/newscodes/genre/trained"'],
-    ['no scheme', null, `e:DigitalSourceType="${uriOf(TERM).replace('http', 'x')}"`],
-    ['no term', null, `e:DigitalSourceType="${uriOf('')}"`],
-    ['other characters', null, `e:DigitalSourceType="${uriOf('a\x1b[31m')}"`],
-    ['a long term', null, `e:DigitalSourceType="${uriOf('a'.repeat(65))}"`],
-    ['the longest term', 'a'.repeat(64), `e:DigitalSourceType="${uriOf('a'.repeat(64))}"`],
-    ['the last one', 'print', `e:DigitalSourceType="${uriOf('b')}" f:DigitalSourceType="${uriOf('print')}"`],
+    ['another property', null, `${E} e:DigitalSourceType="" e:Credit="${uriOf(TERM)}"`],
+    ['another vocabulary', null, `${E} e:DigitalSourceType="http://cv.iptc.org/newscodes/genre/trained"`],
+    ['no scheme', null, `${E} e:DigitalSourceType="${uriOf(TERM).replace('http', 'x')}"`],
+    ['no term', null, `${E} e:DigitalSourceType="${uriOf('')}"`],
+    ['other characters', null, `${E} e:DigitalSourceType="${uriOf('a\x1b[31m')}"`],
+    ['a long term', null, `${E} e:DigitalSourceType="${uriOf('a'.repeat(65))}"`],
+    ['the longest term', 'a'.repeat(64), `${E} e:DigitalSourceType="${uriOf('a'.repeat(64))}"`],
+    [
+      'the last one',
+      'print',
+      `${E} e:DigitalSourceType="${uriOf('b')}" Iptc4xmpExt:DigitalSourceType="${uriOf('print')}"`,
+    ],
   ])('in XMP: %s', (_, term, attributes, elements) => {
     expect(inXmp(attributes, elements)).toBe(term)
   })
@@ -155,6 +214,7 @@ describe('marks', () => {
     expect(inManifest(actionOf('digitalCapture'), actionOf('humanEdits'))).toBe('humanEdits')
     expect(inManifest(uriOf(TERM))).toBeNull()
     // A prompt that quotes it.
+    expect(inManifest(Buffer.concat([cborText('prompt'), cborText(json(TERM))]))).toBeNull()
     expect(inManifest(JSON.stringify({ prompt: json(TERM) }))).toBeNull()
     expect(inManifest(`a DigitalSourceType: ${uriOf(TERM)} fox`)).toBeNull()
     for (let padding = 65_300; padding < 65_550; padding += 5)
@@ -259,7 +319,7 @@ describe('a hostile file', () => {
     ['bombs', many(HEADS[0] ?? '', pngChunk('zTXt', BOMB)), false],
     ['fill bytes', many(HEADS[1] ?? '', Buffer.from([0xff])), null],
     ['empty JPEG segments', many(HEADS[1] ?? '', Buffer.from([0xff, 0xe0, 0, 2])), null],
-    ['empty WebP chunks', many(HEADS[2] ?? '', 'XMP \0\0\0\0'), null],
+    ['empty WebP chunks', many('RIFF\xff\xff\xff\x7fWEBP', 'XMP \0\0\0\0'), null],
     ['empty boxes', many(HEADS[3] ?? '', '\0\0\0\x08free'), null],
     ['names of the property', many('', markedPng({ xmp: 'DigitalSourceType="'.repeat(9_999) })), false],
     ['URIs', many('', markedPng({ manifest: manifestOf(uriOf('').repeat(9_999)) })), true],

@@ -33,7 +33,7 @@ export const box = (type: string, ...content: readonly (Buffer | string)[]): Buf
 }
 
 /** A text of CBOR, shorter than 256 bytes. */
-const cborText = (text: string): Buffer =>
+export const cborText = (text: string): Buffer =>
   Buffer.concat([
     text.length < 24 ? Buffer.from([0x60 + text.length]) : Buffer.from([0x78, text.length]),
     Buffer.from(text),
@@ -45,10 +45,14 @@ export const actionOf = (term: string): Buffer =>
     ['action', 'c2pa.created', 'digitalSourceType', uriOf(term), 'softwareAgent', 'a fox'].map(cborText),
   )
 
-/** A manifest store with these assertions. */
+/** A manifest store with these assertions, which are JSON or CBOR. */
 export const manifestOf = (...assertions: readonly (Buffer | string)[]): Buffer => {
   const uuid = Buffer.from('63327061' + '00110010800000AA00389B71', 'hex')
-  return box('jumb', box('jumd', uuid, '\x03c2pa\0'), ...assertions.map((each) => box('cbor', each)))
+  return box(
+    'jumb',
+    box('jumd', uuid, '\x03c2pa\0'),
+    ...assertions.map((each) => box(`${each}`.startsWith('{') ? 'json' : 'cbor', each)),
+  )
 }
 
 export const pngChunk = (type: string, content: Buffer | string): Buffer => {
@@ -66,7 +70,7 @@ export function markedPng({ manifest, xmp }: Marked, base: Buffer = ONE_PIXEL_PN
   return Buffer.concat([header, ...parts, rest])
 }
 
-const jpegSegment = (marker: number, content: Buffer | string): Buffer => {
+export const jpegSegment = (marker: number, content: Buffer | string): Buffer => {
   const bytes = Buffer.from(content as string)
   return Buffer.concat([Buffer.from([0xff, marker]), u32(bytes.length + 2).subarray(2), bytes])
 }

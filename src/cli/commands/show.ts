@@ -1,13 +1,15 @@
 /** `rushes show`: prints the details of a run from the journal. It sends no requests. */
+import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
-import type { JournalFile, JournalRun } from '../../journal/index.js'
+import type { Journal, JournalRun } from '../../journal/index.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { SHOW } from '../flags/delivery.js'
 import { checkOneWay, lastOption } from '../flags/run-selection.js'
-import { isOnDisk, lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
+import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { flagsFor } from '../runs/where.js'
+import { LOCAL_FOLDER } from '../settings/folders.js'
 import { showRows } from '../terminal/run-cells.js'
 import { listJson } from '../terminal/run-json.js'
 import { alignedRow, tabRow } from '../terminal/table.js'
@@ -72,18 +74,21 @@ export async function showCommand(ctx: Context, { name, again, show = false }: S
     out.note(
       `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,
     )
-  if (show) await drawFiles(ctx, run, files)
+  if (show) await drawFiles(ctx, run, journal)
   return EXIT.ok
 }
 
 /** Draws the files that are still there. */
-async function drawFiles(ctx: Context, run: JournalRun, files: readonly JournalFile[]): Promise<void> {
+async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promise<void> {
   const { openPictures } = await import('../runs/pictures.js')
-  const found = files.filter(isOnDisk)
-  const pictures = found.length === 0 ? undefined : await openPictures(ctx, 'flag')
-  for (const file of found) await pictures?.draw(file)
+  const { createFileFinder } = await import('../runs/find-files.js')
+  const findFiles = createFileFinder(journal.everyFile(), join(ctx.stateFolder, LOCAL_FOLDER))
+  const { files, missing } = await findFiles(run)
+  const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
+  for (const { path, contentType } of files)
+    await pictures?.draw({ path, content_type: contentType ?? `${run.kind}/*` })
   await pictures?.close()
-  if (run.phase !== 'succeeded' || (found.length > 0 && found.length === files.length)) return
+  if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
   const words = [...(await flagsFor(ctx, run)), quoteWord(nameOfRun(run)), '--show']
   ctx.out.note(
     `Not every result of this run is on this machine. Download it with \`rushes download ${words.join(' ')}\`.`,

@@ -1,4 +1,5 @@
 /** Finds the files of runs that are still on the disk. */
+import { marksOfFile } from '../../download/marks.js'
 import { sha256OfFile } from '../../host/files.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { sortByOutput } from '../../journal/journal-run.js'
@@ -87,7 +88,8 @@ const foundAt = (path: string, bytes: number, recorded: JournalFile | undefined)
   path,
   bytes,
   contentType: recorded?.content_type,
-  marks: recorded === undefined ? '' : marksText(recorded),
+  // Earlier versions recorded no marks.
+  marks: marksText(recorded?.content_credentials == null ? marksOfFile(path) : recorded),
 })
 
 /**

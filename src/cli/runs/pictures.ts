@@ -20,11 +20,13 @@ const MAX_BYTES = 64 * 1_048_576
 /** For each result, with its download. */
 const TIMEOUT_MS = 60_000
 
+type DrawnFile = Pick<DownloadedFile, 'path' | 'content_type'>
+
 export interface Pictures {
   /** Prints the lines of a run as `printRun` does, and draws the result below each. Never rejects. */
   printRun(record: RunRecord, options: PrintOptions): Promise<void>
   /** Draws a picture, or the first frame of a video. A note says why, if that fails. Never rejects. */
-  draw(file: DownloadedFile): Promise<void>
+  draw(file: DrawnFile): Promise<void>
   /** Waits for late replies of the terminal. Rejects with the reason of a signal. */
   close(): Promise<void>
 }
@@ -53,7 +55,7 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
   const parts = await ctx.pictureParts()
   const replies = mayAsk(env) ? parts.ask(clock, first) : undefined
 
-  async function drawFile({ path, content_type }: DownloadedFile, signal: AbortSignal): Promise<void> {
+  async function drawFile({ path, content_type }: DrawnFile, signal: AbortSignal): Promise<void> {
     // With the setting, sound and 3D models are no reason for a note after each run.
     if (show === 'setting' && !/^(image|video)\//.test(content_type)) return
     const { columns, rows } = stderr
@@ -91,7 +93,7 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
     }
   }
 
-  const draw = (file: DownloadedFile) => orNote(printable(file.path), (signal) => drawFile(file, signal))
+  const draw = (file: DrawnFile) => orNote(printable(file.path), (signal) => drawFile(file, signal))
   return {
     async printRun(record, options) {
       for (const [index, line] of linesOf(record, options).entries()) {

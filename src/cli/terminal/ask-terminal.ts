@@ -13,7 +13,17 @@ import { isAnswered, QUESTION } from './terminal-graphics.js'
 const MAX_WAIT_MS = 100
 /** How long late replies are kept from the shell, for example over a slow connection. */
 const MAX_LISTENING_MS = 1_000
-const CTRL_C = '\u0003'
+/** The same, if there was no reply at all until then, or after Ctrl-C. */
+const MAX_SILENCE_MS = 300
+
+/** In raw mode, these keys are characters and no signals. */
+const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
+  '\u0003': 'SIGINT',
+  '\u001c': 'SIGQUIT',
+  '\u001a': 'SIGTSTP',
+}
+/** Whole replies, and the beginning of another one. Anything else was typed. */
+const REPLIES = /^(?:\u001b(?:[_P][^\u001b]*(?:\u001b\\)?|\[[^a-zA-Z]*[a-zA-Z]?)?)*$/
 
 export interface Replies {
   /** Resolves with the replies so far when all are there, and after 100 ms. */
@@ -35,20 +45,25 @@ export function askTerminal(clock: Pick<Clock, 'sleep'>, signal: AbortSignal): R
   }
 }
 
-/** If the process ends in between, Node.js leaves raw mode. */
+/** Node.js leaves raw mode when the process exits, also after a signal that it handles. */
 function ask(terminal: number, clock: Pick<Clock, 'sleep'>, signal: AbortSignal): Replies {
   const input = new ReadStream(terminal)
   input.setRawMode(true)
   let replies = ''
+  let typed: NodeJS.Signals | undefined
   const done = new AbortController()
   const end = () => done.abort()
-  const forget = onAbort(signal, end)
+  const endSoon = () => void clock.sleep(MAX_SILENCE_MS).then(end)
+  const forget = onAbort(signal, endSoon)
+  void clock.sleep(MAX_SILENCE_MS).then(() => replies === '' && end())
   input.on('error', end)
   input.on('data', (bytes) => {
-    replies += bytes.toString('latin1')
-    // In raw mode, Ctrl-C is a character and no signal.
-    if (replies.includes(CTRL_C)) process.kill(process.pid, 'SIGINT')
-    if (isAnswered(replies)) end()
+    const text = bytes.toString('latin1')
+    typed ??= Object.entries(SIGNALS).find(([key]) => text.includes(key))?.[1]
+    if (typed === 'SIGINT') process.kill(process.pid, typed)
+    replies += text.replaceAll('\u0003', '')
+    // What is typed while the terminal is asked is lost, so listen no longer.
+    if (isAnswered(replies) || !REPLIES.test(replies)) end()
   })
   const over = untilAborted(done.signal)
   const settled = settlesWithin(MAX_WAIT_MS, over, clock)
@@ -56,6 +71,8 @@ function ask(terminal: number, clock: Pick<Clock, 'sleep'>, signal: AbortSignal)
     forget()
     input.setRawMode(false)
     input.destroy()
+    // In its own mode: the shell continues after SIGTSTP, and SIGQUIT ends the process at once.
+    if (typed !== undefined && typed !== 'SIGINT') process.kill(process.pid, typed)
   })
   writeSync(terminal, QUESTION)
   return { text: () => settled.then(() => replies), ended }

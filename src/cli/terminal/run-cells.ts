@@ -58,10 +58,7 @@ export function showRows(
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
-    ...files.flatMap((file): Detail[] => [
-      ['file', fileText(file)],
-      ['marks', marksText(file) && `${marksText(file)} (not verified)`],
-    ]),
+    ...files.flatMap((file) => [['file', fileText(file)] as const, ['marks', marksRow(file)] as const]),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
@@ -70,6 +67,12 @@ export function showRows(
   return rows.flatMap(([label, value]) =>
     value === undefined || value === '' ? [] : [[label, printable(value)] as const],
   )
+}
+
+/** Undefined if it is not known whether the file has marks. */
+function marksRow(file: JournalFile): string | undefined {
+  if (marksText(file) !== '') return `${marksText(file)} (not verified)`
+  return file.content_credentials === false ? 'none found' : undefined
 }
 
 function inputRows(input: unknown): readonly Detail[] {

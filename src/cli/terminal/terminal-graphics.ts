@@ -58,5 +58,10 @@ export function formFor(env: Env, replies: string, screen: Screen): Omit<Picture
   const side = MAX_SIDES[protocol]
   const width = Math.min(side, columns * Number(cell?.[2] ?? CELL_WIDTH))
   const height = Math.min(side, rows * Number(cell?.[1] ?? CELL_HEIGHT))
-  return { protocol, isTrueColour, width, height: height - (protocol === 'sixel' ? height % BAND : 0) }
+  return {
+    protocol,
+    isTrueColour,
+    width,
+    height: protocol === 'sixel' ? Math.max(BAND, height - (height % BAND)) : height,
+  }
 }

@@ -39,6 +39,7 @@ describe('show', () => {
       ['finished', expect.stringMatching(/Z$/)],
       ['elapsed', expect.stringMatching(/^\d\.\d s$/)],
       ['file', `${path} (${ONE_PIXEL_PNG.byteLength} B, image/png)`],
+      ['marks', 'none found'],
       ['url', expect.stringMatching(/^http/)],
     ])
     rmSync(path)

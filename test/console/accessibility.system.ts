@@ -11,6 +11,8 @@ import { giveFiles, servePage } from './service-with-page.js'
 
 const LOGIN = `#/login?port=40123&challenge=${'a'.repeat(43)}&state=${'b'.repeat(22)}&name=ada-laptop`
 
+const SENT = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
+
 const press = (name: string) => (page: Page) => page.getByRole('button', { name }).first().click()
 
 async function fillWrongly(page: Page): Promise<void> {
@@ -38,13 +40,15 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
   ['#/keys', 'Rotate first', press('Rotate first')],
   ['#/credits', 'Days'],
   ['#/account', 'Sign out everywhere'],
-  ['#/runs', 'a fox'],
+  ['#/runs', 'a fox', press('Small grid')],
+  ['#/runs', 'a fox', press('Large grid')],
+  ['#/runs', 'a fox', press('List')],
   ['#/runs?search=unicorn', 'No runs match these filters.'],
   ['#/new', 'Create run'],
   ['#/new', 'Create run', fillWrongly],
   ['#/new', 'Create run', fillOtherModel],
   ['#/nowhere', 'Go to Runs'],
-  [LOGIN, 'Create the key'],
+  [LOGIN, 'Create key'],
 ]
 
 async function expectFitEverywhere(page: Page): Promise<void> {
@@ -64,9 +68,10 @@ describePages('the pages of the console', (pages) => {
     })
     const look = { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' } as const
     const runs = [
-      await service.create({ prompt: 'a fox', image_urls: ['https://e.test/a?b=1&c=<d>'] }),
+      await service.create({ prompt: 'a fox', image_urls: [SENT, 'https://e.test/a?b=1&c=<d>'] }),
       await service.create({ prompt: 'a film' }, 'video'),
       await service.create({ prompt: 'FAIL' }),
+      await service.create({ prompt: `WAIT for ${'a long prompt '.repeat(30)}` }),
     ].map(({ id }) => [`#/runs/${id}`, 'All runs'] as const)
 
     const { page: outside } = await openConsole(pages, service, '', look)

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
-import { setBanned, withStore } from '../support/console.js'
+import { refusal, setBanned, withStore } from '../support/console.js'
 import { holdAnswers, openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
 import { ask } from '../support/service.js'
 
@@ -66,18 +66,22 @@ describePages('API keys of the console', (pages) => {
       expect(html).not.toMatch(/[\u202e\u2066\u0007]/)
       expect(await page.locator('img').count()).toBe(0)
     }
-    await page.getByRole('button', { name: `Change ${name}` }).click()
+    await page.getByRole('button', { name: `Edit ${name}` }).click()
     expect(await page.getByLabel('Name').inputValue()).toBe(name)
     await expectText()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: `Disable ${name}` }).click()
-    await page.getByText(`"${name}" is disabled.`).waitFor()
     await page.getByRole('button', { name: `Rotate ${name}` }).click()
     await expectText()
     await page.getByRole('button', { name: 'Rotate key' }).click()
     await page.getByRole('heading', { name: `"${name}" has a new secret` }).waitFor()
     await expectText()
     await page.getByRole('button', { name: 'I have copied it' }).click()
+    await page.getByRole('button', { name: `Disable ${name}` }).click()
+    await page.getByText(`"${name}" is disabled.`).waitFor()
+    await page.getByRole('button', { name: `Archive ${name}` }).click()
+    await page.getByRole('heading', { name: `Archive "${name}"?` }).waitFor()
+    await expectText()
+    await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'Credits' }).first().click()
     await page.getByRole('option', { name }).waitFor({ state: 'attached' })
     await expectText()
@@ -89,12 +93,12 @@ describePages('API keys of the console', (pages) => {
     const secret = await createKey(page, 'laptop')
     await page.getByRole('button', { name: 'I have copied it' }).click()
 
-    await page.getByRole('button', { name: 'Change laptop' }).click()
+    await page.getByRole('button', { name: 'Edit laptop' }).click()
     await page.getByLabel('Name').fill('CI')
     await page.getByLabel('Spend limit').fill('200')
     await page.getByLabel('Quota').fill('x')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Enter a whole number from 0 to 1,000,000,000,000').waitFor()
+    await page.getByText('Enter 0 or more, or leave empty for no limit.').waitFor()
     await page.getByLabel('Quota').fill('50')
     await page.getByLabel('Allowed IP addresses').fill('127.0.0.1\n300.1.1.1')
     await page.getByRole('button', { name: 'Save' }).click()
@@ -113,7 +117,7 @@ describePages('API keys of the console', (pages) => {
     await row.getByText('Active').waitFor()
 
     await page.getByRole('button', { name: 'Rotate CI' }).click()
-    await page.getByText('The old secret works for 24 hours more').waitFor()
+    await page.getByText('The old secret works for another 24 hours').waitFor()
     await page.getByRole('button', { name: 'Rotate key' }).click()
     const shown = page.getByRole('region', { name: 'API key', exact: true })
     await shown.waitFor()
@@ -124,6 +128,47 @@ describePages('API keys of the console', (pages) => {
     expect([await statusWith(service, secret), await statusWith(service, rotated)]).toEqual([404, 404])
     service.clock.jump(24 * 3_600_000)
     expect([await statusWith(service, secret), await statusWith(service, rotated)]).toEqual([401, 404])
+  })
+
+  it('are archived when they are disabled, and then shown only on request and refused by the API', async () => {
+    const service = await serveConsole()
+    const { page } = await openSignedIn(pages, service, '#/keys')
+    const secret = await createKey(page, 'laptop')
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    const row = rowOf(page, 'laptop')
+    const buttons = row.getByRole('button')
+    await expect.poll(() => buttons.allInnerTexts()).toEqual(['Edit', 'Disable', 'Rotate'])
+    await page.getByRole('button', { name: 'Disable laptop' }).click()
+    await row.getByText('Disabled').waitFor()
+    expect(await buttons.allInnerTexts()).toEqual(['Edit', 'Enable', 'Archive'])
+
+    const dialog = page.getByRole('dialog', { name: 'Archive "laptop"?' })
+    await page.getByRole('button', { name: 'Archive laptop' }).click()
+    await dialog.getByText('An archived key cannot be used or enabled again.').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await row.getByText('Disabled').isVisible()).toBe(true)
+
+    await page.getByRole('button', { name: 'Archive laptop' }).click()
+    await dialog.getByRole('button', { name: 'Archive key' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.reload()
+    await rowOf(page, 'first').waitFor()
+    expect(await row.count()).toBe(0)
+
+    const showArchived = page.getByRole('checkbox', { name: 'Show archived' })
+    await showArchived.check()
+    await row.getByText('Archived', { exact: true }).waitFor()
+    expect(await buttons.count()).toBe(0)
+    // The address keeps the choice.
+    await page.reload()
+    await row.getByText('Archived', { exact: true }).waitFor()
+    await showArchived.uncheck()
+    await row.waitFor({ state: 'detached' })
+
+    const answer = await ask(service, 'GET', '/api/v1/runs/run_none', undefined, { key: secret })
+    expect(answer).toMatchObject(refusal(401, 'invalid_api_key'))
   })
 
   it('are not created for a banned account, which sees why', async () => {
@@ -143,7 +188,7 @@ describePages('API keys of the console', (pages) => {
     await rowOf(page, 'bare').getByText('Active').waitFor()
     sent = { keys: null, note: 'as it was sent' }
     await page.reload()
-    await page.getByText('This could not be shown.').waitFor()
+    await page.getByText('This page could not be displayed.').waitFor()
     expect(await page.getByRole('region', { name: 'JSON' }).innerText()).toContain('"note": "as it was sent"')
     await page.getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
@@ -162,7 +207,7 @@ describePages('the answers of keys that come late', (pages) => {
     await page.getByRole('button', { name: 'Create key' }).click()
     const created = await taken(0)
     await page.keyboard.press('Escape')
-    await page.getByText('The key is still being created.').waitFor()
+    await page.getByText('The key is being created. Its secret will appear here.').waitFor()
     await page.getByRole('link', { name: 'Account', exact: true }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
     // A reload would lose it: the browser asks.
@@ -219,7 +264,7 @@ describePages('the answers of keys that come late', (pages) => {
     const changes = await holdAnswers(page, 'PATCH', '**/api/console/keys/*')
     await page.getByRole('button', { name: 'Enable laptop' }).click()
     await (await changes.taken(0)).lose()
-    await page.getByText('"laptop" may have been changed: the answer was lost.').waitFor()
+    await page.getByText('"laptop" may have been changed: the response was lost. The list reloads.').waitFor()
     await rowOf(page, 'laptop').getByText('Active').waitFor()
   })
 
@@ -283,6 +328,8 @@ describePages('the keyboard', (pages) => {
     await page.getByRole('button', { name: 'Skip to the content' }).focus()
     await page.keyboard.press('Enter')
     await page.locator('main:focus').waitFor()
+    await page.keyboard.press('Tab')
+    await page.locator('label', { hasText: 'Show archived' }).locator('input:focus').waitFor()
     await page.keyboard.press('Tab')
     await focused.waitFor()
     await page.keyboard.press('Enter')

@@ -20,6 +20,8 @@ import {
 } from './service-with-page.js'
 
 const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
+/** The whole text beside the button. */
+const cost = (page: Page, text: string) => page.getByText(text, { exact: true }).waitFor()
 const create = (page: Page) => page.getByRole('button', { name: 'Create run' }).click()
 const names = (page: Page) => page.locator('.reference-name bdi').allTextContents()
 const runsOf = (service: PageService) =>
@@ -78,7 +80,7 @@ describePages('a new run', (pages) => {
 
     await page.getByText('16:9', { exact: true }).click()
     await page.getByText('high', { exact: true }).click()
-    await page.getByText('2 credits').waitFor()
+    await cost(page, 'Cost 2 · Balance 10,000')
     await prompt(page).press('Control+Enter')
     await page.getByText('Rendering', { exact: true }).waitFor()
     // The reference images are loaded first.
@@ -96,6 +98,7 @@ describePages('a new run', (pages) => {
     // The form is empty again.
     await page.getByRole('link', { name: 'New run' }).click()
     await expect.poll(() => prompt(page).inputValue()).toBe('')
+    await cost(page, 'Cost 1 · Balance 9,998')
   })
 
   it('is created once, however often the button is pressed', async () => {
@@ -108,8 +111,19 @@ describePages('a new run', (pages) => {
       const button = document.querySelector('button[type="submit"]')
       for (let at = 0; at < 5; at++) button.click()
     }`)
-    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
     expect(await runsOf(service)).toHaveLength(1)
+  })
+
+  it('says what it costs, and whether the balance is enough for it', async () => {
+    const service = await servePage(pages)
+    await addCredits(service, -9_999)
+    const { page } = await service.open('#/new')
+    await cost(page, 'Cost 1 · Balance 1')
+    await page.getByText('high', { exact: true }).click()
+    await cost(page, 'Cost 2 · Balance 1: not enough')
+    await page.getByText('basic', { exact: true }).click()
+    await cost(page, 'Cost 1 · Balance 1')
   })
 
   it('keeps what was typed over a reload and a lost session', async () => {
@@ -120,7 +134,7 @@ describePages('a new run', (pages) => {
     await page.getByText('1080p').click()
     await page.reload()
     await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a film of a fox')
-    await page.getByText('10 credits').waitFor()
+    await cost(page, 'Cost 10 · Balance 10,000')
     await giveFiles(page, 'drop', [['one.png', ONE_PIXEL_PNG]])
     await expect.poll(() => names(page)).toEqual(['one.png'])
 
@@ -132,7 +146,8 @@ describePages('a new run', (pages) => {
     await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a film of a fox')
     expect(await names(page)).toEqual(['one.png'])
     await create(page)
-    await page.getByRole('heading', { name: 'Video run' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'a film of a fox' }).waitFor()
+    await page.getByRole('link', { name: 'rushes/preview-video' }).waitFor()
   })
 
   it('is filled from a run, with all that can be sent again', async () => {
@@ -159,7 +174,7 @@ describePages('a new run', (pages) => {
     await page.getByRole('button', { name: 'Sign in' }).click()
     await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a wolf')
     await create(page)
-    await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
     expect((await runsOf(service))[0]?.input).toEqual({
       ...{ prompt: 'a wolf', aspect_ratio: '3:2', quality: 'basic' },
       image_urls: ['https://e.test/a.png'],
@@ -221,7 +236,7 @@ describePages('a new run', (pages) => {
     await page.reload()
     await page.getByText('you do not pay a second time').waitFor()
     await create(page)
-    await page.locator('.run-full-prompt', { hasText: 'lost on the way' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'lost on the way' }).waitFor()
     expect(await runsOf(service)).toHaveLength(1)
     await page.locator('.balance strong', { hasText: '9,999' }).waitFor()
     await link(page, 'New run').click()
@@ -242,7 +257,7 @@ describePages('a new run', (pages) => {
     await page.getByRole('button', { name: 'Creating' }).click()
     await prompt(page).press('Control+Enter')
     release()
-    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
     expect(await runsOf(service)).toHaveLength(1)
   })
 
@@ -254,10 +269,10 @@ describePages('a new run', (pages) => {
     await create(page)
     await prompt(page).fill('a wolf')
     release()
-    await page.getByText('The run is created.').waitFor()
+    await page.getByText('Run created.').waitFor()
     expect(await prompt(page).inputValue()).toBe('a wolf')
     await create(page)
-    await page.locator('.run-full-prompt', { hasText: 'a wolf' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
     expect((await runsOf(service)).map(({ input }) => input?.prompt)).toEqual(['a wolf', 'a fox'])
   })
 
@@ -270,12 +285,12 @@ describePages('a new run', (pages) => {
     await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
     await page.getByRole('dialog').waitFor()
     release()
-    await page.getByText('The run is created.').waitFor()
+    await page.getByText('Run created.').waitFor()
     expect(await page.getByRole('dialog').count()).toBe(1)
     await page.keyboard.press('Escape')
     expect(await prompt(page).inputValue()).toBe('')
     await link(page, 'Show it').click()
-    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
   })
 
   it('that is created late leaves a dialog alone, and the balance right', async () => {
@@ -291,7 +306,7 @@ describePages('a new run', (pages) => {
     await page.getByRole('button', { name: 'New key' }).first().click()
     await page.getByLabel('Name').fill('for tests')
     release()
-    await page.getByText('The run is created.').waitFor()
+    await page.getByText('Run created.').waitFor()
     await page.locator('.balance strong', { hasText: '9,998' }).waitFor()
     expect(page.url()).toContain('#/keys')
     expect(await page.getByLabel('Name').inputValue()).toBe('for tests')
@@ -335,7 +350,7 @@ describePages('a new run', (pages) => {
     expect(await choice.isChecked()).toBe(true)
     expect(await page.getByRole('button', { name: 'Create run' }).count()).toBe(1)
     await page.keyboard.press('Control+Enter')
-    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
     expect(await runsOf(service)).toHaveLength(1)
   })
 
@@ -356,15 +371,15 @@ describePages('a new run', (pages) => {
     await page.getByLabel('Words').fill('x\ny')
     await page.getByLabel('Sampler').selectOption('s13')
     await page.locator('.radio', { hasText: 'On' }).click()
-    await page.getByText('0 credits', { exact: true }).waitFor()
+    await cost(page, 'Cost 0 · Balance 10,000')
 
     const model = page.getByLabel('Model')
     await model.selectOption('acme/upscale')
-    await page.getByText('1 credit', { exact: true }).waitFor()
+    await cost(page, 'Cost 1 · Balance 10,000')
     expect(await prompt(page).count()).toBe(0)
     await page.getByText('Enlarges an image', { exact: true }).waitFor()
     await page.locator('.radio', { hasText: '4' }).click()
-    await page.getByText('2 credits').waitFor()
+    await cost(page, 'Cost 2 · Balance 10,000')
     await create(page)
     await page.locator('.field-error', { hasText: 'This is missing.' }).waitFor()
     const urls = ['https://e.test/a', 'https://e.test/b']
@@ -384,7 +399,7 @@ describePages('a new run', (pages) => {
     await page.getByText('This must be a number.').waitFor()
     await page.getByLabel('Steps').fill('30')
     await create(page)
-    await page.getByRole('heading', { name: 'Image run' }).waitFor()
+    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
     const [run] = await runsOf(service)
     expect(run).toMatchObject({ model: 'acme/flux', price: 0 })
     expect(run?.input).toEqual({

@@ -18,6 +18,9 @@ const OTHER = 'eve@example.com'
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
 const promptOf = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click()
+/** The sidebar has a button for it on every page, and the page of the account has another one. */
+const signOut = (page: Page, part: 'banner' | 'main') =>
+  page.getByRole(part).getByRole('button', { name: 'Sign out', exact: true }).click()
 /** The navigation names its user. */
 const belongsTo = (page: Page, email: string) => page.getByRole('link', { name: email }).waitFor()
 
@@ -61,7 +64,7 @@ describePages('a tab whose browser has signed in as somebody else', (pages) => {
     await replaceSession(page, service, OTHER)
     await press(page, 'Create key')
     await belongsTo(page, OTHER)
-    await page.getByText('No API keys yet').waitFor()
+    await page.getByText('No API keys', { exact: true }).waitFor()
     expect(await page.getByRole('dialog').count()).toBe(0)
     await expectAccessible(page)
     expect([await dataOf(ada), await dataOf(eve)]).toEqual([before, others])
@@ -135,7 +138,7 @@ describePages('signing out in one tab', (pages) => {
       await promptOf(each).fill('a secret of ada')
       await expect.poll(() => kept(each)).toContain('a secret of ada')
     }
-    await press(tab, 'Sign out')
+    await signOut(tab, 'banner')
     for (const each of [page, tab]) {
       await heading(each, 'Sign in').waitFor()
       expect(await kept(each)).toBe('{}')
@@ -155,7 +158,7 @@ describePages('signing out while something is created', (pages) => {
     const leave = async () => {
       await tab.goto(`${service.url}/#/account`)
       await tab.reload()
-      await press(tab, 'Sign out')
+      await signOut(tab, 'main')
       await heading(page, 'Sign in').waitFor()
     }
     await promptOf(page).fill('a fox')
@@ -172,8 +175,8 @@ describePages('signing out while something is created', (pages) => {
     await press(page, 'Create key')
     await taken(1)
     await page.keyboard.press('Escape')
-    await press(page, 'Sign out')
-    await page.getByText('The secret of a key is still being made.').waitFor()
+    await signOut(page, 'banner')
+    await page.getByText('A key is still being created.').waitFor()
     await leave()
     await signIn(page, EMAIL)
     await belongsTo(page, EMAIL)
@@ -192,7 +195,7 @@ describePages('signing out while something is created', (pages) => {
     const { taken } = await holdAnswers(page, 'GET', '**/api/auth/session')
     await press(page, 'Create run')
     const checked = await taken(0)
-    await press(tab, 'Sign out')
+    await signOut(tab, 'banner')
     // The page has been loaded again, and asks for itself.
     const asked = await taken(1)
     await asked.release()

@@ -23,6 +23,26 @@ const top = (page: Page, prompt: string) =>
     (row) => (row as never as { getBoundingClientRect(): { top: number } }).getBoundingClientRect().top,
   )
 
+interface ShownGrid {
+  readonly width: number
+  readonly tiles: readonly { readonly run: string; readonly left: number; readonly width: number }[]
+  /** Runs whose tile is wider than the grid or outside it. */
+  readonly outside: readonly string[]
+}
+
+/** Where the tiles of the grid are, in pixels from its left edge. The width of the grid is rounded to whole pixels. */
+const gridOf = (page: Page) =>
+  page.evaluate<ShownGrid>(`(() => {
+    const list = document.querySelector('[role="list"][aria-label="Runs"]')
+    const start = list.getBoundingClientRect().left
+    const tiles = [...list.querySelectorAll('[role="listitem"]')].map((tile) => {
+      const { left, width } = tile.getBoundingClientRect()
+      return { run: tile.dataset.run, left: left - start, width }
+    })
+    const outside = tiles.filter(({ left, width }) => left < 0 || left + width > list.clientWidth)
+    return { width: list.clientWidth, tiles, outside: outside.map(({ run }) => run) }
+  })()`)
+
 /** Finished runs as one transaction, since creating them one by one takes a minute. */
 function fill({ dataFolder }: PageService, count: number): void {
   const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SQLITE_MIGRATIONS })
@@ -193,10 +213,35 @@ describePages('the list of runs', (pages) => {
     await tile('fox 1').last().waitFor()
     await page.reload()
     await tile('WAIT for a wolf').waitFor()
+    expect(await page.getByRole('button', { name: 'Large grid' }).getAttribute('aria-pressed')).toBe('true')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'WAIT for a wolf' }).waitFor()
     expect(page.url()).toContain(run.id)
+  })
+
+  it('is a grid whose tiles fit it after the window has become narrow and wide again', async () => {
+    const service = await servePage(pages)
+    fill(service, 60)
+    const { page } = await service.open('#/runs')
+    await rowOf(page, 'fox 60').waitFor()
+    for (const size of ['Small grid', 'Large grid']) {
+      await page.getByRole('button', { name: size }).click()
+      await page.getByRole('listitem').filter({ hasText: 'fox 60' }).waitFor()
+      const wide = await gridOf(page)
+      expect(wide.tiles.length).toBeGreaterThan(10)
+      expect(wide.outside).toEqual([])
+
+      await page.setViewportSize({ width: 390, height: 800 })
+      const narrow = async () => {
+        const { width, tiles, outside } = await gridOf(page)
+        return { isNarrow: width < 390, tileWidths: new Set(tiles.map((tile) => tile.width)).size, outside }
+      }
+      await expect.poll(narrow, PATIENCE).toEqual({ isNarrow: true, tileWidths: 1, outside: [] })
+
+      await page.setViewportSize({ width: 1_280, height: 800 })
+      await expect.poll(() => gridOf(page), PATIENCE).toEqual(wide)
+    }
   })
 
   it('shows the first frame of a video, and plays it under the pointer alone', async () => {

@@ -81,10 +81,10 @@ describePages('signing in to the console', (pages) => {
         route.fulfill({ status: 403, json: { error: { code: 'https_required', message: 'https' } } }),
       )
     await signIn(page)
-    await page.getByText('A password is not accepted over plain http from another machine.').waitFor()
+    await page.getByText('Passwords are not accepted over HTTP.').waitFor()
     await page.goto(`${service.url}/#/link/${await addUser(service, EMAIL)}`)
     await useLink(page)
-    await page.getByText('The link was not used. Open it again with https://').waitFor()
+    await page.getByText('This link was not used: open it with https://').waitFor()
     expect(await page.getByText('A link works once').count()).toBe(0)
     expect(await page.getByRole('button').count()).toBe(0)
   })
@@ -104,12 +104,12 @@ describePages('signing in to the console', (pages) => {
     const field = page.getByLabel('New password')
     await field.fill('too short')
     await page.getByRole('button', { name: 'Set password' }).click()
-    await page.getByText('Enter at least 12 characters. This has 9.').waitFor()
+    await page.getByText('Enter at least 12 characters (now 9).').waitFor()
     // One character, which is 18 in the form that the service stores.
     await field.fill('\ufdfa')
-    await page.getByText('Enter at least 12 characters. This has 1.').waitFor()
+    await page.getByText('Enter at least 12 characters (now 1).').waitFor()
     await field.fill(`${PASSWORD}\u0007`)
-    await page.getByText('Use no control characters').waitFor()
+    await page.getByText('Remove the control characters').waitFor()
     await page.getByRole('button', { name: 'Show the password' }).click()
     expect(await field.getAttribute('type')).toBe('text')
     await page.getByRole('button', { name: 'Hide the password' }).click()
@@ -126,7 +126,7 @@ describePages('signing in to the console', (pages) => {
     await useLink(other.page)
     await other.page.getByText('A link works once').waitFor()
     // Its button has gone.
-    await other.page.locator('h1:focus', { hasText: 'Sign in by link' }).waitFor()
+    await other.page.locator('h1:focus', { hasText: 'This link no longer works' }).waitFor()
     await other.page.getByRole('link', { name: 'Sign in with a password' }).click()
     await heading(other.page, 'Sign in').waitFor()
   })
@@ -135,7 +135,7 @@ describePages('signing in to the console', (pages) => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
     await page.setViewportSize({ width: 360, height: 640 })
-    const message = page.getByText('Your password is set.')
+    const message = page.getByText('Password set. Your other sessions have ended.')
     const change = async () => {
       await page.getByLabel('Current password').fill(PASSWORD)
       await page.getByLabel('New password').fill(PASSWORD)
@@ -154,19 +154,21 @@ describePages('signing in to the console', (pages) => {
     await page.waitForURL(/#\/runs\/run_/)
   })
 
-  it('by a link that somebody else sent, only after a question', async () => {
+  it('by a link that somebody else sent, only when the user chooses it', async () => {
     const service = await serveConsole()
     const token = await addUser(service, 'eve@example.com', 'acme')
     const { page, requests } = await openSignedIn(pages, service, `#/link/${token}`)
-    const question = page.getByText(`You are signed in as ${EMAIL}. Sign in with the link instead?`)
-    await question.waitFor()
-    await page.getByRole('button', { name: 'Cancel' }).click()
+    const choice = page.getByText(
+      `You are already signed in as ${EMAIL}. You can keep this session, or sign in again as the user of the link`,
+    )
+    await choice.waitFor()
+    await page.getByRole('button', { name: 'Keep this session' }).click()
     await heading(page, 'Runs').waitFor()
     await page.getByRole('link', { name: EMAIL }).waitFor()
     expect(requests.filter((each) => each.endsWith(AUTH_PATHS.link))).toEqual([])
 
     await page.goto(`${service.url}/#/link/${token}`)
-    await question.waitFor()
+    await choice.waitFor()
     await useLink(page)
     await page.getByText('You are signed in as eve@example.com.').waitFor()
     await page.getByRole('button', { name: 'Skip' }).click()
@@ -198,7 +200,7 @@ describePages('signing out of the console', (pages) => {
     await page.getByRole('button', { name: 'Rotate first' }).waitFor()
     await page.getByRole('link', { name: 'Account' }).click()
     await heading(page, 'Account').waitFor()
-    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.getByRole('banner').getByRole('button', { name: 'Sign out', exact: true }).click()
     await heading(page, 'Sign in').waitFor()
     await page.goBack()
     await heading(page, 'Sign in').waitFor()
@@ -216,9 +218,9 @@ describePages('signing out of the console', (pages) => {
     const rows = one.page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
     await one.page.reload()
     await rows.nth(1).waitFor()
-    expect(await rows.filter({ hasText: 'This one' }).count()).toBe(1)
+    expect(await rows.filter({ hasText: 'This browser' }).count()).toBe(1)
     await one.page.getByRole('button', { name: 'End', exact: true }).click()
-    await one.page.getByText('The session has ended.').waitFor()
+    await one.page.getByText('Session ended.').waitFor()
     expect(await rows.count()).toBe(1)
     await other.page.getByRole('link', { name: 'Account' }).click()
     await heading(other.page, 'Sign in').waitFor()
@@ -244,7 +246,7 @@ describePages('signing out of the console', (pages) => {
     await expect.poll(() => rows.count()).toBe(2)
     await one.release()
     await expect.poll(() => rows.count()).toBe(1)
-    await rows.filter({ hasText: 'This one' }).waitFor()
+    await rows.filter({ hasText: 'This browser' }).waitFor()
   })
 
   it('a changed password needs the current one', async () => {
@@ -256,7 +258,7 @@ describePages('signing out of the console', (pages) => {
     await page.getByText('This is not your current password.').waitFor()
     await page.getByLabel('Current password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Change password' }).click()
-    await page.getByText('Your password is set.').waitFor()
+    await page.getByText('Password set. Your other sessions have ended.').waitFor()
     const browser = createBrowser(service)
     const signedIn = await browser.post(AUTH_PATHS.signIn, {
       email: EMAIL,
@@ -296,7 +298,7 @@ describePages('rushes login --web', (pages) => {
     const browser = await createUser(service, 'ben@example.com')
     const keys = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys.length
     const before = await keys()
-    await page.getByRole('button', { name: 'Create the key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByText('You can close this page.').waitFor()
     const query = new URLSearchParams(queries[0])
     expect(query.get('state')).toBe(state)
@@ -311,7 +313,7 @@ describePages('rushes login --web', (pages) => {
     const { port, queries } = await listen()
     const { page } = await openSignedIn(pages, service, fragment(port))
     const { taken } = await holdAnswers(page, 'POST', `**${CONSOLE_PATHS.logins}`)
-    await page.getByRole('button', { name: 'Create the key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     const late = await taken(0)
     await page.evaluate('location.hash = "#/keys"')
     await heading(page, 'API keys').waitFor()
@@ -319,13 +321,13 @@ describePages('rushes login --web', (pages) => {
     expect([page.url(), queries]).toEqual([`${service.url}/#/keys`, []])
   })
 
-  it('creates nothing when it is cancelled, or when the address is not complete', async () => {
+  it('creates nothing when it is cancelled, or when the URL is incomplete', async () => {
     const service = await serveConsole()
     const { port, queries } = await listen()
     const { page, requests } = await openSignedIn(pages, service, fragment('80/../evil'), {
       elsewhere: `http://127.0.0.1:${port}`,
     })
-    await page.getByText('This address is not complete, so nothing was created.').waitFor()
+    await page.getByText('This URL is incomplete. Nothing was created.').waitFor()
     await page.goto(`${service.url}/${fragment(port)}`)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('You can close this page.').waitFor()

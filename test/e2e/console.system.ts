@@ -85,14 +85,14 @@ describePages('the console of rushes serve', (pages) => {
     const [target = ''] = await login.prints('stderr', /http:\S+#\/login\S+/)
     const tab = await page.context().newPage()
     await tab.goto(target)
-    await press(tab, 'Create the key')
+    await press(tab, 'Create key')
     await tab.getByRole('heading', { name: 'rushes is logged in' }).waitFor()
     await tab.close()
     expect(await login.ended).toMatchObject({ code: 0 })
     expect((await rushes(place.with({ RUSHES_API_KEY: '' }), ['status', id])).code).toBe(0)
 
     // Signed out.
-    await page.getByRole('button', { name: 'Sign out' }).first().click()
+    await page.getByRole('banner').getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(await page.getByText(id).count()).toBe(0)
     expect((await fetch(`${place.url}/api/console/credits`)).status).toBe(401)

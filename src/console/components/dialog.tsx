@@ -46,7 +46,9 @@ export function Dialog({ title, children, onClose, size = 'normal', isSticky = f
       document.removeEventListener('keydown', onKeyDown)
       dialog?.close()
       // Return the focus here: the browser cannot, since the dialog is removed from the document first.
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+      // The action may have removed the opener, for example an archived key.
+      const next = opener?.isConnected ? opener : document.querySelector('main h1')
+      if (next instanceof HTMLElement) next.focus({ preventScroll: true })
     }
   }, [])
   return (

@@ -148,7 +148,7 @@ export function RotateDialog({ of: key, onClose }: ConfirmKeyProps) {
         The key gets a new secret, which is shown once. Its name, limits and usage stay the same. The old
         secret works for another 24 hours, so that you can replace it everywhere.
       </p>
-      {key.rotates_until !== null && (
+      {key.rotates_until != null && (
         <p>This key was rotated less than 24 hours ago. Its previous secret stops working now.</p>
       )}
       <p class="muted">If the secret has leaked, disable this key and create another one instead.</p>

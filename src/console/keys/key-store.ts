@@ -188,7 +188,7 @@ export async function readKeyChoices(
     keys.push(...page.keys)
     next = page.next
   } while (next != null && keys.length < MAX_CHOICES)
-  const listed = keys.filter((key) => key.archived_at === null)
-  const archived = keys.filter((key) => key.archived_at !== null)
+  const listed = keys.filter((key) => key.archived_at == null)
+  const archived = keys.filter((key) => key.archived_at != null)
   return [...listed, ...archived.map(({ id, name }) => ({ id, name: `${name} (archived)` }))]
 }

@@ -22,10 +22,10 @@ export type FieldErrors = Readonly<Partial<Record<keyof KeyFields, string>>>
 export function fieldsOf(key: ConsoleKey): KeyFields {
   return {
     name: printable(key.name),
-    spendLimit: key.spend_limit === null ? '' : String(key.spend_limit),
-    quota: key.quota === null ? '' : String(key.quota),
+    spendLimit: key.spend_limit == null ? '' : String(key.spend_limit),
+    quota: key.quota == null ? '' : String(key.quota),
     addresses: (key.allowed_ips ?? []).join('\n'),
-    expires: key.expires_at === null ? '' : dayOf(key.expires_at),
+    expires: key.expires_at == null ? '' : dayOf(key.expires_at),
   }
 }
 

@@ -46,7 +46,7 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
   const more = useAction(() => readMore(archived), { name: `more keys ${archived}` })
   const [open, setOpen] = useState<OpenDialog>()
   const close = () => setOpen(undefined)
-  const keys = data?.keys.filter((key) => archived || key.archived_at === null)
+  const keys = data?.keys.filter((key) => archived || key.archived_at == null)
 
   const newKey = (
     <Button kind="primary" icon="plus" disabled={account.banned} onClick={() => setOpen({ kind: 'create' })}>
@@ -241,7 +241,7 @@ function KeyName({ of: key, now }: { readonly of: ConsoleKey; readonly now: numb
       </span>
     ),
     key.rate != null && <span>Rate limit {key.rate}</span>,
-    key.archived_at !== null && (
+    key.archived_at != null && (
       <span>
         Archived <Time at={key.archived_at} />
       </span>
@@ -288,7 +288,7 @@ export const stateOf = (key: ConsoleKey, now: number): KeyState =>
       spendLimit: key.spend_limit ?? undefined,
       used: key.used,
       quota: key.quota ?? undefined,
-      archivedAtMs: key.archived_at === null ? undefined : Date.parse(key.archived_at),
+      archivedAtMs: key.archived_at == null ? undefined : Date.parse(key.archived_at),
     },
     now,
   )

@@ -58,7 +58,7 @@ export function useRunsWindow(
   }, [runs, columns, rowHeight])
 
   const measure = useCallback(() => {
-    if (body.current !== null) lastWidth = body.current.clientWidth
+    if (body.current !== null) lastWidth = Math.floor(body.current.getBoundingClientRect().width)
     setWidth(lastWidth)
     const now = view()
     const next = visibleRuns(now)

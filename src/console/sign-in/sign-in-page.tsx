@@ -108,9 +108,18 @@ export function LinkPage({ token, session }: LinkPageProps) {
         </LinkButton>
       </Centered>
     )
+  if (error instanceof ApiError && error.code === 'https_required')
+    return (
+      <Centered title="Sign in by link">
+        <Notice tone="bad">
+          Links are not accepted over HTTP. This link was not used: open it with https://, or on the machine
+          of the service.
+        </Notice>
+      </Centered>
+    )
   return (
     <Centered title="Sign in by link">
-      {error !== undefined && <Notice tone="bad">{linkMessage(error)}</Notice>}
+      {error !== undefined && <Notice tone="bad">{messageOf(error)}</Notice>}
       {session === null ? (
         <p>This link works once. After signing in, you can set a password for the next time.</p>
       ) : (
@@ -133,11 +142,6 @@ export function LinkPage({ token, session }: LinkPageProps) {
 
 /** Whether the link was used, has expired or never existed. The service does not say which. */
 const isRefused = (error: unknown): boolean => error instanceof ApiError && error.code === 'invalid_link'
-
-const linkMessage = (error: unknown): string =>
-  error instanceof ApiError && error.code === 'https_required'
-    ? 'Links are not accepted over HTTP. This link was not used: open it with https://, or on the machine of the service.'
-    : messageOf(error)
 
 export function FirstPasswordPage() {
   const { email, has_password: hasPassword } = useSession()

@@ -85,7 +85,7 @@ function MissingPage() {
     <Page title="Page not found">
       <EmptyState
         icon="search"
-        title="There is nothing at this address"
+        title="This page does not exist"
         action={<LinkButton href={linkTo('runs')}>Go to Runs</LinkButton>}
       >
         Check the address, or choose a page from the menu.

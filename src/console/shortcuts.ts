@@ -23,6 +23,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['g', 'a'], label: 'Go to Account' },
   { keys: ['/'], label: 'Search, where the page has a search field' },
   { keys: ['j', 'k'], label: 'Go to the next or the previous run' },
+  { keys: ['←', '→', '↑', '↓'], label: 'Move between runs, from a run that has the focus' },
+  { keys: ['Ctrl', 'Enter'], label: 'Create the run, in the form' },
   { keys: ['?'], label: 'Show this list' },
 ]
 

@@ -30,20 +30,13 @@ function measuresOf(width) {
 
 const sumOf = (ratios) => ratios.reduce((sum, ratio) => sum + ratio, 0)
 
-/** Splits the variants of a unit into lines of similar width, if one line would be much lower than the other rows. */
+/** Splits the variants of a unit into lines of the same number, if one line would be much lower than the other rows. */
 function linesOf(ratios, width, target) {
-  const sum = sumOf(ratios)
-  const height = (width - VARIANT_GAP * (ratios.length - 1)) / sum
+  const height = (width - VARIANT_GAP * (ratios.length - 1)) / sumOf(ratios)
   if (ratios.length === 1 || height >= 0.5 * target) return [ratios]
-  const count = Math.max(2, Math.round(target / height))
-  const lines = [[]]
-  let filled = 0
-  for (const ratio of ratios) {
-    if (lines.at(-1).length > 0 && filled + ratio / 2 > (lines.length * sum) / count) lines.push([])
-    lines.at(-1).push(ratio)
-    filled += ratio
-  }
-  return lines
+  const perLine = Math.ceil(ratios.length / Math.max(2, Math.round(target / height)))
+  const starts = ratios.flatMap((_, at) => (at % perLine === 0 ? [at] : []))
+  return starts.map((start) => ratios.slice(start, start + perLine))
 }
 
 /**

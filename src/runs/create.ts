@@ -82,7 +82,7 @@ const withJournalHint = (error: RushesError, key: string | undefined): RushesErr
     : error.with({
         hint:
           `${error.hint} The journal keeps it as ${key}: see it with \`rushes show ${key}\`, remove it with ` +
-          `\`rushes forget ${key} --yes\`.`,
+          `\`rushes forget '${key}' --yes\`.`,
       })
 
 /**

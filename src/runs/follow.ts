@@ -4,7 +4,7 @@ import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { JournalRun } from '../journal/index.js'
 import type { RunState } from '../protocol/run-state.js'
-import { shortened } from '../protocol/text.js'
+import { quoteWord, shortened } from '../protocol/text.js'
 import type { Recorder } from './recorder.js'
 
 /** An existing run, with all that the command knows about it before following it. */
@@ -149,6 +149,8 @@ function runFailed(state: RunState): RushesError {
   const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
   return new RushesError('run_failed', `The run ${end}: ${reason}`, {
     runId: state.id,
-    hint: 'Nothing was downloaded. Your account shows whether it was charged.',
+    hint:
+      'Nothing was downloaded. Your account shows whether it was charged. ' +
+      `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
   })
 }

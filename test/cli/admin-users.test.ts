@@ -21,7 +21,7 @@ describe('admin user', () => {
     const { code, stdout, stderr } = await add('  Ann@Example.COM ')
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(LINK) })
     expect(stderr).toBe(
-      'Added ann@example.com to account default. Single-use link; expires in 15 minutes. They set a password there.\n',
+      'Added ann@example.com to account default. Single-use link; expires in 15 minutes. They set a password there. If the service has another URL, add --public-url.\n',
     )
     const token = tokenOf(stdout)
     expect(await storedText(service)).not.toContain(token)

@@ -178,7 +178,9 @@ describe('more than 20 runs', () => {
   ])('are created on a terminal after a question: %j', async (stdin, code, created) => {
     const ran = await create(['21'], { stdin, tty: TERMINAL })
     expect(ran).toMatchObject({ code, created, stdout: 'r1\n'.repeat(created) })
-    expect(ran.stderr).toContain('Create 21 runs of acme/still-1? [y/N] ')
+    expect(ran.stderr).toContain(
+      'Create 21 runs of acme/still-1? No estimate: acme/still-1 has no price. [y/N] ',
+    )
   })
 
   it.each([
@@ -300,7 +302,7 @@ describe('what is wrong is said before anything is sent', () => {
     expect(code).toBe(2)
     expect(stderr).toMatchInlineSnapshot(`
       "error: Not set: service URL, image model, API key.
-        Set the service URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, add --local.
+        Set the service URL with --base-url <url>, RUSHES_BASE_URL or \`rushes config set baseUrl <url>\`. To try rushes without a service, or for local runs, add --local.
         Set the model with --model <provider/name>, RUSHES_IMAGE_MODEL or \`rushes config set models.image <provider/name>\`. A local service (\`rushes serve\`) has rushes/preview-image.
         Set the key with \`rushes login\`, RUSHES_API_KEY, RUSHES_API_KEY_FILE or RUSHES_API_KEY_COMMAND.
       "

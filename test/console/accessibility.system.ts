@@ -22,7 +22,7 @@ async function fillWrongly(page: Page): Promise<void> {
   ])
   await page.locator('.reference-name').waitFor()
   await press('Create run')(page)
-  await page.getByText('This is missing.').waitFor()
+  await page.getByText('Enter a value.').waitFor()
 }
 
 async function fillOtherModel(page: Page): Promise<void> {

@@ -105,7 +105,7 @@ describePages('a new run', (pages) => {
     const service = await servePage(pages)
     const { page } = await service.open('#/new')
     await create(page)
-    await page.getByText('This is missing.').waitFor()
+    await page.getByText('Enter a value.').waitFor()
     await prompt(page).fill('a fox')
     await page.evaluate(`{
       const button = document.querySelector('button[type="submit"]')
@@ -227,7 +227,7 @@ describePages('a new run', (pages) => {
     })
     await create(page)
     await page.getByText('The run may exist.').waitFor()
-    await page.getByRole('link', { name: 'Show the runs that were created here' }).click()
+    await page.getByRole('link', { name: 'Show the runs of the console' }).click()
     await page.getByRole('row').filter({ hasText: 'lost on the way' }).waitFor()
     await page.unroute(`**${CONSOLE_PATHS.runs}`)
 
@@ -362,7 +362,7 @@ describePages('a new run', (pages) => {
     await page.getByLabel('Lora').fill('fox')
     await page.getByLabel('Control').fill('{"weight":')
     await create(page)
-    await page.getByText('This is missing.').waitFor()
+    await page.getByText('Enter a value.').waitFor()
     await page.getByText('This must be a whole number from 1 to 50, not 70.').waitFor()
     await page.getByText('This must be valid JSON.').waitFor()
     expect(await prompt(page).evaluate('document.activeElement.name')).toBe('prompt')
@@ -381,7 +381,7 @@ describePages('a new run', (pages) => {
     await page.locator('.radio', { hasText: '4' }).click()
     await cost(page, 'Cost 2 · Balance 10,000')
     await create(page)
-    await page.locator('.field-error', { hasText: 'This is missing.' }).waitFor()
+    await page.locator('.field-error', { hasText: 'Enter a value.' }).waitFor()
     const urls = ['https://e.test/a', 'https://e.test/b']
     for (const url of urls) {
       await page.getByLabel('URL of an image').fill(url)

@@ -134,7 +134,7 @@ describe('the input', () => {
     }
     const problems = fieldProblems(FLUX, values, [])
     expect(problems).toEqual({
-      prompt: 'This is missing.',
+      prompt: 'Enter a value.',
       lora: 'This must have at most 5 characters, not 6.',
       steps: 'This must be a whole number from 1 to 50, not 70.',
       'cfg.scale': expect.stringContaining('must have fewer digits'),
@@ -350,7 +350,7 @@ describe('a refusal', () => {
       quality: 'This must be one of basic, high, not "hi" (did you mean "high"?).',
       image_urls: 'Entry 2 must be of type string. Entry 3 must be of type string.',
     })
-    expect(fieldMessages(refusalOf({}))).toEqual({ prompt: 'This is missing.' })
+    expect(fieldMessages(refusalOf({}))).toEqual({ prompt: 'Enter a value.' })
     expect(fieldMessages('The input is not valid.')).toEqual({})
   })
 

@@ -113,7 +113,7 @@ describe('rushes', () => {
   it('puts a file in the place of an image that was sent, and says so', () => {
     const { rushes } = commandsOf(runOf({ prompt: 'a fox', image_urls: [SENT, 'https://e.test/a'] }), BASE)
     expect(rushes.split('\n')[0]).toBe(
-      '# image-1.png: an image of 3 bytes (image/png) that was sent with the run. Put yours in its place.',
+      '# image-1.png: an image of 3 bytes (image/png) that was sent with the run. Replace it with your own file.',
     )
     expect(wordsOf(rushes)).toEqual([
       [

@@ -69,7 +69,7 @@ export const creditsCommands: readonly AdminCommand[] = [
   },
   {
     usage: 'list <account>',
-    about: 'List credits added, charged and returned, newest first',
+    about: 'List credits added, charged and refunded, newest first',
     options: () => [new Option('--limit <n>', 'Show the newest N entries; 0 for all').default('50')],
     async work({ ctx: { out }, admin, flags }, name = '') {
       const limit = wholeNumber(flags.limit ?? '', '--limit', 0, 1_000_000_000)

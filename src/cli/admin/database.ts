@@ -90,7 +90,7 @@ export const addMigrateFlags = (command: Command): Command =>
     )
     .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
     .addOption(new Option('--allow-missing', 'Also move outputs whose file is missing'))
-    .addOption(new Option('--undo', 'Use the folder again: remove the mark that its data was moved'))
+    .addOption(new Option('--undo', 'Make a folder usable again whose data was moved'))
 
 export async function migrate(
   ctx: Context,

@@ -33,7 +33,7 @@ const termOptions = (canRemove: boolean): readonly Option[] => {
     new Option('--allow-ip <cidr>', `Allowed IP address or CIDR range${noneHint} (repeatable)`).argParser(
       repeated,
     ),
-    new Option('--rate <rate>', `Requests in a time, for example 100/10s${noneHint}`),
+    new Option('--rate <rate>', `Rate limit, for example 100/10s${noneHint}`),
     new Option('--expires <duration>', `Lifetime, for example 30d${noneHint}`),
   ]
 }
@@ -77,7 +77,7 @@ export const keyCommands: readonly AdminCommand[] = [
   },
   {
     usage: 'disable <key>',
-    about: 'Disable a key (401)',
+    about: 'Disable a key (its requests get 401)',
     work: (work, key = '') => change(work, key, { disabled: true }, 'is disabled'),
   },
   {
@@ -87,7 +87,7 @@ export const keyCommands: readonly AdminCommand[] = [
   },
   {
     usage: 'archive <key>',
-    about: 'Disable a key for good, and remove it from lists',
+    about: 'Disable a key permanently, and remove it from lists',
     async work({ ctx: { out, clock }, admin }, keyName = '') {
       const key = await admin.archiveKey(keyName)
       if (out.mode.json) out.json(keyJson(key, clock.now()))
@@ -97,7 +97,7 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'rotate <key>',
     about: 'Replace the secret of a key (the new one is shown only once)',
-    options: () => [new Option('--now', 'End the old secret at once, for example when it leaked')],
+    options: () => [new Option('--now', 'Revoke the old secret immediately, for example if it has leaked')],
     async work({ ctx: { out, clock }, admin, flags: { now = false } }, keyName = '') {
       const rotation = await admin.rotateKey(keyName, { endOld: now })
       const { apiKey, key } = rotation
@@ -172,7 +172,7 @@ const limitOf = (text: string, flag: string, max: number): number | undefined =>
 function allowedIpsOf(texts: readonly string[]): readonly string[] | undefined {
   if (!texts.includes(NO_LIMIT)) return texts
   if (texts.length > 1)
-    throw usageError('--allow-ip none cannot be used with other addresses: it removes the whitelist.')
+    throw usageError('--allow-ip none cannot be used with other addresses: it allows all addresses.')
   return undefined
 }
 

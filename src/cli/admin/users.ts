@@ -7,10 +7,7 @@ import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
 import { type AdminCommand, type AdminTask, isoOrNull, isoTime, NONE } from './admin-command.js'
 
-const urlOption = () =>
-  new Option('--public-url <url>', 'URL of the service, with which the link begins').default(
-    DEFAULT_PUBLIC_URL,
-  )
+const urlOption = () => new Option('--public-url <url>', 'Base URL of the link').default(DEFAULT_PUBLIC_URL)
 
 export const userCommands: readonly AdminCommand[] = [
   {
@@ -25,7 +22,7 @@ export const userCommands: readonly AdminCommand[] = [
       printLink(work, base, added)
       work.ctx.out.note(
         `Added ${added.user.email} to account ${added.user.account}. ` +
-          'Single-use link; expires in 15 minutes. They set a password there.',
+          `Single-use link; expires in 15 minutes. They set a password there.${otherUrlNote(work)}`,
       )
     },
   },
@@ -57,7 +54,7 @@ export const userCommands: readonly AdminCommand[] = [
       printLink(work, base, linked)
       work.ctx.out.note(
         `Single-use link for ${linked.user.email}; expires in 15 minutes. ` +
-          'A new password can be set there without the current one.',
+          `A new password can be set there without the current one.${otherUrlNote(work)}`,
       )
     },
   },
@@ -74,6 +71,10 @@ async function missingAccount(email: string): Promise<RushesError> {
 }
 
 const baseOf = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: AdminTask): string => publicUrlOf(publicUrl)
+
+/** The database does not contain where the service listens. */
+const otherUrlNote = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: AdminTask): string =>
+  publicUrl === DEFAULT_PUBLIC_URL ? ' If the service has another URL, add --public-url.' : ''
 
 /** The link has the token in its fragment, which a browser does not send to a server. */
 function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {

@@ -122,7 +122,7 @@ const changedError = (before: JournalRun, now: JournalRun): RushesError =>
   usageError(
     `${nameOfRun(before)} was not removed: it has changed meanwhile ` +
       `(${before.id === now.id ? '' : `${nameOfRun(now)}, `}${now.status}).`,
-    `To remove it anyway, use \`rushes forget ${nameOfRun(now)}\`.`,
+    `To remove it anyway, use \`rushes forget '${nameOfRun(now)}'\`.`,
   )
 
 /** Whether the row is the only record of a run that may still cost money, or of a paid result. */

@@ -29,14 +29,18 @@ export const COMMANDS: readonly CommandRow[] = [
       about: 'Create only the assets that are missing or out of date',
       load: () => import('./batch.js'),
     },
-    { name: 'models', about: "Show each model's parameters", load: () => import('./models.js') },
+    {
+      name: 'models',
+      about: 'List models, or show the parameters of one',
+      load: () => import('./models.js'),
+    },
   ]),
   ...group('Follow runs at the service:', [
     { name: 'status', about: 'Show the current status of runs', load: () => import('./status.js') },
     { name: 'wait', about: 'Wait for runs that were created earlier', load: () => import('./wait.js') },
     {
       name: 'download',
-      about: 'Download the outputs of finished runs again',
+      about: 'Download the outputs of finished runs',
       load: () => import('./download.js'),
     },
   ]),
@@ -49,7 +53,7 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   ]),
   ...group('Set up:', [
-    { name: 'login', about: 'Store the API key', load: () => import('./login.js') },
+    { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
     { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
     {

@@ -21,10 +21,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
   command
     .addOption(new Option('--max-runs <n>', 'Number of runs that a session may create').default('20'))
     .addOption(
-      new Option(
-        '--max-cost <amount>',
-        'Refuse creates that would raise the estimates of a session above it',
-      ),
+      new Option('--max-cost <amount>', 'Maximum estimate of a session; further creates are refused'),
     )
     .addOption(
       new Option('--folder <folder>', 'Folder for outputs, manifests and reference images').default('.'),

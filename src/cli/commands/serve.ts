@@ -64,7 +64,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
       'Number of runs rendered at the same time, and per model with a server (default: one per core, at most 4)',
     ),
     ...engineOptions(),
-    new Option('--no-console', 'Serve no console: neither the web page nor its endpoints'),
+    new Option('--no-console', 'Turn off the console: the web page and its endpoints'),
     new Option(
       '--fault <spec>',
       'Inject a fault, for example create:429:RATE_LIMITED:2 (repeatable)',
@@ -77,7 +77,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     databaseOption().helpGroup(UNCOMMON.storage),
     new Option(
       '--storage <url>',
-      'Keep outputs and inputs in an S3 bucket, s3://bucket/prefix (default: files in --data)',
+      'Keep outputs and reference images in an S3 bucket, s3://bucket/prefix (default: files in --data)',
     ).helpGroup(UNCOMMON.storage),
     new Option(
       '--storage-proxy',
@@ -89,7 +89,7 @@ export function register(command: Command, { run }: CommandEnvironment, serve = 
     ).helpGroup(UNCOMMON.storage),
     choiceOption(
       '--role <role>',
-      'What this node does: answer requests (api), render runs (worker), or all',
+      'Role of this node: answer requests (api), render runs (worker), or all',
       ROLES,
     )
       .default('all')

@@ -22,7 +22,7 @@ export type Show = 'flag' | 'setting'
 
 export const SHOW = [
   '--show',
-  'Draw the results in the terminal: pictures, and the first frame of videos',
+  'Draw the results in the terminal: images, and the first frame of videos',
 ] as const
 
 const ROWS: readonly (readonly [string, string])[] = [

@@ -19,9 +19,9 @@ interface GlobalFlag {
 
 const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { flags: '--json', about: 'Print JSON; errors are JSON on standard error' },
-  { flags: '-q, --quiet', about: 'Print no progress and no notes' },
+  { flags: '-q, --quiet', about: 'Do not print progress and notes' },
   { flags: '--debug', about: 'Show requests and stack traces' },
-  { flags: '--no-color', about: 'Print no colour' },
+  { flags: '--no-color', about: 'Do not use colours' },
   { flags: '--profile <name>', about: 'Use this profile of the config file' },
   { flags: '--base-url <url>', about: 'URL of the service' },
   { flags: '--local', about: 'Use the built-in preview service: no key, no network' },

@@ -7,10 +7,10 @@ export const DETAILS: Readonly<Record<string, string>> = {
     'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends ' +
     'no requests.',
   'rushes wait':
-    'Prints output URLs, or file paths with -d or -o. For runs that have finished, `rushes download` does ' +
-    'the same without waiting.',
+    'Prints output URLs, or file paths with -d or -o. To save the files of runs that have finished, use ' +
+    '`rushes download`.',
   'rushes download':
-    'A run that is still running is exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
+    'A run that is still running ends with exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
     'wait -d`.',
   'rushes list':
     'Shows the last status that this machine has seen, and sends no requests. To see the pictures and ' +
@@ -24,7 +24,7 @@ export const DETAILS: Readonly<Record<string, string>> = {
     'Writes one HTML page with the downloaded pictures and videos. For a table of all runs, use `rushes list`.',
   'rushes spend': 'Counts the runs that were created on this machine, and sends no requests.',
   'rushes forget':
-    'Removes the runs of the ids or keys, or those that match all flags. --local alone selects all local ' +
+    'Removes the runs that you name, or all runs that match every flag. --local alone selects all local ' +
     'runs. Downloaded files stay.',
   'rushes login':
     'Asks for the key on a terminal, otherwise reads the first line of standard input. Checks it with a ' +
@@ -44,9 +44,9 @@ export const DETAILS: Readonly<Record<string, string>> = {
   'rushes admin user add':
     'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
   'rushes admin backup':
-    'The file is complete and checked when it exists, and an existing file is not replaced. Outputs and ' +
-    'inputs are not part of it.',
+    'The file appears only after the copy is complete and checked. An existing file is never replaced. ' +
+    'Outputs and reference images are not part of it.',
   'rushes admin migrate':
-    'Stop the service first. An interrupted command can be repeated. Afterwards other commands refuse the ' +
-    'folder, until --undo.',
+    'Stop the service first. If the command is interrupted, run it again. After the move, `serve` and ' +
+    '`admin` refuse the folder, until --undo.',
 }

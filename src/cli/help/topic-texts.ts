@@ -43,18 +43,19 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, ExitMeaning>> = {
   },
   rateLimited: {
     happened: 'rate limit exceeded (429), after the retries',
-    next: 'wait, then run it again; the request that failed created nothing',
+    next: 'wait; if the error names a run, run `rushes wait <id>`, otherwise run it again',
   },
   serviceBroken: {
-    happened: '5xx for a status request after the retries, a redirected create, or an invalid response',
-    next: 'if the run exists, run `rushes wait <id>` later',
+    happened:
+      '5xx for a status request after the retries, an invalid response, or the service redirected a create',
+    next: 'if the error names a run, run `rushes wait <id>` later',
   },
   network: {
-    happened: 'the service could not be reached, after the retries; no run was accepted',
-    next: 'run it again later',
+    happened: 'the service could not be reached, after the retries; the failed request created nothing',
+    next: 'if the error names a run, run `rushes wait <id>` later, otherwise run it again',
   },
   runFailed: {
-    happened: 'the run ended without success',
+    happened: 'the run failed; for `batch --check`, an asset is missing or out of date',
     next: 'read the error; a new run costs again',
   },
   waitTimeout: {
@@ -63,7 +64,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, ExitMeaning>> = {
   },
   downloadFailed: {
     happened: 'the run succeeded, but an output could not be downloaded or written',
-    next: 'run `rushes wait <id> -d`; do not create it again',
+    next: 'run `rushes download <id>`; do not create it again',
   },
   outcomeUnknown: {
     happened: 'a create was sent and its outcome is unknown',
@@ -89,8 +90,11 @@ export const exitCodes = (): string => `Exit codes, and what to do:
 
 ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happened} -> ${next}`]))}
 
-With several runs, the first that applies of 13, 5, 4, 3, 7, 8, 9, 6, 10, 11, 12.
-A bug, a usage error or a signal comes before all of them.
+With several runs, the exit code is the first of these that applies: 13, 5, 4, 3,
+7, 8, 9, 6, 10, 11, 12. A bug, a usage error or a signal comes before all of them.
+
+If an error names a run (run_id with --json), the run exists, whatever the exit
+code: rushes wait <id>. Exit code 2 means that nothing was sent.
 
 With --json, an error is one line on standard error; every key is always present:
 
@@ -234,9 +238,9 @@ that calls rushes, or use two calls: \`rushes run ... --no-wait\` prints the id 
 and \`rushes wait <id> --timeout 5m -o <path>\`
 waits for it; repeat it as often as needed.
 
-## Read the answer
+## Read the result
 
-* Standard output has the answer. With \`--json\`: one object per run and line, with all keys always present:
+* Standard output has the result. With \`--json\`: one object per run and line, with all keys always present:
   ${jsonKeys()}
 * With \`--json\`, standard error has JSON lines: \`{"error":{"code","message","hint","http_status","exit_code","run_id"}}\` or
   \`{"warning":{"message"}}\`. \`hint\` says what to do next.
@@ -252,7 +256,7 @@ ${exitRows()
 
 ## Avoid paying twice
 
-1. Never repeat a create after 11, 12 or 13. After 13, check first: \`rushes list --status unconfirmed --json\`.
+1. Never repeat a create after 11, 12 or 13, nor after another error with a \`run_id\`, except 10. After 13, check first: \`rushes list --status unconfirmed --json\`.
 2. To repeat a request without paying, add \`--reuse\`. For many assets, \
 use \`rushes batch <manifest>\`, first with \`--dry-run\`:
    it creates only assets that are missing or out of date; a second call costs nothing. \
@@ -268,7 +272,7 @@ More: \`rushes help exit-codes\`, \`rushes help environment\`, \`rushes help scr
 `
 
 /** The text of `rushes help scripting`. */
-export const SCRIPTING = `Standard output has the answer and nothing else; messages go to standard error.
+export const SCRIPTING = `Standard output has the result and nothing else; messages go to standard error.
 A terminal changes only how things look.
 
   rushes run image "a fox"              one output URL per line
@@ -293,11 +297,11 @@ only the assets of a manifest that are missing or out of date.
 
 Check the exit code:
 
-  2 to 5   fix the command, the API key or the account
-  7, 9     try again later
+  2 to 6   fix the command, the API key, the account or the id
+  7 to 9   if the error names a run: rushes wait <id>; otherwise try again later
   10       the run failed
   11       the run is still running: rushes wait <id>
-  12       the run is paid for, but a file is missing: rushes wait <id> -d
+  12       the run is paid for, but a file is missing: rushes download <id>
   13       a run may exist and cost money: do not send it again automatically
 
 All exit codes: rushes help exit-codes

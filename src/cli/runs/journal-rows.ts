@@ -91,4 +91,4 @@ const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
 
 const hintFor = ({ key, answer }: JournalRun): string =>
   `${answer?.text === undefined ? '' : `See the response with \`rushes show ${key}\`. `}Check the runs of your ` +
-  `account, then remove it from the journal with \`rushes forget ${key} --yes\`.`
+  `account, then remove it from the journal with \`rushes forget '${key}' --yes\`.`

@@ -42,7 +42,7 @@ export const engineOptions = (): readonly Option[] => [
   ),
   new Option(
     '--engine <kind=engine>',
-    'What renders this kind, video or image: a command, or a server such as images:<url> (repeatable)',
+    'Engine of a kind, video or image: a command, or a server such as images:<url> (repeatable)',
   ).argParser(repeated),
   new Option('--engine-timeout <duration>', 'Time limit for one run, except for previews; 0 for no limit')
     .default('30m')

@@ -19,7 +19,7 @@ export const NO_BASE_URL: Missing = {
   text: 'service URL',
   hint:
     'Set the service URL with --base-url <url>, RUSHES_BASE_URL or `rushes config set baseUrl <url>`. ' +
-    'To try rushes without a service, add --local.',
+    'To try rushes without a service, or for local runs, add --local.',
 }
 
 export const noKey = (baseUrl?: string): Missing => ({

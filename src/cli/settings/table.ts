@@ -123,7 +123,7 @@ export const SETTINGS = {
     stored: (value) => resolve(value),
   },
   prices: {
-    about: 'Prices by model, as JSON, @file or -; used before those of the documents',
+    about: 'Prices by model, as JSON, @file or -; they override those of the documents',
     key: 'prices',
   },
   currency: {
@@ -200,7 +200,7 @@ export const SHARED_ENVIRONMENT = {
     'Folder for the code that Node 22.8 and later compiles; default `node-compile-cache` in the temporary folder',
   NODE_DISABLE_COMPILE_CACHE: 'If set, Node does not cache compiled code',
   TMPDIR: 'Folder for the temporary files of `-o -` and `--show`, and for the thumbnails that `serve` makes',
-  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the parents of the folders below',
+  'XDG_CONFIG_HOME, XDG_STATE_HOME': 'On Linux, the folders that contain the folders below',
 } as const
 
 /** Address of the local service in the journal. Its real URL has another port in every process. */

@@ -45,7 +45,7 @@ export function AccountPage() {
           )}
           <PasswordForm
             submit={hasPassword ? 'Change password' : 'Set password'}
-            onDone={() => showToast('Password set. Your other sessions have ended.')}
+            onDone={() => showToast('Password set. Other sessions have ended.')}
           />
         </Card>
         <SessionsCard />

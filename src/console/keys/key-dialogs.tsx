@@ -165,7 +165,7 @@ export function ArchiveDialog({ of: key, onClose }: ConfirmKeyProps) {
       kind="danger"
       name={`archive ${key.id}`}
       onClose={onClose}
-      onConfirm={() => keyActions.archive(key)}
+      onConfirm={() => keyActions.archive(key).then(() => showToast(`"${name}" is archived.`))}
     >
       <p>
         An archived key cannot be used or enabled again. It leaves this list; its runs and charges keep its

@@ -42,7 +42,7 @@ export function failureOf(error: FailedCreate, { account, canResend }: FailureCo
 /** Failure shown when a request got no valid response, or was sent before the page was reloaded. */
 export const unknownOutcome = (
   canResend: boolean,
-  reason = 'This form was sent, and the answer is not known.',
+  reason = 'This form was sent, and the response was lost.',
 ): CreateFailure => ({
   title: 'The run may exist.',
   text: `${reason} ${canResend ? RESEND : LOOK_FIRST}`,
@@ -77,7 +77,7 @@ function textOf(
     case 'account_banned':
       return {
         title: 'This account is banned.',
-        text: 'It can be read, and creates no runs. Ask the administrator of the service.',
+        text: 'You can see its runs, but create none. Ask the administrator of the service.',
       }
     case 'foreign_origin':
       return {
@@ -115,7 +115,8 @@ export function messagesOf(problems: readonly InputProblem[]): Readonly<Record<s
   const fields: Record<string, string> = {}
   for (const { parameter, message } of problems) {
     const [name = '', entry] = parameter.split('/')
-    const sentence = `${entry === undefined ? 'This' : `Entry ${Number(entry) + 1}`} ${message}.`
+    const subject = entry === undefined ? 'This' : `Entry ${Number(entry) + 1}`
+    const sentence = message === 'is missing' ? 'Enter a value.' : `${subject} ${message}.`
     fields[name] = fields[name] === undefined ? sentence : `${fields[name]} ${sentence}`
   }
   return fields

@@ -255,9 +255,7 @@ function Failure({ failure: { title, text, mayExist } }: { readonly failure: Cre
   return (
     <Notice tone={mayExist ? 'warn' : 'bad'} title={title}>
       <p class="wrap">{printable(text)}</p>
-      {mayExist && (
-        <a href={linkTo('runs', { query: { key: 'console' } })}>Show the runs that were created here</a>
-      )}
+      {mayExist && <a href={linkTo('runs', { query: { key: 'console' } })}>Show the runs of the console</a>}
     </Notice>
   )
 }

@@ -115,7 +115,7 @@ const missingFiles = (run: CommandRun): readonly MissingFile[] =>
   sourcesOf(run).flatMap((source, index) => (isSentImage(source) ? [fileOf(source, index)] : []))
 
 const noteOf = ({ name, image: { bytes, content_type: type } }: MissingFile): string =>
-  `${name}: an image of ${bytes} bytes (${printable(type)}) that was sent with the run. Put yours in its place.`
+  `${name}: an image of ${bytes} bytes (${printable(type)}) that was sent with the run. Replace it with your own file.`
 
 function rushesCommand(run: CommandRun, base: string, document: ModelDocument | undefined): string {
   const { image_urls: _, ...others } = run.input

@@ -48,7 +48,10 @@ function RunFields({ run, document }: ShownRun) {
           <bdi>{shownValue(value)}</bdi> <span class="muted">default</span>
         </FieldRow>
       ))}
-      <FieldRow name="Price">{formatCredits(run.price)}</FieldRow>
+      <FieldRow name="Price">
+        {formatCredits(run.price)}
+        {isRefunded(run) && ', refunded'}
+      </FieldRow>
       <FieldRow name="API key">
         {key ? (
           <a href={linkTo('runs', { query: { key: key.id } })} title="Runs of this key">
@@ -61,6 +64,10 @@ function RunFields({ run, document }: ShownRun) {
     </dl>
   )
 }
+
+/** The service refunds every failed run, except one whose end it could not record. */
+const isRefunded = ({ status, error, price }: RunDetails): boolean =>
+  status === 'failed' && error?.code !== 'not_recorded' && price > 0
 
 const shownValue = (value: unknown): string =>
   printable(typeof value === 'string' ? value : printableJson(value))

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import { printable, shortened, withoutControls } from '../../protocol/text.js'
-import { ApiError, request } from '../api.js'
+import { ApiError, refreshSession, request } from '../api.js'
 import { LinkButton } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
@@ -27,6 +27,9 @@ export function RunPage({ id }: { readonly id: string }) {
     {
       async ask(signal) {
         const read = await request<RunDetails>('GET', CONSOLE_PATHS.run, { params: { id }, signal })
+        // A failed run was refunded.
+        if (run !== undefined && !isFinished(run) && read.status === 'failed')
+          refreshSession().catch(() => undefined)
         setRun(read)
         return isFinished(read) ? 'done' : 'unfinished'
       },

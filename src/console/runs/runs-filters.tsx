@@ -83,7 +83,7 @@ export function RunsFilters({ filters, onChange }: RunsFiltersProps) {
       <FilterSelect
         label="Key"
         value={filters.key ?? ''}
-        choices={[{ value: '', label: 'Any key' }, { value: 'console', label: 'Created here' }, ...keys]}
+        choices={[{ value: '', label: 'Any key' }, { value: 'console', label: 'Console' }, ...keys]}
         onChange={(value) => set({ key: value })}
       />
       {isFiltered(filters) && (

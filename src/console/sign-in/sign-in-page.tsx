@@ -60,7 +60,10 @@ export function SignInPage() {
       </form>
       <div class="centered-hint stack">
         <h2>No password, or forgotten?</h2>
-        <p>Run this command on the machine of the service. It prints a link that signs you in:</p>
+        <p>
+          Run this command on the machine of the service, with its <code>--data</code> or{' '}
+          <code>--database</code> if it has one. It prints a link that signs you in:
+        </p>
         <LinkCommand email={email} />
       </div>
     </Centered>
@@ -100,7 +103,7 @@ export function LinkPage({ token, session }: LinkPageProps) {
       <Centered title="This link no longer works">
         <p>
           A link works once, within 15 minutes. To get a new link, run this command on the machine of the
-          service:
+          service, with its <code>--data</code> or <code>--database</code> if it has one:
         </p>
         <LinkCommand email={session?.email} />
         <LinkButton href={linkTo('runs')}>

@@ -93,8 +93,8 @@ ${listing(exitRows().map(([code, { happened, next }]) => [String(code), `${happe
 With several runs, the exit code is the first of these that applies: 13, 5, 4, 3,
 7, 8, 9, 6, 10, 11, 12. A bug, a usage error or a signal comes before all of them.
 
-If an error names a run (run_id with --json), the run exists, whatever the exit
-code: rushes wait <id>. Exit code 2 means that nothing was sent.
+With any exit code, an error that names a run (run_id with --json) means that the
+run exists: rushes wait <id>. Exit code 2 means that nothing was sent.
 
 With --json, an error is one line on standard error; every key is always present:
 
@@ -256,7 +256,8 @@ ${exitRows()
 
 ## Avoid paying twice
 
-1. Never repeat a create after 11, 12 or 13, nor after another error with a \`run_id\`, except 10. After 13, check first: \`rushes list --status unconfirmed --json\`.
+1. Never repeat a create after 11, 12 or 13, nor after another error with a \`run_id\`, except 10. After 13, check first:
+   \`rushes list --status unconfirmed --json\`.
 2. To repeat a request without paying, add \`--reuse\`. For many assets, \
 use \`rushes batch <manifest>\`, first with \`--dry-run\`:
    it creates only assets that are missing or out of date; a second call costs nothing. \

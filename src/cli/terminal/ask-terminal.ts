@@ -62,7 +62,7 @@ function ask(terminal: number, clock: Pick<Clock, 'sleep'>, signal: AbortSignal)
     typed ??= Object.entries(SIGNALS).find(([key]) => text.includes(key))?.[1]
     if (typed === 'SIGINT') process.kill(process.pid, typed)
     replies += text.replaceAll('\u0003', '')
-    // What is typed while the terminal is asked is lost, so listen no longer.
+    // Stop at the first typed key: the shell does not get keys that arrive here.
     if (isAnswered(replies) || !REPLIES.test(replies)) end()
   })
   const over = untilAborted(done.signal)

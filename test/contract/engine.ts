@@ -24,6 +24,8 @@ export interface EngineSubject {
   readonly createsWithReferences?: string
   /** Whether it finds its job again after the answer to its request was lost. */
   readonly findsLostJobs?: boolean
+  /** Time for which the request is kept open after an abort, in case its answer names a job to remove. Default: 0. */
+  readonly keepsRequestMs?: number
   /** Whether the server takes the engine's key. */
   readonly hasKey: boolean
 }
@@ -113,10 +115,25 @@ export function testEngine(subject: EngineSubject): void {
       expect(creates()).toBe(2)
     })
 
+    test.each(['code', 'type'])('fails at once when the account has no credit left: %s', async (name) => {
+      const { engine, job, clock, server, creates } = await open()
+      const error = { message: 'You exceeded your current quota', [name]: 'insufficient_quota' }
+      server.fault(subject.creates, { status: 429, body: { error } }, 1_000)
+      await expect(clock.runUntil(engine.render(job))).rejects.toThrow(
+        /^The model's server answered 429: You exceeded your current quota$/,
+      )
+      expect(creates()).toBe(1)
+    })
+
     test.each<[name: string, body: unknown, expected: string]>([
       ['an object', { error: { message: 'CUDA out of memory' } }, ': CUDA out of memory'],
       ['a text', { error: 'generation failed' }, ': generation failed'],
       ['a code and a message', { error: 'server_error', message: 'bad type' }, ': bad type'],
+      [
+        'a name and its errors',
+        { error: 'OutOfMemoryError', detail: '', body: '', errors: 'CUDA out of memory.' },
+        ': CUDA out of memory.',
+      ],
       ['a detail', { detail: 'No image' }, ': No image'],
       [
         'a list of details',
@@ -166,7 +183,7 @@ export function testEngine(subject: EngineSubject): void {
       expect(other.requests).toEqual([])
     })
 
-    test('an abort ends the request at once, with its reason', async () => {
+    test('an abort ends the request, with its reason', async () => {
       const { engine, job, clock, server } = await open()
       server.fault(subject.creates, 'hang')
       const controller = new AbortController()
@@ -175,6 +192,7 @@ export function testEngine(subject: EngineSubject): void {
       await until('the request arrives', () => server.count(subject.creates) === 1)
       const reason = new Error('stopped by the test')
       controller.abort(reason)
+      await clock.advance(subject.keepsRequestMs ?? 0)
       await expect(clock.runUntil(rendering)).rejects.toBe(reason)
       await until('the client leaves', () => server.abandoned === 1)
       expect(visible(job.folder)).toEqual([])

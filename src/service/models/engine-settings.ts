@@ -135,10 +135,11 @@ export function createEngineSettings({ engine, report: reportProblem, folder, en
     secret(name) {
       const variable = text(name)
       if (variable === undefined) return undefined
-      const value = env[variable]
-      if (value !== undefined && value.trim() !== '') {
-        secrets.push(value.trim())
-        return value.trim()
+      const value = env[variable]?.trim() ?? ''
+      if (value !== '') {
+        // Of `user:password` also the password alone.
+        secrets.push(value, value.replace(/^[^:]*:/, ''))
+        return value
       }
       // Anything else may be the key itself, which is not printed.
       const shown = /^[A-Z][A-Z0-9_]*$/.test(variable) ? `names ${variable}, which` : 'names a variable that'

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { findInQueue } from '../../../src/service/engines/comfyui/answers.js'
 import type { RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
 import { createManualClock } from '../../support/clock.js'
@@ -182,6 +183,35 @@ test('outputs come in the order of nodes, without previews', async () => {
   expect(views).toEqual(['9_00001_.png', '10_00001_.png'])
 })
 
+describe('many outputs', () => {
+  async function finished(count: number) {
+    const opened = await open({ isQuick: false })
+    const rendering = opened.render()
+    await opened.clock.runUntil(until('the job', () => opened.server.queue().length === 1))
+    const images = Array.from({ length: count }, (_, index) => ({ filename: `${index}.png`, type: 'output' }))
+    opened.server.finish({ outputs: { 9: { images } } })
+    return { ...opened, rendering }
+  }
+
+  test('are at most 64', async () => {
+    const { server, clock, rendering } = await finished(65)
+    await expect(clock.runUntil(rendering)).rejects.toThrow(
+      'The workflow saved 65 files; a run may have at most 64.',
+    )
+    expect(server.count('GET /view')).toBe(0)
+    const most = await finished(64)
+    expect(await most.clock.runUntil(most.rendering)).toHaveLength(64)
+  })
+
+  test('have at most 512 MiB together', async () => {
+    const { server, clock, rendering } = await finished(3)
+    server.fault('GET /view', { body: pngOf(8, 8, 'one') })
+    server.fault('GET /view', { headers: { 'content-length': `${512 * 2 ** 20}` }, body: 'x' })
+    await expect(clock.runUntil(rendering)).rejects.toThrow('sent a result of more than 512 MiB.')
+    expect(server.count('GET /view')).toBe(2)
+  })
+})
+
 describe('errors', () => {
   const refusedSampler = {
     ...IMAGE_WORKFLOW,
@@ -291,7 +321,7 @@ describe('the answer to a workflow', () => {
     const { server, clock, render } = await open()
     server.fault('POST /prompt', answer)
     await expect(clock.runUntil(render())).rejects.toThrow(/answered 504 with a web page|is not JSON/)
-    expect([server.count('GET /queue'), server.count('POST /api/jobs/')]).toEqual([2, 1])
+    expect([server.count('GET /api/jobs/'), server.count('POST /api/jobs/')]).toEqual([2, 1])
   })
 
   test('names an id that is not of this job alone', async () => {
@@ -303,7 +333,7 @@ describe('the answer to a workflow', () => {
 })
 
 test('polls survive what a proxy answers, and long answers', async () => {
-  const { server, clock, render } = await open({ isQuick: false })
+  const { server, clock, render } = await open({ generation: 'old', isQuick: false })
   const rendering = render()
   await clock.runUntil(until('the job', () => server.queue().length === 1))
   server.fault('GET /history/', { body: '<html>' }, 5)
@@ -319,6 +349,59 @@ test('polls survive what a proxy answers, and long answers', async () => {
   expect(await clock.runUntil(rendering)).toHaveLength(1)
 })
 
+describe('the queue of an old server', () => {
+  const ID = '8c2dd1f0-2b6a-8f11-8d1f-6b1f0c9a7e55'
+  const job = (id: string, text = '') => [
+    3,
+    id,
+    { 6: { inputs: { text, link: ['4', 0] } } },
+    { client_id: id },
+    [],
+  ]
+  const queueOf = (running: readonly unknown[], pending: readonly unknown[]) => ({
+    queue_running: running,
+    queue_pending: pending,
+  })
+  const OTHER = '2f0e6a4c-7d19-4c3e-9b52-0a8d4e6f1c33'
+  const trap = job(OTHER, JSON.stringify(queueOf([job(ID)], [])))
+  async function* chunksOf(text: string, size: number): AsyncGenerator<Uint8Array> {
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size)
+  }
+
+  test.each<[place: string, name: string, queue: object]>([
+    ['running', 'alone', queueOf([job(ID)], [])],
+    ['running', 'before others', queueOf([[-1.5e-7, ID, {}, {}, []]], [job(OTHER)])],
+    ['pending', 'between others', queueOf([job(OTHER)], [trap, job(ID), trap])],
+    ['missing', 'but is named in prompts', queueOf([trap], [trap])],
+    ['missing', 'as all others', queueOf([], [])],
+  ])('has a job that is %s %s, whatever the chunks', async (place, _, queue) => {
+    for (const text of [JSON.stringify(queue), JSON.stringify(queue, null, 2)])
+      for (const size of [1, 7, 100_000]) expect(await findInQueue(chunksOf(text, size), ID)).toBe(place)
+  })
+
+  test.each<[name: string, text: string]>([
+    ['an object', '{}'],
+    ['a page', '<html>"queue_running"'],
+    ['a part', JSON.stringify(queueOf([trap], [trap])).slice(0, -30)],
+  ])('must be whole: %s', async (_, text) => {
+    await expect(findInQueue(chunksOf(text, 7), ID)).rejects.toThrow('its queue in an unknown format')
+  })
+
+  test('may be of any size', async () => {
+    const { server, clock, render } = await open({ generation: 'old' })
+    let sent = 0
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(`{"queue_running": [[1, "${OTHER}", {"6": {"inputs": {"text": "`)
+      for (; sent < 65; sent++) yield Buffer.alloc(2 ** 20, 'x')
+      yield Buffer.from('"}}}, {}, []]], "queue_pending": []}')
+    }
+    server.fault('GET /queue', { body: body() })
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(sent).toBe(65)
+  })
+})
+
 describe('a run that another worker takes over', () => {
   test('finds its job, waiting or running', async () => {
     const { server, clock, render, createEngine } = await open({ isQuick: false })
@@ -328,7 +411,7 @@ describe('a run that another worker takes over', () => {
     await clock.runUntil(until('the job', () => server.queue().length === 2))
     const rendering = createEngine().render(jobOf())
     server.finish({ outputs: {} })
-    await clock.runUntil(until('a look', () => server.count('GET /queue') > 2))
+    await clock.runUntil(until('a look', () => server.count('GET /api/jobs/') > 2))
     server.finish()
     expect(await clock.runUntil(rendering)).toHaveLength(1)
     expect([server.count('POST /prompt'), server.rendered.length]).toEqual([1, 2])
@@ -359,7 +442,7 @@ describe('a run that another worker takes over', () => {
     await clock.runUntil(until('the job', () => server.queue().length === 2))
     const second = createEngine().render(jobOf())
     second.catch(() => {})
-    await clock.runUntil(until('a look', () => server.count('GET /queue') > 2))
+    await clock.runUntil(until('a look', () => server.count('GET /api/jobs/') > 2))
     stop.abort(new Error('the lease was lost'))
     await expect(clock.runUntil(first)).rejects.toThrow('the lease was lost')
     await clock.runUntil(until('another job', () => server.count('POST /prompt') === 2))
@@ -367,6 +450,13 @@ describe('a run that another worker takes over', () => {
     server.finish({ outputs: {} })
     server.finish()
     expect(await clock.runUntil(second)).toHaveLength(1)
+  })
+
+  test('fails after twenty cancelled jobs, with a pause before each', async () => {
+    const { server, clock, render } = await open({ isHostile: true })
+    const startedAt = clock.monotonic()
+    await expect(clock.runUntil(render())).rejects.toThrow('ComfyUI has cancelled 20 jobs of this run.')
+    expect([clock.monotonic() - startedAt, server.count('POST')]).toEqual([19_000, 0])
   })
 
   test('a cancel by a user of ComfyUI is not undone', async () => {

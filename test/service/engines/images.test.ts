@@ -109,6 +109,36 @@ test('a proxy that answers for a server that is starting does not decide the dia
   expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
 })
 
+test.each<[name: string, answer: ServerAnswer]>([
+  ['404', { status: 404 }],
+  ['a page', { body: '<html></html>' }],
+  ['another value', { body: { status: 'starting' } }],
+])('a server that is starting is asked again after a failed request: %s', async (_, answer) => {
+  const { render, server } = await open('sdcpp', {
+    engine: { send: { seed: 'seed' } },
+    input: { seed: STEPS_AND_SEED.seed },
+  })
+  server.fault('GET /v1/models', answer)
+  server.fault(GENERATIONS, { status: 404 })
+  await expect(render({ seed: 7 })).rejects.toThrow('answered 404 without a message.')
+  await render({ seed: 7 })
+  expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
+})
+
+test('a server is known by its list, or by its first picture, and by its list again after a failed request', async () => {
+  const { render, server } = await open('sglang')
+  const asked = () => server.count('GET /v1/models')
+  server.fault('GET /v1/models', { status: 404 })
+  await render()
+  await render()
+  expect(asked()).toBe(1)
+  server.fault(GENERATIONS, { status: 500 })
+  await expect(render()).rejects.toThrow('answered 500')
+  await render()
+  await render()
+  expect(asked()).toBe(2)
+})
+
 test('stable-diffusion.cpp gets no references that it would skip without a word', async () => {
   const { render, server } = await open('sdcpp')
   const path = join(temporaryFolder(), 'reference')
@@ -154,6 +184,23 @@ describe('LocalAI', () => {
     await clock.runUntil(Promise.all(jobs.map((job) => engine.render(job))))
     expect(jobs.map(({ folder }) => sizeOfPng(resultOf(folder)))).toEqual(['1024x1024', '1024x1024'])
     expect(server.count(GENERATIONS)).toBe(2)
+  })
+
+  test('may hide its errors: an empty 404 to edits', async () => {
+    const { render, server } = await open('localai')
+    server.fault('POST /v1/images/edits', { status: 404 })
+    expect(sizeOfPng(await render({}, [referenceOf('one')]))).toBe('1024x1024')
+    expect(drawings(server).at(-1)?.json().ref_images).toHaveLength(1)
+  })
+
+  test('an empty 404 of a server that has not shown its models, or is stable-diffusion.cpp, fails the run', async () => {
+    for (const dialect of ['localai', 'sdcpp'] as const) {
+      const { render, server } = await open(dialect)
+      if (dialect === 'localai') server.fault('GET /v1/models', { status: 404 })
+      server.fault('POST /v1/images/edits', { status: 404 })
+      await expect(render({}, [referenceOf('one')])).rejects.toThrow('answered 404 without a message.')
+      expect(server.count(GENERATIONS)).toBe(0)
+    }
   })
 
   test('another server that answers 404 to edits fails the run', async () => {

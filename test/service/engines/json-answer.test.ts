@@ -94,6 +94,24 @@ test('JSON without end that is no picture, and pictures without end, are bounded
   await expect(readJsonAnswer(pictures, folder)).rejects.toThrow('too many results')
 })
 
+test('a text that is decoded into nothing does not block the event loop', async () => {
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn++
+    next = setImmediate(count)
+  })
+  const turns: number[] = []
+  async function* answer(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`"${BASE64.slice(0, 20_000)}`)
+    for (const part = Buffer.from('\\n'.repeat(32_768)); turns.length < 64; turns.push(turn)) yield part
+    yield Buffer.from('"')
+  }
+  const { file, value } = await readJsonAnswer(answer(), temporaryFolder())
+  clearImmediate(next)
+  expect(readFileSync(await file(value)).byteLength).toBe(15_000)
+  expect(turns.filter((each, index) => each === turns[index + 4])).toEqual([])
+})
+
 test.skipIf(process.platform === 'win32')(
   'a disk that ends in the middle of a picture fails the run',
   async () => {

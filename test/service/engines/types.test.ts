@@ -22,6 +22,11 @@ test('a command does not get the key of another engine, under any name', async (
       kind: 'image',
       engine: { type: 'images', url: 'http://127.0.0.1:1/v1', key_env: 'FAR_KEY' },
     },
+    {
+      name: 'acme/webui',
+      kind: 'image',
+      engine: { type: 'sdapi', url: 'http://127.0.0.1:1', key_env: 'WEBUI_KEY' },
+    },
   ]
   for (const [index, document] of documents.entries())
     writeFileSync(join(folder, `${index}.yaml`), JSON.stringify(document))
@@ -29,6 +34,8 @@ test('a command does not get the key of another engine, under any name', async (
     PATH: process.env.PATH,
     FAR_KEY: 'sk-far-0123456789',
     COPY: 'sk-far-0123456789',
+    WEBUI_KEY: 'admin:webui-password',
+    WEBUI_PASSWORD: 'webui-password',
     HF_TOKEN: 'hf-0123456789',
   }
   const set = await openModelSet({ path: folder, env })
@@ -38,7 +45,7 @@ test('a command does not get the key of another engine, under any name', async (
   const variables = readFileSync(join(job.folder, 'env.txt'), 'utf8')
   expect(variables).toContain('HF_TOKEN=hf-0123456789')
   expect(variables).toContain('RUSHES_MODEL=acme/own')
-  expect(variables).not.toContain('sk-far')
+  expect(variables).not.toMatch(/sk-far|webui-password/)
 })
 
 test.each([

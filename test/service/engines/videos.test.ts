@@ -27,6 +27,7 @@ testEngine({
   document: (url) => ({ kind: 'video', engine: { type: 'videos', url: `${url}/v1`, model: 'wan' } }),
   creates: 'POST /v1/videos',
   results: 'GET /v1/videos/video_1/content',
+  keepsRequestMs: 2_500,
   hasKey: true,
 })
 
@@ -137,6 +138,21 @@ describe('a job', () => {
     },
   )
 
+  test.each([503, 429])('that has failed fails at once, also in an answer of status %i', async (status) => {
+    const { server, clock, render } = await open()
+    const body = { id: 'video_1', status: 'failed', error: { message: 'boom' } }
+    server.fault('GET /v1/videos/video_1', { status, body }, 1_000)
+    await expect(clock.runUntil(render())).rejects.toThrow(/^boom$/)
+    expect([server.count('GET'), server.count('DELETE')]).toEqual([1, 0])
+  })
+
+  test('that has not ended is polled again, also after an answer of another status', async () => {
+    const { server, clock, render } = await open()
+    for (const status of [503, 429, 425, 422])
+      server.fault('GET /v1/videos/video_1', { status, body: { id: 'video_1', status: 'in_progress' } })
+    expect(await clock.runUntil(render())).toHaveLength(1)
+  })
+
   test.each<[answer: object, expected: string]>([
     [{ id: 'video_1', status: 'CANCELLED' }, 'The job failed without a message.'],
     [{ id: 'video_1', status: 'error', error: 'bad\u001b[2J prompt' }, 'bad[2J prompt'],
@@ -189,11 +205,23 @@ describe('a job', () => {
     expect(await clock.runUntil(render())).toHaveLength(1)
   })
 
-  test('survives failed polls, and a film that is not there yet', async () => {
+  test.each([404, 409])('survives failed polls, and a film that is not there yet: %i', async (status) => {
     const { server, clock, render } = await open()
-    server.fault('GET /v1/videos/video_1/content', { status: 404, body: { detail: 'not ready' } }, 4)
-    server.fault('GET /v1/videos/video_1', { status: 502, body: '<html>' }, 5)
+    server.fault('GET /v1/videos/video_1/content', { status, body: { detail: 'not ready' } }, 4)
+    for (const failed of [502, 408, 425]) server.fault('GET /v1/videos/video_1', { status: failed }, 3)
     expect(await clock.runUntil(render())).toHaveLength(1)
+  })
+
+  test('may have its film in a cloud storage', async () => {
+    const { server, clock, render } = await open()
+    const stored = { status: 400, body: { detail: 'Video has been uploaded to cloud storage' } }
+    server.fault('GET /v1/videos/video_1/content', stored)
+    server.fault('GET /bucket/1.mp4', { body: FILM })
+    const url = `${server.url}/bucket/1.mp4`
+    server.fault('GET /v1/videos/', { body: { id: 'video_1', status: 'completed', url } })
+    expect(await clock.runUntil(render())).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
+    server.fault('GET /v1/videos/video_2/content', stored)
+    await expect(clock.runUntil(render())).rejects.toThrow('answered 400: Video has been uploaded')
   })
 
   test('fails after twenty failed polls in a row, and is removed', async () => {
@@ -222,6 +250,43 @@ describe('a job', () => {
     const { server, clock, render } = await open()
     server.fault('POST /v1/videos', { body })
     await expect(clock.runUntil(render())).rejects.toThrow('returned no id for the job')
+  })
+})
+
+describe('a run that is cancelled while its job is created', () => {
+  async function cancelled(input: object = {}) {
+    const { server, clock, render } = await open({}, { isQuick: false })
+    let answer = () => {}
+    const after = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    server.fault('POST /v1/videos', { after })
+    const stop = new AbortController()
+    const rendering = render(input, { signal: stop.signal })
+    await until('the request arrives', () => server.count('POST') === 1)
+    stop.abort(new Error('stopped by the test'))
+    return { server, clock, rendering, answer }
+  }
+
+  test('removes the job when its id arrives in time', async () => {
+    const { server, clock, rendering, answer } = await cancelled()
+    await clock.advance(2_499)
+    answer()
+    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
+    expect([server.cancelled, server.count('GET')]).toEqual([['video_1'], 0])
+  })
+
+  test('ends with the reason of the cancel after 2.5 s', async () => {
+    const { clock, rendering } = await cancelled()
+    await clock.advance(2_500)
+    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
+  })
+
+  test('ends with the reason of the cancel when the server refuses the job', async () => {
+    const { server, clock, rendering, answer } = await cancelled({ prompt: '' })
+    answer()
+    await expect(clock.runUntil(rendering)).rejects.toThrow('stopped by the test')
+    expect(server.requests).toHaveLength(1)
   })
 })
 

@@ -47,6 +47,8 @@ export interface ComfyOptions {
   readonly generation?: Generation
   /** Whether a job ends by itself at its second look into the history. Otherwise the test calls `finish`. */
   readonly isQuick?: boolean
+  /** Whether each job, also one that it never had, is a cancelled one. */
+  readonly isHostile?: boolean
   /** Bytes of files by extension. */
   readonly files?: Readonly<Record<string, Uint8Array>>
 }
@@ -79,6 +81,7 @@ const CANONICAL_UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export async function createComfyServer({
   generation = 'new',
   isQuick = true,
+  isHostile = false,
   files = {},
 }: ComfyOptions = {}): Promise<ComfyServer> {
   let queue: Job[] = []
@@ -158,15 +161,23 @@ export async function createComfyServer({
   function looked(id: string): ServerAnswer {
     looks.set(id, (looks.get(id) ?? 0) + 1)
     if (isQuick && (looks.get(id) ?? 0) > 1 && queue[0]?.id === id) succeed()
-    const entry = history.get(id)
+    const entry = isHostile ? statusOf('error', ['execution_interrupted', {}]) : history.get(id)
     return { body: entry === undefined ? {} : { [id]: entry } }
+  }
+
+  /** Returns a job with its workflow, as one that waits or runs. */
+  function describe(id: string): ServerAnswer {
+    const index = queue.findIndex((job) => job.id === id)
+    if (index < 0 && !history.has(id)) return { status: 404, body: { error: 'Job not found' } }
+    const status = index < 0 ? 'completed' : index === 0 ? 'in_progress' : 'pending'
+    return { body: { id, status, workflow: { prompt: queue[index]?.graph ?? {}, extra_data: {} } } }
   }
 
   function routes(request: ServerRequest): ServerAnswer | Promise<ServerAnswer> {
     const { method, query } = request
     const path = request.path.replace(/^\/api(?!\/jobs)/, '')
     const [, , id = ''] = path.split('/')
-    const cancelled = /^\/api\/jobs\/([^/]+)\/cancel$/.exec(path)?.[1]
+    const [, jobId, cancelled] = /^\/api\/jobs\/(?:([^/]+)|([^/]+)\/cancel)$/.exec(path) ?? []
     if (method === 'POST' && path === '/prompt') return prompt(request)
     if (method === 'POST' && path === '/upload/image') return upload(request)
     if (path.startsWith('/history/')) return looked(id)
@@ -185,6 +196,7 @@ export async function createComfyServer({
       if (queue.length > 0 && isMeant) interrupt()
       return {}
     }
+    if (method === 'GET' && jobId !== undefined && generation === 'new') return describe(jobId)
     if (method === 'POST' && cancelled !== undefined && generation === 'new') {
       const index = queue.findIndex((job) => job.id === cancelled)
       if (index === 0) interrupt()

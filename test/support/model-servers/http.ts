@@ -24,8 +24,11 @@ export interface ServerAnswer {
 /** After `bytes` of the real answer, the connection breaks, or the server stops to send. */
 export type BodyFault = { readonly bytes: number; readonly ending: 'reset' | 'pause' }
 
+/** The real answer, but only when this promise has settled. */
+export type LateFault = { readonly after: Promise<unknown> }
+
 /** `reset`: the connection breaks before the answer. `lose`: only after the server has acted. `hang`: no answer. */
-export type ServerFault = ServerAnswer | BodyFault | 'reset' | 'lose' | 'hang'
+export type ServerFault = ServerAnswer | BodyFault | LateFault | 'reset' | 'lose' | 'hang'
 
 export interface ModelServer {
   readonly url: string
@@ -66,8 +69,11 @@ export async function createModelServer(routes: ServerRoutes, port = 0): Promise
     if (fault === 'hang') return
     if (fault === 'reset') return void incoming.socket.destroy()
     const bodyFault = typeof fault === 'object' && 'ending' in fault ? fault : undefined
-    if (typeof fault === 'object' && !('ending' in fault)) return await send(response, fault)
+    const lateFault = typeof fault === 'object' && 'after' in fault ? fault : undefined
+    if (typeof fault === 'object' && !('ending' in fault || 'after' in fault))
+      return await send(response, fault)
     const result = await routes(request)
+    await lateFault?.after
     if (fault === 'lose') incoming.socket.destroy()
     else await send(response, result, bodyFault)
   }

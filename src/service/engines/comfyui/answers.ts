@@ -73,21 +73,34 @@ const MEDIA_FILE =
 
 const natural = new Intl.Collator('en', { numeric: true })
 
-export interface QueuedIds {
-  readonly running: readonly string[]
-  readonly pending: readonly string[]
-}
+export type QueuePlace = 'running' | 'pending' | 'missing'
 
-/** Returns the ids of the jobs by the answer of `/queue`. */
-export function queuedIds(queue: unknown): QueuedIds {
-  const { queue_running: running, queue_pending: pending } = isObject(queue) ? queue : {}
-  if (!Array.isArray(running) || !Array.isArray(pending))
-    throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
-  return { running: running.map(idOf), pending: pending.map(idOf) }
-}
+/** Longer than anything that is searched for. */
+const MAX_MATCH_CHARACTERS = 128
 
-/** An entry of the queue is `[number, id, workflow, …]`. */
-const idOf = (entry: unknown): string => (Array.isArray(entry) ? textOf(entry[1]) : '')
+/**
+ * Finds a job in the answer of `/queue`: `{"queue_running":[[number,"id",workflow,…]],"queue_pending":[…]}`. The answer
+ * contains the workflows of all jobs, so it is searched piece by piece: to parse it would block the event loop for
+ * seconds. No text in a workflow can match, because its quotes are escaped.
+ */
+export async function findInQueue(body: AsyncIterable<Uint8Array>, id: string): Promise<QueuePlace> {
+  const pattern = new RegExp(`"queue_(running|pending)"\\s*:|\\[\\s*[-+.\\de]+\\s*,\\s*"${id}"`, 'g')
+  const lists = new Set<QueuePlace>()
+  let list: QueuePlace | undefined
+  let rest = ''
+  for await (const chunk of body) {
+    const text = rest + Buffer.from(chunk).toString('latin1')
+    for (const [, name] of text.matchAll(pattern)) {
+      if (name === undefined && list !== undefined) return list
+      if (name === undefined) continue
+      list = name as QueuePlace
+      lists.add(list)
+    }
+    rest = text.slice(-MAX_MATCH_CHARACTERS)
+  }
+  if (lists.size === 2 && rest.trimEnd().endsWith('}')) return 'missing'
+  throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
+}
 
 /**
  * Returns the errors of a workflow by the answer of `/prompt`: "KSampler (node 5): Value not in list: sampler_name: …".

@@ -4,11 +4,13 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
+import { MAX_FILE_BYTES, MAX_FILES } from '../upstream/json-answer.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
@@ -61,9 +63,21 @@ function createComfyuiEngine(
     return value.subfolder === '' ? value.name : `${String(value.subfolder ?? UPLOAD_FOLDER)}/${value.name}`
   }
 
-  async function download({ filename, subfolder, type }: ServerFile, job: RenderJob): Promise<string> {
-    const query = new URLSearchParams({ filename, subfolder, type })
-    return await upstream.file(`view?${query}`, job)
+  /** Resolves with the paths of the files, which together are no larger than one result may be. */
+  async function download(files: readonly ServerFile[], job: RenderJob): Promise<readonly string[]> {
+    if (files.length > MAX_FILES)
+      throw new UpstreamError(
+        `The workflow saved ${files.length} files; a run may have at most ${MAX_FILES}.`,
+      )
+    const paths: string[] = []
+    let leftBytes = MAX_FILE_BYTES
+    for (const { filename, subfolder, type } of files) {
+      const query = new URLSearchParams({ filename, subfolder, type })
+      const path = await upstream.file(`view?${query}`, job, leftBytes)
+      leftBytes -= (await stat(path)).size
+      paths.push(path)
+    }
+    return paths
   }
 
   return {
@@ -76,9 +90,7 @@ function createComfyuiEngine(
         return filledWorkflow(workflow, slotValues(read, job.input, images))
       }
       const files = await jobs.run(job.run?.id ?? randomUUID(), fill, job)
-      const paths: string[] = []
-      for (const file of files) paths.push(await download(file, job))
-      return await publishOutputs(job, paths, ['image', 'video', 'audio'])
+      return await publishOutputs(job, await download(files, job), ['image', 'video', 'audio'])
     },
 
     async check(signal) {

@@ -10,8 +10,15 @@ import { isObject } from '../../../protocol/parse.js'
 import type { RenderJob } from '../engine.js'
 import type { Upstream } from '../upstream/index.js'
 import { pollUntilDone } from '../upstream/polling.js'
-import { UpstreamError } from '../upstream/upstream-error.js'
-import { endOf, type JobEnd, queuedIds, type ServerFile, workflowErrors } from './answers.js'
+import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
+import {
+  endOf,
+  findInQueue,
+  type JobEnd,
+  type QueuePlace,
+  type ServerFile,
+  workflowErrors,
+} from './answers.js'
 import type { FollowProgress } from './progress.js'
 import type { Workflow } from './workflow.js'
 
@@ -28,10 +35,12 @@ export interface ComfyJobs {
 }
 
 const POLL_MS = 1_000
-/** Looks into the history for each look into the queue, which may be long. */
+/** Looks into the history for each look for the job in the queue, which may be long. */
 const LOOKS_PER_QUEUE = 5
-/** Queue and history contain whole workflows. */
+/** The answers about a job contain its workflow. */
 const MAX_BYTES = 64 * 1_048_576
+/** Jobs of one run. Each worker that stops cancels its own, and the next one starts another. */
+const MAX_JOBS = 20
 /** Time in which a request without an answer reaches the queue. */
 const SETTLE_MS = 1_000
 /** An aborted engine has 3 s to stop. */
@@ -51,12 +60,26 @@ export function createComfyJobs(
   const history = async (id: string, signal: AbortSignal): Promise<JobEnd | undefined> =>
     endOf(await get(`history/${id}`, signal), id)
 
+  const placeInQueue = (id: string, signal: AbortSignal): Promise<QueuePlace> =>
+    upstream.stream({ method: 'GET', path: 'queue', isQuick: true }, signal, (body) => findInQueue(body, id))
+
+  /** Asks for this job alone where the server can: the queue contains the workflows of all jobs. */
+  async function isQueued(id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const job = await get(`api/jobs/${id}`, signal)
+      if (isObject(job) && job.id === id) return true
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.status === undefined) throw error
+      if (error.status === 404 && errorTextOf(error.answer) === 'Job not found') return false
+    }
+    return (await placeInQueue(id, signal)) !== 'missing'
+  }
+
   /** Resolves with undefined for a job that waits or runs. */
   async function find(id: string, signal: AbortSignal): Promise<JobEnd | undefined> {
     const end = await history(id, signal)
     if (end !== undefined) return end
-    const { running, pending } = queuedIds(await get('queue', signal))
-    if (running.includes(id) || pending.includes(id)) return undefined
+    if (await isQueued(id, signal)) return undefined
     // The job may have ended in between.
     return (await history(id, signal)) ?? { state: 'unknown' }
   }
@@ -118,8 +141,7 @@ export function createComfyJobs(
       if (!(error instanceof UpstreamError && (error.status === 404 || error.status === 405))) throw error
     }
     await post('queue', { delete: [id] })
-    const { running } = queuedIds(await get('queue', signal))
-    if (running.length === 1 && running[0] === id) await post('interrupt', { prompt_id: id })
+    if ((await placeInQueue(id, signal)) === 'running') await post('interrupt', { prompt_id: id })
   }
 
   /** Waits first if the job may be about to enter the queue. */
@@ -138,7 +160,8 @@ export function createComfyJobs(
         const stopFollowing = followProgress(clientId, id, onProgress)
         return await untilEnd(id, signal).finally(stopFollowing)
       }
-      for (let attempt = 0; ; attempt++) {
+      for (let attempt = 0; attempt < MAX_JOBS; attempt++) {
+        if (attempt > 0) await clock.sleep(POLL_MS, signal)
         const id = jobId(runId, attempt)
         const earlier = await find(id, signal)
         const isNew = earlier?.state === 'unknown'
@@ -148,6 +171,7 @@ export function createComfyJobs(
         // An earlier worker that stopped has cancelled its job: while it waited, it is gone from the queue.
         if (isNew || (end.state !== 'interrupted' && end.state !== 'unknown')) return filesAt(end)
       }
+      throw new UpstreamError(`ComfyUI has cancelled ${MAX_JOBS} jobs of this run.`)
     },
   }
 

@@ -11,9 +11,12 @@ export function refusesResponseFormat({ status, answer }: UpstreamError): boolea
   return param === 'response_format' || (errorTextOf(answer) ?? '').includes('response_format')
 }
 
-/** LocalAI has no endpoint for edits. The error of another server with status 404 is about the model. */
-export const lacksEdits = ({ status, answer }: UpstreamError): boolean =>
-  status === 404 && errorTextOf(answer) === 'Resource not found'
+/**
+ * LocalAI has no endpoint for edits. The error of another server with status 404 is about the model. LocalAI may hide its
+ * errors; `isReady` is false for a server that has shown nothing yet, whose proxy may send an empty answer too.
+ */
+export const lacksEdits = ({ status, answer }: UpstreamError, isReady: boolean): boolean =>
+  status === 404 && (errorTextOf(answer) === 'Resource not found' || (isReady && answer === ''))
 
 const TAG = 'sd_cpp_extra_args'
 

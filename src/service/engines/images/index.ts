@@ -61,24 +61,27 @@ type Send = (
 
 /** Sends the request in the server's dialect. What an answer shows about the dialect holds until the process ends. */
 function createSend(upstream: Upstream): Send {
-  let isSdcpp: boolean | undefined
+  /** Undefined: not known yet. False only until the next failed request, which another server may answer. */
+  let knownSdcpp: boolean | undefined
   let takesResponseFormat = true
   let takesEdits = true
 
   const detectSdcpp = async (signal: AbortSignal): Promise<boolean | undefined> => {
     try {
-      return isSdcppList(await listModels(upstream, {}, signal))
+      const names = await listModels(upstream, {}, signal)
+      return names && isSdcppList(names)
     } catch (error) {
       const status = error instanceof UpstreamError ? error.status : undefined
       // The server was never ready.
       if (status === undefined || status === 503 || status === 429) throw error
-      // Other servers may have no list of models, or hide it. The error of a proxy shows nothing.
-      return status >= 500 ? undefined : false
+      // Other servers may have no list of models, or hide it. So may a server that is starting.
+      return undefined
     }
   }
 
   return async function send(prompt, fields, references, job) {
-    isSdcpp ??= await detectSdcpp(job.signal)
+    const isSdcpp = knownSdcpp ?? (await detectSdcpp(job.signal))
+    knownSdcpp ??= isSdcpp
     if (isSdcpp) checkSdcppReferences(references)
     const hasEdits = takesEdits
     const format: Fields = takesResponseFormat && !isSdcpp ? [['response_format', 'b64_json']] : []
@@ -86,12 +89,15 @@ function createSend(upstream: Upstream): Send {
       ? [['prompt', sdcppPrompt(prompt, fields)], ...fields]
       : [['prompt', prompt], ...fields, ...format]
     try {
-      return await upstream.json(requestOf(nested(all), references, hasEdits), job)
+      const answer = await upstream.json(requestOf(nested(all), references, hasEdits), job)
+      knownSdcpp ??= false
+      return answer
     } catch (error) {
+      if (!isSdcpp) knownSdcpp = undefined
       if (!(error instanceof UpstreamError)) throw error
       // The server refused the request, so it drew nothing: another form of the request is no repetition.
       if (format.length > 0 && refusesResponseFormat(error)) takesResponseFormat = false
-      else if (hasEdits && references.length > 0 && lacksEdits(error)) takesEdits = false
+      else if (hasEdits && references.length > 0 && lacksEdits(error, isSdcpp === false)) takesEdits = false
       else throw error
       return await send(prompt, fields, references, job)
     }

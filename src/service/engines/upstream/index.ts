@@ -27,6 +27,7 @@ import {
   type CleanText,
   createCleanText,
   failedAnswer,
+  isFinalAnswer,
   UpstreamError,
 } from './upstream-error.js'
 
@@ -52,17 +53,20 @@ export interface UpstreamRequest {
   readonly isQuick?: boolean
   /** Fail at once when the server is not ready. */
   readonly once?: boolean
+  /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
+  readonly sentSignal?: AbortSignal
   /** Limit of `value`; default: 4 MiB. */
   readonly maxBytes?: number
 }
 
 /** What a request needs of the job: `folder` for files of the answer, which get names that begin with a dot. */
 export type UpstreamJob = Pick<RenderJob, 'folder' | 'signal'>
+type ReadBody<Value> = (body: AsyncIterable<Uint8Array>) => Promise<Value>
 
 /**
  * Every method rejects with the reason of the signal when it is aborted, else with an `UpstreamError`. Requests are
- * repeated for ten minutes while the server refuses the connection or answers 503 or 429; a GET also after a broken
- * connection.
+ * repeated for ten minutes while the server refuses the connection or answers 503 or 429, unless that answer is final; a
+ * GET also after a broken connection.
  */
 export interface Upstream {
   /** Resolves with an answer of status 2xx, whose body must be read or discarded. */
@@ -70,8 +74,10 @@ export interface Upstream {
   json(request: UpstreamRequest, job: UpstreamJob): Promise<JsonAnswer>
   /** Resolves with a small JSON answer, without files. */
   value(request: UpstreamRequest, signal: AbortSignal): Promise<unknown>
-  /** Gets a file at a path below `url`. Resolves with the path of a hidden file. */
-  file(path: string, job: UpstreamJob): Promise<string>
+  /** Resolves with what `work` returns for the body of the answer, which has no limit. */
+  stream<Value>(request: UpstreamRequest, signal: AbortSignal, work: ReadBody<Value>): Promise<Value>
+  /** Gets a file at a path below `url`. Resolves with the path of a hidden file. `maxBytes`: at most 512 MiB. */
+  file(path: string, job: UpstreamJob, maxBytes?: number): Promise<string>
   /**
    * Like `file`, for a link in an answer: relative to the server, or absolute. Another host gets no key, and must have a
    * public address.
@@ -103,7 +109,8 @@ type Attempt =
 
 export function createUpstream({ url: base, key, scheme = 'bearer', parts }: UpstreamOptions): Upstream {
   const { clock } = parts
-  const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key)])
+  const passwords = scheme === 'basic' && key !== undefined ? [key.replace(/^[^:]*:/, '')] : []
+  const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key), ...passwords])
   const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `Bearer ${key}`
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
 
@@ -118,10 +125,11 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
     const startedAtMs = clock.monotonic()
     const attempt = async (): Promise<Attempt> => {
       try {
-        const response = await parts.fetch({ ...request, signal })
+        const response = await parts.fetch({ ...request, signal: request.signal ?? signal })
         if (response.status !== 503 && response.status !== 429) return { response }
         const problem = await errorOf(response, signal)
-        return { problem, retryAfter: response.header('retry-after'), isFinal: false }
+        const isFinal = isFinalAnswer(problem.answer, request)
+        return { problem, retryAfter: response.header('retry-after'), isFinal }
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof HttpFailure)) throw error
@@ -139,9 +147,8 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
       const askedMs = retryAfterMs(retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0
       const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs)
       if (clock.monotonic() - startedAtMs + waitMs <= limitMs) return { retryInMs: waitMs }
-      const { message, status } = problem
       const waited = `The model's server was not ready within ${limitMs / 60_000} minutes.`
-      return { fail: new UpstreamError(`${waited} ${message}`, { status }) }
+      return { fail: new UpstreamError(`${waited} ${problem.message}`, { status: problem.status }) }
     }
     return await retry({ attempt, decide, clock, signal })
   }
@@ -164,13 +171,14 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
     throw await errorOf(response, signal)
   }
 
-  const send: Upstream['send'] = async ({ method, path, json, form, isQuick, once }, signal) => {
+  const send: Upstream['send'] = async ({ method, path, json, form, isQuick, once, sentSignal }, signal) => {
     const url = urlOf(path)
     const limitMs = once ? 0 : undefined
     if (method === 'GET') return await get(url, signal, limitMs)
     const body = form ? formBody(form) : json === undefined ? undefined : jsonBody(json)
     const headers = headersFor(url, body?.contentType)
-    const request = { method, url, headers, fresh: true, isSlow: !isQuick, ...(body && { stream: body }) }
+    const stream = body && { stream: body }
+    const request = { method, url, headers, fresh: true, isSlow: !isQuick, signal: sentSignal, ...stream }
     const response = await untilReady(request, signal, limitMs)
     if (isRedirect(response)) {
       response.discard()
@@ -213,7 +221,7 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
   async function read<Value>(
     response: HttpResponse,
     signal: AbortSignal,
-    work: (body: AsyncIterable<Uint8Array>) => Promise<Value>,
+    work: ReadBody<Value>,
   ): Promise<Value> {
     try {
       return await work(response.body)
@@ -234,29 +242,26 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
   const fetchFile = (
     request: () => Promise<HttpResponse>,
     { folder, signal }: UpstreamJob,
+    maxBytes = MAX_FILE_BYTES,
   ): Promise<string> =>
     pollUntilDone(
       async () => {
         const response = await request()
         return await read(response, signal, (body) => {
-          if (Number(response.header('content-length') ?? 0) > MAX_FILE_BYTES) throw tooLarge()
-          return saveFile(body, folder)
+          if (Number(response.header('content-length') ?? 0) > maxBytes) throw tooLarge()
+          return saveFile(body, folder, maxBytes)
         })
       },
-      {
-        clock,
-        signal,
-        pauseMs: (number) => stepOf(READY_STEPS_MS, number),
-        maxFailures: MAX_TRANSFERS,
-      },
+      { clock, signal, pauseMs: (number) => stepOf(READY_STEPS_MS, number), maxFailures: MAX_TRANSFERS },
     )
+
+  const stream: Upstream['stream'] = async (request, signal, work) =>
+    await read(await send(request, signal), signal, work)
 
   return {
     send,
-    async json(request, job) {
-      const response = await send(request, job.signal)
-      return await read(response, job.signal, (body) => readJsonAnswer(body, job.folder))
-    },
+    json: (request, job) => stream(request, job.signal, (body) => readJsonAnswer(body, job.folder)),
+    stream,
     async value(request, signal) {
       const response = await send(request, signal)
       const { status } = response
@@ -267,7 +272,7 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
         throw new UpstreamError("The model's server sent a response that is not JSON.", { status })
       return json.value
     },
-    file: (path, job) => fetchFile(() => get(urlOf(path), job.signal), job),
+    file: (path, job, maxBytes) => fetchFile(() => get(urlOf(path), job.signal), job, maxBytes),
     async download(link, job) {
       if (!URL.canParse(link, base)) throw new UpstreamError("The model's server sent an invalid link.")
       return await fetchFile(() => get(new URL(link, base), job.signal), job)
@@ -289,13 +294,13 @@ function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }
 }
 
 /** Removes the file if it is incomplete. */
-async function saveFile(body: AsyncIterable<Uint8Array>, folder: string): Promise<string> {
+async function saveFile(body: AsyncIterable<Uint8Array>, folder: string, maxBytes: number): Promise<string> {
   const path = join(folder, `.${randomUUID()}`)
   let bytes = 0
   async function* bounded(): AsyncGenerator<Uint8Array> {
     for await (const chunk of body) {
       bytes += chunk.byteLength
-      if (bytes > MAX_FILE_BYTES) throw tooLarge()
+      if (bytes > maxBytes) throw tooLarge()
       yield chunk
     }
   }

@@ -6,16 +6,19 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { parseJson } from '../../../protocol/parse.js'
 import { UpstreamError } from './upstream-error.js'
 
 export const MAX_FILE_BYTES = 512 * 1_048_576
 /** Everything but the long base64 texts. */
 const MAX_REST_BYTES = 1_048_576
-const MAX_FILES = 64
+export const MAX_FILES = 64
 /** A text that is still open after this many bytes goes into a file, if it begins as base64. */
 const MIN_FILE_CHARACTERS = 16_384
 const STEP_BYTES = 65_536
+/** A step takes up to 2 ms, and not every one waits for the disk: a text of line breaks is decoded into nothing. */
+const STEPS_PER_TURN = 4
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 
 export const tooLarge = (): UpstreamError =>
@@ -112,10 +115,13 @@ export async function readJsonAnswer(body: AsyncIterable<Uint8Array>, folder: st
   }
 
   try {
+    let steps = 0
     for await (const part of body) {
       const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
-      for (let at = 0; at < bytes.byteLength; at += STEP_BYTES)
+      for (let at = 0; at < bytes.byteLength; at += STEP_BYTES) {
         await read(bytes.subarray(at, at + STEP_BYTES))
+        if (++steps % STEPS_PER_TURN === 0) await setImmediate()
+      }
     }
     const json = parseJson(Buffer.concat(rest).toString('utf8'))
     if (!json.ok)

@@ -1,4 +1,5 @@
 /** Failures of a model's server, as the person who created the run reads them. */
+import type { ServerRequest } from '../../../host/http.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { createRedact } from '../../../protocol/redact.js'
 import { onOneLine, shortened, withoutControls } from '../../../protocol/text.js'
@@ -13,7 +14,7 @@ export class UpstreamError extends Error {
   override readonly name: string = 'UpstreamError'
   /** HTTP status of the answer; undefined without an answer. */
   readonly status: number | undefined
-  /** The answer, parsed as JSON; undefined for any other answer. */
+  /** The answer, parsed as JSON; `''` for an empty one, and undefined for any other. */
   readonly answer: unknown
 
   constructor(
@@ -37,13 +38,30 @@ export class BrokenTransfer extends UpstreamError {
 }
 
 /**
- * Whether a request that only asks may succeed when it is repeated. A proxy answers with 5xx, or with 200 and a page. A
- * server that answered 503 was given its time.
+ * Whether a request that only asks may succeed when it is repeated. A proxy answers with 5xx, 408 or 425, or with 200 and
+ * a page. A server that answered 503 was given its time.
  */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof UpstreamError)) return false
   const { status = 0 } = error
-  return error instanceof BrokenTransfer || status === 200 || (status >= 500 && status !== 503)
+  return (
+    error instanceof BrokenTransfer || [200, 408, 425].includes(status) || (status >= 500 && status !== 503)
+  )
+}
+
+/** Whether an answer of status 503 or 429 does not come from a server that is loading or busy. */
+export function isFinalAnswer(
+  answer: unknown,
+  { method, url }: Pick<ServerRequest, 'method' | 'url'>,
+): boolean {
+  if (!isObject(answer)) return false
+  const { id, status, error } = answer
+  // The account of a paid service has no credit left.
+  if (isObject(error) && [error.code, error.type].includes('insufficient_quota')) return true
+  // The status of a job's error, with that job.
+  return (
+    method === 'GET' && typeof status === 'string' && url.pathname.endsWith(`/${encodeURIComponent(`${id}`)}`)
+  )
 }
 
 /** Removes the key, the server's address and control characters from a text of the server, and shortens it. */
@@ -64,13 +82,14 @@ export function createCleanText(url: URL, secrets: readonly string[]): CleanText
 
 /**
  * Returns the error text in an answer, in the forms of the known servers: `{"error":{"message"}}`, `{"error":"text"}`,
- * `{"error":"server_error","message"}`, `{"detail":"text"}`, `{"detail":[{"loc","msg"}]}`, `{"message"}`. Undefined if
- * it has none.
+ * `{"error":"server_error","message"}`, `{"error":"OutOfMemoryError","errors":"text"}`, `{"detail":"text"}`,
+ * `{"detail":[{"loc","msg"}]}`, `{"message"}`. Undefined if it has none.
  */
 export function errorTextOf(answer: unknown): string | undefined {
   if (!isObject(answer)) return undefined
-  const { error, message, detail } = answer
-  const candidates = [isObject(error) ? error.message : undefined, message, detail, detailsOf(detail), error]
+  const { error, message, detail, errors } = answer
+  const inner = isObject(error) ? error.message : undefined
+  const candidates = [inner, message, detail, detailsOf(detail), errors, error]
   return candidates.find((each): each is string => typeof each === 'string' && each.trim() !== '')
 }
 
@@ -104,7 +123,7 @@ export function failedAnswer(
   clean: CleanText,
 ): UpstreamError {
   const json = parseJson(body)
-  const answer = json.ok ? json.value : undefined
+  const answer = json.ok ? json.value : body.trim() === '' ? '' : undefined
   // A page of a proxy in front of the server says nothing that helps.
   const isPage = /^\s*</.test(body) || /html/i.test(contentType ?? '')
   const text = clean(errorTextOf(answer) ?? (answer === undefined && !isPage ? body : ''))

@@ -2,7 +2,7 @@
  * The engine `videos`: servers with `POST /v1/videos`, as OpenAI, vLLM-Omni and SGLang have it. The server answers with
  * a job, which is polled until its video can be fetched.
  */
-import { withTimeout } from '../../../host/abort.js'
+import { onAbort, withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
@@ -10,7 +10,7 @@ import type { Engine, RenderJob } from '../engine.js'
 import type { EngineParts, ReadEngine } from '../read-engine.js'
 import { readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
-import { createUpstream, type Upstream } from '../upstream/index.js'
+import { createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
 import { describeModels } from '../upstream/model-list.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { pollUntilDone } from '../upstream/polling.js'
@@ -75,11 +75,11 @@ function createVideosEngine(
   { clock }: Pick<EngineParts, 'clock'>,
   { model, fieldsOf }: VideosModel,
 ): Engine {
-  /** Resolves when the video can be fetched. */
-  async function untilCompleted(id: string, job: RenderJob): Promise<void> {
+  /** Resolves with the last status, when the video can be fetched. */
+  async function untilCompleted(id: string, job: RenderJob): Promise<unknown> {
     let progress = 0
     let missing = 0
-    const poll = async (): Promise<true | undefined> => {
+    const poll = async (): Promise<unknown> => {
       const answer = await statusOf(id, job.signal)
       // Right after its creation, a job may not be known everywhere behind the address.
       if (answer === undefined && ++missing <= MAX_MISSING) return undefined
@@ -96,10 +96,10 @@ function createVideosEngine(
         progress = percent
         job.onProgress?.(progress / 100)
       }
-      return state === 'completed' || undefined
+      return state === 'completed' ? answer : undefined
     }
     const pauseMs = (number: number) => stepOf(POLL_STEPS_MS, number)
-    await pollUntilDone(poll, { clock, signal: job.signal, pauseMs })
+    return await pollUntilDone(poll, { clock, signal: job.signal, pauseMs })
   }
 
   /** Resolves with undefined if the server does not know the job. */
@@ -110,18 +110,23 @@ function createVideosEngine(
       if (!(error instanceof UpstreamError)) throw error
       // vLLM-Omni describes a failed job in an answer with the status of its error.
       if (stateOf(error.answer) === 'failed') return error.answer
-      if (error.status !== 404 && error.status !== 410) throw error
-      return undefined
+      if (error.status === 404 || error.status === 410) return undefined
+      // A job that has not ended, with an error of the server.
+      if (isObject(error.answer) && error.answer.id === id) return error.answer
+      throw error
     }
   }
 
   /** Fetches the video. Some servers announce it a moment before they have it. */
-  const content = (id: string, job: RenderJob): Promise<string> =>
+  const content = (id: string, completed: unknown, job: RenderJob): Promise<string> =>
     pollUntilDone(
       (number) =>
-        upstream.file(`${pathOf(id)}/content`, job).catch((error) => {
-          const isEarly = error instanceof UpstreamError && error.status === 404
-          if (isEarly && number <= CONTENT_STEPS_MS.length) return undefined
+        upstream.file(`${pathOf(id)}/content`, job).catch(async (error) => {
+          const { status = 0 } = error instanceof UpstreamError ? error : {}
+          const url = isObject(completed) ? completed.url : undefined
+          // SGLang does not send a video that it has put into a cloud storage.
+          if (status === 400 && typeof url === 'string') return await upstream.download(url, job)
+          if ([404, 409].includes(status) && number <= CONTENT_STEPS_MS.length) return undefined
           throw error
         }),
       { clock, signal: job.signal, pauseMs: (number) => stepOf(CONTENT_STEPS_MS, number), maxFailures: 1 },
@@ -135,19 +140,22 @@ function createVideosEngine(
       const [reference] = await referencesOf(job)
       const file: readonly FormField[] = reference === undefined ? [] : [['input_reference', reference]]
       const form = [...fieldsOf(job.input), ...file]
-      const value = await upstream.value({ method: 'POST', path: 'videos', form }, job.signal)
-      const id = isObject(value) ? value.id : undefined
-      if (typeof id !== 'string' || id === '')
-        throw new UpstreamError(
-          "The model's server returned no id for the job, so its result cannot be fetched.",
-        )
+      const late = createLateSignal(job.signal, clock)
+      // A job whose id does not arrive before the abort could not be removed.
+      const request: UpstreamRequest = { method: 'POST', path: 'videos', form, sentSignal: late.signal }
       try {
-        await untilCompleted(id, job)
+        const id = idOf(await upstream.value(request, job.signal))
+        const completed = await untilCompleted(id, job).catch(async (error) => {
+          if (!(error instanceof JobFailed)) await removeJob(upstream, pathOf(id), clock, late.signal)
+          throw error
+        })
+        return await publishOutputs(job, [await content(id, completed, job)])
       } catch (error) {
-        if (!(error instanceof JobFailed)) await removeJob(upstream, pathOf(id), clock)
+        job.signal.throwIfAborted()
         throw error
+      } finally {
+        late.end()
       }
-      return await publishOutputs(job, [await content(id, job)])
     },
 
     check: (signal) => describeModels(upstream, model, signal),
@@ -157,6 +165,26 @@ function createVideosEngine(
 }
 
 const pathOf = (id: string): string => `videos/${encodeURIComponent(id)}`
+
+function idOf(created: unknown): string {
+  const id = isObject(created) ? created.id : undefined
+  if (typeof id === 'string' && id !== '') return id
+  throw new UpstreamError("The model's server returned no id for the job, so its result cannot be fetched.")
+}
+
+/** Returns a signal that is aborted `CANCEL_LIMIT_MS` after the other one. */
+function createLateSignal(signal: AbortSignal, clock: Pick<Clock, 'alarm'>) {
+  const late = new AbortController()
+  let disarm = () => {}
+  const forget = onAbort(signal, () => {
+    disarm = clock.alarm(CANCEL_LIMIT_MS, () => late.abort(signal.reason))
+  })
+  const end = (): void => {
+    forget()
+    disarm()
+  }
+  return { signal: late.signal, end }
+}
 
 /** The job has ended without a result. */
 class JobFailed extends UpstreamError {}
@@ -176,6 +204,7 @@ async function removeJob(
   upstream: Upstream,
   path: string,
   clock: Pick<Clock, 'alarm' | 'sleep'>,
+  signal: AbortSignal,
 ): Promise<void> {
   const remove = async (signal: AbortSignal) =>
     (await upstream.send({ method: 'DELETE', path, isQuick: true }, signal)).discard()
@@ -186,5 +215,6 @@ async function removeJob(
       await remove(signal)
     })
   // The failure that led here is the one to report.
-  await withTimeout(work, { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error(), clock }).catch(() => {})
+  const timeout = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error(), clock, signal }
+  await withTimeout(work, timeout).catch(() => {})
 }

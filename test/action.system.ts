@@ -371,6 +371,8 @@ runs:
     expect(job.ran).not.toContain('Create what is missing or out of date')
     const one = await repository.job({ ...limited, only: 'fox' }, env)
     expect(one).toMatchObject({ failed: false, outputs: { created: '1', estimate: '0.1' } })
+    const unpriced = { ...service.inputs, 'dry-run': 'true', models: 'image=acme/still-1' }
+    expect((await repository.job(unpriced, env)).outputs).toMatchObject({ estimate: '', 'exit-code': '0' })
   })
 
   it('settings of the job are used where an input is empty', async () => {

@@ -213,7 +213,7 @@ const isSimple = ({ type, items }: Json): boolean =>
 
 /** Checks the keywords that are used. Other keywords are kept and ignored. */
 function checkKeywords(
-  { type, enum: values, minimum, maximum, maxLength, maxItems }: Json,
+  { type, enum: values, items, minimum, maximum, maxLength, maxItems }: Json,
   report: ReportProblem,
 ) {
   const isNumber = type === 'integer' || type === 'number'
@@ -221,12 +221,15 @@ function checkKeywords(
     isNumber
       ? Number.isFinite(value) && (type === 'number' || Number.isInteger(value))
       : typeof value === 'string' && value !== ''
-  if (values !== undefined) {
-    const isList = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES
-    const quotes = isList && type === 'string' ? ' (put numbers, true and false in quotes)' : ''
-    if (!isList || !values.every(fits) || !(isNumber || type === 'string'))
-      report(['enum'], `must be a list of 1 to ${MAX_VALUES} values of type ${String(type)}${quotes}`)
+  const checkList = (path: DocumentPath, list: unknown, of: unknown) => {
+    if (list === undefined) return
+    const isList = Array.isArray(list) && list.length > 0 && list.length <= MAX_VALUES
+    const quotes = isList && of === 'string' ? ' (put numbers, true and false in quotes)' : ''
+    if (!isList || !list.every(fits) || !(isNumber || of === 'string'))
+      report(path, `must be a list of 1 to ${MAX_VALUES} values of type ${String(of)}${quotes}`)
   }
+  checkList(['enum'], values, type)
+  if (type === 'array' && isObject(items)) checkList(['items', 'enum'], items.enum, items.type)
   for (const [name, bound] of Object.entries({ minimum, maximum }))
     if (bound !== undefined && !Number.isFinite(bound)) report([name], 'must be a number')
   for (const [name, bound] of Object.entries({ maxLength, maxItems }))
@@ -251,7 +254,11 @@ export function readPrice(
   for (const [name, byValue] of Object.entries(factors)) {
     const path = ['price', 'factors', name]
     const parameter = schema && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+    const type =
+      parameter?.type === 'other' && isObject(parameter.json) ? parameter.json.type : parameter?.type
     if (schema !== undefined && parameter === undefined) problem(path, 'is not a property of the input')
+    else if (type === 'array' || type === 'object')
+      problem(path, 'is a list or a map: only text, numbers and booleans can have factors')
     else if (!isObject(byValue)) problem(path, 'must be a map from a value to its factor')
     else
       for (const [value, factor] of Object.entries(byValue)) {

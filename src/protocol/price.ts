@@ -1,8 +1,9 @@
 /** Prices of runs by the documents of their models. Amounts are whole numbers of millionths, so that sums are exact. */
-import type { ModelDocument, ModelInput } from './models.js'
+import type { ModelDocument, ModelInput, Price } from './models.js'
 
-const UNIT = 1_000_000n
-const inMillionths = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
+/** Millionths of 1. */
+export const UNIT = 1_000_000n
+export const inMillionths = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
 
 /** Larger amounts count as this one: every limit refuses it, and a sum stays a whole number. */
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER)
@@ -37,6 +38,15 @@ export const priceOf = (document: Priced, input: ModelInput): number | undefined
   const amount = millionthsOf(document, input)
   return amount === undefined ? undefined : amount / Number(UNIT)
 }
+
+/** Returns the values with the highest factors. Their price is the highest that a run can have. */
+export const dearestInput = ({ factors }: Price): ModelInput =>
+  Object.fromEntries(
+    Object.entries(factors).map(([name, byValue]) => {
+      const [value = '', factor = 0] = Object.entries(byValue).sort(([, a], [, b]) => b - a)[0] ?? []
+      return [name, factor > 1 ? value : null]
+    }),
+  )
 
 /** The sum of estimates, in millionths. */
 export interface EstimateSum {

@@ -136,8 +136,8 @@ export function createEndpoints({
             request: hash('sha256', JSON.stringify({ model, input }), 'hex'),
             expiresAtMs: nowMs + IDEMPOTENCY_KEY_MS,
           }
-    // Credits are whole numbers. A model without a price costs nothing.
-    const price = isFree ? 0 : Math.min(Math.ceil(priceOf(document, input) ?? 0), Number.MAX_SAFE_INTEGER)
+    // The prices of documents are whole (models/read-models.ts). A model without a price costs nothing.
+    const price = isFree ? 0 : Math.ceil(priceOf(document, input) ?? 0)
     let added: { readonly id: string } | undefined
     for (let attempt = 1; added === undefined; attempt++) {
       if (attempt > MAX_SAVES)

@@ -64,6 +64,38 @@ describe('the estimate', () => {
     })
   })
 
+  it('is null, and never 0, if no run has a price', async () => {
+    const { run, folder } = await createBatch([FOX], {})
+    const summaries = [
+      ...objects((await run(['--dry-run', '--json'])).stdout),
+      ...objects((await run(['--json', '--report', join(folder, 'report.jsonl')])).stdout),
+      ...objects(readFileSync(join(folder, 'report.jsonl'), 'utf8')),
+    ].flatMap(({ summary }) => summary ?? [])
+    expect(summaries.map(({ estimate, without_price }) => [estimate, without_price])).toEqual(
+      Array(3).fill([null, 1]),
+    )
+  })
+
+  it('of a plan is one line before the first create', async () => {
+    const { run, service } = await createBatch([FOX, HEN])
+    await run(['--only', 'fox'])
+    let before = ''
+    let created = 0
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST') created++
+      return service.counting(request)
+    }
+    const onStderr = (text: string) => {
+      if (created === 0) before = text
+    }
+    const { stderr } = await run(['--force'], { fetch, onStderr })
+    const plan = '2 runs: 2 to create; at least 4 requests. Estimate: 0.3 USD\n'
+    expect(before).toBe(plan)
+    expect(stderr.startsWith(plan)).toBe(true)
+    expect((await run([])).stderr).not.toContain('Estimate')
+    expect((await run(['--force', '--quiet'])).stderr).toBe('')
+  })
+
   it('of a batch is that of the runs that it has created, and the journal has that of each', async () => {
     const { run, write, journal, folder } = await createBatch([FOX, HEN])
     await run(['--only', 'fox'])
@@ -183,6 +215,41 @@ describe('--max-cost', () => {
     // Nothing is left to create, so that no limit is passed.
     expect((await batch.run(['--max-cost', '0'])).code).toBe(13)
     expect((await batch.run([...both, '0.15'])).code).toBe(0)
+  })
+
+  it('counts them also in rows that --only does not select, and in rows that were changed or removed', async () => {
+    const batch = await createBatch([FILM, HEN, FOX])
+    await batch.losing(FILM.prompt, ['--only', 'film'])
+    batch.created()
+    const refused = async (...words: string[]) => {
+      const { code, stderr } = await batch.run(['--max-cost', '3.1', ...words])
+      expect({ code, created: batch.created() }).toEqual({ code: 2, created: [] })
+      return stderr
+    }
+    const unknown = 'The estimate is 0.2 USD and 3 USD of creates with an unknown outcome'
+    expect(await refused('--only', 'hen')).toContain(unknown)
+    batch.write([HEN])
+    expect(await refused()).toContain(unknown)
+    // A plan does not read the journal. It counts the highest price of an input that it does not know.
+    expect(await refused('--dry-run')).toContain(unknown)
+    batch.write([HEN, { ...FILM, duration: '5', prompt: 'another film' }])
+    expect(await refused('--only', 'hen', '--dry-run')).toContain(unknown)
+    expect((await batch.run(['--only', 'hen', '--max-cost', '3.2'])).code).toBe(0)
+    expect(batch.created()).toEqual([HEN.prompt])
+  })
+
+  it('writes the plan to the report and the job summary before it refuses', async () => {
+    const { run, folder } = await createBatch([FOX, HEN])
+    const [report, summaryPath] = [join(folder, 'report.jsonl'), join(folder, 'summary.md')]
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summaryPath }
+    const refused = await run(['--max-cost', '0.2', '--report', report], { env })
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(summaryPath, 'utf8')).toMatch(
+      /\n2 runs: 2 to create; .* Estimate: 0\.3 USD\.\n[\s\S]*\| fox \| create \|/,
+    )
+    const [fox, hen, { summary }] = objects(readFileSync(report, 'utf8'))
+    expect([fox.action, hen.action, summary.estimate]).toEqual(['create', 'create', 0.3])
+    expect(await run(['--max-cost', '0.2', '--json'])).toMatchObject({ code: 2, stdout: '' })
   })
 
   it('is refused if nobody knows what a create with an unknown outcome may have cost', async () => {

@@ -91,6 +91,11 @@ describe('the setting prices', () => {
       'prices.acme/still-2.factors.speed is not a property of the input; ' +
         'prices.acme/still-2.factors.hd.yes "yes" is not one of true, false.',
     ],
+    [
+      '{"acme/cinema-1": {"run": 0.4, "factors": {"resolution": {"1080": 1.5}, "image_urls": {"1": 2}}}}',
+      'prices.acme/cinema-1.factors.resolution.1080 "1080" is not one of 720p, 1080p; ' +
+        'prices.acme/cinema-1.factors.image_urls is a list or a map: only text, numbers and booleans can have factors.',
+    ],
   ])('is not changed to %s', async (value, problem) => {
     const { home, run } = await placeWith({ prices: PRICES })
     const { code, stderr } = await run(['config', 'set', 'prices', value])
@@ -170,7 +175,29 @@ describe('a price', () => {
     })
   })
 
-  it('of a model without a document is not checked against one', () => {
+  it('of a model without a document is checked against the built-in schema of its kind, until it has one', () => {
+    const warned: string[] = []
+    let known: ModelDocument | undefined
+    const prices = { [name]: { run: 1, factors: { steps: { 20: 3 } } } }
+    const opened = createPrices({
+      ...{ currency: 'USD', models: { find: () => known }, prices, warn: (text) => warned.push(text) },
+    })
+    const estimate = () => opened.estimate({ model: name, kind: 'image', input: {} })?.millionths
+    expect([estimate(), estimate()]).toEqual([undefined, undefined])
+    expect(warned).toEqual(['prices.acme/still-2.factors.steps is not a property of the input'])
+    known = document
+    expect(estimate()).toBe(3_000_000)
+  })
+
+  it('of an input that is not known is the highest one', () => {
+    const factors = { steps: { 20: 0.5, 30: 4 }, hd: { true: 0.1 } }
+    const opened = createPrices({ currency: 'USD', prices: { 'acme/x': { run: 1, factors } } })
+    expect(opened.estimate({ model: 'acme/x', kind: undefined, input: undefined })?.millionths).toBe(
+      4_000_000,
+    )
+  })
+
+  it('of a model whose kind is not known is not checked', () => {
     const prices = { 'acme/x': { run: 1, factors: { speed: { fast: 3 } } }, constructor: { run: 9 } }
     const opened = createPrices({ currency: 'USD', models, prices })
     const estimate = (model: string, input: Readonly<Record<string, unknown>>) =>
@@ -392,6 +419,21 @@ describe('--max-cost', () => {
     expect(posts()).toBe(1)
     expect((await service.run([...words, '-n', '2'])).code).toBe(0)
     expect(posts()).toBe(2)
+  })
+
+  it('counts in a dry run only the runs that --reuse does not find, without a request', async () => {
+    const service = await serviceWith()
+    const words = ['run', 'image', 'a fox', '--reuse', '--max-cost', '1']
+    expect((await service.run(words)).code).toBe(0)
+    service.requests.splice(0)
+    const dry = await service.run([...words, '--dry-run', '-n', '2'])
+    expect({ code: dry.code, bodies: dry.stdout.trim().split('\n').length, stderr: dry.stderr }).toEqual({
+      ...{ code: 0, bodies: 1 },
+      stderr: '1 run would be reused: same model and input, no charge.\nEstimate: 1 credit for 1 run.\n',
+    })
+    expect((await service.run([...words, '--dry-run', '-n', '3'])).code).toBe(2)
+    expect((await service.run([...words, '--dry-run', '--max-cost', '0'])).code).toBe(0)
+    expect(service.requests).toEqual([])
   })
 
   it('asks the service for the price of a model of the settings', async () => {

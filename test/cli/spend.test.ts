@@ -1,11 +1,12 @@
 /** `rushes spend`: sums of estimates, and the same amounts as the ledger of the service. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Intent, type Journal, type JournalRun, openJournal } from '../../src/journal/index.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
-import { readModelDocument } from '../../src/protocol/model-document.js'
+import { ENGINE_TYPES } from '../../src/service/engines/index.js'
+import { readModels } from '../../src/service/models/read-models.js'
 import type { ServedModel } from '../../src/service/models/served-model.js'
 import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
@@ -253,30 +254,32 @@ describe('a journal of 100,000 runs', () => {
 })
 
 describe('of 200 runs at a service', () => {
-  /** Products of price and factors are whole credits, as the service charges them. */
   const STILL = {
-    ...{
-      name: 'acme/still-1',
-      kind: 'image',
-      input: { steps: { type: 'integer', minimum: 1, maximum: 50 } },
+    ...{ name: 'acme/still-1', kind: 'image', engine: { type: 'preview' } },
+    input: {
+      quality: { type: 'string', enum: ['basic', 'high'], default: 'basic' },
+      steps: { type: 'integer', minimum: 1, maximum: 50 },
     },
     price: { run: 0.4, factors: { quality: { basic: 2.5, high: 7.5 }, steps: { 50: 3 } } },
   }
   const FILM = {
-    ...{ name: 'acme/cinema-1', kind: 'video', input: {} },
-    price: { run: 2.5, factors: { duration: { 5: 2, 10: 4 }, resolution: { '1080p': 1.2 } } },
+    ...{ name: 'acme/cinema-1', kind: 'video', engine: { type: 'preview' } },
+    price: { run: 10, factors: { duration: { 5: 0.5, 10: 1.5 }, resolution: { '1080p': 1.2 } } },
   }
 
-  const served = (value: object): ServedModel => ({
-    document: readModelDocument(value, (_, message) => expect.unreachable(message)) ?? expect.unreachable(),
-    concurrency: 8,
-  })
+  /** Reads the documents like `rushes serve --models`. */
+  function served(...documents: readonly object[]): readonly ServedModel[] {
+    const path = join(temporaryFolder(), 'models.json')
+    writeFileSync(path, JSON.stringify(documents))
+    return readModels({ path, env: {}, types: ENGINE_TYPES }).map((model) => ({ ...model, concurrency: 8 }))
+  }
 
   /** Words of a command for image and video, each with another price. */
   const INPUTS = [
-    ['image', '--quality', 'basic'],
+    ['image'],
     ['image', '--quality', 'high'],
-    ['video', '--duration', '5', '--resolution', '720p'],
+    ['video', '--resolution', '720p'],
+    ['video', '--duration', '5', '--resolution', '1080p'],
     ['image', '--quality', 'high', '--steps', '50'],
     ['video', '--duration', '10', '--resolution', '1080p'],
     ['image', '--quality', 'basic', '--steps', '50'],
@@ -285,7 +288,7 @@ describe('of 200 runs at a service', () => {
 
   it('has the same amounts as the ledger of the service, by model, by label and in all', async () => {
     const service = await createCliService({
-      models: [STILL, FILM].map(served),
+      models: served(STILL, FILM),
       engine: createFamilyEngine(),
       concurrency: 8,
     })

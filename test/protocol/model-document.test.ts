@@ -156,6 +156,10 @@ describe('a document', () => {
       'input.x.enum: must be a list of 1 to 1000 values of type boolean',
     ],
     [
+      { ...image, input: { x: { type: 'array', items: { type: 'string', enum: [1] } } } },
+      'input.x.items.enum: must be a list of 1 to 1000 values of type string (put numbers, true and false in quotes)',
+    ],
+    [
       property({ type: 'integer', minimum: 50, maximum: 1 }),
       'input.x.minimum: 50 is greater than the maximum 1',
     ],
@@ -183,6 +187,14 @@ describe('a document', () => {
       'price.factors.fps: is not a property of the input',
     ],
     [
+      { ...image, price: { run: 1, factors: { image_urls: { 1: 1.5 } } } },
+      'price.factors.image_urls: is a list or a map: only text, numbers and booleans can have factors',
+    ],
+    [
+      { ...image, input: { region: { type: 'object' } }, price: { run: 1, factors: { region: { x: 2 } } } },
+      'price.factors.region: is a list or a map: only text, numbers and booleans can have factors',
+    ],
+    [
       { ...image, price: { run: 1, factors: { quality: { best: 2 } } } },
       'price.factors.quality.best: "best" is not one of basic, high',
     ],
@@ -207,6 +219,14 @@ describe('a document', () => {
   })
 })
 
+it('a list of many long values is cut in messages', () => {
+  const values = Array.from({ length: 1_000 }, (_, at) => `${'v'.repeat(200)}${at}`)
+  const { input } = documentOf({ input: { x: { type: 'string', enum: values } } })
+  const [problem] = inputProblems(input, { prompt: 'x', x: 'no' })
+  expect(problem?.message).toMatch(/^must be one of v+0, .*…, not "no"$/)
+  expect(problem?.message.length).toBeLessThan(1_100)
+})
+
 describe('the flags of a document', () => {
   const { input } = documentOf({ input: SCHEMA })
 
@@ -223,6 +243,18 @@ describe('the flags of a document', () => {
     expect(RUN_FLAGS).toContain('output')
   })
 
+  it.each([
+    [['guidanceScale', 'cfg.scale'], '--guidance-scale --cfg-scale'],
+    [['guidanceScale', 'guidance_scale', 'guidance'], '--guidance-scale --guidance'],
+    // commander keeps the values of these under one key.
+    [['lora_1', 'lora1', 'lora_2'], '--lora-1 --lora-2'],
+    [['show', 'dryRun', 'promptFile', 'noLogo', 'n'], '--n'],
+  ])('of %j are %s', (names, flags) => {
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'boolean' }]))
+    const { input: schema } = documentOf({ input: { type: 'object', properties } })
+    expect([...flagsOf(schema).values()].join(' ')).toBe(flags)
+  })
+
   it('and --input write a run again', () => {
     expect(
       runWords(input, { prompt: 'fox', steps: 30, tiled: false, output: 'x', wait: true, region: { x: 1 } }),
@@ -234,7 +266,10 @@ describe('the flags of a document', () => {
 })
 
 describe('an input of a document', () => {
-  const { input } = documentOf({ input: SCHEMA })
+  const styles = { type: 'array', items: { type: 'string', enum: ['ink', 'oil'] }, maxItems: 2 }
+  const { input } = documentOf({
+    input: { ...SCHEMA, properties: { ...SCHEMA.properties, styles } },
+  })
   it.each<[object, readonly string[]]>([
     [{ prompt: 'fox', size: 's', region: 'anything', either: null }, []],
     [{}, ['prompt is missing', 'size is missing']],
@@ -246,6 +281,11 @@ describe('an input of a document', () => {
     [{ prompt: 'x', size: 's', loras: ['a', 'b', 'c'] }, ['loras takes at most 2, not 3']],
     [{ prompt: 'x', size: 's', loras: ['a', 1] }, ['loras/1 must be of type string']],
     [{ prompt: 'x', size: 's', tiled: 'yes' }, ['tiled must be true or false, not "yes"']],
+    [{ prompt: 'x', size: 's', styles: ['ink', 'oil'] }, []],
+    [
+      { prompt: 'x', size: 's', styles: ['inc', 'ink'] },
+      ['styles/0 must be one of ink, oil, not "inc" (did you mean "ink"?)'],
+    ],
     [{ prompt: 'x', size: 's', constructor: 1, toString: 1 }, []],
   ])('%j: %j', (value, problems) => {
     expect(

@@ -33,7 +33,7 @@ const FLUX = served({
     steps: { type: 'integer', minimum: 1, maximum: 50, required: true },
     palette: { type: 'object', description: 'Colours' },
   },
-  price: { run: 0.4, factors: { quality: { high: 3 }, steps: { 50: 2.5 } } },
+  price: { run: 2, factors: { quality: { high: 3 }, steps: { 50: 2.5 } } },
 })
 /** No prompt and no images. */
 const NOISE = served({
@@ -67,9 +67,9 @@ async function keyOf(service: TestService) {
 }
 
 test.each<[model: string, input: object, price: number]>([
-  ['acme/flux', { prompt: 'x', steps: 2 }, 2],
-  ['acme/flux', { prompt: 'x', steps: 2, quality: 'basic' }, 1],
-  ['acme/flux', { prompt: 'x', steps: 50 }, 3],
+  ['acme/flux', { prompt: 'x', steps: 2 }, 6],
+  ['acme/flux', { prompt: 'x', steps: 2, quality: 'basic' }, 2],
+  ['acme/flux', { prompt: 'x', steps: 50 }, 15],
   ['acme/flux-2', {}, 0],
 ])('%s %o costs %i', async (model, input, price) => {
   const { create, spent } = await createPaidService()

@@ -77,9 +77,9 @@ export function estimateNote(
   return `. Estimate: ${amountText(millionths, currency)}${more}`
 }
 
-/** Keys of the summaries. A model without a price is null. */
-export const estimateJson = ({ millionths, withoutPrice, currency, byModel }: BatchEstimate) => ({
-  estimate: amountOf(millionths),
+/** Keys of the summaries. Null without a price: for a model, and for all runs together. */
+export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel }: BatchEstimate) => ({
+  estimate: runs > 0 && runs === withoutPrice ? null : amountOf(millionths),
   currency,
   without_price: withoutPrice,
   estimates: Object.fromEntries(
@@ -88,7 +88,7 @@ export const estimateJson = ({ millionths, withoutPrice, currency, byModel }: Ba
 })
 
 interface PricedPlan {
-  readonly plan: Pick<Plan, 'steps'>
+  readonly plan: Pick<Plan, 'steps' | 'lock'>
   readonly prices: Prices
   readonly missing: readonly unknown[]
   readonly options: { readonly cost: CostLimit }
@@ -109,12 +109,16 @@ export function refuseCost(
   const sum = sumPlan(plan, prices)
   if (sum.runs === 0) return
   const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
-  const estimates = plan.steps.map((step) => {
-    const { pending } = step.locked ?? {}
-    if (step.action.do === 'skip' || pending?.state !== 'unconfirmed') return 0
-    const known = pending.token === undefined ? undefined : recorded(pending.token)
-    const estimate = known?.currency === currency ? known : estimateOf(step, prices)
-    if (estimate === undefined && step.model !== undefined) unpriced.push(step.model)
+  const steps = new Map(plan.steps.map((step) => [step.entry.name, step]))
+  // Also of rows that --only does not select, and of rows that were changed or removed, whose input is not known.
+  const estimates = [...plan.lock.entries].map(([name, { pending }]) => {
+    if (pending?.state !== 'unconfirmed') return 0
+    const { token, model, kind, hash } = pending
+    const known = token === undefined ? undefined : recorded(token)
+    const step = steps.get(name)
+    const input = step?.hash === hash ? step.entry.input : undefined
+    const estimate = known?.currency === currency ? known : prices.estimate({ model, kind, input })
+    if (estimate === undefined) unpriced.push(model)
     return estimate?.millionths
   })
   const unconfirmed = sumOf(estimates)

@@ -145,9 +145,13 @@ function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefine
  * Resolves creates that are unconfirmed in the lock file because a batch was killed before it wrote their outcomes.
  * Searches the journal by the token of each create: an equal input proves nothing, since two rows may have it. Without
  * an address the journal cannot be searched, and the rows stay unconfirmed. Throws `usage` if the plan is then
- * impossible, or passes `--max-cost`.
+ * impossible, or passes `--max-cost`, after a call of `onRefusedCost`.
  */
-export async function adoptedPlan(ctx: Context, prepared: PreparedBatch): Promise<Plan> {
+export async function adoptedPlan(
+  ctx: Context,
+  prepared: PreparedBatch,
+  onRefusedCost: (plan: Plan) => void = () => {},
+): Promise<Plan> {
   const { planWith, options } = prepared
   const { lock } = prepared.plan
   // Opens the journal only if an outcome is unknown.
@@ -158,10 +162,15 @@ export async function adoptedPlan(ctx: Context, prepared: PreparedBatch): Promis
   const adopted = recorder === undefined ? lock : adoptedLock(lock, recorder)
   const plan = adopted === lock ? prepared.plan : await planWith(adopted)
   if (adopted !== lock) refuseImpossible({ plan, options })
-  refuseCost({ ...prepared, plan }, (token) => {
-    const known = recorder?.createOf(token)
-    return known?.state === 'sent' ? known.run.estimate : undefined
-  })
+  try {
+    refuseCost({ ...prepared, plan }, (token) => {
+      const known = recorder?.createOf(token)
+      return known?.state === 'sent' ? known.run.estimate : undefined
+    })
+  } catch (error) {
+    onRefusedCost(plan)
+    throw error
+  }
   return plan
 }
 

@@ -9,7 +9,7 @@ import type { Context } from '../context/context.js'
 import { resumeCommand } from '../runs/resume.js'
 import { JOURNAL_FILE } from '../settings/folders.js'
 import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
-import { type BatchEstimate, estimateJson, estimateNote, sumPlan } from './estimates.js'
+import { estimateJson, estimateNote, sumPlan } from './estimates.js'
 import type { PreparedBatch } from './prepare.js'
 import { createJsonOutput, planRow, writeJobSummary } from './reports.js'
 import { leftRunsJson, modelsNote, notesOf, stepCells, stepJson, summaryLine, treeRows } from './show.js'
@@ -20,10 +20,30 @@ export const printDryRun = async (ctx: Context, prepared: PreparedBatch): Promis
 
 export function printPlan(ctx: Context, prepared: PreparedBatch, expectation?: Expectation): void {
   const { out } = ctx
+  const { plan } = prepared
+  reportPlan(ctx, prepared, { expectation, prints: out.mode.json })
+  warnOfLeftRuns(ctx, plan)
+  if (out.mode.json) return
+  const selected = selectedSteps(plan)
+  const rows = out.stdoutIsTerminal ? treeRows(selected) : selected.map(stepCells)
+  const widths = widthsOf(rows, out.columns)
+  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
+  for (const note of notesOf(plan)) out.note(note)
+  printSummary(ctx, prepared, expectation)
+}
+
+interface PlanReport {
+  readonly expectation?: Expectation | undefined
+  /** Whether the lines of the `--report` file are also printed. */
+  readonly prints: boolean
+}
+
+/** Writes the plan to the `--report` file and to the job summary. */
+export function reportPlan(ctx: Context, prepared: PreparedBatch, { expectation, prints }: PlanReport): void {
   const { plan, manifest, flags, prices } = prepared
   const estimate = sumPlan(plan, prices)
-  const json = createJsonOutput(ctx, flags.report)
-  const selected = plan.steps.filter(({ action }) => action.do !== 'skip')
+  const json = createJsonOutput(ctx, flags.report, prints)
+  const selected = selectedSteps(plan)
   for (const step of selected) json(stepJson(step))
   const { leastMs = null, expectedMs = null } = expectation ?? {}
   json({
@@ -36,15 +56,12 @@ export function printPlan(ctx: Context, prepared: PreparedBatch, expectation?: E
       not_waited_for: leftRunsJson(plan),
     },
   })
-  warnOfLeftRuns(ctx, plan)
-  if (out.mode.json) return
-  const rows = out.stdoutIsTerminal ? treeRows(selected) : selected.map(stepCells)
-  const widths = widthsOf(rows, out.columns)
-  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, widths) : tabRow(row))
-  for (const note of notesOf(plan)) out.note(note)
-  const line = printSummary(ctx, { plan, estimate, expectation })
+  const line = planLine(ctx, prepared, expectation)
   writeJobSummary(ctx, { manifest, line, hasResults: false, rows: selected.map(planRow) })
 }
+
+const selectedSteps = ({ steps }: Plan): readonly PlanStep[] =>
+  steps.filter(({ action }) => action.do !== 'skip')
 
 /** Prints the rows that need work or are blocked. Prints nothing if there are none. */
 export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<void> {
@@ -56,23 +73,23 @@ export async function printWork(ctx: Context, prepared: PreparedBatch): Promise<
   const rows = treeRows(steps)
   const widths = widthsOf(rows, stderr.columns)
   for (const row of rows) out.note(alignedRow(row, widths))
-  const estimate = sumPlan(plan, prepared.prices)
-  printSummary(ctx, { plan, estimate, expectation: await expectedTime(ctx, prepared) })
+  printSummary(ctx, prepared, await expectedTime(ctx, prepared))
 }
 
-interface PlanSummary {
-  readonly plan: Plan
-  readonly estimate: BatchEstimate
-  readonly expectation: Expectation | undefined
+type PricedPlan = Pick<PreparedBatch, 'plan' | 'prices'>
+
+function printSummary(ctx: Context, { plan, prices }: PricedPlan, expectation?: Expectation): void {
+  const models = modelsNote(sumPlan(plan, prices))
+  if (models !== undefined) ctx.out.note(models)
+  ctx.out.note(planLine(ctx, { plan, prices }, expectation))
 }
 
-function printSummary({ out, globals }: Context, { plan, estimate, expectation }: PlanSummary): string {
-  const models = modelsNote(estimate)
-  if (models !== undefined) out.note(models)
-  const line = `${summaryLine(plan, expectation)}${estimateNote(estimate, globals)}`
-  out.note(line)
-  return line
-}
+/** `5 runs: 3 up to date, 2 to create; at least 4 requests. Estimate: 3 credits` */
+export const planLine = (
+  { globals }: Pick<Context, 'globals'>,
+  { plan, prices }: PricedPlan,
+  expectation?: Expectation,
+): string => `${summaryLine(plan, expectation)}${estimateNote(sumPlan(plan, prices), globals)}`
 
 function openSteps({ steps }: Plan): readonly PlanStep[] {
   const open = steps.filter(({ action }) => action.do !== 'up_to_date' && action.do !== 'skip')

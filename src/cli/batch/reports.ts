@@ -46,12 +46,16 @@ function isReport(path: string): boolean {
 
 /**
  * Returns a function that prints a value under `--json` and appends it to the report. Appends row by row, so that an
- * interrupted batch leaves a report of the rows that have ended.
+ * interrupted batch leaves a report of the rows that have ended. `prints`: false for the report alone.
  */
-export function createJsonOutput({ out }: Context, report: string | undefined): (value: unknown) => void {
+export function createJsonOutput(
+  { out }: Context,
+  report: string | undefined,
+  prints = out.mode.json,
+): (value: unknown) => void {
   let canWrite = report !== undefined
   return (value) => {
-    if (out.mode.json) out.json(value)
+    if (prints) out.json(value)
     if (report === undefined || !canWrite) return
     try {
       appendFileSync(report, `${printableJson(value)}\n`)

@@ -20,7 +20,7 @@ import { sumPlan, sumSteps } from './estimates.js'
 import { adoptedPlan, type BatchLock, openLock, takeUnsent } from './open-lock.js'
 import { batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
-import { warnOfLeftRuns } from './print-plan.js'
+import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
 import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
@@ -38,7 +38,10 @@ const stopsBatch = (error: RushesError): boolean => {
 /** Runs the batch. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: BatchClaim): Promise<number> {
   const { lockPath } = prepared
-  const adopted = await adoptedPlan(ctx, prepared)
+  const adopted = await adoptedPlan(ctx, prepared, (plan) =>
+    // Standard output has only the rows of batches that were carried out.
+    reportPlan(ctx, { ...prepared, plan }, { prints: false }),
+  )
   const active = activeSteps(adopted)
   const { prices, options } = prepared
   if (active.length > 0) await claim.check()
@@ -54,8 +57,11 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const plan = { ...adopted, steps: await movedSteps(ctx, prepared, adopted, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
-  // With --watch, these runs were shown together with the plan.
-  if (!options.watch) warnOfLeftRuns(ctx, plan)
+  // With --watch, the plan and these runs were shown before the question.
+  if (!options.watch) {
+    warnOfLeftRuns(ctx, plan)
+    if (create > 0) ctx.out.note(planLine(ctx, { plan, prices }))
+  }
   const progress = await createProgress(ctx, active.length)
   const expectedDuration = createExpectation(ctx, active.length)
   const onResult = (result: RowResult): void => {

@@ -5,6 +5,7 @@ import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, CommandNeeds, Context } from '../context/context.js'
 import { type RawProfile, settingsOf, withValue } from '../settings/config-file.js'
+import { modelsByKind } from '../settings/required-settings.js'
 import { addressHint, CONFIG_KEYS, maskSettings, SETTINGS, settingOfKey } from '../settings/table.js'
 
 export function register(command: Command, { run }: CommandEnvironment): void {
@@ -89,7 +90,7 @@ async function readPrices(ctx: Context, text: string): Promise<Readonly<Record<s
   ])
   const hint = `Example: \`rushes config set ${PRICES} '{"acme/still-1": {"run": 0.04}}'\`. Or use @${PRICES}.json.`
   const prices = await readJsonArgument(ctx, text, { name: PRICES, hint })
-  const problems = priceProblems(prices, await ctx.models())
+  const problems = priceProblems(prices, await ctx.models(), await modelsByKind(ctx))
   if (problems.length === 0) return prices
   throw usageError(`${problems.join('; ')}. Nothing was changed.`, hint)
 }

@@ -7,6 +7,7 @@ import type { RunEstimate } from '../../journal/index.js'
 import { readPrice } from '../../protocol/model-document.js'
 import {
   isModelName,
+  KINDS,
   type Kind,
   type ModelDocument,
   type ModelInput,
@@ -14,7 +15,14 @@ import {
   type Price,
 } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
-import { amountText, type EstimateSum, millionthsOf, parseAmount, sumOf } from '../../protocol/price.js'
+import {
+  amountText,
+  dearestInput,
+  type EstimateSum,
+  millionthsOf,
+  parseAmount,
+  sumOf,
+} from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { SETTINGS } from '../settings/table.js'
@@ -25,9 +33,21 @@ export interface Prices {
   /** Currency of all estimates, of the prices in the config file, and of `--max-cost`. */
   readonly currency: string
   /** Returns the price of a model, and where it comes from. */
-  find(document: ModelDocument): FoundPrice | undefined
-  /** Returns undefined if the model has no price in the currency of the estimates. */
-  estimate(run: { model: string; kind: Kind | undefined; input: ModelInput }): RunEstimate | undefined
+  find(model: PricedModel): FoundPrice | undefined
+  /**
+   * Returns undefined if the model has no price in the currency of the estimates. `input`: undefined if it is not known,
+   * for the highest estimate.
+   */
+  estimate(run: {
+    model: string
+    kind: Kind | undefined
+    input: ModelInput | undefined
+  }): RunEstimate | undefined
+}
+
+/** A document, or a model whose input is not known. */
+interface PricedModel extends Pick<ModelDocument, 'name' | 'price'> {
+  readonly input?: ModelSchema
 }
 
 export interface FoundPrice {
@@ -65,7 +85,7 @@ const FREE: FoundPrice = { price: { run: 0, factors: {} }, source: 'local', curr
 
 export function createPrices(options: PricesOptions): Prices {
   const { currency, isLocal, models, prices, warn = () => {} } = options
-  const ofConfig = new Map<string, Price | undefined>()
+  const ofConfig = new Map<string, { schema?: ModelSchema | undefined; price: Price | undefined }>()
   const documents = new Map<string, ModelDocument>()
 
   /** Finds a document once: reading it takes a file. */
@@ -75,34 +95,40 @@ export function createPrices(options: PricesOptions): Prices {
     return document
   }
 
-  function configured(name: string): Price | undefined {
+  function configured(name: string, schema: ModelSchema | undefined): Price | undefined {
     const problems: string[] = []
     const price = isObject(prices)
-      ? readConfigPrice(name, prices[name], documentOf(name)?.input, (each) => problems.push(each))
+      ? readConfigPrice(name, prices[name], schema, (each) => problems.push(each))
       : void problems.push('prices must be an object by name of the model')
     if (problems.length > 0) warn(problems.join('; '))
     return price
   }
 
-  function find(document: ModelDocument): FoundPrice | undefined {
+  function find(model: PricedModel): FoundPrice | undefined {
     if (isLocal === true) return FREE
-    const isSet = isObject(prices) ? Object.hasOwn(prices, document.name) : prices != null
-    if (!isSet) return document.price && { price: document.price, source: 'document', currency: CREDITS }
-    const name = isObject(prices) ? document.name : ''
-    if (!ofConfig.has(name)) ofConfig.set(name, configured(name))
-    const price = ofConfig.get(name)
+    const isSet = isObject(prices) ? Object.hasOwn(prices, model.name) : prices != null
+    if (!isSet) return model.price && { price: model.price, source: 'document', currency: CREDITS }
+    const [name, schema] = isObject(prices) ? [model.name, model.input] : ['']
+    const known = ofConfig.get(name)
+    // The document may have been learned since.
+    const isKnown = known !== undefined && known.schema === schema
+    const price = isKnown ? known.price : configured(name, schema)
+    ofConfig.set(name, { schema, price })
     return price && { price, source: 'config', currency }
   }
 
   return {
     currency,
     find,
-    estimate({ model, kind = 'image', input }) {
-      const document = documentOf(model) ?? builtInDocument(kind, model)
-      const found = find(document)
+    estimate({ model, kind, input }) {
+      const document = documentOf(model) ?? (kind && builtInDocument(kind, model))
+      const found = find(document ?? { name: model })
       // Sums and limits have one currency.
       if (found?.currency !== currency) return undefined
-      return { millionths: millionthsOf({ input: document.input, price: found.price }, input) ?? 0, currency }
+      const { price } = found
+      // The built-in schemas have no defaults, so that the kind does not matter.
+      const priced = { ...(document ?? builtInDocument('image')), price }
+      return { millionths: millionthsOf(priced, input ?? dearestInput(price)) ?? 0, currency }
     },
   }
 }
@@ -110,7 +136,7 @@ export function createPrices(options: PricesOptions): Prices {
 const PRICE_KEYS: readonly string[] = ['run', 'factors']
 
 /**
- * Reads the price of a model in the config file. `schema`: of its input; undefined if the model has no document. Returns
+ * Reads the price of a model in the config file. `schema`: of its input; undefined if it is not known. Returns
  * undefined after the report of a problem.
  */
 function readConfigPrice(
@@ -131,15 +157,19 @@ function readConfigPrice(
   return isValid ? price : undefined
 }
 
-/** Checks the value of the setting `prices`. Returns all problems. */
+/** Checks the value of the setting `prices`. Returns all problems. `models`: of the settings, by kind. */
 export function priceProblems(
   prices: Readonly<Record<string, unknown>>,
-  models: Pick<KnownModels, 'find'>,
+  known: Pick<KnownModels, 'find'>,
+  models: Readonly<Partial<Record<Kind, string>>>,
 ): readonly string[] {
+  const schemaOf = (name: string) => {
+    const kind = KINDS.find((each) => models[each] === name)
+    return known.find(name)?.input ?? (kind && builtInDocument(kind).input)
+  }
   const problems: string[] = []
   for (const [name, price] of Object.entries(prices))
-    if (isModelName(name))
-      readConfigPrice(name, price, models.find(name)?.input, (each) => problems.push(each))
+    if (isModelName(name)) readConfigPrice(name, price, schemaOf(name), (each) => problems.push(each))
     else problems.push(`"${shortened(printable(name), 80)}" is not a model name (provider/name)`)
   return problems
 }

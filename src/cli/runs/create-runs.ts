@@ -12,7 +12,7 @@ import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { carryOutRuns, type RunToCarryOut } from './carry-out.js'
-import { encodeRequest } from './request.js'
+import { encodeRequest, type RunRequest } from './request.js'
 import { resumeCommand } from './resume.js'
 import { withRunOutputs } from './run-outputs.js'
 
@@ -124,3 +124,15 @@ async function findReusable(
 
 /** Maximum number of runs checked, with one status request each. */
 const MAX_CANDIDATES = 20
+
+/** Counts the runs of the journal that `--reuse` would find, without a request. */
+export async function countReusable(
+  ctx: Context,
+  { model, input }: Pick<RunRequest, 'model' | 'input'>,
+  count: number,
+): Promise<number> {
+  // A dry run needs no address.
+  const address = await ctx.address().catch(() => undefined)
+  if (model === undefined || address === undefined) return 0
+  return (await ctx.journal()).reusable(address, model, input, Math.min(count, MAX_CANDIDATES)).length
+}

@@ -77,7 +77,9 @@ const NOT_WAITED_FOR = {
 }
 
 const ESTIMATE = (runs: string) => ({
-  estimate: number(`Estimate of the runs that ${runs}; without those that have no price`),
+  estimate: orNull(
+    number(`Estimate of the runs that ${runs}; without those that have no price; null if none has one`),
+  ),
   currency: text('Currency of the estimates'),
   without_price: integer('Number of these runs without a price'),
   estimates: {

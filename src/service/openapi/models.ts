@@ -141,7 +141,8 @@ const MODEL: Json = {
     price: {
       type: 'object',
       required: ['run', 'factors'],
-      description: 'The price in credits, rounded up to whole credits. Without it, a run costs nothing.',
+      description:
+        'The price in credits. Every possible price of a run is whole. Without it, a run costs nothing.',
       properties: {
         run: { type: 'number', description: 'Price of a run', minimum: 0 },
         factors: {

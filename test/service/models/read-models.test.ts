@@ -36,6 +36,12 @@ function problemsOf(files: Files, env?: Record<string, string>, only?: string): 
 
 const ONE = 'a.yaml'
 
+/** Properties with these values, whose factors have more than 10,000 products. */
+const numbers = (each: (prime: number) => string): string =>
+  `{ ${[2, 3, 5, 7, 11].map((prime) => `p${prime}: ${each(prime)}`).join(', ')} }`
+const powers = (prime: number): string =>
+  `{ ${[1, 2, 3, 4, 5, 6].map((power) => `${power}: ${prime ** power}`).join(', ')} }`
+
 describe('a problem is named with its line and column', () => {
   it.each<[name: string, text: string, problem: string]>([
     [
@@ -75,6 +81,40 @@ describe('a problem is named with its line and column', () => {
       'a factor of no value',
       valid('a/b', 'price: { run: 1, factors: { quality: { ultra: 2 } } }'),
       '4:40: price.factors.quality: "ultra" is not one of basic, high',
+    ],
+    [
+      'a price that is not whole',
+      valid('a/b', 'price: { run: 0.4 }'),
+      '4:10: price: run leads to a price that is not whole: 0.4 credits. ' +
+        'Use whole credits, for example 100 times as many',
+    ],
+    [
+      'a factor that leads to such a price',
+      'name: a/b\nkind: video\nengine: { type: preview }\n' +
+        'price: { run: 1, factors: { resolution: { 1080p: 2 }, duration: { 5: 1, 10: 1.5 } } }',
+      '4:73: price.factors.duration: 10 leads to a price that is not whole: 1.5 credits with duration 10. ' +
+        'Use whole credits, for example 100 times as many',
+    ],
+    [
+      'factors that lead to such a price only together',
+      'name: a/b\nkind: video\nengine: { type: preview }\n' +
+        'price: { run: 2, factors: { resolution: { 1080p: 1.5 }, duration: { 10: 0.5 } } }',
+      '4:69: price.factors.duration: 10 leads to a price that is not whole: ' +
+        '1.5 credits with resolution 1080p, duration 10. Use whole credits, for example 100 times as many',
+    ],
+    [
+      'a price that no estimate can be exact for',
+      valid('a/b', 'price: { run: 9, factors: { quality: { high: 1000000000 } } }'),
+      '4:40: price.factors.quality: high leads to a price that is too high: 9000000000 credits with quality high. ' +
+        'Use at most 1000000000 credits',
+    ],
+    [
+      'too many prices',
+      valid(
+        'a/b',
+        `input: ${numbers(() => '{ type: integer }')}\nprice: { run: 1, factors: ${numbers(powers)} }`,
+      ),
+      '5:18: price: factors lead to more than 10000 prices. Use fewer of them',
     ],
     ['concurrency', valid('a/b', 'concurrency: 65'), '4:1: concurrency must be a whole number from 1 to 64'],
     [
@@ -152,6 +192,19 @@ describe('a problem is named with its line and column', () => {
     expect(problemsOf({ [ONE]: text }).map((line) => line.replace(/ in \/\S*$/, ' in'))).toEqual([
       `${ONE}:${problem}`,
     ])
+  })
+
+  it.each([
+    [
+      'a default',
+      'quality: { type: string, enum: [basic, high], default: basic }',
+      'quality: { basic: 2.5, high: 5 }',
+    ],
+    ['a required value', 'hd: { type: boolean, required: true }', 'hd: { true: 5, false: 2.5 }'],
+    ['no price', '', undefined],
+  ])('a fractional price of a run that %s makes whole is valid', (_, input, factors) => {
+    const price = factors === undefined ? '' : `price: { run: 0.4, factors: { ${factors} } }`
+    expect(problemsOf({ [ONE]: valid('a/b', `input: { ${input} }\n${price}`) })).toEqual([])
   })
 
   it('all problems of all files, in their order; other files of the folder are not read', () => {

@@ -35,7 +35,7 @@ interface BooleanSchema extends Described {
 
 interface StringListSchema extends Described {
   readonly type: 'array'
-  readonly items: { readonly type: 'string' }
+  readonly items: { readonly type: 'string'; readonly enum?: readonly string[] }
   readonly maxItems?: number
   readonly default?: readonly string[]
 }

@@ -20,9 +20,13 @@ export const kindsWith = (name: string): readonly Kind[] =>
 /** Flags with their own name. A list has a flag in the singular, because each use adds one entry. */
 const FLAGS: Readonly<Record<string, string>> = { image_urls: '--image-url' }
 
-/** Returns the name that the flag of a parameter has: `--aspect-ratio` for `aspect_ratio`. See `flagsOf`. */
+/** Returns the name that the flag of a parameter has: `--aspect-ratio` for `aspect_ratio` and `aspectRatio`. See `flagsOf`. */
 export const flagOf = (parameter: string): string =>
-  FLAGS[parameter] ?? `--${parameter.replace(/[_.]/g, '-').toLowerCase()}`
+  FLAGS[parameter] ??
+  `--${parameter
+    .replace(/([a-z\d])([A-Z])/g, '$1-$2')
+    .replace(/[_.]/g, '-')
+    .toLowerCase()}`
 
 /** The other flags of `rushes run`, without `--no-`. A parameter with one of these names has no flag. */
 export const RUN_FLAGS: readonly string[] = [
@@ -42,6 +46,7 @@ export const RUN_FLAGS: readonly string[] = [
   'sidecar',
   'overwrite',
   'open',
+  'show',
   'json',
   'quiet',
   'debug',
@@ -55,22 +60,25 @@ export const RUN_FLAGS: readonly string[] = [
 
 /**
  * Returns the flags of a schema by parameter. A parameter has no flag if its type has none, if its name is not plain, or
- * if another flag has the same name: it is then set by `--input`, or in a manifest.
+ * if another flag has the same name or key: it is then set by `--input`, or in a manifest.
  */
 export function flagsOf({ properties }: ModelSchema): ReadonlyMap<string, string> {
-  const taken = new Set(RUN_FLAGS)
+  const taken = new Set(RUN_FLAGS.map(keyOf))
   const flags = new Map<string, string>()
   for (const [name, { type }] of Object.entries(properties)) {
     const flag = flagOf(name)
-    const word = flag.replace(/^--(no-)?/, '')
+    const key = keyOf(flag.replace(/^--/, ''))
     // commander reads `--no-x` as turning `--x` off.
     const isPlain = /^--(?!no-)[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(flag)
-    if (type === 'other' || !isPlain || taken.has(word)) continue
-    taken.add(word)
+    if (type === 'other' || !isPlain || taken.has(key)) continue
+    taken.add(key)
     flags.set(name, flag)
   }
   return flags
 }
+
+/** The key under which commander keeps the value of a flag: the same for `lora-1` and `lora1`. */
+const keyOf = (flag: string): string => flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** Returns the flag that sets a boolean parameter to false. */
 export const negatedFlagOf = (parameter: string): string => flagOf(parameter).replace(/^--/, '--no-')
@@ -81,8 +89,10 @@ export const listedValues = (schema: ParameterSchema): readonly string[] | undef
 
 /** Describes the allowed values of a parameter, joined by `separator`. */
 export function describeValues(schema: ParameterSchema, separator: string): string {
-  if (schema.type === 'array')
-    return `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
+  if (schema.type === 'array') {
+    const listed = schema.items.enum === undefined ? '' : `: ${schema.items.enum.join(separator)}`
+    return `repeatable${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}${listed}`
+  }
   return listedValues(schema)?.join(separator) ?? describeType(schema)
 }
 

@@ -1,5 +1,12 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
-import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
+import {
+  KINDS,
+  type Kind,
+  MODEL_INPUTS,
+  type ModelInput,
+  type ModelSchema,
+  type ParameterSchema,
+} from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
 import { nearest, shortened } from './text.js'
 
@@ -15,11 +22,15 @@ export interface InputProblem {
 /** Returns a value as JSON for a message. Not `String(data)`, because an object may have its own `toString`. */
 const shownValue = (data: unknown): string => shortened(JSON.stringify(data) ?? 'undefined', 100)
 
+/** A document may list 1,000 long values. */
+const MAX_LISTED = 1_000
+
 function notListed(allowed: readonly string[], data: unknown, { type }: ParameterSchema, form = ''): string {
   const value = shownValue(data)
   const near = nearest(value.replace(/^"|"$/g, ''), allowed)
   const suggestion = type === 'string' ? `"${near}"` : near
-  return `must be one of ${form}${allowed.join(', ')}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`
+  const listed = shortened(allowed.join(', '), MAX_LISTED)
+  return `must be one of ${form}${listed}, not ${value}${near === undefined ? '' : ` (did you mean ${suggestion}?)`}`
 }
 
 /** Whether the value is a number from a flag or a CSV cell that was left as text because it would lose digits. */
@@ -65,6 +76,8 @@ export function valueProblem(schema: ParameterSchema, value: unknown): string | 
   }
 }
 
+const listOf = ({ enum: listed }: { readonly enum?: readonly string[] }) => listed && { enum: listed }
+
 /** JSON Schema counts code points. */
 function lengthProblem(text: string, maxLength: number | undefined): string | undefined {
   if (maxLength === undefined || text.length <= maxLength) return undefined
@@ -103,9 +116,10 @@ export function inputProblems(
     const message = valueProblem(schema, value)
     if (message !== undefined) return [{ parameter: name, message }]
     if (schema.type !== 'array') return []
-    return (value as readonly unknown[]).flatMap((entry, index) =>
-      typeof entry === 'string' ? [] : [{ parameter: `${name}/${index}`, message: 'must be of type string' }],
-    )
+    return (value as readonly unknown[]).flatMap((entry, index) => {
+      const problem = valueProblem({ type: 'string', description: '', ...listOf(schema.items) }, entry)
+      return problem === undefined ? [] : [{ parameter: `${name}/${index}`, message: problem }]
+    })
   })
   return [...missing, ...wrong]
 }
@@ -123,5 +137,14 @@ export function unknownFields(
     .filter((name) => !known.includes(name))
     .map((name) => ({ name, nearest: nearest(name, known) }))
 }
+
+/**
+ * Whether an input of a model without a document fits the built-in schema of its kind, so that the document would probably
+ * change nothing: it costs no request.
+ */
+export const fitsBuiltIn = (kind: Kind | undefined, input: ModelInput): boolean =>
+  kind !== undefined &&
+  inputProblems(MODEL_INPUTS[kind], input).length === 0 &&
+  unknownFields(MODEL_INPUTS[kind], input).length === 0
 
 export const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)

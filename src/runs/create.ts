@@ -81,7 +81,7 @@ const withJournalHint = (error: RushesError, key: string | undefined): RushesErr
     ? error
     : error.with({
         hint:
-          `${error.hint} The journal keeps it as ${key}: see it with \`rushes show ${key}\`, remove it with ` +
+          `${error.hint} The journal keeps it as ${key}: see it with \`rushes show '${key}'\`, remove it with ` +
           `\`rushes forget '${key}' --yes\`.`,
       })
 

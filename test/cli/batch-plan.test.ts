@@ -98,7 +98,7 @@ describe('--check', () => {
           least_ms: null,
           expected_ms: null,
           models: { 'rushes/preview-image': 1 },
-          estimate: 0,
+          estimate: null,
           currency: 'credits',
           without_price: 1,
           estimates: { 'rushes/preview-image': null },

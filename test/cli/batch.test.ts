@@ -96,7 +96,7 @@ describe('a batch', () => {
           not_started: 0,
           skipped: 0,
           elapsed_ms: expect.any(Number),
-          estimate: 0,
+          estimate: null,
           currency: 'credits',
           without_price: 2,
           estimates: { 'rushes/preview-image': null },
@@ -526,6 +526,7 @@ describe('a signal', () => {
     const { code, stderr } = await batch.run(['--only', 'hen*'], { fetch, interrupts })
     expect(code).toBe(130)
     expect(lines(stderr).filter((line) => !/^hen/.test(line))).toEqual([
+      expect.stringMatching(/^24 runs: 24 to create; /),
       expect.stringMatching(/^24 runs: 24 still running \(/),
       'error: Interrupted. Created runs continue on the service.',
       `  Continue without paying twice with \`rushes batch --only 'hen*' ${batch.manifest}\`.`,

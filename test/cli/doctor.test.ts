@@ -138,7 +138,7 @@ describe('doctor', () => {
     expect(lines.find(({ check }) => check === 'unconfirmed')).toMatchObject({
       status: 'failed',
       message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image\)$/),
-      advice: expect.stringMatching(/rushes forget ~[0-9a-f]{4} --yes`\.$/),
+      advice: expect.stringMatching(/rushes forget '~[0-9a-f]{4}' --yes`\.$/),
     })
   })
 

@@ -82,16 +82,55 @@ describe('a batch', () => {
     expect(asked()).toBe(1)
   })
 
-  it('asks nothing for a manifest without a mistake, or whose models are known', async () => {
+  it('asks nothing if nothing is created, if the built-in schema fits, or if its models are known', async () => {
     const { service, batch, asked } = await withList([STILL])
-    expect(await batch('- {name: a, kind: image, prompt: a fox}\n')).toMatchObject({ code: 0 })
-    await add(service, STILL)
-    expect(await batch(ROW.replace('8', '99'))).toMatchObject({ code: 2 })
+    const plain = '- {name: a, kind: image, prompt: a fox}\n'
+    expect(await batch(plain)).toMatchObject({ code: 0 })
     expect(asked()).toBe(0)
+    const row = '- {name: a, model: rushes/preview-image, input: {prompt: a fox, steps: 9}}\n'
+    expect(await batch(row)).toMatchObject({ code: 0 })
+    expect(asked()).toBe(1)
+    expect(await batch(row)).toMatchObject({ code: 0 })
+    expect(asked()).toBe(1)
+    await add(service, STILL)
+    expect(await batch(row.replace('a fox', 'a hen'))).toMatchObject({ code: 0 })
+    expect(await batch(ROW.replace('8', '99'))).toMatchObject({ code: 2 })
+    expect(asked()).toBe(1)
+  })
+
+  const MATRIX = '- {name: "fox-{steps}", kind: image, prompt: a fox, matrix: {steps: [10, 20]}}\n'
+
+  it('asks before a key of a matrix is dropped, which the document has as a parameter', async () => {
+    const { service, batch } = await withList([STILL])
+    expect(await batch(MATRIX)).toMatchObject({ code: 0 })
+    expect(bodies(service).map(({ input }) => input.steps)).toEqual([10, 20])
+  })
+
+  it.each([
+    ['with several values', MATRIX, 2],
+    ['with one value', MATRIX.replace('10, ', ''), 0],
+    ['that a text uses', MATRIX.replace('a fox', '"{steps} foxes"'), 0],
+  ])('without a document refuses an unused key of a matrix %s: %s', async (_, text, code) => {
+    const { service, batch } = await withList([])
+    const ran = await batch(text)
+    expect(ran.code).toBe(code)
+    if (code === 0) return
+    expect(ran.stderr).toContain(':1:62: no text of the input uses {steps}, and the parameters of the model')
+    expect(bodies(service)).toEqual([])
+  })
+
+  it('checks an input with the document of the service before it is sent', async () => {
+    const { service, batch } = await withList([UPSCALE])
+    const { code, stderr } = await batch(
+      '- {name: a, model: acme/upscale, input: {image_urls: [], factor: 9}}\n',
+    )
+    expect(code).toBe(2)
+    expect(stderr).toContain('factor of acme/upscale must be one of 2, 4, not 9')
+    expect(bodies(service)).toEqual([])
   })
 })
 
-describe('a run that was paid before the document of its model was known', () => {
+describe('a run that was paid before the document of its model had its parameter', () => {
   const document = (input: object, kind = 'image') => ({ name: `rushes/preview-${kind}`, kind, input })
 
   it.each([
@@ -120,6 +159,8 @@ describe('a run that was paid before the document of its model was known', () =>
     const path = join(temporaryFolder(), 'm.yaml')
     writeFileSync(path, text)
     const batch = (...flags: readonly string[]) => service.run(['batch', path, ...flags])
+    // A document that knows only the built-in parameters.
+    if (text.includes('seed')) await add(service, document({}))
     expect(await batch()).toMatchObject({ code: 0 })
     await add(service, document(input, text.includes('video') ? 'video' : 'image'))
     expect(await batch('--check')).toMatchObject({ code: 0 })

@@ -63,7 +63,7 @@ describe('wait --last and --all', () => {
     expect(all.stderr).toMatch(/warning: ~[0-9a-f]{4} \(acme\/still-1, \S+\) is unconfirmed: a run may exist/)
     const last = await runCli(['wait', '--last'], { home, env: SET })
     expect(last.code).toBe(13)
-    expect(last.stderr).toMatch(/rushes forget ~/)
+    expect(last.stderr).toMatch(/rushes forget '~/)
     expect(rowsOf(home)).toHaveLength(1)
   })
 

@@ -144,7 +144,7 @@ describe('a create whose outcome is unknown', () => {
         answer: { status: 500, text: '<html>oops</html>' },
       },
     ])
-    expect(stderr).toContain(`rushes forget ${rows[0]?.key}`)
+    expect(stderr).toContain(`rushes forget '${rows[0]?.key}'`)
   })
 
   it('stays as unconfirmed when the response was lost', async () => {
@@ -202,7 +202,7 @@ describe('a create whose outcome is unknown', () => {
     const { code, stderr } = await runCli(RUN, { fetch, home, interrupts, env: SET })
     expect(code).toBe(130)
     expect(rowsOf(home)).toMatchObject([{ phase: 'unconfirmed', error: { code: 'interrupted' } }])
-    expect(stderr).toMatch(/rushes forget ~[0-9a-f]{4}/)
+    expect(stderr).toMatch(/rushes forget '~[0-9a-f]{4}'/)
   })
 })
 

@@ -179,7 +179,7 @@ describe('a create', () => {
     })
     expect(third.structured.runs[0].state).toBe('succeeded')
     expect(third.structured.warnings).toEqual([
-      'The image model has no parameter "strength". It is sent unchanged.',
+      'rushes/preview-image has no parameter "strength". It is sent unchanged.',
     ])
   })
 
@@ -820,7 +820,7 @@ describe('the end of a session', () => {
     mcp.stdin.end()
     await service.clock.advance(11_000)
     expect(await service.clock.runUntil(mcp.ended)).toBe(0)
-    expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show ~[0-9a-f]{4}/)
+    expect(mcp.stderr()).toMatch(/a run may exist and cost money[\s\S]*rushes show '~[0-9a-f]{4}'/)
   })
 
   it('names a known run at once, before it waits for an unanswered create; a second signal ends that', async () => {

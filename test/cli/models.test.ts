@@ -25,6 +25,7 @@ const STILL = {
       prompt: { type: 'string', description: 'Text' },
       steps: { type: 'integer', minimum: 1, maximum: 50, default: 20, description: 'denoising steps' },
       loras: { type: 'array', items: { type: 'string' }, maxItems: 2, description: 'adapters' },
+      styles: { type: 'array', items: { type: 'string', enum: ['ink', 'oil'] }, description: 'looks' },
       negative_prompt: { type: 'string', maxLength: 20, description: 'what to avoid' },
       sampler: { type: 'string', enum: ['euler', 'heun'], description: 'method' },
       output: { type: 'string', description: 'collides' },
@@ -75,8 +76,8 @@ describe('a kept list', () => {
     for (const name of ['acme/still', 'still-2', 'acme/still-2","kind', '__proto__/x'])
       expect(findInLines(lines, name)).toBeUndefined()
     // The last line was cut off.
-    expect(findInLines(lines.slice(0, -3), 'a/"b\\')).toBeUndefined()
-    expect(documentsInLines(`${lines}{"name":`)).toHaveLength(3)
+    expect(findInLines(lines.subarray(0, -3), 'a/"b\\')).toBeUndefined()
+    expect(documentsInLines(Buffer.from(`${lines}{"name":`))).toHaveLength(3)
   })
 
   it('leaves out what is not valid, and says it in one sentence', () => {
@@ -319,6 +320,7 @@ describe('a flag', () => {
         '--steps <n>  Denoising steps: a whole number from 1 to 50 (default: 20)',
         '--loras <text>  Adapters (repeatable, at most 2)',
         '--sampler <value>  Method: euler, heun',
+        '--styles <text>  Looks (repeatable: ink, oil)',
       ]),
     )
     expect(help.stdout).not.toContain('--aspect-ratio')
@@ -335,6 +337,7 @@ describe('a flag', () => {
     [['--sampler', 'eulr'], /--sampler must be one of euler, heun, not "eulr" \(did you mean "euler"\?\)/],
     [['--negative-prompt', 'x'.repeat(21)], /--negative-prompt must have at most 20 characters, not 21/],
     [['--loras', 'a', '--loras', 'b', '--loras', 'c'], /--loras takes at most 2, not 3/],
+    [['--styles', 'ink', '--styles', 'x'], /--styles \(entry 2\) must be one of ink, oil, not "x"/],
     [['--input', '{"no_logo":1}'], /input\.no_logo must be true or false, not 1/],
     [
       ['--aspect-ratio', '1:1'],
@@ -382,8 +385,9 @@ describe('a flag', () => {
         .slice(0, -2)
         .map((line) => line.split('\t')[0])
     expect(await complete('--model', '')).toEqual(['acme/still-1', 'acme/still-2'])
-    expect(await complete('--model', 'acme/still-2', '--st')).toEqual(['--steps'])
+    expect(await complete('--model', 'acme/still-2', '--ste')).toEqual(['--steps'])
     expect(await complete('--model', 'acme/still-2', '--sampler', '')).toEqual(['euler', 'heun'])
+    expect(await complete('--model', 'acme/still-2', '--styles', '')).toEqual(['ink', 'oil'])
     expect(await complete('--model', 'acme/cinema-2', '--qual')).toEqual(['--quality'])
   })
 

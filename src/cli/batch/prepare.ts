@@ -7,7 +7,6 @@ import {
   type FurtherOutputFile,
   type ImageRules,
   type Manifest,
-  type ManifestEntry,
   type ManifestProblem,
   type Models,
   readManifest,
@@ -22,9 +21,10 @@ import { identityOf } from '../../journal/identity.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { nearest, printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
+import { fitsBuiltIn } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
+import { refuseOldPrices } from '../models/old-prices.js'
 import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
@@ -32,6 +32,7 @@ import { plural } from '../terminal/format.js'
 import { refuseCost, sumPlan } from './estimates.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
+import { selectorFor } from './select-entries.js'
 
 /** File name for a manifest from standard input. Its paths are relative to the current folder. */
 const STDIN_NAME = 'rushes'
@@ -41,8 +42,8 @@ export interface LoadedManifest {
   readonly prices: Prices
   readonly lockPath: string
   /**
-   * Asks the service about the models without a document. Resolves with the manifest, read again, if it knows one of
-   * them. Undefined otherwise, and for a command that only plans.
+   * Asks the service about models without a document, and if its list is old. Resolves with the manifest, read again, if a
+   * document has changed. Undefined otherwise, and for a command that only plans.
    */
   learned(): Promise<LoadedManifest | undefined>
 }
@@ -123,13 +124,14 @@ async function modelsForManifest(ctx: Context) {
       if (!found.has(name)) found.set(name, models.find(name))
       return found.get(name)
     },
-    /** Asks the service about the models without a document. Resolves with whether it has documents of some. */
+    /** Asks the service about these models. Resolves with whether a document has changed. */
     async learn(): Promise<boolean> {
-      const names = [...found].flatMap(([name, document]) => (document === undefined ? [name] : []))
+      const names = [...found.keys()]
       if (names.length === 0) return false
+      const before = JSON.stringify([...found.values()])
       await models.learn(names)
-      found.clear()
-      return names.some((name) => models.find(name) !== undefined)
+      for (const name of names) found.set(name, models.find(name))
+      return JSON.stringify([...found.values()]) !== before
     },
   }
 }
@@ -224,17 +226,24 @@ export async function prepare(
   const planWith = (lock: Lock) => makePlan({ ...common, lock })
   const lock = readLock(lockPath, manifest.path)
   const plan = await planWith(lock)
-  // Another machine may have paid for these rows with documents that this one does not have yet.
-  const isPaidAgain = plan.steps.some(({ action, locked }) => action.do === 'create' && locked !== undefined)
   const hasLimit = (options.cost.limit ?? options.allowance?.maxCost) !== undefined
-  // A limit needs recent prices.
-  if (hasLimit && options.mode === 'run' && plan.counts.create > 0) await (await ctx.models()).learn([])
+  const known = await ctx.models()
+  const needsDocument = ({ action, locked, model = '', entry }: PlanStep) =>
+    action.do === 'create' &&
+    // Another machine may have paid for this row with a document that this one does not have yet.
+    (locked !== undefined ||
+      known.oldListOf(model) !== undefined ||
+      (known.find(model) === undefined && !fitsBuiltIn(entry.kind, entry.input)))
   const needsPrice = hasLimit && sumPlan(plan, prices).withoutPrice > 0
-  const fresh = isPaidAgain || needsPrice ? await learned() : undefined
+  const fresh = needsPrice || plan.steps.some(needsDocument) ? await learned() : undefined
   if (fresh !== undefined) return prepare(ctx, fresh, options, words)
+  if (hasLimit && options.mode === 'run') refuseOldPrices(known, prices, modelsToCreate(plan))
   const missing = missingFor(plan.steps)
   return { ...words, manifest, lockPath, prices, lock, plan, planWith, options, missing }
 }
+
+const modelsToCreate = ({ steps }: Plan): readonly string[] =>
+  steps.flatMap(({ action, model }) => (action.do === 'create' && model !== undefined ? [model] : []))
 
 /** Throws `usage` for conflicting files, or for more runs than `--max-runs` allows. */
 export function refuseImpossible({
@@ -280,39 +289,4 @@ function missingFor(steps: readonly PlanStep[]): readonly Missing[] {
         `or run \`rushes config set ${key} <provider/name>\`.`,
     ),
   )
-}
-
-/**
- * Returns a function that selects runs. A glob matches the name of the run, the name of its row (also before its
- * placeholders are filled in), or its output.
- */
-async function selectorFor(
-  only: readonly string[],
-  entries: readonly ManifestEntry[],
-): Promise<(entry: ManifestEntry) => boolean> {
-  if (only.length === 0) return () => true
-  const { default: picomatch } = await import('picomatch')
-  const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
-  const matchesEntry = (
-    { name, rowName, template, output }: ManifestEntry,
-    matches: (text: string) => boolean,
-  ): boolean => [name, rowName, template ?? name, output].some((text) => matches(text))
-  for (const { glob, matches } of matchers)
-    if (!entries.some((entry) => matchesEntry(entry, matches))) {
-      const names = entries.flatMap(({ name, output }) => [name, output])
-      const near = groupOf(glob, entries) ?? nearest(glob, names)
-      const suggestion = near === undefined ? '' : ` Did you mean "${printable(near)}"?`
-      throw usageError(
-        `--only ${glob} does not match the name or output of any run.${suggestion}`,
-        '* matches within one folder, ** across folders.',
-      )
-    }
-  return (entry) => matchers.some(({ matches }) => matchesEntry(entry, matches))
-}
-
-/** Suggests a glob such as `icon*` for a prefix of several names. */
-function groupOf(word: string, entries: readonly ManifestEntry[]): string | undefined {
-  const longer = entries.filter(({ name }) => word !== '' && name.startsWith(word))
-  if (longer.length < 2) return undefined
-  return `${word}${longer.some(({ name }) => name.includes('/', word.length)) ? '**' : '*'}`
 }

@@ -7,9 +7,12 @@ import { type Command, Option } from 'commander'
 import type { ApiClient } from '../../client/index.js'
 import { parseApiKey } from '../../client/service-access.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
-import { KINDS, type ModelDocument } from '../../protocol/models.js'
+import { readModelDocument } from '../../protocol/model-document.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import type { ServiceModels, WebLogin } from '../login/web-login.js'
+import type { AskService } from '../models/known-models.js'
 import { emptyStdin } from '../process/io.js'
 import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
@@ -44,10 +47,13 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
   const { origin } = new URL(baseUrl)
   const { apiKey, models } = await (web ? webKey(ctx, baseUrl) : typedKey(ctx, origin))
   const listed = verify ? await checkKey(ctx, baseUrl, apiKey) : undefined
-  const offered = listed === undefined ? models : defaultsIn(listed)
+  const offered = listed === undefined ? { models, unclear: [] } : defaultsIn(listed)
   let added: readonly ModelSetting[] = []
+  let unclear: readonly string[] = []
   await ctx.config.update(ctx.profileName, (profile) => {
-    added = newModels(profile, offered, origin)
+    const kinds = KINDS.filter((kind) => takesModel(profile, kind, origin))
+    added = newModels(profile, offered.models, kinds)
+    unclear = kinds.filter((kind) => offered.unclear.includes(kind)).map(modelKey)
     const withKey = withValue(profile, 'apiKey', { value: apiKey, origin })
     const withAddress = ctx.globals.baseUrl === undefined ? withKey : withValue(withKey, 'baseUrl', baseUrl)
     return added.reduce((all, [key, model]) => withValue(all, key, model), withAddress)
@@ -58,35 +64,62 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
   )
   if (added.length > 0)
     ctx.out.note(`Set the service's models: ${added.map(([key, model]) => `${key}=${model}`).join(', ')}.`)
+  if (unclear.length > 0)
+    ctx.out.note(
+      `Not set, because the service's list has invalid documents: ${unclear.join(', ')}. ` +
+        'Use `rushes config set <key> <provider/name>`.',
+    )
   return EXIT.ok
 }
 
 type ModelSetting = readonly [key: string, model: string]
 
-/**
- * Models to store in the profile. A model that the user has set stays, unless it belongs to the service that this login
- * replaces.
- */
-function newModels(profile: RawProfile, models: ServiceModels, origin: string): readonly ModelSetting[] {
+const modelKey = (kind: Kind) => SETTINGS[MODEL_SETTINGS[kind]].key
+const modelIn = (profile: RawProfile, kind: Kind) => settingsOf(profile, [modelKey(kind)])[modelKey(kind)]
+
+/** A model that the user has set stays, unless it belongs to the service that this login replaces. */
+function takesModel(profile: RawProfile, kind: Kind, origin: string): boolean {
   const before = storedKeyOf(profile)
-  const isReplaced = before !== undefined && before.origin !== origin
-  return KINDS.flatMap((kind): readonly ModelSetting[] => {
-    const { key } = SETTINGS[MODEL_SETTINGS[kind]]
-    const model = models[kind]
-    const set = settingsOf(profile, [key])[key]
-    return model === undefined || model === set || (set !== undefined && !isReplaced) ? [] : [[key, model]]
-  })
+  return modelIn(profile, kind) === undefined || (before !== undefined && before.origin !== origin)
 }
 
-/** Returns the only model of each kind, or its default. */
-const defaultsIn = (listed: readonly ModelDocument[]): ServiceModels =>
-  Object.fromEntries(
-    KINDS.flatMap((kind) => {
-      const ofKind = listed.filter((document) => document.kind === kind)
-      const chosen = ofKind.length === 1 ? ofKind[0] : ofKind.find((document) => document.default)
-      return chosen === undefined ? [] : [[kind, chosen.name]]
-    }),
-  )
+/** Models to store in the profile. */
+const newModels = (
+  profile: RawProfile,
+  models: ServiceModels,
+  kinds: readonly Kind[],
+): readonly ModelSetting[] =>
+  kinds.flatMap((kind): readonly ModelSetting[] => {
+    const model = models[kind]
+    return model === undefined || model === modelIn(profile, kind) ? [] : [[modelKey(kind), model]]
+  })
+
+interface OfferedModels {
+  readonly models: ServiceModels
+  /** Kinds whose model depends on a document that is not valid. */
+  readonly unclear: readonly Kind[]
+}
+
+/** Returns the default model of each kind in a service's list, or its only one. Invalid documents count too. */
+export function defaultsIn(listed: readonly unknown[]): OfferedModels {
+  const entries = listed.map((entry) => ({
+    ...(isObject(entry) ? { kind: entry.kind, isDefault: Boolean(entry.default) } : {}),
+    name: readModelDocument(entry, () => {})?.name,
+  }))
+  const choices = KINDS.map((kind) => {
+    const ofKind = entries.filter((entry) => entry.kind === kind || typeof entry.kind !== 'string')
+    const defaults = ofKind.filter(({ isDefault }) => isDefault)
+    const candidates = defaults.length > 0 ? defaults : ofKind
+    const names = candidates.flatMap(({ name }) => name ?? [])
+    const isClear = names.length === candidates.length
+    const model = isClear && (defaults.length > 0 || names.length === 1) ? names[0] : undefined
+    return { kind, model, isUnclear: !isClear && names.length < 2 }
+  })
+  return {
+    models: Object.fromEntries(choices.flatMap(({ kind, model }) => (model ? [[kind, model]] : []))),
+    unclear: choices.flatMap(({ kind, isUnclear }) => (isUnclear ? [kind] : [])),
+  }
+}
 
 async function webKey(ctx: Context, baseUrl: string): Promise<WebLogin> {
   const { logInOnWeb } = await import('../login/web-login.js')
@@ -128,7 +161,7 @@ async function checkKey(
   ctx: Context,
   baseUrl: string,
   apiKey: string,
-): Promise<readonly ModelDocument[] | undefined> {
+): Promise<readonly unknown[] | undefined> {
   const client = await ctx.clientFor(baseUrl, apiKey)
   try {
     await client.get(`login-check-${randomBytes(8).toString('hex')}`, ctx.interrupts.first)
@@ -150,10 +183,16 @@ async function listOf(
   { configFolder, stateFolder, clock, interrupts, out }: Context,
   address: string,
   client: ApiClient,
-): Promise<readonly ModelDocument[] | undefined> {
+): Promise<readonly unknown[] | undefined> {
   const { createKnownModels } = await import('../models/known-models.js')
-  const ask = { clock, signal: interrupts.first, warn: out.warn, models: client.models }
-  const models = createKnownModels({ configFolder, stateFolder, address, ask })
-  if (!(await models.refreshInTime())) return undefined
-  return models.list().flatMap(({ document, source }) => (source === 'service' ? [document] : []))
+  let listed: readonly unknown[] | undefined
+  const models: AskService['models'] = async (_, signal) => {
+    // Without an ETag: the kept list does not have the invalid documents.
+    const outcome = await client.models(undefined, signal)
+    if (outcome.kind === 'list') listed = outcome.models
+    return outcome
+  }
+  const ask = { clock, signal: interrupts.first, warn: out.warn, models }
+  await createKnownModels({ configFolder, stateFolder, address, ask }).refreshInTime()
+  return listed
 }

@@ -35,7 +35,7 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
     )
   const add = command
     .command('add')
-    .description('Add models from a file, before those of the service')
+    .description("Add models from a file, which override the service's")
     .argument('<file>', 'YAML or JSON file with the document of a model; - reads standard input')
   add.action((file: string) => run(add, (ctx) => addCommand(ctx, file)))
   const remove = command
@@ -47,10 +47,12 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
 
 export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptions): Promise<number> {
   const models = await ctx.models()
-  if (refresh) await refreshModels(ctx, models)
+  const isReported = refresh && (await refreshModels(ctx, models))
   if (name === undefined) {
     printModels(ctx.out, await shownModels(ctx, models), await openPrices(ctx))
-    const invalid = models.invalid().map((each) => printable(each))
+    const invalid = (isReported ? listAdded(ctx.configFolder) : { invalid: models.invalid() }).invalid.map(
+      printable,
+    )
     if (invalid.length > 0)
       ctx.out.warn(
         `The documents of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
@@ -70,7 +72,8 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
   return 0
 }
 
-async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
+/** Returns whether the invalid documents of the service's list were reported. */
+async function refreshModels(ctx: Context, models: KnownModels): Promise<boolean> {
   if (ctx.globals.local)
     throw usageError(
       '--refresh asks a service; with --local there is none.',
@@ -84,6 +87,7 @@ async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
     const count = models.list().filter(({ source }) => source === 'service').length
     ctx.out.note(`${address} has ${plural(count, 'model')}.`)
   }
+  return outcome.kind === 'list'
 }
 
 /** The known models; for a kind without one, its built-in schema under the name of the model that is set. */
@@ -122,11 +126,11 @@ async function findModel(ctx: Context, models: KnownModels, name: string): Promi
 }
 
 function unknownModel(models: KnownModels, name: string): RushesError {
-  const isInvalid = models.invalid().includes(name)
+  const isInvalid = models.isInvalid(name)
   const names = [...KINDS, ...models.list().map(({ document }) => document.name)]
   return usageError(
     isInvalid
-      ? `The service's document of ${name} is not valid.`
+      ? `The document of ${name} is not valid.`
       : `Unknown model "${shortened(printable(name), 200)}".${didYouMean(name, names)} ` +
           `Use ${orList(KINDS)}, or a name from \`rushes models\`.`,
     'For another published model, use `rushes run model <provider/name> --input <json>`, ' +
@@ -162,7 +166,14 @@ async function readDocumentsOf(
   ])
   const problems: SourceProblem[] = []
   const sources = readDocuments(text, shownFile, (problem) => problems.push(problem))
-  const documents = sources.flatMap((source) => readOwnDocument(source) ?? [])
+  const names = new Set<string>()
+  const documents = sources.flatMap((source): readonly ModelDocument[] => {
+    const document = readOwnDocument(source)
+    if (document === undefined) return []
+    if (names.has(document.name)) source.report(['name'], `"${document.name}" occurs twice in the file`)
+    names.add(document.name)
+    return [document]
+  })
   if (problems.length === 0) return documents
   throw problemsError(`${shownFile} has`, problems, '; nothing was added')
 }

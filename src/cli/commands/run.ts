@@ -11,6 +11,7 @@ import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/d
 import { labelOption, labelsOf } from '../flags/labels.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
 import { wholeNumber } from '../flags/values.js'
+import { refuseOldPrices } from '../models/old-prices.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { plural } from '../terminal/format.js'
 
@@ -51,7 +52,9 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
       ),
     )
     child.addOption(
-      new Option('--model <provider/name>', 'Identifier published for the model').helpGroup('Model options:'),
+      new Option('--model <provider/name>', 'Model to use (default: the setting of the kind)').helpGroup(
+        'Model options:',
+      ),
     )
     child.addOption(input().helpGroup('Model options:'))
     addRunOptions(child)
@@ -63,7 +66,7 @@ export function register(command: Command, { run, model }: CommandEnvironment, r
   }
   const other = command
     .command('model')
-    .description('Any other published model; its input comes from --input')
+    .description('Create a run of any other model; its input comes from --input')
     .argument('<provider/name>', 'Identifier published for the model')
     .addOption(input())
   addRunOptions(other)
@@ -149,19 +152,29 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   const maxCost = await maxCostOf(ctx, flags.maxCost)
   const request = await buildRequest(ctx, requested)
   const { model } = request
+  const models = await ctx.models()
   // A limit needs a recent price.
-  if (model !== undefined && maxCost !== undefined && !isDryRun) await (await ctx.models()).learn([model])
+  if (model !== undefined && maxCost !== undefined && !isDryRun) await models.learn([model])
   const prices = await openPrices(ctx)
   const estimate = model === undefined ? undefined : prices.estimate({ ...request, model })
-  const total = estimate && amountText(sumOfRuns(estimate, count).millionths, prices.currency)
-  const checkLimit = (runs: number) =>
+  const estimateText = (runs: number, end = '') =>
+    estimate === undefined
+      ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
+      : `Estimate: ${amountText(sumOfRuns(estimate, runs).millionths, prices.currency)}${end}.`
+  const checkLimit = (runs: number) => {
+    if (model !== undefined && maxCost !== undefined && !isDryRun) refuseOldPrices(models, prices, [model])
     checkMaxCost(sumOfRuns(estimate, runs), maxCost, prices.currency, [model ?? ''])
+  }
   if (isDryRun) {
-    await dryRun(ctx, request, { count, estimate })
+    const reused = reuse
+      ? await (await import('../runs/create-runs.js')).countReusable(ctx, request, count)
+      : 0
+    const created = count - reused
+    await dryRun(ctx, request, { count: created, estimate })
+    if (reused > 0) ctx.out.note(`${plural(reused, 'run')} would be reused: same model and input, no charge.`)
     const why = ctx.globals.local ? ', because local runs are free' : ''
-    if (total === undefined) ctx.out.note(`No estimate: ${model} has no price${inCurrency(prices.currency)}.`)
-    else ctx.out.note(`Estimate: ${total} for ${plural(count, 'run')}${why}.`)
-    checkLimit(count)
+    ctx.out.note(estimateText(created, ` for ${plural(created, 'run')}${why}`))
+    checkLimit(created)
     return 0
   }
   if (model === undefined) {
@@ -176,7 +189,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   }
   // With --reuse, the number of creates is not known yet.
   if (!reuse) checkLimit(count)
-  const question = `Create ${count} runs of ${model}?${total === undefined ? '' : ` Estimate: ${total}.`}`
+  const question = `Create ${count} runs of ${model}? ${estimateText(count)}`
   if (count > MAX_UNASKED_RUNS && !yes && !(await isConfirmed(ctx, question))) return EXIT.usage
   const connection = await ctx.connect({ render: wait })
   const { createRuns } = await import('../runs/create-runs.js')

@@ -189,7 +189,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'forget id or key': async (_, names) => suggestRuns(await names.everyRun()),
   'batch manifest': files,
   'models name': modelNames,
-  'models remove name': async (_, names) => suggest(await names.models(undefined)),
+  'models remove name': async (_, names) => words(await names.added()),
   'models add file': files,
   'config get key': () => settings(),
   'config set key': () => settings(),

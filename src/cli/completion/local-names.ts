@@ -31,6 +31,8 @@ export interface LocalNames {
   everyRun(): Promise<readonly RunName[]>
   labels(): Promise<readonly string[]>
   models(kind: Kind | undefined): Promise<readonly Completion[]>
+  /** Names of the models that `rushes models add` stored. */
+  added(): Promise<readonly string[]>
   profiles(): Promise<readonly Completion[]>
   /** Accounts and key numbers of the local service whose data is in the state folder. */
   service(): Promise<{ readonly accounts: readonly Completion[]; readonly keys: readonly Completion[] }>
@@ -101,6 +103,13 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
         .filter(isPlainWord)
         .map((value) => ({ value, about: abouts.get(value) ?? '' }))
     },
+    added: () =>
+      readOr([], async () => {
+        const { listAdded } = await import('../models/added-models.js')
+        return listAdded(folders.config)
+          .documents.map(({ name }) => name)
+          .filter(isPlainWord)
+      }),
     async profiles() {
       const file = await configFile()
       return Object.keys(profilesIn(file))

@@ -119,7 +119,7 @@ async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly 
             exitCode: EXIT.outcomeUnknown,
             advice:
               'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
-              `\`rushes forget ${unconfirmed.map(({ key }) => key).join(' ')} --yes\`.`,
+              `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
           }),
     ]
   } catch (error) {
@@ -225,7 +225,7 @@ function modelFinding(check: string, { model, kind, models }: SetModel): Finding
   const document = models.find(model)
   if (document !== undefined && document.kind !== kind)
     return failedBy(check, wrongKind(document, kind, false))
-  if (models.invalid().includes(model))
+  if (models.isInvalid(model))
     return warning(
       check,
       `${model} has an invalid document`,

@@ -36,19 +36,22 @@ function optionOf(name: string, flag: string, schema: ParameterSchema): Option {
     return create(' <source>', `${joined(description, 'URL, path, run:<id> or -')} (${values})`).argParser(
       repeated,
     )
-  if (schema.type === 'array')
-    return create(' <text>', `${joined(description)} (${values})`.trim()).argParser(repeated)
-  const listed = listedValues(schema)
-  if (listed !== undefined) {
-    const option = create(' <value>', joined(description, values))
-    listedByOption.set(option, listed)
-    return option
+  const listed = schema.type === 'array' ? schema.items.enum : listedValues(schema)
+  if (schema.type === 'array') {
+    const option = create(' <text>', `${joined(description)} (${values})`.trim()).argParser(repeated)
+    return listed === undefined ? option : withValues(option, listed)
   }
+  if (listed !== undefined) return withValues(create(' <value>', joined(description, values)), listed)
   if (schema.type !== 'string') return create(' <n>', joined(description, values))
   return create(' <text>', joined(description, schema.maxLength === undefined ? '' : values))
 }
 
 const listedByOption = new WeakMap<Option, readonly string[]>()
+
+function withValues(option: Option, listed: readonly string[]): Option {
+  listedByOption.set(option, listed)
+  return option
+}
 
 /** The values that the schema allows, for completion. Not commander's choices, which have another error message. */
 export const valuesOf = (option: Option): readonly string[] | undefined => listedByOption.get(option)

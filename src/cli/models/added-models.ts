@@ -1,14 +1,15 @@
 /** The models that `rushes models add` stored: one JSON file per model, in the config folder. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { errorCode } from '../../host/system-error.js'
 import { documentJson, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { addedModelPath, addedModelsFolder } from '../settings/folders.js'
 
-/** Returns the added document of a model; undefined if there is none or if it is not valid. */
-export function findAdded(configFolder: string, model: string): ModelDocument | undefined {
+/** Returns the added document of a model; undefined if there is none. */
+export function findAdded(configFolder: string, model: string): ModelDocument | 'invalid' | undefined {
   const document = readFile(addedModelPath(configFolder, model))
-  return document?.name === model ? document : undefined
+  return document === 'invalid' || document?.name === model ? document : undefined
 }
 
 export interface AddedModels {
@@ -24,7 +25,8 @@ export function listAdded(configFolder: string): AddedModels {
   for (const name of namesIn(folder)) {
     const path = join(folder, name)
     const document = readFile(path)
-    if (document !== undefined && addedModelPath(configFolder, document.name) === path)
+    if (document === undefined) continue
+    if (document !== 'invalid' && addedModelPath(configFolder, document.name) === path)
       documents.push(document)
     else invalid.push(path)
   }
@@ -41,11 +43,11 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function readFile(path: string): ModelDocument | undefined {
+function readFile(path: string): ModelDocument | 'invalid' | undefined {
   try {
-    return readModelDocument(JSON.parse(readFileSync(path, 'utf8')), () => {})
-  } catch {
-    return undefined
+    return readModelDocument(JSON.parse(readFileSync(path, 'utf8')), () => {}) ?? 'invalid'
+  } catch (error) {
+    return ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') ? undefined : 'invalid'
   }
 }
 

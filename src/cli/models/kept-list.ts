@@ -1,7 +1,7 @@
 /**
  * Keeps the list of models of each service: one file per service URL in the state folder, with a header line and one
- * document per line, so that finding a model parses only its line. "No list" is kept too. A damaged file counts as
- * absent.
+ * document per line, so that finding a model reads only its line. "No list" is kept too. A damaged file, whose length is
+ * not that in its header, counts as absent.
  */
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -21,8 +21,8 @@ export interface KeptList {
   readonly etag: string | undefined
   /** Names of the models whose documents are not valid. */
   readonly invalid: readonly string[]
-  /** The valid documents, one on each line. */
-  readonly lines: string
+  /** The valid documents, one on each line. Not as text: decoding 8 MiB takes 20 ms. */
+  readonly lines: Buffer
 }
 
 export const NOT_ASKED: KeptList = {
@@ -31,16 +31,17 @@ export const NOT_ASKED: KeptList = {
   hasList: false,
   etag: undefined,
   invalid: [],
-  lines: '',
+  lines: Buffer.alloc(0),
 }
 
 /** Returns the kept list of a service; undefined if there is none or if it cannot be read. */
 export function readKept(stateFolder: string, address: string): KeptList | undefined {
   try {
-    const text = readFileSync(keptListPath(stateFolder, address), 'utf8')
-    const end = text.indexOf('\n')
-    const header: unknown = JSON.parse(text.slice(0, end))
-    if (!isObject(header) || header.address !== address) return undefined
+    const bytes = readFileSync(keptListPath(stateFolder, address))
+    const end = bytes.indexOf('\n')
+    const lines = bytes.subarray(end + 1)
+    const header: unknown = JSON.parse(bytes.toString('utf8', 0, end))
+    if (!isObject(header) || header.address !== address || header.bytes !== lines.length) return undefined
     const { asked_at, failed_at, has_list, etag, invalid } = header
     if (typeof asked_at !== 'number' || typeof failed_at !== 'number' || !Array.isArray(invalid))
       return undefined
@@ -50,7 +51,7 @@ export function readKept(stateFolder: string, address: string): KeptList | undef
       hasList: has_list === true,
       etag: typeof etag === 'string' ? etag : undefined,
       invalid: invalid.filter((name) => typeof name === 'string'),
-      lines: text.slice(end + 1),
+      lines,
     }
   } catch {
     return undefined
@@ -65,25 +66,29 @@ export async function writeKept(stateFolder: string, address: string, kept: Kept
     import('../../host/files.js'),
   ])
   const { askedAtMs: asked_at, failedAtMs: failed_at, hasList: has_list, etag, invalid, lines } = kept
-  const header = JSON.stringify({ address, asked_at, failed_at, has_list, etag, invalid })
+  const facts = { address, asked_at, failed_at, has_list, etag, bytes: lines.length, invalid }
   makeFolders(dirname(path), 0o700)
-  await writeAtomically(path, `${header}\n${lines}`, { mode: 0o600, isFlushed: false })
+  const content = Buffer.concat([Buffer.from(`${JSON.stringify(facts)}\n`), lines])
+  await writeAtomically(path, content, { mode: 0o600, isFlushed: false })
 }
 
 /** Every line begins with the name of its model. A line end cannot be part of a JSON text. */
 const lineOf = (document: ModelDocument): string => `${JSON.stringify(documentJson(document))}\n`
 
 /** Returns the document of a model. Undefined if the list does not have it, or if its line is damaged. */
-export function findInLines(lines: string, name: string): ModelDocument | undefined {
-  const beginning = `{"name":${JSON.stringify(name)},`
-  const start = lines.startsWith(beginning) ? 0 : lines.indexOf(`\n${beginning}`) + 1
-  if (!lines.startsWith(beginning, start)) return undefined
-  const end = lines.indexOf('\n', start)
-  return end === -1 ? undefined : documentOf(lines.slice(start, end))
+export function findInLines(lines: Buffer, name: string): ModelDocument | undefined {
+  const beginning = Buffer.from(`{"name":${JSON.stringify(name)},`)
+  const isFirst = lines.subarray(0, beginning.length).equals(beginning)
+  const before = isFirst ? -1 : lines.indexOf(`\n${beginning}`)
+  const end = isFirst || before !== -1 ? lines.indexOf('\n', before + 1) : -1
+  return end === -1 ? undefined : documentOf(lines.toString('utf8', before + 1, end))
 }
 
-export const documentsInLines = (lines: string): readonly ModelDocument[] =>
-  lines.split('\n').flatMap((line) => documentOf(line) ?? [])
+export const documentsInLines = (lines: Buffer): readonly ModelDocument[] =>
+  lines
+    .toString()
+    .split('\n')
+    .flatMap((line) => documentOf(line) ?? [])
 
 function documentOf(line: string): ModelDocument | undefined {
   try {
@@ -124,7 +129,7 @@ export function checkList(entries: readonly unknown[]): CheckedList {
   ].join('; ')
   return {
     invalid: [...new Set(invalid)].filter((name) => !lines.has(name)),
-    lines: [...lines.values()].join(''),
+    lines: Buffer.from([...lines.values()].join('')),
     warning:
       shown === ''
         ? undefined
@@ -148,5 +153,5 @@ function checkEntry(entry: unknown): {
 
 const nameOf = (entry: unknown): string | undefined =>
   isObject(entry) && typeof entry.name === 'string' && entry.name !== ''
-    ? shortened(printable(entry.name), 80)
+    ? shortened(printable(entry.name), 200)
     : undefined

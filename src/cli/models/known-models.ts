@@ -9,7 +9,7 @@ import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { foldersOf } from '../settings/folders.js'
+import { addedModelPath, foldersOf } from '../settings/folders.js'
 import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { findAdded, listAdded } from './added-models.js'
@@ -37,6 +37,10 @@ export interface KnownModels {
   list(): readonly KnownModel[]
   /** Models of the service, and files of added models, whose documents are not valid. */
   invalid(): readonly string[]
+  /** Whether the model has a document that is not valid, and no other. */
+  isInvalid(name: string): boolean
+  /** Time of the service's list that has the document of the model, in milliseconds, if it is older than a day. */
+  oldListOf(name: string): number | undefined
   /** Whether the last answer of the service was a list. */
   readonly hasList: boolean
   /** Whether the service has answered before. True with `--local` and without a service URL. */
@@ -44,8 +48,8 @@ export interface KnownModels {
   /** With `--local`, the default model of a kind. */
   defaultOf(kind: Kind): ModelDocument | undefined
   /**
-   * Asks the service for its list if the kept one is older than a day, or if a name is not known and it did not ask in the
-   * last minutes. Rejects only with the reason of the command's signal.
+   * Asks the service for its list, before a create, if a model has no document, or one of a list older than a day. Does
+   * not ask again for some minutes, or for a day without a list. Rejects only with the reason of the command's signal.
    */
   learn(names: readonly string[]): Promise<void>
   /** Asks the service for at most 5 s. Returns whether it has a list. Rejects like `learn`. */
@@ -81,6 +85,19 @@ const TIMEOUT_MS = 5_000
 export function isDue({ askedAtMs, failedAtMs, hasList }: KeptList, nowMs: number): boolean {
   if (Math.abs(nowMs - failedAtMs) < MIN_AGE_MS) return false
   return Math.abs(nowMs - askedAtMs) >= (hasList ? MIN_AGE_MS : DAY_MS)
+}
+
+interface AnswerWithoutList {
+  readonly kind: Exclude<ModelsOutcome['kind'], 'list'>
+  /** The ETag that was sent. */
+  readonly etag: string | undefined
+}
+
+/** What to keep after an answer without a list. Documents stay until they are a day old. */
+export function afterAnswer(kept: KeptList, { kind, etag }: AnswerWithoutList, nowMs: number): KeptList {
+  if (kind === 'unchanged') return kept.etag === etag ? { ...kept, askedAtMs: nowMs, failedAtMs: 0 } : kept
+  const isRecent = kept.hasList && Math.abs(nowMs - kept.askedAtMs) < DAY_MS
+  return kind === 'failed' || isRecent ? { ...kept, failedAtMs: nowMs } : { ...NOT_ASKED, askedAtMs: nowMs }
 }
 
 interface OpenModelsOptions {
@@ -120,23 +137,37 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     if (address !== undefined) await writeKept(stateFolder, address, next).catch(() => {})
   }
 
-  const find = (name: string): ModelDocument | undefined =>
-    local === undefined
-      ? (findAdded(configFolder, name) ?? findInLines(kept().lines, name))
-      : local.find((document) => document.name === name)
+  const warned = new Set<string>()
+  function findOwn(name: string): ReturnType<typeof findAdded> {
+    const added = findAdded(configFolder, name)
+    if (added === 'invalid' && !warned.has(name)) {
+      warned.add(name)
+      const path = addedModelPath(configFolder, name)
+      ask?.warn(`${path} is damaged, so the parameters of ${name} are not checked. Add the model again.`)
+    }
+    return added
+  }
+
+  function find(name: string): ModelDocument | undefined {
+    if (local !== undefined) return local.find((document) => document.name === name)
+    const added = findOwn(name) ?? findInLines(kept().lines, name)
+    return added === 'invalid' ? undefined : added
+  }
 
   async function refresh(signal?: AbortSignal): Promise<ModelsOutcome> {
     if (ask === undefined) return { kind: 'none', reason: 'it is not asked' }
     const before = kept()
-    const outcome = await ask.models(before.hasList ? before.etag : undefined, signal ?? ask.signal)
-    const askedAtMs = ask.clock.now()
-    if (outcome.kind === 'failed') await keep({ ...before, failedAtMs: askedAtMs })
-    else if (outcome.kind === 'unchanged') await keep({ ...before, askedAtMs, failedAtMs: 0 })
-    else if (outcome.kind === 'none') await keep({ ...NOT_ASKED, askedAtMs })
-    else {
+    const etag = before.hasList ? before.etag : undefined
+    const outcome = await ask.models(etag, signal ?? ask.signal)
+    const nowMs = ask.clock.now()
+    if (outcome.kind === 'list') {
       const { warning, ...checked } = checkList(outcome.models)
       if (warning !== undefined) ask.warn(warning)
-      await keep({ ...NOT_ASKED, askedAtMs, hasList: true, etag: outcome.etag, ...checked })
+      await keep({ ...NOT_ASKED, askedAtMs: nowMs, hasList: true, etag: outcome.etag, ...checked })
+    } else {
+      // Another command may have written its answer since.
+      const current = (address && readKept(stateFolder, address)) || before
+      await keep(afterAnswer(current, { kind: outcome.kind, etag }, nowMs))
     }
     return outcome
   }
@@ -160,7 +191,9 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     if (local !== undefined || ask === undefined || address === undefined) return
     const nowMs = ask.clock.now()
     const isRecent = Math.abs(nowMs - kept().askedAtMs) < DAY_MS
-    if ((isRecent && names.every((name) => find(name) !== undefined)) || !isDue(kept(), nowMs)) return
+    const isKnown = (name: string) =>
+      findAdded(configFolder, name) !== undefined || (isRecent && find(name) !== undefined)
+    if (names.every(isKnown) || !isDue(kept(), nowMs)) return
     asking ??= refreshInTime().finally(() => {
       asking = undefined
     })
@@ -173,12 +206,26 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
       const from = (source: ModelSource, documents: readonly ModelDocument[]) =>
         documents.map((document): KnownModel => ({ document, source }))
       if (local !== undefined) return from('local', local)
-      const added = listAdded(configFolder).documents
+      const { documents: added, invalid } = listAdded(configFolder)
       const names = new Set(added.map(({ name }) => name))
-      const others = documentsInLines(kept().lines).filter(({ name }) => !names.has(name))
+      const isDamaged = (name: string) =>
+        invalid.length > 0 && invalid.includes(addedModelPath(configFolder, name))
+      const others = documentsInLines(kept().lines).filter(({ name }) => !names.has(name) && !isDamaged(name))
       return [...from('added', added), ...from('service', others)]
     },
     invalid: () => (local === undefined ? [...listAdded(configFolder).invalid, ...kept().invalid] : []),
+    isInvalid(name) {
+      if (local !== undefined) return false
+      const added = findOwn(name)
+      return added === undefined ? kept().invalid.includes(name) : added === 'invalid'
+    },
+    oldListOf(name) {
+      const { askedAtMs, lines } = kept()
+      const isOld = ask !== undefined && Math.abs(ask.clock.now() - askedAtMs) >= DAY_MS
+      const isListed =
+        isOld && findAdded(configFolder, name) === undefined && findInLines(lines, name) !== undefined
+      return isListed ? askedAtMs : undefined
+    },
     get hasList() {
       return local === undefined && kept().hasList
     },

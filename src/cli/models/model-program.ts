@@ -81,6 +81,13 @@ export async function createModelProgram(options: ModelProgramOptions): Promise<
   const document = known?.find(name)
   if (document !== undefined) return withFlagsOf(document)
   const unknown = { program, model: { name, isKnown: false } }
+  if (isHelp && kind !== undefined && typed !== undefined) {
+    const { builtInDocument } = await import('./known-models.js')
+    const builtIn = builtInDocument(kind, name)
+    const description = `its parameters are not known here. These are the built-in ones of ${kind} models.`
+    const model = { ...builtIn, input: { ...builtIn.input, description } }
+    return { program: await createProgram('run', { ...environment, model }) }
+  }
   if (isHelp) return { program }
   if (learn === undefined || isLocal || isDryRun || address === undefined) return unknown
   const ask = async () => {

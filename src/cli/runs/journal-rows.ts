@@ -90,5 +90,5 @@ const describe = ({ key, model, phase, createdAtMs }: JournalRun): string =>
     : `${key} (${model}, ${new Date(createdAtMs).toISOString()}) is unconfirmed: a run may exist and cost money.`
 
 const hintFor = ({ key, answer }: JournalRun): string =>
-  `${answer?.text === undefined ? '' : `See the response with \`rushes show ${key}\`. `}Check the runs of your ` +
+  `${answer?.text === undefined ? '' : `See the response with \`rushes show '${key}'\`. `}Check the runs of your ` +
   `account, then remove it from the journal with \`rushes forget '${key}' --yes\`.`

@@ -8,7 +8,7 @@ import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
-import { inputProblems, unknownFields } from '../../protocol/validate.js'
+import { fitsBuiltIn, inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
@@ -25,7 +25,7 @@ export interface RequestOptions {
   readonly prompt: PromptOptions
   /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
-  /** Whether to ask the service for the document of a model before its input is refused without one. */
+  /** Whether to ask the service about the model, if its document is not known or the list is old. */
   readonly learn?: boolean
 }
 
@@ -54,21 +54,20 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
   const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
   const checked = { ...input, ...(images.length > 0 && { image_urls: images }) }
-  if (document !== undefined) {
-    if (options.learn === true && isBuiltIn(document) && inputProblems(document.input, checked).length > 0) {
-      await (await ctx.models()).learn(model === undefined ? [] : [model])
-      document = (await findDocument(ctx, options, model)) ?? document
-      checkTakesPrompt(document, options.prompt)
-    }
-    checkInput(ctx, document, checked)
+  const isPlain = document !== undefined && isBuiltIn(document) && fitsBuiltIn(document.kind, checked)
+  if (options.learn === true && model !== undefined && !isPlain) {
+    await (await ctx.models()).learn([model])
+    document = await findDocument(ctx, options, model)
+    if (document !== undefined) checkTakesPrompt(document, options.prompt)
   }
+  if (document !== undefined) checkInput(ctx, document, checked)
   const references =
     images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
   const completeInput = { ...input, ...references }
   // Check again, because one `-` can stand for several images.
   if (document !== undefined && images.includes('-')) checkInput(ctx, document, completeInput)
   return {
-    kind: document?.kind,
+    kind: document?.kind ?? options.kind,
     model,
     missing: model === undefined && options.kind !== undefined ? [missingModelOf(options.kind)] : [],
     input: completeInput,
@@ -89,7 +88,8 @@ async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise
 }
 
 /**
- * Returns the document of the model. A model without one has the built-in schema of its kind, if the kind is known.
+ * Returns the document of the model. A model without one has the built-in schema of its kind, if the kind is known. The
+ * input of a model with an invalid document is not checked.
  * Throws `usage` for a model of another kind.
  */
 async function findDocument(
@@ -97,11 +97,13 @@ async function findDocument(
   { kind, model: typed }: RequestOptions,
   model: string | undefined,
 ): Promise<ModelDocument | undefined> {
-  const found = model === undefined ? undefined : (await ctx.models()).find(model)
+  const models = await ctx.models()
+  const found = model === undefined ? undefined : models.find(model)
   if (found !== undefined && kind !== undefined && found.kind !== kind)
     throw wrongKind(found, kind, typed !== undefined)
-  const known = kind ?? found?.kind ?? (await kindOfModel(ctx, model))
-  return found ?? (known && builtInDocument(known, model))
+  if (found !== undefined || (model !== undefined && models.isInvalid(model))) return found
+  const known = kind ?? (await kindOfModel(ctx, model))
+  return known && builtInDocument(known, model)
 }
 
 /** Returns the kind of a model that is set as the model of a kind. */

@@ -101,7 +101,8 @@ describe('an estimate', () => {
 
 describe('--max-cost', () => {
   it('asks the service for the price of a model', async () => {
-    const mcp = await openMcp(await createCliService(), { words: ['--max-cost', '0.5'] })
+    const service = await createCliService()
+    const mcp = await openMcp(service, { words: ['--max-cost', '0.5'] })
     const { structured } = await mcp.call('create_video', { prompt: 'x' })
     expect(structured.error.message).toMatch(/^The estimate is 5 credits, but only 0.5 credits/)
   })

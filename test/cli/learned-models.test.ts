@@ -1,0 +1,311 @@
+/** When a command asks for the service's list of models before a create, and what it does with damaged or old documents. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { defaultsIn } from '../../src/cli/commands/login.js'
+import { NOT_ASKED } from '../../src/cli/models/kept-list.js'
+import { afterAnswer } from '../../src/cli/models/known-models.js'
+import { createProgram } from '../../src/cli/program.js'
+import type { Fetch } from '../../src/host/http.js'
+import { MODELS_PATH } from '../../src/protocol/id.js'
+import { RUN_FLAGS } from '../../src/protocol/parameters.js'
+import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { openMcp } from '../support/mcp.js'
+import { temporaryFolder } from '../support/service.js'
+
+const STILL = {
+  name: 'acme/still-2',
+  kind: 'image',
+  input: { steps: { type: 'integer', minimum: 1, maximum: 50 } },
+  price: { run: 1 },
+}
+const BROKEN = { name: 'acme/broken', kind: 'image', input: 7 }
+const DAY_MS = 86_400_000
+
+interface Answer {
+  readonly status: number
+  readonly body?: unknown
+}
+
+/** A home, and a service whose list can change. */
+function openHome(models: readonly unknown[] = [STILL, BROKEN]) {
+  const home = temporaryFolder()
+  const clock = createManualClock()
+  const asked: (string | undefined)[] = []
+  const created = scripted({ status: 201, body: { id: 'run_1' } })
+  const list = { answer: { status: 200, body: { models } } as Answer }
+  const fetch: Fetch = async (request) => {
+    if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
+    asked.push(request.headers['if-none-match'])
+    const response = await scripted(list.answer).fetch(request)
+    return { ...response, header: (name) => (name === 'etag' ? '"1"' : undefined) }
+  }
+  return {
+    home,
+    clock,
+    list,
+    asked,
+    inputs: () =>
+      created.requests.map(({ body }) => JSON.parse(Buffer.from(body ?? '').toString()).input as object),
+    run: (argv: readonly string[], options: RunOptions = {}) =>
+      runCli(argv, { home, clock, fetch, env: SET, ...options }),
+    keptFile: () => {
+      const folder = join(home, 'state', 'models')
+      return join(folder, readdirSync(folder)[0] ?? expect.unreachable())
+    },
+  }
+}
+
+const imageWith = (input: object, ...flags: readonly string[]) => [
+  ...['run', 'image', 'a fox', '--no-wait', '--input', JSON.stringify(input)],
+  ...flags,
+]
+
+describe('a create', () => {
+  it.each([
+    ['of the settings', [], { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }],
+    ['of the line', ['--model', 'acme/still-2'], SET],
+  ])('is checked with the document of a model %s, for which it asks', async (_, flags, env) => {
+    const { run, asked, inputs } = openHome()
+    expect((await run(imageWith({ steps: 99 }, ...flags), { env })).stderr).toContain(
+      '--steps must be a whole',
+    )
+    expect((await run(imageWith({ steps: 9 }, ...flags), { env })).code).toBe(0)
+    expect({ asked: asked.length, inputs: inputs() }).toEqual({
+      asked: 1,
+      inputs: [{ prompt: 'a fox', steps: 9 }],
+    })
+  })
+
+  it('asks again when the list is a day old, and not for an added model', async () => {
+    const { run, asked, clock } = openHome()
+    const line = imageWith({}, '--model', 'acme/still-2')
+    await run(line)
+    clock.jump(DAY_MS - 1)
+    await run(line)
+    expect(asked).toHaveLength(1)
+    clock.jump(1)
+    await run(line)
+    expect(asked).toHaveLength(2)
+    clock.jump(DAY_MS)
+    await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL) })
+    await run(line)
+    expect(asked).toHaveLength(2)
+  })
+
+  it('of an agent is checked with the document of the service', async () => {
+    const [tool, args] = [
+      'create_model_run',
+      { model: 'acme/plain', input: { prompt: 'x', steps: 99 } },
+    ] as const
+    const service = await createCliService()
+    const plain = {
+      name: 'acme/plain',
+      kind: 'image',
+      input: { steps: { type: 'integer', maximum: 50 } },
+    }
+    const list = scripted({ status: 200, body: { models: [plain] } })
+    const fetch: Fetch = (request) =>
+      request.url.pathname.endsWith(MODELS_PATH) ? list.fetch(request) : service.counting(request)
+    const mcp = await openMcp(service, { fetch, env: { RUSHES_IMAGE_MODEL: 'acme/plain' } })
+    await mcp.call(tool, { ...args, dry_run: true })
+    expect(list.requests).toEqual([])
+    const { structured } = await mcp.call(tool, args)
+    expect(structured.error.message).toMatch(/steps must be a whole number up to 50, not 99/)
+    expect({ asked: list.requests.length, sent: service.requests.length }).toEqual({ asked: 1, sent: 0 })
+  })
+
+  it('sends the input of a model with an invalid document unchanged', async () => {
+    const { run, inputs } = openHome()
+    const input = { quality: 'ultra', aspect_ratio: 7 }
+    const { code, stderr } = await run(imageWith(input, '--model', 'acme/broken'))
+    expect(code).toBe(0)
+    expect(stderr.match(/warning/g)).toHaveLength(1)
+    const env = { ...SET, RUSHES_IMAGE_MODEL: 'acme/broken' }
+    const line = ['run', 'model', 'acme/broken', '--no-wait', '--input', JSON.stringify(input)]
+    expect(await run(line, { env })).toMatchObject({ code: 0, stderr: '' })
+    expect(inputs()).toEqual([{ prompt: 'a fox', ...input }, input])
+  })
+
+  it('under --max-cost needs a price of the last day, or of the config', async () => {
+    const { run, clock, list, inputs } = openHome()
+    const line = imageWith({}, '--model', 'acme/still-2', '--max-cost', '5')
+    expect((await run(line)).code).toBe(0)
+    list.answer = { status: 500 }
+    clock.jump(DAY_MS)
+    const { code, stderr } = await run(line)
+    expect(code).toBe(2)
+    expect(stderr).toContain(
+      "error: The service's list of models could not be read since 2026-01-01, so the price of acme/still-2 may have changed",
+    )
+    const manifest = join(temporaryFolder(), 'm.yaml')
+    writeFileSync(manifest, '- {name: a, model: acme/still-2, prompt: x}')
+    expect((await run(['batch', manifest, '--max-cost', '5'])).stderr).toContain('could not be read since')
+    expect((await run([...line, '--dry-run'])).code).toBe(0)
+    expect((await run(imageWith({}, '--model', 'acme/still-2'))).code).toBe(0)
+    await run(['config', 'set', 'prices', '{"acme/still-2": {"run": 2}}'])
+    expect((await run(line)).code).toBe(0)
+    expect(inputs()).toHaveLength(3)
+  })
+})
+
+describe('a kept list', () => {
+  const kept = { ...NOT_ASKED, askedAtMs: DAY_MS, failedAtMs: 5, hasList: true, etag: '"1"' }
+  const noList = { ...kept, hasList: false, etag: undefined }
+  it.each<[string, Parameters<typeof afterAnswer>, object]>([
+    [
+      'is recent after a 304',
+      [kept, { kind: 'unchanged', etag: '"1"' }, 2e9],
+      { askedAtMs: 2e9, failedAtMs: 0 },
+    ],
+    ['of another command stays after a 304', [kept, { kind: 'unchanged', etag: '"0"' }, 2e9], {}],
+    ['stays after a failure', [kept, { kind: 'failed', etag: '"1"' }, 2e9], { failedAtMs: 2e9 }],
+    ['stays for a day if there is none', [kept, { kind: 'none', etag: '"1"' }, 1e8], { failedAtMs: 1e8 }],
+    [
+      'is then removed',
+      [kept, { kind: 'none', etag: '"1"' }, 2e9],
+      { hasList: false, etag: undefined, askedAtMs: 2e9, failedAtMs: 0 },
+    ],
+    [
+      'says that there is none',
+      [noList, { kind: 'none', etag: undefined }, 2e8],
+      { ...NOT_ASKED, askedAtMs: 2e8 },
+    ],
+  ])('%s', (_, [before, ...answer], change) => {
+    expect(afterAnswer(before, ...answer)).toEqual({ ...before, ...change })
+  })
+
+  it('survives a command that fails at the same time', async () => {
+    const slow = openHome()
+    const { run, list, home, clock } = slow
+    const fetch: Fetch = async (request) => {
+      const other = scripted({ status: 200, body: { models: [STILL] } })
+      expect(
+        (await runCli(['models', '--refresh'], { home, clock, env: SET, fetch: other.fetch })).code,
+      ).toBe(0)
+      return scripted(list.answer).fetch(request)
+    }
+    list.answer = { status: 429 }
+    expect((await run(['models', '--refresh'], { fetch })).code).toBe(7)
+    expect((await run(['models'])).stdout).toContain('acme/still-2')
+  })
+
+  it('survives a redirect and a page, and is asked for whole if it was cut off', async () => {
+    const { run, list, asked, keptFile } = openHome()
+    const { answer } = list
+    await run(['models', '--refresh'])
+    for (const foreign of [{ status: 302 }, { status: 200, body: '<html>' }, { status: 404 }]) {
+      list.answer = foreign
+      await run(['models', '--refresh'])
+      expect((await run(['models'])).stdout).toContain('acme/still-2')
+    }
+    list.answer = answer
+    writeFileSync(keptFile(), readFileSync(keptFile()).subarray(0, -9))
+    expect((await run(imageWith({ steps: 99 }, '--model', 'acme/still-2'))).code).toBe(2)
+    expect(asked).toEqual([undefined, '"1"', '"1"', '"1"', undefined])
+  })
+
+  it('with invalid documents is one warning', async () => {
+    const { run } = openHome()
+    const refreshed = await run(['models', '--refresh'])
+    expect(refreshed.stderr.match(/warning/g)).toHaveLength(1)
+    expect((await run(['models'])).stderr).toBe(
+      'warning: The documents of acme/broken are not valid. Use these models with --input.\n',
+    )
+  })
+})
+
+describe('an added model', () => {
+  it('whose file is damaged is one warning, and is not replaced by that of the service', async () => {
+    const { run, home, inputs } = openHome()
+    await run(['models', '--refresh'])
+    await run(['models', 'add', '-'], {
+      stdin: JSON.stringify({ ...STILL, input: { seed: { type: 'integer' } } }),
+    })
+    const folder = join(home, 'config', 'models')
+    const [name = ''] = readdirSync(folder)
+    writeFileSync(join(folder, name), '{"name":')
+    const { code, stderr } = await run(imageWith({ steps: 99 }, '--model', 'acme/still-2'))
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `warning: ${join(folder, name)} is damaged, so the parameters of acme/still-2 are not checked. Add the model again.\n`,
+    })
+    expect(inputs()).toEqual([{ prompt: 'a fox', steps: 99 }])
+    expect((await run(['models'])).stdout).not.toContain('acme/still-2')
+  })
+
+  it('is suggested for `models remove`, and is not added twice from one file', async () => {
+    const { run } = openHome()
+    await run(['models', '--refresh'])
+    const documents = [STILL, { ...STILL, name: 'acme/own' }]
+    expect(
+      (await run(['models', 'add', '-'], { stdin: JSON.stringify([...documents, STILL]) })).stderr,
+    ).toContain('standard input:1:237: "acme/still-2" occurs twice in the file')
+    await run(['models', 'add', '-'], { stdin: JSON.stringify(documents[1]) })
+    expect((await run(['__complete', 'models', 'remove', ''])).stdout).toBe('acme/own\t\n:none\n')
+  })
+})
+
+it('the help of a model that is not known says so', async () => {
+  const { run } = openHome()
+  expect((await run(['run', 'image', '--model', 'acme/x', '--help'])).stdout).toMatch(
+    /acme\/x: its parameters are not known here\. These are the built-in ones of image\s+models\.\n/,
+  )
+  expect((await run(['run', 'image', '--help'])).stdout).not.toContain('not known')
+})
+
+it('the flags of `run` are those that no parameter can have', async () => {
+  const program = await createProgram('run', { run: async () => {}, print: () => {} })
+  const run = program.commands.find((each) => each.name() === 'run')
+  const flags = [program, ...(run?.commands ?? [])].flatMap(({ options }) =>
+    options
+      .filter(({ helpGroupHeading }) => helpGroupHeading !== 'Model options:')
+      .map(({ long }) => long?.replace(/^--(no-)?/, '')),
+  )
+  const inGroup = ['prompt-file', 'model', 'input']
+  expect([...new Set([...flags, ...inGroup, 'help'])].sort()).toEqual([...RUN_FLAGS].sort())
+})
+
+describe('login', () => {
+  const still = { name: 'a/still', kind: 'image' }
+  const broken = { name: 'a/broken', kind: 'image', input: 7 }
+  const video = { name: 'a/film', kind: 'video' }
+  it.each<[string, readonly unknown[], object, readonly string[]]>([
+    ['the only model', [still, video], { image: 'a/still', video: 'a/film' }, []],
+    ['the default', [still, { ...still, name: 'a/b', default: true }], { image: 'a/b' }, []],
+    ['none of several', [still, { ...still, name: 'a/b' }, video], { video: 'a/film' }, []],
+    ['none beside an invalid one', [still, broken, video], { video: 'a/film' }, ['image']],
+    ['none for an invalid one', [broken], {}, ['image']],
+    ['the default beside an invalid one', [{ ...still, default: true }, broken], { image: 'a/still' }, []],
+    ['none for an invalid default', [still, { ...broken, default: true }], {}, ['image']],
+    ['none beside an entry without a kind', [still, null], {}, ['video', 'image']],
+    [
+      'the only one beside another kind',
+      [still, { name: 'a/song', kind: 'audio' }],
+      { image: 'a/still' },
+      [],
+    ],
+  ])('sets %s', (_, listed, models, unclear) => {
+    expect(defaultsIn(listed)).toEqual({ models, unclear })
+  })
+
+  it('does not count added models, and says what it has not set', async () => {
+    const service = await createCliService()
+    const expensive = { name: 'acme/expensive', kind: 'video' }
+    const env = { RUSHES_API_KEY: '', RUSHES_IMAGE_MODEL: '', RUSHES_VIDEO_MODEL: '' }
+    const list = scripted({ status: 200, body: { models: [expensive, STILL, BROKEN] } })
+    const fetch: Fetch = (request) =>
+      request.url.pathname.endsWith(MODELS_PATH) ? list.fetch(request) : service.fetch(request)
+    await service.run(['models', 'add', '-'], { stdin: JSON.stringify(expensive) })
+    for (let times = 0; times < 2; times++) {
+      const { stderr } = await service.run(['login'], { env, stdin: service.apiKey, fetch })
+      expect(stderr).toContain(
+        "Not set, because the service's list has invalid documents: models.image. " +
+          'Use `rushes config set <key> <provider/name>`.\n',
+      )
+    }
+    expect((await service.run(['config', 'list'], { env })).stdout).toContain('models.video=acme/expensive')
+    expect((await service.run(['config', 'list'], { env })).stdout).not.toContain('models.image')
+  })
+})

@@ -89,7 +89,7 @@ export class RushesError extends Error {
     return new RushesError(this.code, withSentence(message, changes.consequence), {
       hint: 'hint' in changes ? changes.hint : this.hint,
       cause: this.cause,
-      runId: changes.runId ?? this.runId,
+      runId: 'runId' in changes ? changes.runId : this.runId,
       httpStatus: this.httpStatus,
       exitCode: this.exitCode,
     })
@@ -101,6 +101,7 @@ export interface RushesErrorChanges {
   readonly consequence?: string | undefined
   /** Replaces the hint. If present and undefined, the hint is removed. */
   readonly hint?: string | undefined
+  /** Replaces the run id. If present and undefined, the id is removed. */
   readonly runId?: string | undefined
 }
 

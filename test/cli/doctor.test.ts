@@ -137,7 +137,7 @@ describe('doctor', () => {
     expect(code).toBe(13)
     expect(lines.find(({ check }) => check === 'unconfirmed')).toMatchObject({
       status: 'failed',
-      message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image\)$/),
+      message: expect.stringMatching(/^~[0-9a-f]{4} \(rushes\/preview-image, http:\/\/127\.0\.0\.1:1\)$/),
       advice: expect.stringMatching(/rushes forget '~[0-9a-f]{4}' --yes`\.$/),
     })
   })

@@ -410,7 +410,7 @@ describe('a flag', () => {
       '{"prompt":"x","steps":0,"output":7}',
     ]
     expect(await errorOf(line, STILL)).toMatch(
-      /--steps must be .*, not 0\. input\.output must be of type string\./,
+      /input\.steps must be .*, not 0\. input\.output must be of type string\./,
     )
   })
 })
@@ -520,6 +520,7 @@ describe('login', () => {
     const { code, stderr } = await logIn(service)
     expect(code).toBe(0)
     expect(stderr.split('\n').slice(1, -1)).toEqual([
+      'The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.',
       "Set the service's models: models.video=acme/cinema-1, models.image=acme/still-2.",
     ])
     expect((await service.run(['models'], { env: NO_MODELS })).stdout).toContain(
@@ -527,11 +528,20 @@ describe('login', () => {
     )
     // The next login has nothing to say, also after a choice of the user.
     await service.run(['config', 'set', 'models.image', 'acme/still-1'])
-    expect((await logIn(service)).stderr.split('\n')).toHaveLength(2)
+    expect((await logIn(service)).stderr.split('\n')).toHaveLength(3)
     const examined = await service.run(['doctor', '--json'], {
       env: { ...NO_MODELS, RUSHES_API_KEY: service.apiKey, RUSHES_IMAGE_MODEL: 'acme/none' },
     })
     expect(examined.stdout).toContain(`acme/none is not in the service's list of models`)
+  })
+
+  it('says which key commands use, and names no run in an error', async () => {
+    const service = await createCliService()
+    const env = { ...NO_MODELS, RUSHES_API_KEY: 'rk_other' }
+    const { stderr } = await service.run(['login'], { env, stdin: `${service.apiKey}\n` })
+    expect(stderr).toContain('RUSHES_API_KEY is set: commands use that API key instead.\n')
+    const refused = await service.run(['login'], { env: NO_MODELS, stdin: 'rk_wrong\n' })
+    expect(refused.stderr).toMatch(/^error: The service answered 401: .* The API key was not stored\.\n/)
   })
 
   it.each([
@@ -543,7 +553,7 @@ describe('login', () => {
     const { code, stderr } = await logIn(service, words, (request) =>
       hasList || !request.url.pathname.endsWith(MODELS_PATH) ? service.fetch(request) : none.fetch(request),
     )
-    expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines: 2 })
+    expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 0, lines: 3 })
     expect((await service.run(['config', 'list'], { env: NO_MODELS })).stdout).toBe('')
   })
 })

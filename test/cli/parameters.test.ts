@@ -172,7 +172,7 @@ describe('--input', () => {
 
   it('of a named model that is one of the two is checked as well', async () => {
     const words = ['run', 'model', ENV.RUSHES_IMAGE_MODEL, ...input({ prompt: 'a fox', seed: 'x' })]
-    expect(await errorOf([...words, '--dry-run'])).toContain('--seed must be a whole number')
+    expect(await errorOf([...words, '--dry-run'])).toContain('input.seed must be a whole number')
   })
 })
 

@@ -17,7 +17,10 @@ import { emptyStdin } from '../process/io.js'
 import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
 import { MODEL_SETTINGS } from '../settings/required-settings.js'
-import { SETTINGS } from '../settings/table.js'
+import { SETTINGS, variable } from '../settings/table.js'
+
+/** They come before the stored key. */
+const KEY_VARIABLES = ['RUSHES_API_KEY', 'RUSHES_API_KEY_FILE', 'RUSHES_API_KEY_COMMAND']
 
 export interface LoginOptions {
   readonly verify: boolean
@@ -42,7 +45,8 @@ export function register(command: Command, { run }: CommandEnvironment, logIn = 
 }
 
 export async function loginCommand(ctx: Context, { verify, web = false }: LoginOptions): Promise<number> {
-  if (ctx.globals.local) throw usageError('--local needs no API key.')
+  if (ctx.globals.local)
+    throw usageError('--local needs no API key.', 'Try `rushes run image --local "a red fox"`.')
   const baseUrl = await ctx.baseUrl()
   const { origin } = new URL(baseUrl)
   const { apiKey, models } = await (web ? webKey(ctx, baseUrl) : typedKey(ctx, origin))
@@ -62,6 +66,10 @@ export async function loginCommand(ctx: Context, { verify, web = false }: LoginO
     `${verify ? 'The service accepted the API key.' : 'The API key was not checked.'} Stored for ${origin} in ` +
       `${ctx.config.path}.`,
   )
+  if (ctx.globals.baseUrl === undefined && variable(ctx.env, 'RUSHES_BASE_URL') !== undefined)
+    ctx.out.note('The service URL is from RUSHES_BASE_URL. To store it too, use --base-url.')
+  const key = KEY_VARIABLES.find((name) => variable(ctx.env, name) !== undefined)
+  if (key !== undefined) ctx.out.note(`${key} is set: commands use that API key instead.`)
   if (added.length > 0)
     ctx.out.note(`Set the service's models: ${added.map(([key, model]) => `${key}=${model}`).join(', ')}.`)
   if (unclear.length > 0)
@@ -170,6 +178,8 @@ async function checkKey(
     if (error.code !== 'run_not_found')
       throw error.with({
         consequence: 'The API key was not stored.',
+        // The requested run is not one of the user's.
+        runId: undefined,
         hint:
           error.exitCode === EXIT.key
             ? "Check that you copied the whole key. Keys are created and enabled in the account's settings (API keys)."

@@ -115,12 +115,16 @@ async function checkOpenedJournal(ctx: Context, path: string): Promise<readonly 
           ),
       unconfirmed.length === 0
         ? ok('unconfirmed', 'no unconfirmed runs')
-        : failed('unconfirmed', unconfirmed.map(({ key, model }) => `${key} (${model})`).join(', '), {
-            exitCode: EXIT.outcomeUnknown,
-            advice:
-              'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
-              `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
-          }),
+        : failed(
+            'unconfirmed',
+            unconfirmed.map(({ key, model, address }) => `${key} (${model}, ${address})`).join(', '),
+            {
+              exitCode: EXIT.outcomeUnknown,
+              advice:
+                'A run may exist and cost money. Check the runs of your account, then remove it from the journal with ' +
+                `\`rushes forget ${unconfirmed.map(({ key }) => `'${key}'`).join(' ')} --yes\`.`,
+            },
+          ),
     ]
   } catch (error) {
     return [failed('journal', reasonOf(error), {}), skipped('unfinished', 'no journal')]

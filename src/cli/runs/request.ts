@@ -60,12 +60,14 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     document = await findDocument(ctx, options, model)
     if (document !== undefined) checkTakesPrompt(document, options.prompt)
   }
-  if (document !== undefined) checkInput(ctx, document, checked)
+  // `run model` has no flags for parameters.
+  const flagNames = document === undefined || options.kind === undefined ? NO_FLAGS : flagsOf(document.input)
+  if (document !== undefined) checkInput(ctx, document, checked, flagNames)
   const references =
     images.length === 0 ? {} : { image_urls: await resolveReferences(images, stdin, interrupts.first) }
   const completeInput = { ...input, ...references }
   // Check again, because one `-` can stand for several images.
-  if (document !== undefined && images.includes('-')) checkInput(ctx, document, completeInput)
+  if (document !== undefined && images.includes('-')) checkInput(ctx, document, completeInput, flagNames)
   return {
     kind: document?.kind ?? options.kind,
     model,
@@ -141,13 +143,20 @@ function checkTakesPrompt({ name, input: { properties } }: ModelDocument, option
 /** Whether the model has only the built-in schema of its kind. */
 const isBuiltIn = ({ kind, input }: ModelDocument): boolean => input === builtInSchema(kind)
 
-function checkInput({ out, globals }: Context, document: ModelDocument, input: ModelInput): void {
+const NO_FLAGS: ReadonlyMap<string, string> = new Map()
+
+/** `flags`: the flag of each parameter that has one. */
+function checkInput(
+  { out, globals }: Context,
+  document: ModelDocument,
+  input: ModelInput,
+  flags: ReadonlyMap<string, string>,
+): void {
   const { name: model, kind, input: schema } = document
   if (typeof input.prompt === 'string' && input.prompt.trim() === '')
     throw usageError('The prompt is empty.', exampleOf(kind))
   const problems = inputProblems(schema, input)
   if (problems.length > 0) {
-    const flags = flagsOf(schema)
     const lines = problems.map(({ parameter, message }) => problemError(flags, parameter, message))
     const isPromptAlone = problems.length === 1 && isMissingPrompt(problems[0])
     throw usageError(

@@ -49,11 +49,9 @@ export function readModels({ path, env, types }: ReadModelsOptions): readonly Mo
   })
   if (sources.length > MAX_MODELS)
     throw usageError(`${shownPath(path)} has ${sources.length} models; the limit is ${MAX_MODELS}.`)
-  const models = sources.flatMap((source) => {
-    const model = readModel(source, env, types)
-    return model === undefined ? [] : [{ ...model, source }]
-  })
-  checkTogether(models)
+  const described = sources.map((source) => ({ source, document: readOwnDocument(source) }))
+  checkTogether(described.flatMap(({ source, document }) => (document ? [{ source, document }] : [])))
+  const models = described.flatMap(({ source, document }) => readModel(source, document, env, types) ?? [])
   if (problems.length > 0) {
     const order = (one: SourceProblem, other: SourceProblem) =>
       files.indexOf(one.file) - files.indexOf(other.file) ||
@@ -66,7 +64,7 @@ export function readModels({ path, env, types }: ReadModelsOptions): readonly Mo
     throw usageError(
       `The models in ${shownPath(path)} have ${Math.ceil(bytes / 1_048_576)} MiB together; the limit is 8 MiB.`,
     )
-  return models.map(({ source: _, ...model }) => model)
+  return models
 }
 
 const shownPath = (path: string): string => shortened(printable(path), 200)
@@ -116,12 +114,11 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
 
 /** Returns the model, or undefined after the report of a problem. */
 function readModel(
-  source: SourceDocument,
+  { value, file, report }: SourceDocument,
+  described: ModelDocument | undefined,
   env: ReadModelsOptions['env'],
   types: EngineTypes | undefined,
 ): ModelWithEngine | undefined {
-  const described = readOwnDocument(source)
-  const { value, file, report } = source
   if (!isObject(value)) return undefined
   const { concurrency, engine } = value
   if (described !== undefined) checkPrices(described, report)

@@ -14,6 +14,8 @@ import sharp from 'sharp'
 import { findChromium } from '../test/support/find-chromium.js'
 
 const { resolve } = createRequire(import.meta.url)
+// Not bundled: it finds its own files by their place.
+const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof import('playwright-core')
 const SIZE = { width: 1320, height: 836 }
 const SCALE = 1.5
 
@@ -99,11 +101,6 @@ async function takePicture(
   await sharp(picture).jpeg({ quality: 78, mozjpeg: true }).toFile(target)
   console.log(target, Math.round(readFileSync(target).length / 1000), 'KB')
 }
-
-/** A new service with its console, and the system's Chromium. Needs a build and Chromium. */
-
-// Not bundled: it finds its own files by their place.
-const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof import('playwright-core')
 
 /** The built program on a free port, with a folder of its own. */
 async function serveConsole() {

@@ -223,6 +223,14 @@ describe('a problem is named with its line and column', () => {
     ])
   })
 
+  it('a name that is used twice, although an engine has a problem too', () => {
+    const text = `${valid('a/b')}---\n${valid('a/b').replace('preview', 'previw')}`
+    expect(problemsOf({ [ONE]: text })).toEqual([
+      expect.stringContaining('"a/b" is also the name of a model in'),
+      expect.stringContaining('type must be one of images'),
+    ])
+  })
+
   it('a key that was written into the file is not printed', () => {
     const engine = (keyEnv: string) =>
       `name: a/b\nkind: image\nengine: { type: images, url: http://127.0.0.1:1, key_env: ${keyEnv} }`

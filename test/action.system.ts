@@ -249,7 +249,7 @@ describe.concurrent('with a service', () => {
     expect(job.ran).toContain(SAVES)
     expect(repository.caches).toEqual([expect.stringMatching(/^rushes-Linux-assets-\d+-\d+-1-1-\d+$/)])
     expect(job.log).toMatch(/^::error file=rushes\.yaml,line=4,title=hen::/m)
-    expect(job.log).toMatch(/exit code 10::Exit code 10: the run ended without success/)
+    expect(job.log).toMatch(/exit code 10::Exit code 10: the run failed/)
     // The runner takes these lines out of the log.
     expect(job.log).toContain(`::add-mask::${service.apiKey}\n`)
     const visible = job.log.replaceAll(/^::add-mask::.*\n/gm, '')

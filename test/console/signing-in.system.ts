@@ -135,7 +135,7 @@ describePages('signing in to the console', (pages) => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/account')
     await page.setViewportSize({ width: 360, height: 640 })
-    const message = page.getByText('Password set. Your other sessions have ended.')
+    const message = page.getByText('Password set. Other sessions have ended.')
     const change = async () => {
       await page.getByLabel('Current password').fill(PASSWORD)
       await page.getByLabel('New password').fill(PASSWORD)
@@ -258,7 +258,7 @@ describePages('signing out of the console', (pages) => {
     await page.getByText('This is not your current password.').waitFor()
     await page.getByLabel('Current password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Change password' }).click()
-    await page.getByText('Password set. Your other sessions have ended.').waitFor()
+    await page.getByText('Password set. Other sessions have ended.').waitFor()
     const browser = createBrowser(service)
     const signedIn = await browser.post(AUTH_PATHS.signIn, {
       email: EMAIL,

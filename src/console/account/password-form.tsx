@@ -35,7 +35,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
       setTried(false)
       onDone()
     },
-    onMissed: () => showToast('Password set. Your other sessions have ended.'),
+    onMissed: () => showToast('Password set. Other sessions have ended.'),
   })
   const isWrong = save.error instanceof ApiError && save.error.code === 'invalid_credentials'
   const currentError = isWrong

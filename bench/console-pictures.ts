@@ -1,10 +1,11 @@
 /**
- * The pictures of docs/console.md: `node bench/run.mjs console-pictures`. The built program serves a new data folder, runs are
+ * The pictures of docs/console.md: `node bench/run.mjs console-pictures`. With a folder, every page in two widths and both
+ * colours instead: `node bench/run.mjs console-pictures /tmp/pictures`. The built program serves a new data folder, runs are
  * created with the preview renderer, and the system's Chromium opens the console. Needs a build and Chromium.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,8 +60,25 @@ try {
   const laptop = keys.find(({ name }: { name: string }) => name === 'Old laptop')
   await send(page, 'PATCH', `api/console/keys/${laptop.id}`, { disabled: true })
 
-  await takePicture(page, url, '#/runs', 'light')
-  await takePicture(page, url, '#/keys', 'dark')
+  const [folder] = process.argv.slice(2)
+  if (folder === undefined) {
+    await takePicture(page, `${url}/#/runs`, 'light', 'docs/console-light.jpg')
+    await takePicture(page, `${url}/#/keys`, 'dark', 'docs/console-dark.jpg')
+  } else {
+    mkdirSync(folder, { recursive: true })
+    const { runs } = await send(page, 'GET', 'api/console/runs')
+    const pages = ['runs', 'new', 'keys', 'credits', 'account'].map((name) => [name, name] as const)
+    for (const [name, path] of [
+      ...pages,
+      ['film', `runs/${runs[0].id}`] as const,
+      ['run', `runs/${runs[1].id}`] as const,
+    ])
+      for (const width of [1280, 390])
+        for (const scheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height: 860 })
+          await takePicture(page, `${url}/#/${path}`, scheme, join(folder, `${name}-${width}-${scheme}.jpg`))
+        }
+  }
 } finally {
   await close()
 }
@@ -87,17 +105,16 @@ function fontFaces(): string {
 async function takePicture(
   page: Page,
   url: string,
-  fragment: string,
   colorScheme: 'light' | 'dark',
+  target: string,
 ): Promise<void> {
   await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-  await page.goto(`${url}/${fragment}`)
+  await page.goto(url)
   await page.reload({ waitUntil: 'networkidle' })
   await page.addStyleTag({ content: fontFaces() })
   await page.evaluate('document.fonts.ready.then(() => true)')
   await page.waitForTimeout(500)
   const picture = await page.screenshot({ type: 'png' })
-  const target = `docs/console-${colorScheme}.jpg`
   await sharp(picture).jpeg({ quality: 78, mozjpeg: true }).toFile(target)
   console.log(target, Math.round(readFileSync(target).length / 1000), 'KB')
 }

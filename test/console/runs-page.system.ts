@@ -43,6 +43,12 @@ const gridOf = (page: Page) =>
     return { width: list.clientWidth, tiles, outside: outside.map(({ run }) => run) }
   })()`)
 
+const columnsOf = (page: Page) =>
+  page.evaluate<number>(`(() => {
+    const tops = [...document.querySelectorAll('.run-tile')].map((each) => each.getBoundingClientRect().top)
+    return tops.filter((each) => each === tops[0]).length
+  })()`)
+
 /** Finished runs as one transaction, since creating them one by one takes a minute. */
 function fill({ dataFolder }: PageService, count: number): void {
   const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SQLITE_MIGRATIONS })
@@ -174,10 +180,7 @@ describePages('the list of runs', (pages) => {
     await tile('fox 150').waitFor()
     expect(await page.getByRole('table').count()).toBe(0)
     expect(await tile('fox 150').getAttribute('aria-setsize')).toBe('-1')
-    const columns = (await page.evaluate(`(() => {
-      const tops = [...document.querySelectorAll('.run-tile')].map((each) => each.getBoundingClientRect().top)
-      return tops.filter((each) => each === tops[0]).length
-    })()`)) as number
+    const columns = await columnsOf(page)
     expect(columns).toBeGreaterThan(2)
     const focused = () => page.evaluate('document.activeElement?.textContent')
     for (const [key, number] of [
@@ -204,11 +207,19 @@ describePages('the list of runs', (pages) => {
     })`
     await becomesTrue(page, `${shown} !== undefined`)
     const anchor = await page.evaluate<string>(`${shown}.dataset.run`)
-    await page.getByRole('button', { name: 'Large grid' }).click()
+    // Another number of columns moves the run, and the page scrolls to it.
+    await page.setViewportSize({ width: 800, height: 720 })
+    await expect.poll(async () => columnsOf(page), PATIENCE).toBeLessThan(columns)
     await becomesTrue(
       page,
-      `document.querySelector('[data-run="${anchor}"]')?.getBoundingClientRect().top < innerHeight`,
+      `(() => {
+        const { top, bottom } = document.querySelector('[data-run="${anchor}"]')?.getBoundingClientRect() ?? {}
+        return top < innerHeight && bottom > 0
+      })()`,
     )
+    await page.setViewportSize({ width: 1_280, height: 720 })
+    await page.getByRole('button', { name: 'Large grid' }).click()
+    await expect.poll(async () => columnsOf(page), PATIENCE).toBeLessThan(columns)
     await page.evaluate('scrollTo(0, 1e9)')
     await tile('fox 1').last().waitFor()
     await page.reload()

@@ -3,10 +3,10 @@ import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addFilterOptions, type FilterOptions, filterOf } from '../flags/run-selection.js'
+import { tabRow } from '../terminal/format.js'
 import { listCells } from '../terminal/run-cells.js'
 import { listJson } from '../terminal/run-json.js'
 import { signsFor } from '../terminal/style.js'
-import { tabRow } from '../terminal/table.js'
 
 export type ListOptions = FilterOptions
 

@@ -10,9 +10,9 @@ import { checkOneWay, lastOption } from '../flags/run-selection.js'
 import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { flagsFor } from '../runs/where.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
+import { tabRow } from '../terminal/format.js'
 import { showRows } from '../terminal/run-cells.js'
 import { listJson } from '../terminal/run-json.js'
-import { alignedRow, tabRow } from '../terminal/table.js'
 
 export interface ShowOptions {
   /** Run id or row key. If undefined, the newest run of the current service. */
@@ -69,7 +69,8 @@ export async function showCommand(ctx: Context, { name, again, show = false }: S
   }
   const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
   const width = Math.max(...rows.map(([label = '']) => label.length))
-  for (const row of rows) out.line(out.stdoutIsTerminal ? alignedRow(row, [width]) : tabRow(row))
+  const { alignedRow } = out.stdoutIsTerminal ? await import('../terminal/table.js') : { alignedRow: tabRow }
+  for (const row of rows) out.line(alignedRow(row, [width]))
   if (run.phase === 'running')
     out.note(
       `This is the status of the last request. For the current status, run \`rushes status ${nameOfRun(run)}\`.`,

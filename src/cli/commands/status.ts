@@ -13,9 +13,9 @@ import { exitCodeOf } from '../process/exit.js'
 import { isOnDisk } from '../runs/journal-rows.js'
 import { inOrder } from '../runs/print-run.js'
 import { contextsOf } from '../runs/where.js'
+import { tabRow } from '../terminal/format.js'
 import { statusCells } from '../terminal/run-cells.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
-import { alignedRow, tabRow, widthsOf } from '../terminal/table.js'
 
 export interface StatusOptions extends RunChoice {
   readonly exitStatus: boolean
@@ -86,8 +86,11 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
       }
     })
   await Promise.all(targets.map(show))
-  const widths = widthsOf(rows, out.columns)
-  for (const row of rows) out.line(alignedRow(row, widths))
+  if (rows.length > 0) {
+    const { alignedRow, widthsOf } = await import('../terminal/table.js')
+    const widths = widthsOf(rows, out.columns)
+    for (const row of rows) out.line(alignedRow(row, widths))
+  }
   return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
 }
 

@@ -33,3 +33,6 @@ export function formatAgo(ms: number): string {
   const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1_000, 's']
   return ms < 1_000 ? 'now' : `${Math.floor(ms / size)} ${unit} ago`
 }
+
+/** Formats a row for a pipe. */
+export const tabRow = (cells: readonly string[]): string => cells.join('\t')

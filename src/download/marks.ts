@@ -251,12 +251,14 @@ function termsInManifest(text: string): readonly string[] {
     const termLength = length.charCodeAt(0) - uri.length
     return termLength > 0 && termLength <= letters.length ? letters.slice(0, termLength) : []
   })
-  // Only in boxes of JSON: a text of CBOR may quote it.
-  const inJson = [...text.matchAll(/(.{4})json/gs)].flatMap(({ 1: length = '', index }) => {
-    const end = index + Buffer.from(length, 'latin1').readUInt32BE()
-    return end > text.length
-      ? []
-      : [...text.slice(index + 8, end).matchAll(IN_JSON)].map(([, term = '']) => term)
-  })
+  // Only in boxes of JSON, each part of the text once: a text of CBOR may quote it, and boxes may claim to overlap.
+  const inJson: string[] = []
+  let end = 0
+  for (const { 1: length = '', index } of text.matchAll(/(.{4})json/gs)) {
+    const boxEnd = index + Buffer.from(length, 'latin1').readUInt32BE()
+    if (index < end || boxEnd > text.length) continue
+    end = boxEnd
+    for (const [, term = ''] of text.slice(index + 8, boxEnd).matchAll(IN_JSON)) inJson.push(term)
+  }
   return [...inCbor, ...inJson]
 }

@@ -32,9 +32,12 @@ const sumOf = (ratios) => ratios.reduce((sum, ratio) => sum + ratio, 0)
 
 /** Splits the variants of a unit into lines of the same number, if one line would be much lower than the other rows. */
 function linesOf(ratios, width, target) {
-  const height = (width - VARIANT_GAP * (ratios.length - 1)) / sumOf(ratios)
+  const sum = sumOf(ratios)
+  const height = (width - VARIANT_GAP * (ratios.length - 1)) / sum
   if (ratios.length === 1 || height >= 0.5 * target) return [ratios]
-  const perLine = Math.ceil(ratios.length / Math.max(2, Math.round(target / height)))
+  const meanWidth = (target * sum) / ratios.length
+  const columns = Math.max(1, Math.round((width + VARIANT_GAP) / (meanWidth + VARIANT_GAP)))
+  const perLine = Math.ceil(ratios.length / Math.ceil(ratios.length / columns))
   const starts = ratios.flatMap((_, at) => (at % perLine === 0 ? [at] : []))
   return starts.map((start) => ratios.slice(start, start + perLine))
 }

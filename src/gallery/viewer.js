@@ -32,10 +32,10 @@ async function copyText(text, beside) {
   }
 }
 
-/** Describes each variant by the parameters that not all variants have, else by the name of its file. */
-export function differencesOf(variants) {
+/** Describes each compared variant by the parameters that not all variants have, else by the name of its file. */
+export function differencesOf(compared, variants) {
   const isShared = (parameter) => variants.every(({ run }) => run.parameters.includes(parameter))
-  return variants.map(({ run, name }) => {
+  return compared.map(({ run, name }) => {
     const own = run.parameters.filter((parameter) => !isShared(parameter))
     return own.length > 0 ? own.join(' · ') : name.split('/').at(-1)
   })
@@ -133,7 +133,7 @@ export function createViewer(dialog, { entryAt, count, onClose }) {
       clearStage()
       comparedFrom = from
       stage.classList.add('compared')
-      const differences = differencesOf(variants).slice(start)
+      const differences = differencesOf(compared, variants)
       stage.append(
         ...compared.map((item, place) => {
           const media = mediaOf(item, { isLarge: false })

@@ -196,7 +196,7 @@ function readProperty(
     isValid = false
     problem([...path, ...at], message)
   }
-  const read = { ...json, description } as unknown as ParameterSchema
+  const read = { ...json, ...readItems(json), description } as unknown as ParameterSchema
   checkKeywords(json, report)
   if (!isValid) return undefined
   const { default: standard } = json
@@ -211,9 +211,21 @@ const TYPES = [...SIMPLE, 'array', 'object', 'null']
 const isSimple = ({ type, items }: Json): boolean =>
   SIMPLE.includes(type) || (type === 'array' && isObject(items) && items.type === 'string')
 
+/** Without a list of values that cannot be used: the rest of the document is still worth checking. */
+function readItems({ items }: Json): object {
+  if (!isObject(items) || items.enum === undefined) return {}
+  const { enum: values, ...others } = items
+  const isUsable =
+    Array.isArray(values) &&
+    values.length > 0 &&
+    values.length <= MAX_VALUES &&
+    values.every((value) => typeof value === 'string' && value !== '')
+  return isUsable ? {} : { items: others }
+}
+
 /** Checks the keywords that are used. Other keywords are kept and ignored. */
 function checkKeywords(
-  { type, enum: values, items, minimum, maximum, maxLength, maxItems }: Json,
+  { type, enum: values, minimum, maximum, maxLength, maxItems }: Json,
   report: ReportProblem,
 ) {
   const isNumber = type === 'integer' || type === 'number'
@@ -221,15 +233,12 @@ function checkKeywords(
     isNumber
       ? Number.isFinite(value) && (type === 'number' || Number.isInteger(value))
       : typeof value === 'string' && value !== ''
-  const checkList = (path: DocumentPath, list: unknown, of: unknown) => {
-    if (list === undefined) return
-    const isList = Array.isArray(list) && list.length > 0 && list.length <= MAX_VALUES
-    const quotes = isList && of === 'string' ? ' (put numbers, true and false in quotes)' : ''
-    if (!isList || !list.every(fits) || !(isNumber || of === 'string'))
-      report(path, `must be a list of 1 to ${MAX_VALUES} values of type ${String(of)}${quotes}`)
+  if (values !== undefined) {
+    const isList = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES
+    const quotes = isList && type === 'string' ? ' (put numbers, true and false in quotes)' : ''
+    if (!isList || !values.every(fits) || !(isNumber || type === 'string'))
+      report(['enum'], `must be a list of 1 to ${MAX_VALUES} values of type ${String(type)}${quotes}`)
   }
-  checkList(['enum'], values, type)
-  if (type === 'array' && isObject(items)) checkList(['items', 'enum'], items.enum, items.type)
   for (const [name, bound] of Object.entries({ minimum, maximum }))
     if (bound !== undefined && !Number.isFinite(bound)) report([name], 'must be a number')
   for (const [name, bound] of Object.entries({ maxLength, maxItems }))

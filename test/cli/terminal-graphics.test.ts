@@ -4,6 +4,7 @@ import {
   formFor,
   isAnswered,
   mayAsk,
+  mayBeReplies,
   protocolOf,
   QUESTION,
 } from '../../src/cli/terminal/terminal-graphics.js'
@@ -56,6 +57,14 @@ describe('the protocol', () => {
     expect(QUESTION.endsWith(`${ESC}[c\r${ESC}[K`)).toBe(true)
     expect(isAnswered(KITTY.slice(0, -1))).toBe(false)
     expect(isAnswered(KITTY)).toBe(true)
+  })
+
+  it('replies are told from typed keys, in linear time', () => {
+    for (const replies of [KITTY, ITERM2, WEZTERM, FOOT, WITHOUT, TMUX])
+      for (let length = 0; length <= replies.length; length++)
+        expect(mayBeReplies(replies.slice(0, length))).toBe(true)
+    for (const typed of ['a', '\r', `${TMUX}ls`, `${ESC}[6~`, `${ESC}[6~`.repeat(50_000)])
+      expect(mayBeReplies(typed)).toBe(false)
   })
 })
 

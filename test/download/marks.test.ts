@@ -288,6 +288,12 @@ const many = (head: Buffer | string, part: Buffer | string): Buffer =>
 
 const BOMB = Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\0'), deflateSync(Buffer.alloc(262_144))])
 
+/** 32,000 headers of JSON, each with a length up to the end, then terms. */
+const OVERLAPPING = Buffer.concat([
+  ...Array.from({ length: 32_000 }, (_, at) => Buffer.concat([u32(500_000 - 8 * at), Buffer.from('json')])),
+  Buffer.from(`igitalSourceType":"${uriOf('a')}"`.repeat(3_600)).subarray(0, 244_000),
+])
+
 const HEADS = [
   ONE_PIXEL_PNG.subarray(0, 8),
   Buffer.from([0xff, 0xd8, 0xff]),
@@ -323,6 +329,7 @@ describe('a hostile file', () => {
     ['empty boxes', many(HEADS[3] ?? '', '\0\0\0\x08free'), null],
     ['names of the property', many('', markedPng({ xmp: 'DigitalSourceType="'.repeat(9_999) })), false],
     ['URIs', many('', markedPng({ manifest: manifestOf(uriOf('').repeat(9_999)) })), true],
+    ['boxes that claim the rest', many('', markedPng({ manifest: manifestOf(OVERLAPPING) })), true],
   ])('with many parts ends within the bounds: %s', (_, bytes, credentials) => {
     expect(holdsBounds(bytes)[0]).toBe(credentials)
   })

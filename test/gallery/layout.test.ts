@@ -85,6 +85,20 @@ describe('rows', () => {
     )
   })
 
+  it.each([[375], [1_400]])(
+    'show any number of variants at a size that can be seen, %i pixels wide',
+    (width) => {
+      for (const count of [2, 11, 50, 150, 500, 2_000]) {
+        const { boxes } = justify([Array.from({ length: count }, () => 1)], width)
+        expect(boxes).toHaveLength(count)
+        for (const box of boxes) expect(Math.min(box.width, box.height)).toBeGreaterThan(75)
+        const inFirstRow = boxes.filter(({ row }) => row === 0).length
+        expect(inFirstRow).toBeGreaterThan(1)
+        expect(inFirstRow).toBeLessThan(12)
+      }
+    },
+  )
+
   it('are as wide as the page, except the last', () => {
     const { boxes } = justify(
       single(Array.from({ length: 40 }, (_, at) => [1, 16 / 9, 9 / 16][at % 3] ?? 1)),

@@ -261,16 +261,6 @@ function sorted(value: unknown): unknown {
     .map(([name, each]) => ({ name, value: sorted(each) }))
 }
 
-/**
- * Message for an unused key that may be meant as a parameter: all runs would have the same input, and each would be paid
- * for. `near`: the parameter that it looks like.
- */
-export const unusedKeyMessage = (key: string, near: string | undefined): string =>
-  near === undefined
-    ? `no text of the input uses {${key}}, and the parameters of the model are not known (see rushes models --refresh). ` +
-      'For several runs of one input, use count'
-    : `no text of the row uses {${key}}. Did you mean "${near}"?`
-
 /** Returns the text for a value in messages. */
 function labelOf(value: Node): string {
   const name = namedBy(value)

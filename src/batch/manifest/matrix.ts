@@ -1,6 +1,6 @@
 /** Expands each row with a matrix into one row per combination, before the rest of the row is read. Pure. */
 import { nearest, shortened } from '../../protocol/text.js'
-import { type Combination, type Matrix, namedBy, readMatrix, unusedKeyMessage } from './combinations.js'
+import { type Combination, type Matrix, namedBy, readMatrix } from './combinations.js'
 import {
   type Field,
   type FieldMap,
@@ -13,7 +13,7 @@ import {
 } from './nodes.js'
 import type { Naming } from './output-paths.js'
 import { createPlaceholders, isNear, type Placeholders } from './placeholders.js'
-import { hasUnknownModel, schemasOfRow } from './row-model.js'
+import { schemasOfRow } from './row-model.js'
 import {
   isOfMatrix,
   MAX_COMBINATIONS,
@@ -242,7 +242,7 @@ const writtenText = (field: Field | undefined): string | undefined =>
 
 /** False if the row cannot be expanded: its combinations would only repeat the problems reported here. */
 function checkTexts(
-  { node, matrix, sections, report }: MatrixRow,
+  { node, matrix, report }: MatrixRow,
   placeholders: Placeholders,
   fields: readonly (readonly [string, Field])[],
 ): boolean {
@@ -255,13 +255,13 @@ function checkTexts(
     canBeExpanded &&= checked.canBeFilled
     if (!NO_INPUT.includes(name)) for (const key of checked.keys) used.add(key)
   }
+  // An unused key that looks like a parameter is an error: all runs would have the same input, and each would be paid
+  // for.
   const settable = matrix.fields.names.filter((name) => !NO_INPUT.includes(name))
-  for (const [key, { length }] of matrix.keys) {
-    if (matrix.fields.has(key) || used.has(key)) continue
-    const near = nearest(key, settable)
-    const isTypo = near !== undefined && isNear(key, near)
-    if (!isTypo && (length === 1 || !hasUnknownModel(node, sections))) continue
-    report(keyPosition(node, key), unusedKeyMessage(key, isTypo ? near : undefined))
+  for (const key of matrix.keys.keys()) {
+    const near = matrix.fields.has(key) || used.has(key) ? undefined : nearest(key, settable)
+    if (near === undefined || !isNear(key, near)) continue
+    report(keyPosition(node, key), `no text of the row uses {${key}}. Did you mean "${near}"?`)
     canBeExpanded = false
   }
   return canBeExpanded

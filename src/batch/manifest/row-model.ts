@@ -145,19 +145,7 @@ const kindOfModel = (model: string | undefined, { models }: Sections): Kind | un
 const MAX_FOUND = 1_000
 
 /** Returns the schemas that the row, or a combination of its matrix, may have. Reports no problems. */
-export const schemasOfRow = (row: MapNode, sections: Sections): readonly ModelSchema[] =>
-  [...new Set(modelsOfRow(row, sections).map(({ schema }) => schema))].filter(
-    (schema) => schema !== undefined,
-  )
-
-/** Whether a model that the row may have is named and has no document. */
-export const hasUnknownModel = (row: MapNode, sections: Sections): boolean =>
-  modelsOfRow(row, sections).some(
-    ({ kind, model = kind && sections.settings[kind], documented }) =>
-      model !== undefined && documented === undefined,
-  )
-
-function modelsOfRow({ fields, at }: MapNode, sections: Sections): readonly RowModel[] {
+export function schemasOfRow({ fields, at }: MapNode, sections: Sections): readonly ModelSchema[] {
   const matrix = fields.get('matrix')?.value
   const keys: FieldMap = matrix?.type === 'fields' ? matrix.fields : new Map()
   const textsIn = (source: FieldMap, name: string): readonly string[] => {
@@ -173,11 +161,12 @@ function modelsOfRow({ fields, at }: MapNode, sections: Sections): readonly RowM
   const { kind, model } = own.kind.length + own.model.length > 0 ? own : modelsIn(sections.defaults)
   const fieldsOf = (name: string, texts: readonly string[]): readonly (readonly [string, Field])[][] =>
     texts.length === 0 ? [[]] : [...new Set(texts)].map((text) => [[name, { at, value: scalar(text, at) }]])
-  return fieldsOf('kind', kind).flatMap((first) =>
-    fieldsOf('model', model).map((second) =>
-      modelOfRow(new Map([...first, ...second]), sections, at, () => {}),
+  const schemas = fieldsOf('kind', kind).flatMap((first) =>
+    fieldsOf('model', model).map(
+      (second) => modelOfRow(new Map([...first, ...second]), sections, at, () => {}).schema,
     ),
   )
+  return [...new Set(schemas)].filter((schema) => schema !== undefined)
 }
 
 const itemsOf = (field: Field | undefined): readonly Node[] =>

@@ -118,6 +118,8 @@ export function refuseCost(
     const step = steps.get(name)
     const input = step?.hash === hash ? step.entry.input : undefined
     const estimate = known?.currency === currency ? known : prices.estimate({ model, kind, input })
+    // Nothing can price a removed row that was forgotten, and it would refuse every later batch.
+    if (estimate === undefined && step === undefined) return 0
     if (estimate === undefined) unpriced.push(model)
     return estimate?.millionths
   })

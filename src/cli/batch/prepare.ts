@@ -24,6 +24,7 @@ import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
 import { fitsBuiltIn } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
+import type { KnownModels } from '../models/known-models.js'
 import { refuseOldPrices } from '../models/old-prices.js'
 import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
@@ -228,18 +229,31 @@ export async function prepare(
   const plan = await planWith(lock)
   const hasLimit = (options.cost.limit ?? options.allowance?.maxCost) !== undefined
   const known = await ctx.models()
-  const needsDocument = ({ action, locked, model = '', entry }: PlanStep) =>
-    action.do === 'create' &&
-    // Another machine may have paid for this row with a document that this one does not have yet.
-    (locked !== undefined ||
-      known.oldListOf(model) !== undefined ||
-      (known.find(model) === undefined && !fitsBuiltIn(entry.kind, entry.input)))
   const needsPrice = hasLimit && sumPlan(plan, prices).withoutPrice > 0
-  const fresh = needsPrice || plan.steps.some(needsDocument) ? await learned() : undefined
+  const isAsked = options.mode === 'run' && (needsPrice || needsDocuments(plan, known))
+  const fresh = isAsked ? await learned() : undefined
   if (fresh !== undefined) return prepare(ctx, fresh, options, words)
   if (hasLimit && options.mode === 'run') refuseOldPrices(known, prices, modelsToCreate(plan))
   const missing = missingFor(plan.steps)
   return { ...words, manifest, lockPath, prices, lock, plan, planWith, options, missing }
+}
+
+/** Whether the service's documents may change what this batch creates: an input, or whether a row is paid for already. */
+function needsDocuments({ steps }: Plan, known: KnownModels): boolean {
+  const creates = steps.filter(({ action }) => action.do === 'create')
+  const models = new Set(creates.map(({ model = '' }) => model))
+  const unknown = new Set([...models].filter((model) => known.find(model) === undefined))
+  // Equal inputs of one matrix: a key of it may be a parameter of the model.
+  const combinations = creates.flatMap(({ entry: { template }, hash }) =>
+    template === undefined || hash === undefined ? [] : [`${template} ${hash}`],
+  )
+  return (
+    [...models].some((model) => known.oldListOf(model) !== undefined) ||
+    // Another machine may have paid for the row with a document that this one does not have yet.
+    creates.some(({ locked }) => locked !== undefined) ||
+    (unknown.size > 0 && new Set(combinations).size < combinations.length) ||
+    creates.some(({ model = '', entry }) => unknown.has(model) && !fitsBuiltIn(entry.kind, entry.input))
+  )
 }
 
 const modelsToCreate = ({ steps }: Plan): readonly string[] =>

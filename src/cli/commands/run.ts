@@ -162,7 +162,8 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
       : `Estimate: ${amountText(sumOfRuns(estimate, runs).millionths, prices.currency)}${end}.`
   const checkLimit = (runs: number) => {
-    if (model !== undefined && maxCost !== undefined && !isDryRun) refuseOldPrices(models, prices, [model])
+    if (runs > 0 && model !== undefined && maxCost !== undefined && !isDryRun)
+      refuseOldPrices(models, prices, [model])
     checkMaxCost(sumOfRuns(estimate, runs), maxCost, prices.currency, [model ?? ''])
   }
   if (isDryRun) {

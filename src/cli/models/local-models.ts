@@ -29,5 +29,6 @@ export async function openLocalModels(
     path: path === undefined ? undefined : resolve(configFolder, path),
     env,
     readsEngines,
+    isCharged: false,
   })
 }

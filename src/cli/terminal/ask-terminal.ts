@@ -7,7 +7,7 @@ import { openSync, readFileSync, writeSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import { onAbort, settlesWithin, untilAborted } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { isAnswered, QUESTION } from './terminal-graphics.js'
+import { isAnswered, mayBeReplies, QUESTION } from './terminal-graphics.js'
 
 /** How long a picture waits for the replies. */
 const MAX_WAIT_MS = 100
@@ -22,9 +22,6 @@ const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
   '\u001c': 'SIGQUIT',
   '\u001a': 'SIGTSTP',
 }
-/** Whole replies, and the beginning of another one. Anything else was typed. */
-const REPLIES = /^(?:\u001b(?:[_P][^\u001b]*(?:\u001b\\)?|\[[^a-zA-Z]*[a-zA-Z]?)?)*$/
-
 export interface Replies {
   /** Resolves with the replies so far when all are there, and after 100 ms. */
   text(): Promise<string>
@@ -63,7 +60,7 @@ function ask(terminal: number, clock: Pick<Clock, 'sleep'>, signal: AbortSignal)
     if (typed === 'SIGINT') process.kill(process.pid, typed)
     replies += text.replaceAll('\u0003', '')
     // Stop at the first typed key: the shell does not get keys that arrive here.
-    if (isAnswered(replies) || !REPLIES.test(replies)) end()
+    if (isAnswered(replies) || !mayBeReplies(replies)) end()
   })
   const over = untilAborted(done.signal)
   const settled = settlesWithin(MAX_WAIT_MS, over, clock)

@@ -15,6 +15,10 @@ const DEVICE_ATTRIBUTES = /\u001b\[\?([\d;]*)c/
 /** Whether these are all replies to the question. */
 export const isAnswered = (replies: string): boolean => DEVICE_ATTRIBUTES.test(replies)
 
+/** Whether this is only replies, the last one perhaps incomplete. Anything else was typed. */
+export const mayBeReplies = (text: string): boolean =>
+  /^(?:\u001b(?:[_P][^\u001b]*(?:\u001b\\)?|\[[\d;?>]*[a-zA-Z]?)?)*$/.test(text)
+
 /**
  * Whether the terminal may be asked. Not in tmux and screen, which keep only characters, and not in terminals that
  * print kitty's question and draw no pictures.

@@ -32,6 +32,8 @@ export interface ModelSources {
   readonly timeoutMs?: number
   /** False for a node that renders nothing: it needs neither the files nor the keys of engines. Default: true. */
   readonly readsEngines?: boolean
+  /** See `readModels`. */
+  readonly isCharged?: boolean
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000
@@ -44,13 +46,21 @@ export const PREVIEW_SET: ModelSet = createModelSet(
 
 /** Throws `usage`, with the problems of all documents. A kind without a document has its command, or its preview. */
 export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
-  const { path, engines = {}, names = {}, env, timeoutMs = DEFAULT_TIMEOUT_MS, readsEngines = true } = sources
+  const {
+    path,
+    engines = {},
+    names = {},
+    env,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    readsEngines = true,
+    isCharged,
+  } = sources
   if (path === undefined && Object.keys(engines).length === 0 && Object.keys(names).length === 0)
     return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
   const types = readsEngines ? (await import('../engines/index.js')).ENGINE_TYPES : undefined
   const { readModels } = await import('./read-models.js')
-  const documents = path === undefined ? [] : readModels({ path, env, types })
+  const documents = path === undefined ? [] : readModels({ path, env, types, isCharged })
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }

@@ -28,6 +28,8 @@ export interface ReadModelsOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Undefined: engines are not read, for a node that renders nothing. */
   readonly types: EngineTypes | undefined
+  /** False for `--local`, which charges nothing: prices need not be whole credits. Default: true. */
+  readonly isCharged?: boolean | undefined
 }
 
 /** More than a service can show in one list. */
@@ -38,7 +40,7 @@ const MAX_LIST_BYTES = 8 * 1_048_576
 const MAX_CONCURRENCY = 64
 
 /** Throws `usage` with all problems. Returns at least one model. */
-export function readModels({ path, env, types }: ReadModelsOptions): readonly ModelWithEngine[] {
+export function readModels({ path, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
   const problems: SourceProblem[] = []
   const files = filesAt(path)
   const sources = files.flatMap((file) => {
@@ -51,7 +53,7 @@ export function readModels({ path, env, types }: ReadModelsOptions): readonly Mo
     throw usageError(`${shownPath(path)} has ${sources.length} models; the limit is ${MAX_MODELS}.`)
   const described = sources.map((source) => ({ source, document: readOwnDocument(source) }))
   checkTogether(described.flatMap(({ source, document }) => (document ? [{ source, document }] : [])))
-  const models = described.flatMap(({ source, document }) => readModel(source, document, env, types) ?? [])
+  const models = described.flatMap(({ source, document }) => readModel(source, document, options) ?? [])
   if (problems.length > 0) {
     const order = (one: SourceProblem, other: SourceProblem) =>
       files.indexOf(one.file) - files.indexOf(other.file) ||
@@ -116,12 +118,11 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
 function readModel(
   { value, file, report }: SourceDocument,
   described: ModelDocument | undefined,
-  env: ReadModelsOptions['env'],
-  types: EngineTypes | undefined,
+  { env, types, isCharged = true }: Omit<ReadModelsOptions, 'path'>,
 ): ModelWithEngine | undefined {
   if (!isObject(value)) return undefined
   const { concurrency, engine } = value
-  if (described !== undefined) checkPrices(described, report)
+  if (described !== undefined && isCharged) checkPrices(described, report)
   const model =
     types === undefined
       ? described && previewOf(described)

@@ -324,6 +324,12 @@ describe('what is read', () => {
     expect(one).toMatchObject({ document: { name: 'c/d', kind: 'video' }, concurrency: 3, type: 'preview' })
   })
 
+  it('prices that are not whole, if nothing is charged', () => {
+    const path = folderWith({ [ONE]: valid('a/b', 'price: { run: 0.4 }') })
+    expect(readModels({ path, env: {}, types: ENGINE_TYPES, isCharged: false })).toHaveLength(1)
+    expect(() => readModels({ path, env: {}, types: ENGINE_TYPES })).toThrow()
+  })
+
   it('a node that renders nothing needs neither the files nor the keys of engines', () => {
     const text = 'name: a/b\nkind: image\nengine: { type: comfyui, workflow: none.json, key_env: NONE }'
     const path = folderWith({ [ONE]: text })

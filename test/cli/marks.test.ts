@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createCliService, runCli } from '../support/cli.js'
+import { createCliService, type RunOptions, runCli } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { withJournal } from '../support/journal.js'
 import { actionOf, manifestOf, markedPng, xmpWith } from '../support/marked-files.js'
@@ -74,5 +74,25 @@ describe('marks of a file', () => {
     expect(files).toMatchObject([MARKS])
     writeFileSync(path, 'changed')
     expect(JSON.parse((await local('status', id)).stdout).files).toMatchObject([MARKS])
+  })
+
+  it('are in the gallery, and the picture is drawn, of a local run that was not downloaded', async () => {
+    const home = temporaryFolder()
+    const run = (words: readonly string[], options: RunOptions = {}) =>
+      runCli(words, { engine: engine(), home, ...options })
+    const id = (await run(['run', 'image', 'a fox', '--local', '--no-wait'])).stdout.trim()
+    await run(['wait', '--local', '-o', '-', id])
+    const page = join(home, 'gallery.html')
+    expect(await run(['gallery', '-o', page])).toMatchObject({ code: 0 })
+    expect(readFileSync(page, 'utf8')).toContain(TEXT)
+    const drawn: string[] = []
+    const pictures = {
+      draw: async ({ path }: { readonly path: string }) => `${drawn.push(path)}`,
+      ask: () => undefined,
+    }
+    const env = { NO_COLOR: '', CI: '', TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' }
+    const tty = { stdout: true, stderr: true }
+    await run(['show', id, '--show'], { pictures, env, tty, columns: 0 })
+    expect(drawn).toEqual([expect.stringContaining(join(home, 'state', 'local'))])
   })
 })

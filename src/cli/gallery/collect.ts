@@ -75,7 +75,7 @@ export async function collectGallery({
 const promptOf = ({ input }: JournalRun): string =>
   isObject(input) && typeof input.prompt === 'string' ? input.prompt : ''
 
-/** Leaves out URLs, which may be signed, and values that are no plain text. */
+/** Leaves out URLs, which may be signed, and values that are lists, objects or null. */
 const parametersOf = ({ input }: JournalRun): readonly string[] =>
   Object.entries(isObject(input) ? input : {}).flatMap(([name, value]) =>
     name === 'prompt' || !['string', 'number', 'boolean'].includes(typeof value) || isHttpUrl(value)

@@ -63,7 +63,7 @@ function createComfyuiEngine(
     return value.subfolder === '' ? value.name : `${String(value.subfolder ?? UPLOAD_FOLDER)}/${value.name}`
   }
 
-  /** Resolves with the paths of the files, which together are no larger than one result may be. */
+  /** Resolves with the paths of the files. Throws when they are together larger than `MAX_FILE_BYTES`. */
   async function download(files: readonly ServerFile[], job: RenderJob): Promise<readonly string[]> {
     if (files.length > MAX_FILES)
       throw new UpstreamError(

@@ -10,7 +10,14 @@ import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
 import { REDACTED } from '../protocol/redact.js'
 import { printable, shortened } from '../protocol/text.js'
-import { badResponse, errorOfAnswer, isRateLimited, networkError, type ServiceAnswer } from './requests.js'
+import {
+  badResponse,
+  errorOfAnswer,
+  isRateLimited,
+  networkError,
+  type ServiceAnswer,
+  wholeBody,
+} from './requests.js'
 
 /** Waits before two more tries, if no connection was made. */
 const UNCONNECTED_WAITS_MS = [1_000, 2_000] as const
@@ -23,7 +30,12 @@ export type CreateOutcome =
    * A 201 without a run id: the run is paid for, but its status cannot be requested. `failure`: why the body is
    * incomplete.
    */
-  | { readonly kind: 'nameless'; readonly text: string; readonly failure?: unknown }
+  | {
+      readonly kind: 'nameless'
+      readonly text: string
+      readonly unreadable?: string | undefined
+      readonly failure?: unknown
+    }
   /** No byte was sent, so nothing was accepted. */
   | { readonly kind: 'unconnected'; readonly failure: HttpFailure }
   /** The service's rate limit refused it. */
@@ -59,7 +71,7 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
     const id = findRunId({ body: parsed.ok ? parsed.value : tornBody, location, runIdField })
     // A redacted id does not identify the run: the user must look it up.
     return id === undefined || id.includes(REDACTED)
-      ? { kind: 'nameless', text, failure }
+      ? { kind: 'nameless', text: wholeBody(answer), unreadable: answer.unreadable, failure }
       : { kind: 'accepted', id, body: parsed.ok ? parsed.value : null }
   }
   if (status >= 300 && status < 400) return { kind: 'redirected', answer }
@@ -71,7 +83,7 @@ export function outcomeOfAnswer({ answer, runIdField, tornBody, failure }: Answe
     kind: 'unknown',
     why: `the service answered ${answered}, which does not show whether it accepted the run`,
     httpStatus: status,
-    text,
+    text: wholeBody(answer),
     cause: failure,
   }
 }
@@ -154,10 +166,10 @@ export const outcomeUnknown = (
     },
   )
 
-function nameless({ text, failure }: Extract<CreateOutcome, { kind: 'nameless' }>): RushesError {
+function nameless({ text, unreadable, failure }: Extract<CreateOutcome, { kind: 'nameless' }>): RushesError {
   const [problem, what] =
     failure === undefined
-      ? ['the response contains no run id', 'Response']
+      ? [unreadable ?? 'the response contains no run id', 'Response']
       : [`the response broke off before the run id (${messageOf(failure)})`, 'Received']
   const received = printable(text) || '(empty)'
   return new RushesError(

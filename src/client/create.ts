@@ -1,7 +1,8 @@
 /** Creates a run: sends the create, and repeats it if `decideCreate` allows it. */
 import { messageOf, type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { BodyTooLarge, type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
+import { BodyTooLarge } from '../host/receive-text.js'
 import { retry } from '../host/retry.js'
 import { createRunUrl } from '../protocol/id.js'
 import { MAX_BODY_BYTES } from '../protocol/limits.js'

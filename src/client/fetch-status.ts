@@ -1,7 +1,8 @@
 /** Sends one status request and classifies its response. */
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { BodyTooLarge, type Fetch, HttpFailure } from '../host/http.js'
+import { type Fetch, HttpFailure } from '../host/http.js'
+import { BodyTooLarge } from '../host/receive-text.js'
 import { retry, retryAfterMs, stepOf } from '../host/retry.js'
 import { runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
@@ -112,7 +113,10 @@ function outcomeOf(
     const run = parsed.ok ? parseRun(parsed.value, id, failureStatuses) : parsed
     if (run.ok) return { kind: 'state', state: run.value }
     return temporary(
-      badResponse(`The service sent an invalid response: ${run.wrong}.`, { runId: id, httpStatus: status }),
+      badResponse(`The service sent an invalid response: ${answer.unreadable ?? run.wrong}.`, {
+        runId: id,
+        httpStatus: status,
+      }),
     )
   }
   const error = errorOfAnswer(answer).with({ runId: id })

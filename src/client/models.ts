@@ -1,7 +1,8 @@
 /** Asks the service for its list of models. The list is an extension: another service answers in any other way. */
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import { BodyTooLarge, type Fetch, HttpFailure } from '../host/http.js'
+import { type Fetch, HttpFailure } from '../host/http.js'
+import { BodyTooLarge } from '../host/receive-text.js'
 import { retryAfterMs } from '../host/retry.js'
 import { modelsUrl } from '../protocol/id.js'
 import { isObject, parseJson } from '../protocol/parse.js'

@@ -3,14 +3,8 @@
  */
 import { messageOf, OWN_CODES, RushesError, type RushesErrorOptions } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import {
-  type Fetch,
-  HttpFailure,
-  type HttpRequest,
-  type HttpResponse,
-  isLoopback,
-  receiveText,
-} from '../host/http.js'
+import { type Fetch, HttpFailure, type HttpRequest, type HttpResponse, isLoopback } from '../host/http.js'
+import { receiveText } from '../host/receive-text.js'
 import { parseErrorBody } from '../protocol/parse.js'
 import { type Problem, problemByStatus, problemOf } from '../protocol/problems.js'
 import { printable, shortened } from '../protocol/text.js'
@@ -92,7 +86,12 @@ export const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 export interface ServiceAnswer {
   readonly status: number
+  /** The body as text. Bytes that are not text are replaced, so that the rest can still be read. */
   readonly text: string
+  /** The body as base64, if it is not text. To be kept in place of `text`. */
+  readonly base64?: string | undefined
+  /** Why the body cannot be read, such as an unknown encoding. */
+  readonly unreadable?: string | undefined
   readonly location: string | undefined
   readonly retryAfter: string | undefined
 }
@@ -106,7 +105,7 @@ export async function receiveAnswer(
   redact: Redact = (text) => text,
 ): Promise<{ readonly answer: ServiceAnswer; readonly failure?: unknown }> {
   const location = response.header('location')
-  const { text, failure } = await receiveText(response, MAX_ANSWER_BYTES)
+  const { text, binary, undecodable, failure } = await receiveText(response, MAX_ANSWER_BYTES)
   return {
     failure,
     answer: {
@@ -114,9 +113,19 @@ export async function receiveAnswer(
       location: location === undefined ? undefined : redact(location),
       retryAfter: response.header('retry-after'),
       text: redact(text),
+      ...(binary && { base64: base64Of(binary, redact) }),
+      unreadable: undecodable,
     },
   }
 }
+
+/** Redacts the bytes themselves, because the key cannot be found in base64. */
+const base64Of = (bytes: Uint8Array, redact: Redact): string =>
+  Buffer.from(redact(Buffer.from(bytes).toString('latin1')), 'latin1').toString('base64')
+
+/** Returns the whole body in a form that can be printed and stored. */
+export const wholeBody = ({ text, base64 }: ServiceAnswer): string =>
+  base64 === undefined ? text : `base64:${base64}`
 
 /** Reads a complete response. Throws `BodyTooLarge`, `HttpFailure` or the reason of the request's signal. */
 export async function readAnswer(response: HttpResponse, redact?: Redact): Promise<ServiceAnswer> {
@@ -162,7 +171,8 @@ function problemOfAnswer({ status, text }: ServiceAnswer): Problem | undefined {
 export const isRateLimited = (answer: ServiceAnswer): boolean =>
   answer.status === 429 && (problemOfAnswer(answer)?.retryable ?? true)
 
-const bodyText = ({ text }: ServiceAnswer): string => {
+const bodyText = ({ text, unreadable }: ServiceAnswer): string => {
+  if (unreadable !== undefined) return unreadable
   const body = shortened(printable(text).trim(), 120)
   return body === '' ? 'no message' : body
 }

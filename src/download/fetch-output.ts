@@ -210,8 +210,7 @@ async function receiveAll(
   meter.expect(declaredLength(response.header))
   let opened: OpenedPart | undefined
   try {
-    const file = decoded(checked(response, meter.receive, signal), response.header('content-encoding'))
-    for await (const chunks of inPieces(file, alarm, HEAD_BYTES)) {
+    for await (const chunks of inPieces(decoded(response, meter.receive, signal), alarm, HEAD_BYTES)) {
       if (opened === undefined) {
         const head = Buffer.concat(chunks)
         const kind = await kindOf({ contentType: response.header('content-type'), url, head })

@@ -2,14 +2,11 @@
  * Sends the GET request for an output, and reads the body: counts, checks and decodes it, and groups it into pieces for
  * the disk. Follows redirects. Sends only data that the host of the output needs. Output URLs often contain a secret.
  */
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { decodedBody, isEncoded, UNSUPPORTED_ENCODING } from '../host/content-encoding.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { retryAfterMs } from '../host/retry.js'
-import { errorCode } from '../host/system-error.js'
 import { printable, shortened } from '../protocol/text.js'
 import { AttemptFailed, failureOfStatus, MAX_RETRY_AFTER_MS } from './failures.js'
 import { declaredLength } from './resume-plan.js'
@@ -103,7 +100,10 @@ async function sendOnce(
 /** Converts network errors and invalid proxy settings to `AttemptFailed`; returns aborts and bugs unchanged. */
 function asAttemptFailed(error: unknown): unknown {
   if (error instanceof HttpFailure)
-    return new AttemptFailed(error.message, { isRetryable: true, cause: error })
+    return new AttemptFailed(error.message, {
+      isRetryable: error.code !== UNSUPPORTED_ENCODING,
+      cause: error,
+    })
   if (error instanceof RushesError && error.code === 'usage')
     return new AttemptFailed(error.message, { isRetryable: false, cause: error })
   return error
@@ -159,53 +159,49 @@ export async function* checked(
   if (received === 0) throw new AttemptFailed('the response is empty', { isRetryable: true })
 }
 
-const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-}
-
 /**
- * Decodes a body that is encoded although `identity` was requested: object stores keep `Content-Encoding` with the
- * object and always send it. `aws-chunked` is left over from the upload and means no encoding.
+ * Yields the bytes of the file. Object stores keep `Content-Encoding` with the object and always send it, although
+ * `identity` was requested. Refuses a small body that is decoded into a huge file: downloads have no other limit.
  */
-export function decoded(body: Bytes, contentEncoding: string | undefined): Bytes {
-  const encodings = (contentEncoding ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '' && each !== 'identity' && each !== 'aws-chunked')
-  const [encoding, ...more] = encodings
-  if (encoding === undefined) return body
-  const createDecoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
-  if (createDecoder === undefined || more.length > 0)
-    throw new AttemptFailed(
-      `the host encoded the response as ${encodings.join(', ')}, which was not requested`,
-      { isRetryable: false },
-    )
-  return through(body, createDecoder())
+export function decoded(
+  response: HttpResponse,
+  onReceived: (bytes: number) => void,
+  signal: AbortSignal | undefined,
+): Bytes {
+  const receive = isEncoded(response) ? expanded : checked
+  return receive(response, onReceived, signal)
 }
 
-async function* through(
-  body: Bytes,
-  decoder: NodeJS.ReadWriteStream & AsyncIterable<Uint8Array>,
+async function* expanded(
+  response: HttpResponse,
+  onReceived: (bytes: number) => void,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  // If the source fails, `pipeline` destroys the decoder with the same error, which the loop below throws.
-  pipeline(Readable.from(body), decoder).catch(() => {})
+  let received = 0
+  const count = (bytes: number) => {
+    received += bytes
+    onReceived(bytes)
+  }
+  const { header } = response
+  let bytes = 0
   try {
-    yield* decoder
+    for await (const chunk of decodedBody({ header, body: checked(response, count, signal) })) {
+      bytes += chunk.byteLength
+      if (bytes > MAX_DECODED_BYTES && bytes > received * MAX_EXPANSION)
+        throw new AttemptFailed(
+          `the host sent ${received} bytes, which are decoded into more than ${MAX_DECODED_BYTES} bytes`,
+          { isRetryable: false },
+        )
+      yield chunk
+    }
   } catch (error) {
-    const code = errorCode(error) ?? ''
-    // Error codes of zlib and Brotli.
-    if (/^(Z_|ERR__)/.test(code))
-      throw new AttemptFailed(`the encoded response cannot be decoded: ${code}`, {
-        isRetryable: true,
-        cause: error,
-      })
-    throw error
+    throw asAttemptFailed(error)
   }
 }
+
+const MAX_DECODED_BYTES = 268_435_456
+/** Media files are compressed already. Only a file that is nearly empty shrinks more. */
+const MAX_EXPANSION = 100
 
 /** Bytes per piece. Larger pieces are not faster (`bench/results.md`). */
 const PIECE_BYTES = 524_288

@@ -2,6 +2,7 @@
  * Decides whether a download can be resumed. Pure, tested by table. The rest of a changed file must never be appended
  * to an old part, so the host must confirm that the file is unchanged (RFC 9110, 13.1.5 and 14.4).
  */
+import { isEncoded } from '../host/content-encoding.js'
 import { HEAD_BYTES } from './file-kind.js'
 
 /** Identifies the version of the file that a part belongs to. Does not contain the URL, which may contain a secret. */
@@ -56,7 +57,7 @@ export const usefulBytes = (metadata: PartMetadata | undefined, bytes: number): 
  * bytes of the file.
  */
 export function metadataOf(header: HeaderReader): PartMetadata | undefined {
-  if (!isPlain(header)) return undefined
+  if (isEncoded({ header })) return undefined
   return {
     etag: header('etag')?.trim(),
     lastModified: preciseDate(header),
@@ -70,9 +71,6 @@ export function declaredLength(header: HeaderReader): number | undefined {
   const length = header('content-length')?.trim() ?? ''
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined
 }
-
-const isPlain = (header: HeaderReader): boolean =>
-  (header('content-encoding')?.trim() || 'identity').toLowerCase() === 'identity'
 
 /**
  * Returns the date of the last change if it is at least one second old: a second change within the same second would
@@ -107,7 +105,7 @@ export function continuationOf(
   if (status === 200) return 'restart'
   if (status === 416) return isWhole(bytes, metadata, header) ? 'complete' : 'mismatch'
   const range = rangeOf(header)
-  if (range === undefined || !isPlain(header) || isOtherFile(metadata, header)) return 'mismatch'
+  if (range === undefined || isEncoded({ header }) || isOtherFile(metadata, header)) return 'mismatch'
   const { from, to, totalBytes } = range
   const fits =
     from === bytes &&

@@ -183,6 +183,12 @@ export function createIfMissing(options: DatabaseOptions, firstRows?: string): v
   }
 }
 
+/** Replaces NUL by its symbol (U+2400): libsql returns a stored text only up to its first NUL. */
+const bound = (values: readonly SqlValue[]): SqlValue[] =>
+  values.map((value) =>
+    typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : value,
+  )
+
 const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is
 
 interface PreparedStatement {
@@ -257,9 +263,9 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
   let isClosed = false
   return {
     // Pass the values as one list: libsql treats a single null as an object of named values.
-    run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(values).changes })),
-    get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
-    all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
+    run: (sql, ...values) => perform(sql, (statement) => ({ changes: statement.run(bound(values)).changes })),
+    get: (sql, ...values) => perform(sql, (statement) => statement.get(bound(values)) as Row | undefined),
+    all: (sql, ...values) => perform(sql, (statement) => statement.all(bound(values)) as Row[]),
     transaction,
     snapshot: (work) => inTransaction('BEGIN', work),
     isCurrent: identity.isCurrent,

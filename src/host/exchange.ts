@@ -138,7 +138,11 @@ const optionsOf = (
     origin: url.origin,
     path: `${url.pathname}${url.search}`,
     method,
-    headers: bytes === undefined ? headers : { ...headers, 'content-length': String(bytes) },
+    headers: {
+      'accept-encoding': 'identity',
+      ...headers,
+      ...(bytes !== undefined && { 'content-length': String(bytes) }),
+    },
     body: stream
       ? iterable(withProgress(stream.chunks(), onProgress))
       : body === undefined || body.byteLength <= CHUNK_BYTES

@@ -59,7 +59,7 @@ export class HttpFailure extends Error {
   readonly sent: boolean
   /** Error code of the system or of undici, such as ECONNREFUSED. */
   readonly code: string | undefined
-  /** The received bytes are not HTTP: another kind of server listens there. */
+  /** The received bytes are not HTTP or cannot be decoded: another kind of server may listen there. */
   readonly isInvalidHttp: boolean
 
   constructor(
@@ -71,43 +71,6 @@ export class HttpFailure extends Error {
     this.code = options.code
     this.isInvalidHttp = options.isInvalidHttp ?? false
   }
-}
-
-export class BodyTooLarge extends Error {
-  override readonly name = 'BodyTooLarge'
-}
-
-interface ReceivedText {
-  readonly text: string
-  /** Set if the body is not complete: `BodyTooLarge`, an `HttpFailure`, or the reason of the request's signal. */
-  readonly failure?: unknown
-}
-
-/** Resolves with the received part of the body as text, at most `maxBytes`. */
-export async function receiveText(response: HttpResponse, maxBytes: number): Promise<ReceivedText> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  const text = () => Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8')
-  try {
-    for await (const chunk of response.body) {
-      chunks.push(chunk)
-      bytes += chunk.byteLength
-      if (bytes > maxBytes) {
-        response.discard()
-        return { text: text(), failure: new BodyTooLarge(`the response is larger than ${maxBytes} bytes`) }
-      }
-    }
-    return { text: text() }
-  } catch (failure) {
-    return { text: text(), failure }
-  }
-}
-
-/** Resolves with the whole body as text. Throws `BodyTooLarge` as soon as the body exceeds `maxBytes`. */
-export async function readText(response: HttpResponse, maxBytes: number): Promise<string> {
-  const { text, failure } = await receiveText(response, maxBytes)
-  if (failure !== undefined) throw failure
-  return text
 }
 
 /** Returns whether a host name always refers to this machine. */

@@ -55,6 +55,18 @@ export function testEngine(subject: EngineSubject): void {
       expect(creates()).toBe(1)
     })
 
+    test('reads a server that compresses every answer, its errors too', async () => {
+      const { engine, job, clock, server } = await open()
+      server.compress()
+      expect(await clock.runUntil(engine.render(job))).toHaveLength(1)
+      expect(server.requests.every(({ headers }) => headers['accept-encoding'] === 'identity')).toBe(true)
+      const other = await open()
+      other.server.compress()
+      const body = { detail: [{ loc: ['body', 'x'], msg: 'is odd' }] }
+      other.server.fault(subject.creates, { status: 400, body })
+      await expect(other.clock.runUntil(other.engine.render(other.job))).rejects.toThrow('body.x: is odd')
+    })
+
     test.runIf(subject.createsWithReferences)('sends references in their order', async () => {
       const { engine, job, clock, server } = await open()
       const pictures = [pngOf(8, 8, 'first'), pngOf(8, 8, 'second')]

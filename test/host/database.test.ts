@@ -90,6 +90,13 @@ describe('a database', () => {
     expect(second.get('SELECT text FROM notes WHERE id = ?', 3)).toBeUndefined()
   })
 
+  it('gives back the whole of a text with NUL, with the symbol for it', () => {
+    const database = open(newPath())
+    add(database, 'abc\0def')
+    expect(texts(database)).toEqual(['abc\u2400def'])
+    expect(database.get('SELECT id FROM notes WHERE text = ?', 'abc\0def')).toMatchObject({ id: 1 })
+  })
+
   it('is brought from one format to the next, with what it holds', () => {
     const path = newPath()
     const first = openDatabase({ path, migrations: [FIRST] })

@@ -1,7 +1,8 @@
 /** A service with a console, and its users: browsers with a cookie but without a page. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../src/host/clock.js'
-import { type HttpRequest, readText } from '../../src/host/http.js'
+import type { HttpRequest } from '../../src/host/http.js'
+import { readText } from '../../src/host/receive-text.js'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
 import { RUNS_PATH } from '../../src/protocol/id.js'
 import type { Page, PageFile } from '../../src/service/console/page.js'

@@ -3,6 +3,7 @@ import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
+import { decodedBody } from '../../host/content-encoding.js'
 import { type Fetch, isLoopback } from '../../host/http.js'
 import { type IpNetwork, isInNetwork, parseAddress } from '../rules/networks.js'
 
@@ -52,14 +53,9 @@ export function createReferenceFetch({ privateAllowed, clock, env }: ReferenceFe
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isHttp(url) || !(allowsPrivate || mayBePublic(url))) return undefined
-      const answer = await fetch({
-        method: 'GET',
-        url,
-        headers: { accept: 'image/*', 'accept-encoding': 'identity' },
-        signal,
-      })
+      const answer = await fetch({ method: 'GET', url, headers: { accept: 'image/*' }, signal })
       const location = answer.header('location')
-      if (answer.status === 200) return answer.body
+      if (answer.status === 200) return decodedBody(answer)
       answer.discard()
       if (answer.status < 300 || answer.status > 399 || location === undefined) return undefined
       url = new URL(location, url)

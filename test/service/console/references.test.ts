@@ -2,7 +2,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readText } from '../../../src/host/http.js'
+import { readText } from '../../../src/host/receive-text.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import {
   type Browser,

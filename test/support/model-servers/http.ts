@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 
 export interface ServerRequest {
   readonly method: string
@@ -38,6 +39,8 @@ export interface ModelServer {
   count(beginning: string): number
   /** Answers the next requests whose method and path begin with this text in another way. */
   fault(beginning: string, fault: ServerFault, times?: number): void
+  /** Compresses every answer from now on, although the client asks for none that is. */
+  compress(): void
   /** The number of requests that the client left before their answer. */
   readonly abandoned: number
   /** Calls `accept` for a request that wants another protocol, such as a WebSocket. */
@@ -53,9 +56,12 @@ export type ServerRoutes = (request: ServerRequest) => ServerAnswer | Promise<Se
 /** In a test, the server is closed when the test or file ends. */
 export async function createModelServer(routes: ServerRoutes, port = 0): Promise<ModelServer> {
   let abandoned = 0
+  let compresses = false
   const requests: ServerRequest[] = []
   const faults: { beginning: string; fault: ServerFault; left: number }[] = []
   const nameOf = ({ method, path }: ServerRequest) => `${method} ${path}`
+
+  const encoded = (plain: ServerAnswer) => (compresses ? compressed(plain) : plain)
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await readRequest(incoming)
@@ -71,11 +77,11 @@ export async function createModelServer(routes: ServerRoutes, port = 0): Promise
     const bodyFault = typeof fault === 'object' && 'ending' in fault ? fault : undefined
     const lateFault = typeof fault === 'object' && 'after' in fault ? fault : undefined
     if (typeof fault === 'object' && !('ending' in fault || 'after' in fault))
-      return await send(response, fault)
+      return await send(response, encoded(fault))
     const result = await routes(request)
     await lateFault?.after
     if (fault === 'lose') incoming.socket.destroy()
-    else await send(response, result, bodyFault)
+    else await send(response, encoded(result), bodyFault)
   }
 
   const server = createServer((incoming, response) => {
@@ -107,6 +113,9 @@ export async function createModelServer(routes: ServerRoutes, port = 0): Promise
     },
     count: (beginning) => requests.filter((each) => nameOf(each).startsWith(beginning)).length,
     fault: (beginning, fault, times = 1) => void faults.push({ beginning, fault, left: times }),
+    compress: () => {
+      compresses = true
+    },
     onUpgrade: (accept) =>
       void server.on('upgrade', (request, socket) => {
         upgraded.add(socket.on('error', () => {}))
@@ -114,6 +123,18 @@ export async function createModelServer(routes: ServerRoutes, port = 0): Promise
       }),
     close,
     reopen: () => listen(ownPort),
+  }
+}
+
+function compressed(answer: ServerAnswer): ServerAnswer {
+  const { body = '', headers } = answer
+  if (typeof body === 'object' && Symbol.asyncIterator in body) return answer
+  const isBytes = typeof body === 'string' || body instanceof Uint8Array
+  const type = isBytes ? {} : { 'content-type': 'application/json' }
+  return {
+    ...answer,
+    headers: { ...type, ...headers, 'content-encoding': 'gzip' },
+    body: gzipSync(isBytes ? body : JSON.stringify(body)),
   }
 }
 

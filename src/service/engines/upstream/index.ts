@@ -6,14 +6,9 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  BodyTooLarge,
-  HttpFailure,
-  type HttpResponse,
-  readText,
-  receiveText,
-  type ServerRequest,
-} from '../../../host/http.js'
+import { decodedBody } from '../../../host/content-encoding.js'
+import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
+import { BodyTooLarge, readText, receiveText } from '../../../host/receive-text.js'
 import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch } from '../../references/reference-fetch.js'
@@ -161,7 +156,6 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
 
   const headersFor = (url: URL, contentType?: string): Record<string, string> => ({
     accept: '*/*',
-    'accept-encoding': 'identity',
     ...(contentType !== undefined && { 'content-type': contentType }),
     ...(key !== undefined && url.origin === base.origin && { authorization: credentials }),
   })
@@ -224,7 +218,7 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
     work: ReadBody<Value>,
   ): Promise<Value> {
     try {
-      return await work(response.body)
+      return await work(decodedBody(response))
     } catch (error) {
       response.discard()
       signal.throwIfAborted()

@@ -1,0 +1,120 @@
+/** Answers that a service, a gateway or a proxy compressed although nobody asked for it, as whole command lines. */
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { EXIT } from '../../src/errors.js'
+import type { Fetch } from '../../src/host/http.js'
+import { responseOf, type Scripted } from '../client/wire.js'
+import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import { rowsOf } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const gzipped = (body: object, status: number): Scripted => ({
+  status,
+  body: gzipSync(JSON.stringify(body)),
+  headers: { 'content-encoding': 'gzip' },
+})
+const problem = (code: string, status: number) => gzipped({ error: { code, message: code } }, status)
+
+/** Runs a command against a service that always gives this answer. */
+async function answered(argv: readonly string[], answer: Scripted) {
+  let requests = 0
+  const fetch: Fetch = async () => {
+    requests++
+    return responseOf(answer)
+  }
+  const home = temporaryFolder()
+  const env = {
+    RUSHES_BASE_URL: LOOPBACK_URL,
+    RUSHES_API_KEY: 'rk_0123456789',
+    RUSHES_IMAGE_MODEL: 'acme/still-1',
+  }
+  return { ...(await runCli(argv, { fetch, home, env })), home, requests }
+}
+
+const RUN = ['run', 'image', 'a fox', '--no-wait']
+
+describe('a service whose answers are all compressed', () => {
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+  ])('takes a run, gives its status and its file, and accepts a login: %s', async (encoding, encode) => {
+    const service = await createCliService()
+    const fetch: Fetch = async (request) => {
+      const response = await service.fetch(request)
+      const chunks: Uint8Array[] = []
+      for await (const chunk of response.body) chunks.push(chunk)
+      return {
+        ...response,
+        header: (name) =>
+          name.toLowerCase() === 'content-encoding'
+            ? encoding
+            : name.toLowerCase() === 'content-length'
+              ? undefined
+              : response.header(name),
+        body: (async function* () {
+          yield encode(Buffer.concat(chunks))
+        })(),
+      }
+    }
+    const run = (argv: readonly string[], stdin?: string) =>
+      service.run(argv, { fetch, ...(stdin !== undefined && { stdin }) })
+    const made = await run(['run', 'image', 'a fox', '--json', '-o', `${service.home}/fox.png`])
+    expect(made.stderr).toBe('')
+    expect(made.code).toBe(EXIT.ok)
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      status: 'succeeded',
+      files: [{ content_type: 'image/png' }],
+    })
+    expect((await run(['status', '--last'])).code).toBe(EXIT.ok)
+    expect(await run(['login'], service.apiKey)).toMatchObject({ code: EXIT.ok })
+    const doctor = await run(['doctor'])
+    expect(doctor.stdout).toContain('accepted by the service')
+  })
+})
+
+describe('a compressed answer', () => {
+  it('of an exhausted quota is not sent again: exit 5 after one request', async () => {
+    const { code, requests } = await answered(RUN, problem('USAGE_EXCEEDED', 429))
+    expect({ code, requests }).toEqual({ code: EXIT.account, requests: 1 })
+  })
+
+  it('of an unknown run is exit 6', async () => {
+    expect((await answered(['status', 'run_1'], problem('run_not_found', 404))).code).toBe(EXIT.notFound)
+  })
+
+  it('that breaks off after the id is a run', async () => {
+    // Long enough that the id is decoded before the end.
+    const body = { id: 'run_1', note: Array.from({ length: 3_000 }, (_, at) => at * 7_919) }
+    const whole = gzipped(body, 201)
+    const torn = { ...whole, body: (whole.body as Buffer).subarray(0, -500), cut: true }
+    expect(await answered(RUN, torn)).toMatchObject({ code: EXIT.ok, stdout: 'run_1\n' })
+  })
+})
+
+describe('a 201 that cannot be read', () => {
+  const bytes = gzipSync(JSON.stringify({ id: 'run_1', text: 'x'.repeat(300) }))
+
+  it.each<[string, Scripted, string]>([
+    [
+      'an unknown encoding',
+      { status: 201, body: bytes, headers: { 'content-encoding': 'compress' } },
+      'the response is encoded as compress, although no encoding was requested',
+    ],
+    ['no encoding is named', { status: 201, body: bytes }, 'the response contains no run id'],
+    ['NUL in a text', { status: 201, body: 'abc\0def' }, 'the response contains no run id'],
+  ])('is kept whole as base64, in the journal and in the message: %s', async (_, answer, reason) => {
+    const { code, stderr, home } = await answered(RUN, answer)
+    const kept = `base64:${Buffer.from(answer.body as Buffer).toString('base64')}`
+    expect(code).toBe(EXIT.outcomeUnknown)
+    expect(stderr.replace(/\s+/g, ' ')).toContain(reason)
+    expect(stderr.replace(/\s+/g, '')).toContain(kept)
+    expect(rowsOf(home)[0]?.answer).toEqual({ status: 201, text: kept })
+  })
+
+  it('shows no API key that it repeats', async () => {
+    const { stderr, home } = await answered(RUN, { status: 201, body: '\0 rk_0123456789 \0' })
+    const kept = Buffer.from('\0 [API key] \0').toString('base64')
+    expect(rowsOf(home)[0]?.answer?.text).toBe(`base64:${kept}`)
+    expect(stderr).toContain(kept)
+  })
+})

@@ -197,8 +197,10 @@ export const networkError = (failure: HttpFailure, host: string): RushesError =>
         cause: failure,
       })
     : new RushesError('network', `Could not reach ${host}: ${printable(failure.message)}.`, {
-        hint: isLoopback(new URL(`http://${host}`).hostname)
-          ? 'Check the service URL, and that the service is running.'
-          : 'Check the service URL and the network (the proxy is read from HTTPS_PROXY), then try again.',
+        hint:
+          failure.advice ??
+          (isLoopback(new URL(`http://${host}`).hostname)
+            ? 'Check the service URL, and that the service is running.'
+            : 'Check the service URL and the network (the proxy is read from HTTPS_PROXY), then try again.'),
         cause: failure,
       })

@@ -3,7 +3,7 @@
  */
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
-import type { Fetch } from '../host/http.js'
+import { type Fetch, HttpFailure } from '../host/http.js'
 import { retry } from '../host/retry.js'
 import type { FileMeter } from './download-progress.js'
 import {
@@ -154,6 +154,7 @@ function finalError(address: string, failure: AttemptFailed, tries: number): Err
   return downloadFailed(`Could not download ${printableUrl(address)}: ${failure.message}${times}`, {
     cause: failure,
     httpStatus: failure.status,
+    hint: failure.cause instanceof HttpFailure ? failure.cause.advice : undefined,
   })
 }
 

@@ -16,6 +16,8 @@ const MAX_ENCODINGS = 4
 /** `aws-chunked` is left over from an upload to an object store. The others are mistakes of servers. */
 const NOT_ENCODED = new Set(['', 'identity', 'none', 'aws-chunked', 'utf-8'])
 
+const OPTIONS = { chunkSize: 65_536 } as const
+
 /** Returns a decoder for a body that begins with `firstByte`, or undefined if this Node.js cannot decode it. */
 async function createDecoder(encoding: string, firstByte: number): Promise<Transform | undefined> {
   // Most commands never need it, and it takes 2 ms to load.
@@ -23,16 +25,16 @@ async function createDecoder(encoding: string, firstByte: number): Promise<Trans
   switch (encoding) {
     case 'gzip':
     case 'x-gzip':
-      return zlib.createGunzip()
+      return zlib.createGunzip(OPTIONS)
     case 'deflate':
       // Some servers send the data without the zlib header. The header begins with 8 as its lower half.
-      return (firstByte & 0x0f) === 8 ? zlib.createInflate() : zlib.createInflateRaw()
+      return (firstByte & 0x0f) === 8 ? zlib.createInflate(OPTIONS) : zlib.createInflateRaw(OPTIONS)
     case 'br':
-      return zlib.createBrotliDecompress()
+      return zlib.createBrotliDecompress(OPTIONS)
     case 'zstd': {
       // Node.js 22.15 or later.
-      const create: (() => Transform) | undefined = Reflect.get(zlib, 'createZstdDecompress')
-      return create?.()
+      const create: ((options: object) => Transform) | undefined = Reflect.get(zlib, 'createZstdDecompress')
+      return create?.(OPTIONS)
     }
     default:
       return undefined
@@ -50,7 +52,7 @@ const encodingsOf = ({ header }: Pick<HttpResponse, 'header'>): readonly string[
 export const isEncoded = (response: Pick<HttpResponse, 'header'>): boolean => encodingsOf(response).length > 0
 
 /**
- * Yields the decoded body in chunks of up to 64 KiB, so that the reader can stop at its limit. Throws an `HttpFailure`
+ * Yields the decoded body in chunks of at most 128 KiB, so that the reader can stop at its limit. Throws an `HttpFailure`
  * if the body cannot be decoded. All bytes that can be decoded are yielded before the error.
  */
 export function decodedBody(response: Pick<HttpResponse, 'header' | 'body'>): Bytes {

@@ -189,6 +189,7 @@ function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTi
   }
 }
 
+/** Time for a connection, with all addresses of the host. */
 export const CONNECT_TIMEOUT_MS = 10_000
 
 const ERROR_TEXTS: Readonly<Record<string, string>> = {
@@ -210,12 +211,61 @@ const ERROR_TEXTS: Readonly<Record<string, string>> = {
 /** Parts of OpenSSL's codes for certificate errors, which have no common prefix. */
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER|_CRL|CRL_/
 
+/**
+ * The proxy could not be reached, or opened no tunnel. `status`: of its response. Has no code, because undici repeats
+ * the request after some codes.
+ */
+export class ProxyFailed extends Error {
+  override readonly name = 'ProxyFailed'
+  readonly status: number | undefined
+
+  constructor(options: { status?: number; cause?: unknown }) {
+    super('the proxy opened no tunnel', { cause: options.cause })
+    this.status = options.status
+  }
+}
+
 /** `sent`: whether a byte of the request may have been sent. */
 function asHttpFailure(thrown: unknown, sent: boolean): HttpFailure {
+  if (thrown instanceof ProxyFailed) return proxyFailure(thrown)
   const error = innermost(thrown)
   const code = codeOf(error)
   const isInvalidHttp = isInvalid(error)
-  return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, cause: thrown })
+  const advice = certificateAdvice(code)
+  return new HttpFailure(describe(error, code), { sent, code, isInvalidHttp, advice, cause: thrown })
+}
+
+/** Names no host: messages of model servers are shown to other users, and `rushes doctor` shows the proxy. */
+function proxyFailure(thrown: ProxyFailed): HttpFailure {
+  const { status } = thrown
+  const error = innermost(thrown.cause)
+  const code = codeOf(error)
+  const reached = (problem: string, advice: string) =>
+    new HttpFailure(problem, { sent: false, code, advice, cause: thrown })
+  if (status === 407)
+    return reached(
+      'the proxy requires a user name and a password (407)',
+      'Set HTTPS_PROXY=http://user:password@host:port. In a user name such as DOMAIN\\user, write \\ as %5C.',
+    )
+  if (status !== undefined)
+    return reached(
+      `the proxy refused the connection (${status})`,
+      'The proxy may not allow this host. To connect without it, add the host to NO_PROXY.',
+    )
+  return reached(
+    code === 'UND_ERR_SOCKET'
+      ? 'the proxy closed the connection'
+      : `no connection to the proxy (${describe(error, code)})`,
+    certificateAdvice(code) ?? 'Check the proxy in HTTPS_PROXY or HTTP_PROXY; `rushes doctor` shows it.',
+  )
+}
+
+function certificateAdvice(code = ''): string | undefined {
+  if (/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/.test(code))
+    return "Check this machine's clock. If it is right, the certificate of the server must be renewed."
+  return /SELF_SIGNED|UNABLE_TO|ISSUER|UNTRUSTED|INVALID_CA/.test(code)
+    ? 'This machine does not trust the certificate. For your own certificate authority, set NODE_EXTRA_CA_CERTS=<file>.'
+    : undefined
 }
 
 /** If all addresses of a name fail, the error is an AggregateError without a message. */
@@ -236,9 +286,6 @@ const isInvalid = (error: unknown): boolean =>
 function describe(error: unknown, code = ''): string {
   if (isInvalid(error) && code !== 'UND_ERR_HEADERS_OVERFLOW') return 'the response is not valid HTTP'
   const message = error instanceof Error ? error.message : ''
-  const [, status] = /^Proxy response \((\d+)\)/.exec(message) ?? []
-  if (status === '407') return 'the proxy requires a user name and a password (407)'
-  if (status !== undefined) return `the proxy refused the connection (${status})`
   if (/wrong version number|packet length too long/.test(message)) return 'the server does not use TLS'
   if (Object.hasOwn(ERROR_TEXTS, code)) return ERROR_TEXTS[code] ?? code
   // Node 24 adds advice about one of its flags, after a semicolon.

@@ -49,6 +49,14 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
+interface HttpFailureOptions {
+  readonly sent: boolean
+  readonly code?: string | undefined
+  readonly isInvalidHttp?: boolean
+  readonly advice?: string | undefined
+  readonly cause?: unknown
+}
+
 /** The request got no response, or an incomplete or invalid one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
@@ -61,15 +69,15 @@ export class HttpFailure extends Error {
   readonly code: string | undefined
   /** The received bytes are not HTTP or cannot be decoded: another kind of server may listen there. */
   readonly isInvalidHttp: boolean
+  /** What the user can do, if it does not depend on the server: about certificates and proxies. */
+  readonly advice: string | undefined
 
-  constructor(
-    message: string,
-    options: { sent: boolean; code?: string | undefined; isInvalidHttp?: boolean; cause?: unknown },
-  ) {
+  constructor(message: string, options: HttpFailureOptions) {
     super(message, { cause: options.cause })
     this.sent = options.sent
     this.code = options.code
     this.isInvalidHttp = options.isInvalidHttp ?? false
+    this.advice = options.advice
   }
 }
 
@@ -120,6 +128,8 @@ function proxyProblem(value: string): string | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(value)?.[1]?.toLowerCase()
   if (/^["'`]|["'`]$/.test(value)) return 'it contains quotes'
   if (/\s/.test(value)) return 'it contains a space'
+  if (value.includes('\\'))
+    return 'it contains a backslash (in a user name such as DOMAIN\\user, write \\ as %5C)'
   if (/^https?:(?!\/\/)/i.test(value)) return 'two slashes are missing after the protocol'
   if (scheme !== undefined && scheme !== 'http' && scheme !== 'https')
     return `${scheme} proxies are not supported, only http and https`

@@ -9,11 +9,13 @@ import Agent from 'undici/lib/dispatcher/agent.js'
 import UndiciDispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Clock } from './clock.js'
-import { CONNECT_TIMEOUT_MS, exchange } from './exchange.js'
+import { CONNECT_TIMEOUT_MS, exchange, ProxyFailed } from './exchange.js'
 import { findProxy, isLoopback, noProxy, type ServerFetch, type ServerRequest } from './http.js'
 
 const FRESH_IDLE_MS = 1_000
 const POLLING_IDLE_MS = 10_000
+/** Time for one of several addresses of a host. After Node's default of 250 ms, many far hosts have not answered. */
+const ADDRESS_TIMEOUT_MS = 3_000
 
 export interface Network {
   readonly fetch: ServerFetch
@@ -58,8 +60,13 @@ async function createDispatcher(
   lookup: LookupFunction | undefined,
 ): Promise<Dispatcher> {
   const idleMs = fresh ? FRESH_IDLE_MS : POLLING_IDLE_MS
+  const connect = {
+    timeout: CONNECT_TIMEOUT_MS,
+    autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+    ...(lookup && { lookup }),
+  }
   const options: Agent.Options = {
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...(lookup && { lookup }) },
+    connect,
     headersTimeout: 0,
     bodyTimeout: 0,
     pipelining: 1,
@@ -76,6 +83,8 @@ async function createDispatcher(
   Object.assign(UndiciDispatcher.prototype, api)
   return new EnvHttpProxyAgent({
     ...options,
+    // Options of the connection to the proxy, also without TLS.
+    proxyTls: connect,
     clientFactory: createProxyPool,
     httpProxy: proxy.href,
     httpsProxy: proxy.href,
@@ -177,20 +186,20 @@ export const createPool = (origin: string | URL, options: object): Dispatcher =>
   new Pool(origin, options).on('connect', (_, targets) => patchParserOf(targets.at(-1)))
 
 /**
- * Creates a pool of connections to a proxy. If a proxy closes the connection instead of opening a tunnel, undici treats
- * the connection as stale and retries without end. This pool throws another error, which undici does not retry.
+ * Creates a pool of connections to a proxy, whose errors are `ProxyFailed`. If a proxy closes the connection instead of
+ * opening a tunnel, undici treats the connection as stale and retries without end, but not after this error.
  */
 function createProxyPool(origin: string | URL, options: object): Dispatcher {
   const pool = createPool(origin, options)
   const connect = pool.connect.bind(pool)
   return Object.assign(pool, {
     connect: async (target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
-      try {
-        return await connect(target)
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'UND_ERR_SOCKET') throw error
-        throw new Error('the proxy closed the connection', { cause: error })
-      }
+      const tunnel = await connect(target).catch((cause: unknown) => {
+        throw new ProxyFailed({ cause })
+      })
+      if (tunnel.statusCode === 200) return tunnel
+      tunnel.socket.on('error', () => {}).destroy()
+      throw new ProxyFailed({ status: tunnel.statusCode })
     },
   })
 }

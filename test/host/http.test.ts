@@ -53,6 +53,8 @@ describe('the proxy of an address', () => {
     ['socks5://user:secret@p:1', /socks5 proxies are not supported/],
     ['ftp://secret', /ftp proxies are not supported/],
     ['http://p secret:1', /contains a space/],
+    ['http://DOMAIN\\user:secret@p:1', /write \\ as %5C/],
+    ['DOMAIN\\user:secret@p:1', /write \\ as %5C/],
     ['http://p:99999', /cannot be read/],
     ['http://', /cannot be read/],
     ['user:secret@', /cannot be read/],

@@ -1,5 +1,6 @@
 /** The real network on loopback: what was certainly not sent, what may have been, and which way it goes. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import {
   createServer as createHttpServer,
@@ -173,6 +174,7 @@ describe('certainly not sent', () => {
       sent: false,
       code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
       message: 'the certificate is not trusted (self-signed certificate)',
+      advice: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
     })
     expect(requests).toBe(0)
   })
@@ -183,12 +185,31 @@ describe('certainly not sent', () => {
     expect(error).toMatchObject({ sent: false, message: 'the server does not use TLS' })
   })
 
-  it('a proxy that refuses the tunnel', async () => {
-    const proxy = await createProxy({ refuse: true })
-    const network = newNetwork({ env: { HTTPS_PROXY: proxy.url } })
-    const error = await failure(network.fetch(post('https://api.test/')))
-    expect(error).toMatchObject({ sent: false, message: 'the proxy refused the connection (403)' })
-    expect(proxy.asked).toEqual(['CONNECT api.test:443'])
+  it.each([
+    ['https://api.test/', 403, 'the proxy refused the connection (403)', 'NO_PROXY'],
+    ['http://api.test/', 407, 'the proxy requires a user name and a password (407)', '%5C'],
+    ['https://api.test/', 502, 'the proxy refused the connection (502)', 'NO_PROXY'],
+  ])('a proxy that opens no tunnel to %s: %i', async (url, refuse, message, advice) => {
+    const proxy = await createProxy({ refuse })
+    const network = newNetwork({ env: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } })
+    const error = await failure(network.fetch(post(url)))
+    expect(error).toMatchObject({ sent: false, message, advice: expect.stringContaining(advice) })
+    expect(proxy.asked).toEqual([`CONNECT api.test${url.startsWith('https') ? ':443' : ':80'}`])
+  })
+
+  it.each([
+    ['that refuses connections', 'http://127.0.0.1:1', 'the connection was refused', 'ECONNREFUSED'],
+    ['whose name is not found', 'http://proxy.invalid:1', 'the host name was not found', 'ENOTFOUND'],
+  ])('a proxy %s is named as the proxy', async (_, proxy, reason, code) => {
+    const lookup: LookupFunction = (hostname, __, found) =>
+      found(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' }), '', 0)
+    const network = newNetwork({ env: { HTTPS_PROXY: proxy }, lookup })
+    expect(await failure(network.fetch(post('https://api.test/')))).toMatchObject({
+      sent: false,
+      code,
+      message: `no connection to the proxy (${reason})`,
+      advice: expect.stringContaining('HTTPS_PROXY'),
+    })
   })
 })
 
@@ -617,6 +638,28 @@ describe('an abort', () => {
   })
 })
 
+describe('a host with several addresses', () => {
+  // Linux drops the packets of a connection while the listener's queue is full.
+  it.runIf(process.platform === 'linux')(
+    'is reached at its second address when the first one does not answer for 3 s',
+    async () => {
+      const port = await fullPort('127.0.0.2')
+      const server = createHttpServer((_, response) => response.end('here'))
+      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+      onTestFinished(() => void server.close())
+      const lookup: LookupFunction = (_, __, found) =>
+        found(null, [
+          { address: '127.0.0.2', family: 4 },
+          { address: '127.0.0.1', family: 4 },
+        ])
+      const startedAtMs = performance.now()
+      const response = await newNetwork({ lookup }).fetch(get(`http://far.test:${port}/`))
+      expect(await readText(response, 100)).toBe('here')
+      expect(performance.now() - startedAtMs).toBeGreaterThan(2_900)
+    },
+  )
+})
+
 describe('a proxy', () => {
   it('carries a request to its end', async () => {
     const { url } = await serve((request, response) => response.end(`for ${request.headers.host}`))
@@ -631,7 +674,7 @@ describe('a proxy', () => {
     ['a host that NO_PROXY names', 'api.test', { NO_PROXY: 'api.test' }],
   ])('is not used for %s', async (_, host, more) => {
     const { url } = await serve((__, response) => response.end('here'))
-    const proxy = await createProxy({ refuse: true })
+    const proxy = await createProxy({ refuse: 403 })
     const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url, ...more }
     const network = newNetwork({ env, lookup: everyNameIsHere })
     expect(await readText(await network.fetch(get(url.replace('127.0.0.1', host))), 100)).toBe('here')
@@ -713,13 +756,32 @@ describe('a connection', () => {
   })
 })
 
+/** Resolves with a port of this address whose listener, a stopped process, has a full queue. */
+async function fullPort(address: string): Promise<number> {
+  const listen = `require('net').createServer().listen({ port: 0, host: '${address}', backlog: 1 }, function () {
+    require('fs').writeSync(1, this.address().port + '\\n')
+    require('fs').readSync(0, Buffer.alloc(1))
+  })`
+  const child = spawn(process.execPath, ['-e', listen], { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const [line] = await once(child.stdout, 'data')
+  const port = Number(line)
+  // The queue has one place more than its size.
+  for (let waiting = 0; waiting < 2; waiting++) {
+    const socket = connect(port, address)
+    onTestFinished(() => void socket.destroy())
+    await once(socket, 'connect')
+  }
+  return port
+}
+
 interface Proxy {
   readonly url: string
   /** First line of every request. */
   readonly asked: readonly string[]
 }
 
-async function createProxy({ refuse = false, to = '' }: { refuse?: boolean; to?: string }): Promise<Proxy> {
+async function createProxy({ refuse = 0, to = '' }: { refuse?: number; to?: string }): Promise<Proxy> {
   const asked: string[] = []
   const server = createHttpServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)
@@ -728,7 +790,7 @@ async function createProxy({ refuse = false, to = '' }: { refuse?: boolean; to?:
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     asked.push(`CONNECT ${request.url}`)
     socket.on('error', () => {})
-    if (refuse) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    if (refuse > 0) return void socket.end(`HTTP/1.1 ${refuse} No\r\n\r\n`)
     const onward = connect(Number(to), '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
       onward.pipe(socket).pipe(onward)

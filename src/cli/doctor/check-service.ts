@@ -61,17 +61,13 @@ function connectionFailed(error: unknown, url: URL): Finding {
   if (error instanceof HttpFailure)
     return failed('connection', `${url.host} cannot be reached: ${error.message}`, {
       exitCode: error.isInvalidHttp ? EXIT.serviceBroken : EXIT.network,
-      advice: adviceFor(error.code ?? ''),
+      advice: error.advice ?? adviceFor(error.code),
     })
   if (!(error instanceof RushesError)) throw error
   return failed('connection', error.message, { exitCode: error.exitCode, advice: error.hint })
 }
 
-const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ISSUER|TLS|SSL/
-
-const adviceFor = (code: string): string => {
-  if (CERTIFICATE.test(code))
-    return 'This machine does not trust the certificate. For your own certificate authority, set NODE_EXTRA_CA_CERTS=<file>.'
+const adviceFor = (code: string | undefined): string => {
   if (code === 'ECONNREFUSED')
     return 'No server is listening there. Start a local service with `rushes serve`.'
   return 'Check the firewall. If this network needs a proxy, set HTTPS_PROXY.'

@@ -128,9 +128,10 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof HttpFailure)) throw error
-        const message = clean(`The connection to the model's server failed: ${error.message}.`)
+        const { message, advice = '' } = error
+        const text = clean(`The connection to the model's server failed: ${message}. ${advice}`.trim())
         return {
-          problem: new UpstreamError(message, { cause: error }),
+          problem: new UpstreamError(text, { cause: error }),
           isFinal: !mayRepeat(request, error),
         }
       }

@@ -10,6 +10,7 @@ import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
 import { parseErrorBody, parseJson } from '../protocol/parse.js'
 import { REDACTED } from '../protocol/redact.js'
 import { printable, shortened } from '../protocol/text.js'
+import { formatBytes } from '../protocol/units.js'
 import {
   badResponse,
   errorOfAnswer,
@@ -98,12 +99,16 @@ export interface Accepted {
 interface CreateContext {
   readonly host: string
   readonly nowMs: number
+  /** Size of the request body. */
+  readonly bodyBytes: number
 }
+
+export const SMALLER_BODY = 'Use smaller reference images, or http(s) URLs.'
 
 /** Decides what to do next. `outcomes`: outcomes of all attempts, the latest last. */
 export function decideCreate(
   outcomes: readonly CreateOutcome[],
-  { host, nowMs }: CreateContext,
+  { host, nowMs, bodyBytes }: CreateContext,
 ): RetryDecision<Accepted> {
   const outcome = outcomes.at(-1)
   if (outcome === undefined) throw new Error('decideCreate needs an outcome')
@@ -124,7 +129,7 @@ export function decideCreate(
         }
       return { fail: notCreated(errorOfAnswer(outcome.answer)) }
     case 'refused':
-      return { fail: notCreated(errorOfAnswer(outcome.answer)) }
+      return { fail: notCreated(refusal(outcome.answer, bodyBytes)) }
     case 'redirected':
       return { fail: redirected(outcome.answer, host) }
     case 'nameless':
@@ -132,6 +137,16 @@ export function decideCreate(
     case 'unknown':
       return { fail: outcomeUnknown(outcome.why, { httpStatus: outcome.httpStatus, cause: outcome.cause }) }
   }
+}
+
+function refusal(answer: ServiceAnswer, bodyBytes: number): RushesError {
+  const error = errorOfAnswer(answer)
+  if (answer.status !== 413) return error
+  const size = formatBytes(bodyBytes)
+  return error.with({
+    consequence: `The request body has ${size}, which is too large for this service or a proxy before it.`,
+    hint: SMALLER_BODY,
+  })
 }
 
 /** Adds to the error that no run was created and nothing was paid. */

@@ -9,7 +9,13 @@ import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { isModelName, type ModelInput } from '../protocol/models.js'
 import { isObject, parseJson } from '../protocol/parse.js'
 import { printable, shortened } from '../protocol/text.js'
-import { type Accepted, type CreateOutcome, decideCreate, outcomeOfAnswer } from './create-outcome.js'
+import {
+  type Accepted,
+  type CreateOutcome,
+  decideCreate,
+  outcomeOfAnswer,
+  SMALLER_BODY,
+} from './create-outcome.js'
 import { type RateLimiter, receiveAnswer } from './requests.js'
 
 /** Body of a create. */
@@ -64,10 +70,7 @@ function jsonOf(body: CreateBody): string {
 }
 
 export const tooLarge = (what: string): RushesError =>
-  usageError(
-    `${what}; the limit for a request body is ${MAX_BODY_BYTES / 1024 / 1024} MiB.`,
-    'Use smaller reference images, or http(s) URLs.',
-  )
+  usageError(`${what}; the limit for a request body is ${MAX_BODY_BYTES / 1024 / 1024} MiB.`, SMALLER_BODY)
 
 /** Resolves with the accepted run. Rejects with a `RushesError`, or with the signal's reason. */
 export function createRun(engine: CreateEngine, body: Uint8Array, signal?: AbortSignal): Promise<Accepted> {
@@ -80,7 +83,7 @@ export function createRun(engine: CreateEngine, body: Uint8Array, signal?: Abort
     decide: (outcome) => {
       outcomes.push(outcome)
       engine.onOutcome?.(outcome)
-      return decideCreate(outcomes, { host, nowMs: engine.clock.now() })
+      return decideCreate(outcomes, { host, nowMs: engine.clock.now(), bodyBytes: body.byteLength })
     },
     onRetry: (outcome, waitMs) => {
       // The rate limit belongs to the key, so all other requests with the key wait too.

@@ -3,8 +3,8 @@ import { RushesError, usageError } from '../errors.js'
 import { isLoopback } from '../host/http.js'
 
 /**
- * Returns the base URL without a trailing slash, query or fragment. Throws `usage` if it is not an http(s) URL, and
- * `insecure_url` for plain http to another machine, because the key would be sent unencrypted.
+ * Returns the base URL without a trailing slash or fragment. Throws `usage` if it is not an http(s) URL or has a query,
+ * and `insecure_url` for plain http to another machine, because the key would be sent unencrypted.
  */
 export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: boolean } = {}): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -17,6 +17,12 @@ export function parseBaseUrl(text: string, { allowHttp = false }: { allowHttp?: 
     throw usageError(
       'The service URL contains a user name or a password.',
       'Set the API key with `rushes login` or RUSHES_API_KEY.',
+    )
+  if (url.search !== '')
+    // Without the query itself, which may contain a key.
+    throw usageError(
+      `The service URL ${url.origin}${url.pathname} contains a query.`,
+      'Requests would be sent without it. Use the URL without "?" and the text after it.',
     )
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowHttp)
     throw new RushesError(

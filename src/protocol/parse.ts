@@ -1,4 +1,5 @@
 /** Parses unknown JSON into the types of the protocol, or returns the first error. */
+import { textOfDetail } from './error-detail.js'
 import { type Phase, phaseOf, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
@@ -100,5 +101,6 @@ export function parseErrorBody(body: string): ErrorBody {
   if (!parsed.ok || !isObject(parsed.value)) return { code: undefined, message: undefined }
   const { error } = parsed.value
   if (isObject(error)) return { code: text(error.code), message: text(error.message) }
-  return { code: text(parsed.value.code), message: text(error) ?? text(parsed.value.message) }
+  const { code, message, detail } = parsed.value
+  return { code: text(code), message: text(error) ?? text(message) ?? textOfDetail(detail) }
 }

@@ -416,6 +416,19 @@ describe('a flag', () => {
 })
 
 describe('an added model', () => {
+  it('with a long name has a file of its own, although other names begin like it', async () => {
+    const home = temporaryFolder()
+    const names = ['a', 'b'].map((end) => `acme/${'X'.repeat(90)}${end}`)
+    const documents = names.map((name) => ({ ...STILL, name }))
+    for (const document of documents)
+      await runCli(['models', 'add', '-'], { home, stdin: JSON.stringify(document) })
+    const { stdout } = await runCli(['models', '--json'], { home })
+    for (const name of names) expect(stdout).toContain(`"${name}"`)
+    expect((await runCli(['models', 'remove', names[0] ?? ''], { home })).code).toBe(0)
+    const left = (await runCli(['models', '--json'], { home })).stdout
+    expect([left.includes(names[0] ?? ''), left.includes(names[1] ?? '')]).toEqual([false, true])
+  })
+
   it('is shown with its parameters and its price, and removed', async () => {
     const { run } = await homeWith(STILL)
     const { stdout } = await run(['models', 'acme/still-2'])

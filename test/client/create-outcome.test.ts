@@ -251,6 +251,25 @@ describe('edge 7: a refusal by its status alone', () => {
     ...others.map((status): [number, number] => [status, 3]),
   ])('%i → %i', (status, exitCode) => failed({ status }, exitCode))
 
+  it('of a body that is too large names its size, and a URL as the way out', async () => {
+    const { error } = await failing([{ status: 413, body: '<h1>413 Request Entity Too Large</h1>' }])
+    expect(error).toMatchObject({ exitCode: EXIT.refused, hint: expect.stringContaining('http(s) URLs') })
+    expect(error.message).toMatch(/The request body has \d+ B, which is too large/)
+    expect(error.message).toMatch(nothingPaid)
+  })
+
+  it.each([
+    [{ detail: 'Not enough memory' }, 'Not enough memory'],
+    [
+      { detail: [{ loc: ['body', 'input', 'seed'], msg: 'too large', type: 'x' }, { msg: 'second' }] },
+      'body.input.seed: too large; second',
+    ],
+    [{ detail: [{ loc: ['body'] }, null, 7] }, '{"detail":'],
+  ])('shows the reason in `detail`, as FastAPI sends it: %j', async (body, reason) => {
+    const { error } = await failing([{ status: 422, body }])
+    expect(error.message).toContain(`The service answered 422: ${reason}`)
+  })
+
   it.each<[string, Omit<Scripted, 'status'>]>([
     ['a page', { body: '<h1>no</h1>' }],
     ['an unknown code', { body: { error: { code: 'odd', message: 'no' } } }],

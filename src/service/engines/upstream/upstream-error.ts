@@ -1,5 +1,6 @@
 /** Failures of a model's server, as the person who created the run reads them. */
 import type { ServerRequest } from '../../../host/http.js'
+import { textOfDetail } from '../../../protocol/error-detail.js'
 import { isObject, parseJson } from '../../../protocol/parse.js'
 import { createRedact } from '../../../protocol/redact.js'
 import { onOneLine, shortened, withoutControls } from '../../../protocol/text.js'
@@ -89,7 +90,7 @@ export function errorTextOf(answer: unknown): string | undefined {
   if (!isObject(answer)) return undefined
   const { error, message, detail, errors } = answer
   const inner = isObject(error) ? error.message : undefined
-  const candidates = [inner, message, detail, detailsOf(detail), errors, error]
+  const candidates = [inner, message, textOfDetail(detail), errors, error]
   return candidates.find((each): each is string => typeof each === 'string' && each.trim() !== '')
 }
 
@@ -101,18 +102,6 @@ export function missingResult(answer: unknown, clean: CleanText): UpstreamError 
       ? "The model's server answered without a result."
       : `The model's server failed: ${clean(text)}`,
   )
-}
-
-/** Joins FastAPI's list of problems: `body.size: field required`. */
-function detailsOf(detail: unknown): string | undefined {
-  if (!Array.isArray(detail)) return undefined
-  const problems = detail.slice(0, 5).flatMap((each) => {
-    if (!isObject(each) || typeof each.msg !== 'string') return []
-    // An object cannot always be joined.
-    const steps = Array.isArray(each.loc) ? each.loc.filter((step) => typeof step !== 'object') : []
-    return [steps.length > 0 ? `${steps.join('.')}: ${each.msg}` : each.msg]
-  })
-  return problems.join('; ')
 }
 
 /** Describes an answer with an error status. `body`: the beginning of the answer. */

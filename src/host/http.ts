@@ -49,14 +49,6 @@ export interface HttpResponse {
 /** Sends one request and resolves with the head of the response. Does not follow redirects. Throws `HttpFailure`. */
 export type Fetch = (request: HttpRequest) => Promise<HttpResponse>
 
-interface HttpFailureOptions {
-  readonly sent: boolean
-  readonly code?: string | undefined
-  readonly isInvalidHttp?: boolean
-  readonly advice?: string | undefined
-  readonly cause?: unknown
-}
-
 /** The request got no response, or an incomplete or invalid one. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure'
@@ -72,7 +64,16 @@ export class HttpFailure extends Error {
   /** What the user can do, if it does not depend on the server: about certificates and proxies. */
   readonly advice: string | undefined
 
-  constructor(message: string, options: HttpFailureOptions) {
+  constructor(
+    message: string,
+    options: {
+      sent: boolean
+      code?: string | undefined
+      isInvalidHttp?: boolean
+      advice?: string | undefined
+      cause?: unknown
+    },
+  ) {
     super(message, { cause: options.cause })
     this.sent = options.sent
     this.code = options.code

@@ -8,14 +8,13 @@ import {
   type Lock,
   type LockEntry,
   lockPathOf,
-  lockText,
   type Made,
   NO_LOCK,
   type Pending,
-  parseLock,
   publicUrl,
   withEntry,
 } from '../../src/batch/lock/lock.js'
+import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
 import { diskOf } from '../../src/batch/plan/disk.js'
 import { createPairing } from '../../src/batch/plan/pair.js'
 import { entriesOf, folderWith } from './folder.js'
@@ -103,6 +102,7 @@ const anyLock: fc.Arbitrary<Lock> = fc.record({
   entries: fc
     .array(fc.tuple(fc.oneof(fc.string(), fc.constantFrom('__proto__', '10', '9', 'constructor')), anyEntry))
     .map((rows) => new Map(rows)),
+  rows: fc.array(fc.tuple(fc.string(), fc.integer({ min: 1, max: 12 }))).map((rows) => new Map(rows)),
   further,
 })
 
@@ -111,6 +111,10 @@ describe('the text of a lock file', () => {
     expect(
       lockText({
         ...lock({ b: entry(), '10': entry({ made: undefined, pending }) }),
+        rows: new Map([
+          ['b', 1],
+          ['10', 2],
+        ]),
         manifest: 'shots.yaml',
       }),
     ).toMatchInlineSnapshot(`
@@ -119,6 +123,8 @@ describe('the text of a lock file', () => {
         "manifest": "shots.yaml",
         "runs": {
           "10": {
+            "order": 2,
+            "variant": 2,
             "pending": {
               "hash": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
               "kind": "image",

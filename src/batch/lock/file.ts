@@ -6,16 +6,8 @@ import { usageError } from '../../errors.js'
 import { followLinks } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
-import {
-  entryText,
-  type Lock,
-  type LockEntry,
-  lockPathOf,
-  lockText,
-  NO_LOCK,
-  parseLock,
-  withEntry,
-} from './lock.js'
+import { type Lock, type LockEntry, lockPathOf, NO_LOCK, withEntry } from './lock.js'
+import { entryText, lockText, parseLock } from './lock-text.js'
 
 /** Linux follows at most this many links. */
 const MAX_LINKS = 40
@@ -231,7 +223,8 @@ interface Versions {
  * contain a paid run.
  */
 function merged({ base, lock, found, changed }: Versions): Lock {
-  let result: Lock = { ...lock, further: found.further }
+  const added = [...found.rows].filter(([name]) => !lock.rows.has(name))
+  let result: Lock = { ...lock, rows: new Map([...lock.rows, ...added]), further: found.further }
   for (const name of changed) {
     const [before, own, theirs] = [base, lock, found].map(({ entries }) => entries.get(name))
     result = withEntry(result, name, mergedEntry(before, own, theirs))

@@ -149,7 +149,11 @@ async function entriesOf(
   const named = rows.map((row) => {
     const all = outputsOfRow(row, options.naming, row.report)
     const outputs = all.filter((each) => isAllowed(row, each, reading))
-    return { row, outputs, names: all.length === 0 ? [row.name ?? ''] : all.map(({ name }) => name) }
+    return {
+      row,
+      outputs,
+      names: all.length === 0 ? [(row.name ?? '').normalize()] : all.map(({ name }) => name),
+    }
   })
   const claims = named.flatMap(({ row, outputs }) => outputs.map((each) => claimOf(row, each, folder)))
   findCollisions(claims, reservedBy(reading), problems.report)
@@ -227,10 +231,11 @@ function reservedBy({ options, folder }: ManifestContext): ReadonlyMap<string, s
 
 const entryOf = (
   row: ReportingRow,
-  { name, output }: NamedOutput,
+  { name, variant, output }: NamedOutput,
   references: readonly ImageReference[],
 ): ManifestEntry => ({
   name,
+  variant,
   rowName: row.name ?? name,
   template: row.origin?.template.name ?? row.origin?.template.output,
   at: row.at,

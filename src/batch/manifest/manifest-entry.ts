@@ -30,10 +30,12 @@ export interface RowReference {
 }
 
 export interface ManifestEntry {
-  /** Unique in the manifest. Also the key of the entry in the lock file. */
+  /** Unique in the manifest, in the Unicode form NFC. Also the key of the entry in the lock file. */
   readonly name: string
   /** Name of the row, without the number that `count` adds. */
   readonly rowName: string
+  /** Number of the run in its row, from 1. More than 1 only with `count`. */
+  readonly variant: number
   /** Name of a row with a matrix, as written: `icon-{animal}`. The output, if the row has no name. */
   readonly template: string | undefined
   /** Position of the row. */
@@ -76,7 +78,7 @@ export const isRowReference = (source: string): boolean => ROW.test(source)
 export const unresolvedRow = (text: string): RowReference => ({
   from: 'row',
   text,
-  source: text.replace(ROW, ''),
+  source: text.replace(ROW, '').normalize(),
   output: 1,
 })
 
@@ -105,7 +107,7 @@ export function matchesRowIn(
   names: ReadonlySet<string>,
 ): (name: string) => boolean {
   const patterns = templates.flatMap(({ name, output }) => {
-    const template = name ?? output?.replace(/\.\{ext\}$/, '')
+    const template = (name ?? output?.replace(/\.\{ext\}$/, ''))?.normalize()
     const parts = template?.split(/\{[^{}]*\}/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
     return parts === undefined ? [] : new RegExp(`^${parts.join('.*')}(-\\d+)?$`, 's')
   })

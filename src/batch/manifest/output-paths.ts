@@ -18,7 +18,10 @@ export interface Naming {
 }
 
 export interface NamedOutput {
+  /** In the Unicode form NFC: two forms of a name are one name. */
   readonly name: string
+  /** Number of the run in its row, from 1. */
+  readonly variant: number
   readonly output: string
 }
 
@@ -44,8 +47,8 @@ export function outputsOfRow(
     const values = { index: String(at + 1), kind, ...(name !== undefined && { name }) }
     const filled = posix.normalize(filledIn(template, values, naming))
     const output = at === 0 || isNumbered ? filled : numbered(filled, at + 1)
-    const own = row.name ?? output.replace(/\.\{ext\}$/, '')
-    return { name: row.name === undefined || at === 0 ? own : `${own}-${at + 1}`, output }
+    const own = (row.name ?? output.replace(/\.\{ext\}$/, '')).normalize()
+    return { name: row.name === undefined || at === 0 ? own : `${own}-${at + 1}`, variant: at + 1, output }
   })
 }
 

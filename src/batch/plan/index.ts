@@ -15,7 +15,8 @@ import {
   type RowFlags,
 } from './decide.js'
 import { type Disk, diskOf, type PlannedOutput } from './disk.js'
-import { createPairing, type LeftRun, leftRunsOf, type Paired, type Pairing } from './pair.js'
+import { type LeftRun, leftRunsOf } from './left-runs.js'
+import { createPairing, type Paired, type Pairing } from './pair.js'
 import { levelsOf, type RowNode, withSources } from './row-order.js'
 
 export interface PlanStep {
@@ -119,13 +120,18 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
   const steps = rows.map(({ name }) => planning.steps.get(name) as PlanStep)
   const { renamed } = planning.pairing
   const kept = entriesToKeep(planning.pairing.leftover(), steps, planning.disk)
+  const keptRows = [...kept.keys()].map((name) => [name, lock.rows.get(name) ?? 1] as const)
   const entries = new Map([
     ...steps.flatMap(({ entry, locked }) => (locked === undefined ? [] : [[entry.name, locked] as const])),
     ...kept,
   ])
   return {
     steps,
-    lock: { ...lock, entries },
+    lock: {
+      ...lock,
+      entries,
+      rows: new Map([...steps.map(({ entry }) => [entry.name, entry.variant] as const), ...keptRows]),
+    },
     leftover: [...kept].map(([name, { made }]) => ({ name, file: made?.file })),
     renamed,
     left: leftRunsOf(steps, kept),
@@ -284,4 +290,4 @@ export {
   type RowFlags,
 } from './decide.js'
 export type { Disk, PlannedOutput } from './disk.js'
-export type { LeftRun } from './pair.js'
+export type { LeftRun } from './left-runs.js'

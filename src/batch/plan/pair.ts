@@ -1,9 +1,10 @@
 /** Assigns entries of the lock file to runs of the manifest, and finds the model of each run. Pure. */
+import { posix } from 'node:path'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
-import type { Lock, LockEntry, Pending } from '../lock/lock.js'
+import { hashesOf, type Lock, type LockEntry } from '../lock/lock.js'
+import { sameFileKey } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
-import { hashOfRow, type RowAction } from './decide.js'
 
 export interface Paired {
   readonly entry: ManifestEntry
@@ -34,126 +35,238 @@ interface PairOptions {
 }
 
 /**
- * Assigns entries by name. A run without an entry, or whose entry has a different input, takes an unassigned entry with
- * its own model and input: the run was renamed, or rows have swapped names, and it is not paid again. (A run without a
- * name is named after its output, so moving the file renames the run.)
+ * Assigns entries by name. A run without an entry, or whose entry has a different input, takes a free entry with its own
+ * model and input: the run was renamed, or rows have swapped names, and it is not paid again. (A run without a name is
+ * named after its output, so moving the file renames the run.) `match` chooses among several such entries.
  */
 export function createPairing({ entries, lock, models, identity, isSelected }: PairOptions) {
   const names = new Set(entries.map(({ name }) => name))
-  /** `unclaimed`: names of entries that a run may take. `taken`: names of entries that a run has taken. */
-  const unclaimed = new Set([...lock.entries.keys()].filter((name) => !names.has(name)))
-  const taken = new Set<string>()
+  /** Entries that no run has taken. */
+  const free = new Map(lock.entries)
   /** Rows whose level is not paired yet. */
   const waiting = new Map(entries.map((entry) => [entry.name, entry]))
-  const recorded = recordedModels(lock)
+  const byHash = candidatesByHash(lock, names)
+  const modelsOf = modelsIn(lock, models)
+  const hashOf = remembered(identity)
   const renamed: { from: string; to: string }[] = []
-  const hashes = new Map<unknown, string>()
-  const hashOf = (model: string, meaning: unknown): string => {
-    // All runs of a row share the `meaning` object.
-    const known = hashes.get(meaning) ?? identity(model, meaning)
-    hashes.set(meaning, known)
-    return known
+
+  /** Returns the hashes that the run may have, by model. */
+  function readingsOf({ entry, meaning, former }: Unpaired, locked: LockEntry | undefined) {
+    const meanings = meaning === undefined ? [] : former === undefined ? [meaning] : [meaning, former]
+    return modelsOf
+      .possible(entry, locked)
+      .flatMap((model) => meanings.map((each) => ({ model, hash: hashOf(model, each) })))
   }
-  const byHash = new Map<string, string[]>()
-  for (const [name, entry] of lock.entries)
-    for (const hash of hashesOf(entry)) byHash.set(hash, [...(byHash.get(hash) ?? []), name])
 
-  const own = (name: string) => (taken.has(name) ? undefined : lock.entries.get(name))
-
-  function read<Row extends Unpaired>(row: Row): Row & Paired {
-    const { entry, meaning, former } = row
-    const model = entry.model ?? modelFor(entry.kind, { models, own: lock.entries.get(entry.name), recorded })
-    const locked = own(entry.name)
-    const hash =
-      model === undefined || meaning === undefined
-        ? undefined
-        : hashOfRow({ meaning, former }, locked, (each) => hashOf(model, each))
+  function paired<Row extends Unpaired>(row: Row, locked: LockEntry | undefined): Row & Paired {
+    const known = hashesOf(locked)
+    const reading = readingsOf(row, locked).find(({ hash }) => known.includes(hash))
+    if (reading !== undefined) return { ...row, locked, ...reading }
+    const model = modelsOf.one(row.entry, locked)
+    const hash = model === undefined || row.meaning === undefined ? undefined : hashOf(model, row.meaning)
     return { ...row, locked, model, hash }
   }
 
-  function mayTake({ entry, locked, hash }: Paired): boolean {
-    if (hash === undefined) return false
-    return locked === undefined || (isSelected(entry) && !hashesOf(locked).has(hash))
+  function keepsOwn(row: Unpaired, hashes: readonly string[]): boolean {
+    const own = free.get(row.entry.name)
+    if (hashes.length === 0) return true
+    return (
+      own !== undefined && (!isSelected(row.entry) || hashesOf(own).some((hash) => hashes.includes(hash)))
+    )
   }
 
-  /** Whether a row that waits for other rows has a different input: anything but its images differs. */
-  function isOfAnotherInput(name: string, entry: ManifestEntry): boolean {
+  const candidatesOf = (hash: string) => byHash.get(hash)?.filter(({ name }) => free.has(name)) ?? []
+
+  /** Whether the run may take the entry of another name. A row that waits may still have the input of its entry. */
+  function mayTake({ entry }: Unpaired, { name, isRemoved }: Candidate): boolean {
+    if (!isSelected(entry)) return isRemoved
     const row = waiting.get(name)
-    return row !== undefined && isSelected(row) && !haveOneText(row, entry)
-  }
-
-  function findUnclaimed({ entry, hash = '' }: Paired): string | undefined {
-    const isAvailable = (name: string) =>
-      isSelected(entry)
-        ? unclaimed.has(name) || (!taken.has(name) && isOfAnotherInput(name, entry))
-        : unclaimed.has(name) && !names.has(name)
-    return byHash.get(hash)?.find(isAvailable)
-  }
-
-  function take(name: string): LockEntry | undefined {
-    const entry = own(name)
-    unclaimed.delete(name)
-    taken.add(name)
-    return entry
-  }
-
-  /**
-   * Returns a free name for an entry whose run has taken another entry. The entry is kept until its file is replaced.
-   */
-  function unusedName(name: string): string {
-    let unused = name
-    while (names.has(unused) || (unused !== name && lock.entries.has(unused))) unused = `${unused} (former)`
-    return unused
+    return row === undefined || (isSelected(row) && !haveOneText(row, entry))
   }
 
   return {
     /** Pairs the rows of one level. The levels of the rows that they use must be paired first. */
     pair<Row extends Unpaired>(rows: readonly Row[]): readonly (Row & Paired)[] {
       for (const { entry } of rows) waiting.delete(entry.name)
-      const readRows = rows.map((row) => read(row))
-      const unpaired = new Set(readRows.filter(mayTake))
-      for (const { entry, locked } of unpaired) if (locked !== undefined) unclaimed.add(entry.name)
-      const found = readRows.map((row) => {
-        const from = unpaired.has(row) ? findUnclaimed(row) : undefined
-        if (from === undefined) return row
-        unpaired.delete(row)
-        renamed.push({ from, to: row.entry.name })
-        return { ...row, locked: take(from) }
-      })
-      return found.map((row) => (unpaired.has(row) ? { ...row, locked: take(row.entry.name) } : row))
+      const taken = new Map<Row, string>()
+      const seekers: Seeker<Row>[] = []
+      for (const row of rows) {
+        const { entry } = row
+        const hashes = readingsOf(row, free.get(entry.name)).map(({ hash }) => hash)
+        if (keepsOwn(row, hashes)) taken.set(row, entry.name)
+        else seekers.push({ row, hashes, traits: traitsOf(entry.output, entry.variant) })
+      }
+      const found = new Map([...taken].map(([row, name]) => [row, free.get(name)]))
+      for (const name of taken.values()) free.delete(name)
+      for (const [row, { name }] of match(seekers, candidatesOf, mayTake)) {
+        found.set(row, free.get(name))
+        free.delete(name)
+        renamed.push({ from: name, to: row.entry.name })
+      }
+      for (const { row } of seekers) {
+        if (found.has(row)) continue
+        found.set(row, free.get(row.entry.name))
+        free.delete(row.entry.name)
+      }
+      return rows.map((row) => paired(row, found.get(row)))
     },
-    /** Returns the entries that belong to no run of the manifest. */
+    /** Returns the entries that no run has taken, under names that no run has. They are kept until their files are replaced. */
     leftover: (): ReadonlyMap<string, LockEntry> =>
-      new Map(
-        [...unclaimed].flatMap((name) => {
-          const entry = own(name)
-          return entry === undefined ? [] : [[unusedName(name), entry] as const]
-        }),
-      ),
+      new Map([...free].map(([name, entry]) => [unusedName(name, names, lock), entry])),
     renamed,
   }
 }
 
-const hashesOf = ({ made, pending }: LockEntry): ReadonlySet<string> =>
-  new Set([made?.hash, pending?.hash].filter((hash) => hash !== undefined))
+function unusedName(name: string, names: ReadonlySet<string>, lock: Lock): string {
+  let unused = name
+  while (names.has(unused) || (unused !== name && lock.entries.has(unused))) unused = `${unused} (former)`
+  return unused
+}
+
+/** Calls `identity` once for each model and input: all runs of a row share the object of their meaning. */
+function remembered(identity: PairOptions['identity']): PairOptions['identity'] {
+  const byModel = new Map<string, Map<unknown, string>>()
+  return (model, input) => {
+    const hashes = byModel.get(model) ?? new Map<unknown, string>()
+    byModel.set(model, hashes)
+    const hash = hashes.get(input) ?? identity(model, input)
+    hashes.set(input, hash)
+    return hash
+  }
+}
+
+/** Facts that tell runs of the same input apart. */
+interface Traits {
+  /** Path of the output without its extension. */
+  readonly path: string
+  readonly file: string
+  readonly variant: number
+}
+
+function traitsOf(output: string, variant: number): Traits {
+  const path = output.replace(/\.[^./]*$/, '')
+  return { path, file: sameFileKey(posix.basename(path)), variant }
+}
+
+interface Candidate {
+  readonly name: string
+  readonly traits: Traits
+  /** Place in the old order of the manifest. */
+  readonly place: number
+  /** Whether no run of the manifest has this name. */
+  readonly isRemoved: boolean
+}
+
+function candidatesByHash({ entries, rows }: Lock, names: ReadonlySet<string>) {
+  const found = new Map<string, Candidate[]>()
+  const ordered = [...new Set([...rows.keys(), ...entries.keys()])]
+  for (const [place, name] of ordered.entries()) {
+    const entry = entries.get(name)
+    const traits = traitsOf(entry?.made?.file ?? name, rows.get(name) ?? 1)
+    const candidate = { name, traits, place, isRemoved: !names.has(name) }
+    for (const hash of hashesOf(entry)) addTo(found, hash, candidate)
+  }
+  return found
+}
+
+function addTo<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}
+
+interface Seeker<Row> {
+  readonly row: Row
+  readonly hashes: readonly string[]
+  readonly traits: Traits
+}
+
+/** From the strongest sign that two runs are one to the weakest: at the end only the order of the manifest is left. */
+const SIGNS: readonly ((traits: Traits) => string | number)[] = [
+  ({ path }) => path,
+  ({ variant, file }) => `${variant} ${file}`,
+  ({ file }) => file,
+  ({ variant }) => variant,
+  () => '',
+]
+
+/** Finds an entry with the input of each run. Equal bytes are not a sign: two runs may have made the same file. */
+function match<Row>(
+  seekers: readonly Seeker<Row>[],
+  candidatesOf: (hash: string) => readonly Candidate[],
+  mayTake: (row: Row, candidate: Candidate) => boolean,
+): ReadonlyMap<Row, Candidate> {
+  const found = new Map<Row, Candidate>()
+  const taken = new Set<Candidate>()
+  const candidates = [...new Set(seekers.flatMap(({ hashes }) => hashes))].map(
+    (hash) => [hash, candidatesOf(hash)] as const,
+  )
+  for (const signOf of SIGNS) {
+    const lists = new Map<string, Candidate[]>()
+    for (const [hash, withHash] of candidates)
+      for (const candidate of withHash)
+        if (!taken.has(candidate)) addTo(lists, `${hash} ${signOf(candidate.traits)}`, candidate)
+    for (const list of lists.values()) list.sort(byPreference)
+    for (const { row, hashes, traits } of seekers) {
+      if (found.has(row)) continue
+      const possible = hashes.flatMap(
+        (hash) =>
+          firstOf(lists.get(`${hash} ${signOf(traits)}`) ?? [], taken, (each) => mayTake(row, each)) ?? [],
+      )
+      const [best] = possible.sort(byPreference)
+      if (best === undefined) continue
+      found.set(row, best)
+      taken.add(best)
+    }
+  }
+  return found
+}
+
+/** An entry whose name is gone comes first: one whose name remains may belong to a run that was edited. */
+const byPreference = (a: Candidate, b: Candidate): number =>
+  Number(b.isRemoved) - Number(a.isRemoved) || a.place - b.place
+
+/** Drops taken candidates from the front of the list: with 10,000 runs of one input, each search would pass them all. */
+function firstOf(
+  list: Candidate[],
+  taken: ReadonlySet<Candidate>,
+  isPossible: (candidate: Candidate) => boolean,
+): Candidate | undefined {
+  while (list[0] !== undefined && taken.has(list[0])) list.shift()
+  return list.find((each) => !taken.has(each) && isPossible(each))
+}
+
+function modelsIn(lock: Lock, models: Models) {
+  const recorded = recordedModels(lock)
+  const used = [...lock.entries.values()].flatMap(runsOf)
+  const usedOf = new Map(
+    KINDS.map((kind) => [kind, new Set(used.filter((each) => each.kind === kind).map(({ model }) => model))]),
+  )
+  const chosen = ({ model, kind }: ManifestEntry) => model ?? (kind && models[kind])
+  const lockedModels = ({ kind }: ManifestEntry, locked: LockEntry | undefined) =>
+    runsOf(locked).flatMap((each) => (kind !== undefined && each.kind === kind ? [each.model] : []))
+  return {
+    /** Returns the models that a run of the lock file may have, if it is this run. */
+    possible(entry: ManifestEntry, locked: LockEntry | undefined): readonly string[] {
+      const model = chosen(entry)
+      if (model !== undefined) return [model]
+      const { kind } = entry
+      return [...new Set([...lockedModels(entry, locked), ...((kind && usedOf.get(kind)) ?? [])])]
+    },
+    /** Returns the model of the next create. */
+    one: (entry: ManifestEntry, locked: LockEntry | undefined): string | undefined =>
+      chosen(entry) ?? lockedModels(entry, locked)[0] ?? (entry.kind && recorded[entry.kind]),
+  }
+}
+
+const runsOf = (entry: LockEntry | undefined) =>
+  [entry?.made, entry?.pending].filter((each) => each !== undefined)
 
 /** Whether two rows differ only in their images. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
   const textOf = ({ kind, input: { image_urls: _, ...others } }: ManifestEntry) =>
     JSON.stringify([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
   return textOf(a) === textOf(b)
-}
-
-interface ModelSources {
-  readonly models: Models
-  readonly own: LockEntry | undefined
-  readonly recorded: Models
-}
-
-function modelFor(kind: Kind | undefined, { models, own, recorded }: ModelSources): string | undefined {
-  if (kind === undefined) return undefined
-  const last = [own?.made, own?.pending].find((each) => each?.kind === kind)
-  return models[kind] ?? last?.model ?? recorded[kind]
 }
 
 /** Returns the model of each kind for which the lock file has only one model. New rows use it too. */
@@ -168,59 +281,3 @@ export function recordedModels({ entries }: Pick<Lock, 'entries'>): Models {
   }
   return found
 }
-
-/** A run in the lock file that may be paid for, but that no row of the plan uses. The user is warned about it. */
-export interface LeftRun {
-  /** Name of the row. */
-  readonly name: string
-  /** Id of the run. Undefined if the outcome of its create is unknown. */
-  readonly run: string | undefined
-  /** Key of the journal row, for a create with an unknown outcome. */
-  readonly key: string | undefined
-  /** Address of the service. */
-  readonly service: string | undefined
-  /** `waiting`: the row has changed, unless the outputs that it uses are created again with the same bytes. */
-  readonly why: 'changed' | 'waiting' | 'forced' | 'removed'
-}
-
-interface DecidedRow extends Paired {
-  readonly action: RowAction
-  readonly waitsFor: readonly string[]
-}
-
-/** Finds these runs. `leftover`: entries that belong to no row of the manifest. */
-export function leftRunsOf(
-  steps: readonly DecidedRow[],
-  leftover: ReadonlyMap<string, LockEntry>,
-): readonly LeftRun[] {
-  return [
-    ...steps.flatMap((step) => {
-      const why = whyLeft(step)
-      const pending = step.locked?.pending
-      return why === undefined || pending === undefined ? [] : [leftRun(step.entry.name, pending, why)]
-    }),
-    ...[...leftover].flatMap(([name, { pending }]) =>
-      pending === undefined ? [] : [leftRun(name, pending, 'removed')],
-    ),
-  ]
-}
-
-function whyLeft({ action, hash, locked, waitsFor }: DecidedRow): LeftRun['why'] | undefined {
-  const { pending } = locked ?? {}
-  if (pending === undefined) return undefined
-  if (action.do === 'create' && action.why === 'unconfirmed') return undefined
-  if (action.do === 'create') {
-    if (waitsFor.length > 0) return 'waiting'
-    return pending.hash === hash ? 'forced' : 'changed'
-  }
-  const isOther = action.do === 'up_to_date' || (action.do === 'download' && action.why !== 'unfinished')
-  return isOther ? 'changed' : undefined
-}
-
-const leftRun = (name: string, pending: Pending, why: LeftRun['why']): LeftRun => ({
-  name,
-  run: pending.state === 'accepted' ? pending.run : undefined,
-  key: pending.state === 'unconfirmed' ? pending.key : undefined,
-  service: pending.service,
-  why,
-})

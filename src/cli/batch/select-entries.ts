@@ -13,7 +13,10 @@ export async function selectorFor(
 ): Promise<(entry: ManifestEntry) => boolean> {
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
-  const matchers = only.map((glob) => ({ glob, matches: picomatch(glob, { dot: true }) }))
+  const matchers = only.map((glob) => {
+    const matches = picomatch(glob.normalize(), { dot: true })
+    return { glob, matches: (text: string) => matches(text.normalize()) }
+  })
   const matchesEntry = (
     { name, rowName, template, output }: ManifestEntry,
     matches: (text: string) => boolean,

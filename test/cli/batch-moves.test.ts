@@ -1,0 +1,177 @@
+/** `rushes batch` after rows were renamed, moved and reordered: each keeps its own picture, also among rows of equal input. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createFamily, type Row } from '../support/family.js'
+
+type AnyRow = Readonly<Record<string, unknown>>
+
+const PROMPT = 'a fox, flat icon'
+const PNG = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
+
+/** Each run has bytes of its own, also where the input is the same. */
+const createEngine = () => {
+  let runs = 0
+  return {
+    async render({ folder, kind }: { readonly folder: string; readonly kind: string }) {
+      const isVideo = kind === 'video'
+      const head = isVideo ? Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1') : PNG
+      await writeFile(join(folder, 'file'), Buffer.concat([head, Buffer.from(`run ${++runs}`.padEnd(20))]))
+      return [{ name: 'file', contentType: isVideo ? 'video/mp4' : 'image/png' }]
+    },
+  }
+}
+
+const start = async (rows: readonly AnyRow[]) => {
+  const family = await createFamily([], { engine: createEngine() })
+  const write = (next: readonly AnyRow[]) => family.write(next as readonly Row[])
+  write(rows)
+  /** Contents of the file of each row, by the name of the row. */
+  const contents = (): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      Object.entries(family.lock() as Record<string, { file: string }>).map(([name, { file }]) => [
+        name,
+        readFileSync(family.path(file)).toString('latin1'),
+      ]),
+    )
+  return { ...family, write, contents }
+}
+
+interface Move {
+  readonly before: readonly AnyRow[]
+  readonly after: readonly AnyRow[]
+  /** The name of each row after the move, and the name that it had before. */
+  readonly was: Readonly<Record<string, string>>
+  /** Files after the move. */
+  readonly files: readonly string[]
+  /** Prompts of the runs that are paid for. Default: none, and the service is not asked. */
+  readonly paid?: readonly string[]
+}
+
+const numbers = (name: (at: number) => string, count: number) =>
+  Array.from({ length: count }, (_, at) => name(at + 1))
+const named = (name: string) => (number: number) => (number === 1 ? name : `${name}-${number}`)
+const row = (fields: AnyRow): AnyRow => ({ prompt: PROMPT, ...fields })
+const ELEVEN = numbers(named('vixen'), 11)
+
+const MOVES: Readonly<Record<string, Move>> = {
+  'an output with count 2 that moves to another folder, and a film of its first run': {
+    before: [
+      row({ output: 'assets/fox.png', count: 2 }),
+      { name: 'film', kind: 'video', prompt: 'it runs', image_urls: ['row:assets/fox.png'] },
+    ],
+    after: [
+      row({ output: 'img/fox.png', count: 2 }),
+      { name: 'film', kind: 'video', prompt: 'it runs', image_urls: ['row:img/fox.png'] },
+    ],
+    was: { 'img/fox.png': 'assets/fox.png', 'img/fox-2.png': 'assets/fox-2.png', film: 'film' },
+    files: ['img/fox.png', 'img/fox-2.png', 'film.mp4'],
+  },
+  'a row with count 2 that gets another name': {
+    before: [row({ name: 'fox', count: 2 })],
+    after: [row({ name: 'vixen', count: 2 })],
+    was: { vixen: 'fox', 'vixen-2': 'fox-2' },
+    files: ['vixen.png', 'vixen-2.png'],
+  },
+  'two outputs of one prompt that move and change places in the manifest': {
+    before: [row({ output: 'hero.png' }), row({ output: 'alt.png' })],
+    after: [row({ output: 'img/alt.png' }), row({ output: 'img/hero.png' })],
+    was: { 'img/alt.png': 'alt.png', 'img/hero.png': 'hero.png' },
+    files: ['img/hero.png', 'img/alt.png'],
+  },
+  'two rows of one prompt that get other names and keep their outputs': {
+    before: [row({ name: 'a', output: '1.png' }), row({ name: 'b', output: '2.png' })],
+    after: [row({ name: 'd', output: '2.png' }), row({ name: 'c', output: '1.png' })],
+    was: { c: 'a', d: 'b' },
+    files: ['1.png', '2.png'],
+  },
+  'two rows of one prompt that get other names and outputs': {
+    before: [row({ name: 'z' }), row({ name: 'y' })],
+    after: [row({ name: 'b' }), row({ name: 'a' })],
+    was: { b: 'z', a: 'y' },
+    files: ['b.png', 'a.png'],
+  },
+  'a row with count 11 that gets another name': {
+    before: [row({ name: 'fox', count: 11 })],
+    after: [row({ name: 'vixen', count: 11 })],
+    was: Object.fromEntries(numbers(named('fox'), 11).map((name, at) => [ELEVEN[at], name])),
+    files: ELEVEN.map((name) => `${name}.png`),
+  },
+  'two rows with count 3 that get other names and count 2': {
+    before: [row({ name: 'fox', count: 3 }), row({ name: 'owl', count: 3 })],
+    after: [row({ name: 'vixen', count: 2 }), row({ name: 'bird', count: 2 })],
+    was: { vixen: 'fox', 'vixen-2': 'fox-2', bird: 'owl', 'bird-2': 'owl-2' },
+    files: ['vixen.png', 'vixen-2.png', 'bird.png', 'bird-2.png'],
+  },
+  'a matrix [b, a] that gets another name': {
+    before: [row({ name: 'icon-{x}', matrix: { x: ['b', 'a'] } })],
+    after: [row({ name: 'sign-{x}', matrix: { x: ['b', 'a'] } })],
+    was: { 'sign-b': 'icon-b', 'sign-a': 'icon-a' },
+    files: ['sign-b.png', 'sign-a.png'],
+  },
+  'a row that is renamed while another one of its old prompt is edited': {
+    before: [row({ name: 'a' }), row({ name: 'b' })],
+    after: [row({ name: 'a', prompt: 'an owl' }), row({ name: 'c' })],
+    was: { c: 'b' },
+    files: ['a.png', 'c.png'],
+    paid: ['an owl'],
+  },
+  'an output whose letter case changes': {
+    before: [row({ output: 'Fox.png' })],
+    after: [row({ output: 'fox.png' })],
+    was: { 'fox.png': 'Fox.png' },
+    files: ['fox.png'],
+  },
+  'two outputs of one prompt whose letter case changes': {
+    before: [row({ output: 'Owl.png' }), row({ output: 'Fox.png' })],
+    after: [row({ output: 'fox.png' }), row({ output: 'owl.png' })],
+    was: { 'fox.png': 'Fox.png', 'owl.png': 'Owl.png' },
+    files: ['fox.png', 'owl.png'],
+  },
+  'an output whose Unicode form changes': {
+    before: [row({ output: 'café.png'.normalize('NFD') })],
+    after: [row({ output: 'café.png'.normalize('NFC') })],
+    was: { 'café.png': 'café.png' },
+    files: ['café.png'.normalize('NFC')],
+  },
+  'a name whose Unicode form changes': {
+    before: [row({ name: 'café'.normalize('NFC'), output: 'a.png' })],
+    after: [row({ name: 'café'.normalize('NFD'), output: 'a.png' })],
+    was: { café: 'café' },
+    files: ['a.png'],
+  },
+  'a name and an output with U+2028 and U+2029': {
+    before: [row({ name: 'a\u2028b\u2029c' }), row({ name: 'd' })],
+    after: [row({ name: 'a\u2028b\u2029c', output: 'x\u2028y.png' }), row({ name: 'd' })],
+    was: { 'a\u2028b\u2029c': 'a\u2028b\u2029c', d: 'd' },
+    files: ['x\u2028y.png', 'd.png'],
+  },
+}
+
+describe('each row keeps its own picture, and nothing is paid again, after the move of', () => {
+  it.each(Object.entries(MOVES))('%s', async (_, { before, after, was, files, paid = [] }) => {
+    const { run, created, contents, write, lock, folder, service } = await start(before)
+    expect(await run()).toMatchObject({ code: 0 })
+    const old = contents()
+    created()
+    write(after)
+    expect(await run()).toMatchObject({ code: 0 })
+    if (paid.length === 0) expect(service.requests).toEqual([])
+    expect(created()).toEqual(paid)
+    const now = contents()
+    expect(Object.fromEntries(Object.keys(was).map((name) => [name, now[name]]))).toEqual(
+      Object.fromEntries(Object.entries(was).map(([name, oldName]) => [name, old[oldName]])),
+    )
+    for (const file of files) expect(filesBelow(folder)).toContain(file)
+    expect(Object.values(lock() as Record<string, { file: string }>).map(({ file }) => file)).toEqual(
+      expect.arrayContaining([...files]),
+    )
+    // The next batch has nothing to do, and nothing to report.
+    expect((await run(['--check'])).code).toBe(0)
+    expect((await run()).stderr).not.toMatch(/renamed/)
+  })
+})
+
+const filesBelow = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true }).map((name) => String(name).replaceAll('\\', '/'))

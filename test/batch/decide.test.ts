@@ -1,6 +1,6 @@
 /** What is to be done for one run of a manifest, by what the lock file knows of it and what exists at its path. */
 import { expect, it } from 'vitest'
-import type { LockEntry } from '../../src/batch/lock/lock.js'
+import type { LockEntry, Made } from '../../src/batch/lock/lock.js'
 import { decide, type FileFact, type RowAction, type RowFlags } from '../../src/batch/plan/decide.js'
 
 const FLAGS: RowFlags = { force: false, forcePending: false, overwrite: false, resubmitUnconfirmed: false }
@@ -43,4 +43,79 @@ it.each<[string, FileFact, Partial<RowFlags>, RowAction]>([
   ],
 ])('an accepted run with %s', (_, fact, flags, action) => {
   expect(decide({ hash: 'a', locked, facts: [fact], flags: { ...FLAGS, ...flags } })).toEqual(action)
+})
+
+const MADE: Made = {
+  ...OWN,
+  ...{ hash: 'a', model: 'acme/still-1', kind: 'image', run: 'run_0', service: undefined, made_at: '' },
+  ...{ url: 'https://cdn.example/fox.png', file: 'fox.png' },
+}
+const IN_PLACE: FileFact = { is: 'file', sha256: OWN.sha256 }
+const UNCONFIRMED = {
+  ...locked.pending,
+  state: 'unconfirmed',
+  key: '~3f2a',
+  token: 't',
+} as LockEntry['pending']
+const UP_TO_DATE: RowAction = { do: 'up_to_date' }
+const again = (why: 'missing' | 'changed' | 'moved'): RowAction => ({
+  do: 'download',
+  why,
+  run: 'run_0',
+  at: 0,
+})
+
+it.each<[string, FileFact, { hash?: string; pending?: LockEntry['pending'] }, Partial<RowFlags>, RowAction]>([
+  ['at its path is up to date', IN_PLACE, {}, {}, UP_TO_DATE],
+  ['at its path is created again with --force', IN_PLACE, {}, { force: true }, CREATED],
+  [
+    'whose input has changed is created again',
+    IN_PLACE,
+    { hash: 'b' },
+    {},
+    { do: 'create', why: 'out_of_date' },
+  ],
+  ['that is missing is downloaded again', MISSING, {}, {}, again('missing')],
+  [
+    'that was changed is downloaded again with --overwrite',
+    FOREIGN,
+    {},
+    { overwrite: true },
+    again('changed'),
+  ],
+  ['at its old path is moved', { is: 'missing', elsewhere: '/old/fox.png' }, {}, {}, again('moved')],
+  [
+    'at its old path is moved to the place of a file with the same bytes',
+    { ...IN_PLACE, elsewhere: '/old/fox.png' },
+    {},
+    {},
+    again('moved'),
+  ],
+  [
+    'of another unconfirmed input is up to date',
+    IN_PLACE,
+    { pending: { ...UNCONFIRMED, hash: 'b' } as LockEntry['pending'] },
+    {},
+    UP_TO_DATE,
+  ],
+  [
+    'whose second create is unconfirmed is not created again',
+    IN_PLACE,
+    { pending: UNCONFIRMED },
+    {},
+    { do: 'unconfirmed', key: '~3f2a' },
+  ],
+  [
+    'whose second create is unconfirmed is created again with --resubmit-unconfirmed',
+    IN_PLACE,
+    { pending: UNCONFIRMED },
+    { resubmitUnconfirmed: true },
+    { do: 'create', why: 'unconfirmed' },
+  ],
+  ['whose second run is accepted is downloaded', IN_PLACE, { pending: locked.pending }, {}, CONTINUED],
+])('a file %s', (_, fact, { hash = 'a', pending }, flags, action) => {
+  const facts = [fact]
+  expect(
+    decide({ hash, locked: { made: MADE, pending, further: {} }, facts, flags: { ...FLAGS, ...flags } }),
+  ).toEqual(action)
 })

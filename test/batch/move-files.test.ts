@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import {
   copyFileSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -45,16 +46,32 @@ const FLAGS = { force: false, forcePending: false, overwrite: false, resubmitUnc
 const bytesOf = (prompt: string, number: number) => Buffer.from(`${prompt} ${number}`.padEnd(20))
 const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-/** What is done for each row. Killed while files move, before lock write `killedAt`, counted from 0. */
+interface Given {
+  /** The batch is killed at this lock write while files move, counted from 0. */
+  readonly killedAt?: number | undefined
+  /** Whether that write is the last thing that the batch does. Else it is not made. */
+  readonly isWritten?: boolean
+  /** Ctrl-C at this lock write, counted from 0. */
+  readonly interruptedAt?: number
+  readonly only?: string
+  readonly allowOutside?: boolean
+  readonly creates?: boolean
+  readonly overwrite?: boolean
+}
+
+/** What is done for each row. */
 async function batch(
   place: Place,
   rows: readonly Row[],
   {
     killedAt = Number.POSITIVE_INFINITY,
+    isWritten = false,
+    interruptedAt,
     only,
     allowOutside = false,
     creates = true,
-  }: { killedAt?: number; only?: string; allowOutside?: boolean; creates?: boolean } = {},
+    overwrite = false,
+  }: Given = {},
 ) {
   const { folder } = place
   const text = rows.map((row) => JSON.stringify({ kind: 'image', ...row })).join('\n')
@@ -63,26 +80,29 @@ async function batch(
   const plan = await makePlan({
     manifest: result.manifest,
     lock: place.lock,
-    flags: FLAGS,
+    flags: { ...FLAGS, overwrite },
     models: { image: MODEL },
     identity: identityOf,
     allowOutside,
     selects: ({ name }) => only === undefined || name === only,
   })
   let writes = 0
+  const interrupt = new AbortController()
   const keeper = createLockKeeper({
     base: place.lock,
     lock: plan.lock,
     read: () => undefined,
     async write(lock) {
-      if (writes++ >= killedAt) throw new Error('killed')
-      place.lock = lock
+      const number = writes++
+      if (number < killedAt || (number === killedAt && isWritten)) place.lock = lock
+      if (number >= killedAt) throw new Error('killed')
+      if (number === interruptedAt) interrupt.abort(new Error('killed'))
       return true
     },
     onChanged() {},
   })
   const actions = Object.fromEntries(plan.steps.map(({ entry, action }) => [entry.name, action]))
-  const parts = { disk: plan.disk, keeper, folder, signal: new AbortController().signal }
+  const parts = { disk: plan.disk, keeper, folder, signal: interrupt.signal }
   const steps = await moveFiles(plan.steps, parts).catch((error: Error) => {
     if (error.message !== 'killed') throw error
     return undefined
@@ -299,10 +319,66 @@ describe('files of rows', () => {
     })
   })
 
+  it.each([0, 1, 2])(
+    'that swap are in their places when Ctrl-C comes at lock write %i, or in those that the lock file names',
+    async (interruptedAt) => {
+      const here = place()
+      await batch(here, [row('a', 'A'), row('b', 'B')])
+      const after = [row('a', 'A', 'b.png'), row('b', 'B', 'a.png')]
+      await batch(here, after, { interruptedAt })
+      const files = [...here.lock.entries.values()].flatMap(({ made }) =>
+        outputsOf(made).map(({ file }) => file),
+      )
+      expect(readdirSync(here.folder).sort()).toEqual(files.sort())
+      expect(files.filter((file) => file.includes('.moving'))).toEqual([])
+      expect(Object.values((await batch(here, after)).actions).map((action) => action.do)).not.toContain(
+        'conflict',
+      )
+      expectInPlace(here, after)
+    },
+  )
+
+  const foreign = (name: string) => (folder: string) => writeFileSync(join(folder, name), 'my own work')
+  const nothing = () => {}
+  it.each<[string, (folder: string) => void, Given, 'A' | 'B' | 'my own work']>([
+    ['moves to a free place', (folder) => rmSync(join(folder, 'b.png')), {}, 'A'],
+    ['moves to the place of a row that moves away', nothing, {}, 'A'],
+    ['stays where --only leaves out the row that has its new place', nothing, { only: 'a' }, 'B'],
+    ['stays there with --overwrite too', nothing, { only: 'a', overwrite: true }, 'B'],
+    ['stays where a file of others has its new place', foreign('b.png'), {}, 'my own work'],
+    ['moves there with --overwrite', foreign('b.png'), { overwrite: true }, 'A'],
+  ])('of a row whose last create is unconfirmed %s', async (_, prepare, given, found) => {
+    const here = place()
+    await batch(here, [row('a', 'A'), row('b', 'B')])
+    const entry = here.lock.entries.get('a')
+    if (entry?.made === undefined) throw new Error('it was made')
+    const { hash } = entry.made
+    const create = { hash, model: MODEL, kind: 'image', service: undefined, sent_at: '' } as const
+    const pending = { ...create, state: 'unconfirmed', key: '~3f2a', token: 't' } as const
+    here.lock = withEntry(here.lock, 'a', { ...entry, pending })
+    prepare(here.folder)
+    const { actions } = await batch(here, [row('a', 'A', 'b.png'), row('b', 'B', 'c.png')], given)
+    expect(actions.a).toEqual({ do: 'unconfirmed', key: '~3f2a' })
+    const contents = found === 'my own work' ? Buffer.from(found) : bytesOf(found, 1)
+    expect(readFileSync(join(here.folder, 'b.png'))).toEqual(contents)
+  })
+
+  it('get their new letter case where the file system has both names for one file', async () => {
+    const here = place()
+    await batch(here, [row('a', 'A', 'Fox.png')])
+    // As on a file system that ignores letter case: the new name leads to the file too.
+    for (const number of ['', '-2'])
+      linkSync(join(here.folder, `Fox${number}.png`), join(here.folder, `fox${number}.png`))
+    const after = [row('a', 'A', 'fox.png')]
+    expect((await batch(here, after)).actions).toEqual({ a: moved })
+    expectInPlace(here, after)
+    expect((await batch(here, after)).actions).toEqual({ a: upToDate })
+  })
+
   it('are in place after any kills, and nothing is created twice', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const order = fc.shuffledSubarray(names, { minLength: 3 })
-    const kills = fc.array(fc.nat(6), { maxLength: 3 })
+    const kills = fc.array(fc.record({ killedAt: fc.nat(6), isWritten: fc.boolean() }), { maxLength: 3 })
     await fc.assert(
       fc.asyncProperty(order, order, order, kills, async (first, outputs, prompts, kills) => {
         const here = place()
@@ -315,8 +391,8 @@ describe('files of rows', () => {
           row(name, prompts[at]?.toUpperCase() ?? '', `${outputs[at]}.png`),
         )
         let paid = 0
-        for (const killedAt of [...kills, undefined]) {
-          const { actions, isKilled } = await batch(here, after, killedAt === undefined ? {} : { killedAt })
+        for (const kill of [...kills, {}]) {
+          const { actions, isKilled } = await batch(here, after, kill)
           if (!isKilled) paid += Object.values(actions).filter((action) => action.do === 'create').length
         }
         expectInPlace(here, after)

@@ -3,17 +3,17 @@
  * row may use an old name. The lock file is written after each step. If the batch is killed, the next plan finds the
  * moved files: see `elsewhere` and `known` in `plan/decide.ts`.
  */
-import { randomBytes } from 'node:crypto'
-import { posix, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
 import { copyOrLink, moveOver } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockKeeper } from '../lock/file.js'
 import { type LockedOutput, type Made, outputsOf } from '../lock/lock.js'
+import { isMovingPath, movingPath } from '../plan/disk.js'
 import { type Disk, type FileFact, isInPlace, isReplaceable, type PlanStep } from '../plan/index.js'
 
 export interface MoveParts {
-  readonly disk: Pick<Disk, 'keyOf'>
+  readonly disk: Pick<Disk, 'keyOf' | 'isOnePath'>
   readonly keeper: LockKeeper
   /** Absolute path of the manifest's folder. */
   readonly folder: string
@@ -41,7 +41,8 @@ export async function moveFiles(steps: readonly PlanStep[], parts: MoveParts): P
   if (moves.length === 0) return steps
   let remaining = moves
   while (remaining.length > 0) {
-    signal.throwIfAborted()
+    // A cycle that has begun is completed, so that no temporary file is left.
+    if (!remaining.some(({ from }) => isMovingPath(from))) signal.throwIfAborted()
     const moveByOldPath = new Map(remaining.map((move) => [disk.keyOf(move.from), move]))
     const isFree = (move: Move) =>
       move.isThere || [undefined, move].includes(moveByOldPath.get(disk.keyOf(move.to)))
@@ -60,7 +61,7 @@ function movesOf(step: PlanStep, { disk }: MoveParts): readonly Move[] {
   if (action.do === 'skip' || action.do === 'conflict') return []
   return outputsOf(locked?.made).flatMap((output, at): Move[] => {
     const { file, fact } = outputs[at] ?? { file: output.file, fact: { is: 'missing' } }
-    if (fact.is === 'other' || disk.keyOf(file) === disk.keyOf(output.file)) return []
+    if (fact.is === 'other' || disk.isOnePath(file, output.file)) return []
     const isThere = fact.elsewhere === undefined && isInPlace(fact, output.sha256)
     const mayReplace =
       fact.is === 'missing' || isReplaceable(fact) || (flags.overwrite && fact.known === undefined)
@@ -79,9 +80,7 @@ async function carryOut(move: Move, { keeper, folder }: MoveParts): Promise<void
  * Hard-links or copies the file to a temporary name in its new folder, so that its old name is free for another file.
  */
 async function moveToTemporary(move: Move, { keeper, folder }: MoveParts): Promise<void> {
-  const { dir, name, ext } = posix.parse(move.to)
-  // Uses a new name, so that nothing is replaced.
-  const temporary = posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
+  const temporary = movingPath(move.to)
   await copyOrLink(resolve(folder, move.from), resolve(folder, temporary)).catch(throwNotMoved(move.to))
   await record(keeper, move, temporary)
   move.from = temporary

@@ -99,7 +99,9 @@ export function decide({ hash, locked, facts, flags }: RowSituation): RowAction 
   const isAsMade = made !== undefined && made.hash === hash
   const isPending = pending !== undefined && pending.hash === hash
   const known = outputsOf(made)
-  const at = known.findIndex((_, index) => !isInPlace(facts[index], known[index]?.sha256))
+  const at = known.findIndex(
+    ({ sha256 }, index) => !isInPlace(facts[index], sha256) || isElsewhere(facts[index]),
+  )
   const pathConflict = conflictIn(facts, { locked, isAsMade, flags })
 
   if (isPending && pending.state === 'accepted') {
@@ -116,11 +118,15 @@ export function decide({ hash, locked, facts, flags }: RowSituation): RowAction 
   if (made === undefined) return { do: 'create', why: 'missing' }
   if (flags.force) return { do: 'create', why: 'forced' }
   if (!isAsMade) return { do: 'create', why: 'out_of_date' }
-  return { do: 'download', why: whyDownload(facts, known, at), run: made.run, at }
+  return { do: 'download', why: whyDownload(facts, known), run: made.run, at }
 }
 
 export const isInPlace = (fact: FileFact | undefined, sha256: string | undefined): boolean =>
   fact?.is === 'file' && sha256 !== undefined && fact.sha256 === sha256
+
+/** Also where a file with the same bytes is at the path of the output: another row may move that file. */
+const isElsewhere = (fact: FileFact | undefined): boolean =>
+  fact !== undefined && fact.is !== 'other' && fact.elsewhere !== undefined
 
 /** Whether the file belongs to another locked output that will move or is no longer used. */
 export const isReplaceable = (fact: FileFact): boolean =>
@@ -129,13 +135,11 @@ export const isReplaceable = (fact: FileFact): boolean =>
 function whyDownload(
   facts: readonly FileFact[],
   known: readonly { readonly sha256: string }[],
-  at: number,
 ): DownloadAction['why'] {
   const absent = known.flatMap(({ sha256 }, index) => (isInPlace(facts[index], sha256) ? [] : facts[index]))
-  const isElsewhere = (fact: FileFact | undefined) =>
-    fact !== undefined && fact.is !== 'other' && fact.elsewhere !== undefined
-  if (absent.every(isElsewhere)) return 'moved'
-  return facts[at]?.is === 'missing' ? 'missing' : 'changed'
+  const gone = absent.filter((fact) => !isElsewhere(fact))
+  if (gone.length === 0) return 'moved'
+  return gone[0]?.is === 'missing' ? 'missing' : 'changed'
 }
 
 interface Known {

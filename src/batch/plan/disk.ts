@@ -1,4 +1,5 @@
 /** Finds the files that exist at the paths of the outputs. Read-only. */
+import { randomBytes } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
@@ -39,6 +40,8 @@ export interface Disk {
    * link.
    */
   keyOf(file: string): string
+  /** Whether two paths are one file by their exact names. Letter case and Unicode form are parts of a name. */
+  isOnePath(file: string, other: string): boolean
   /** Returns a disk without cached results. */
   again(): Disk
 }
@@ -65,6 +68,8 @@ export function diskOf(
   /** A lock file must not make this program read outside the manifest's folder. */
   const mayRead = (file: string) => options.allowOutside || grounds.isInside(file)
   const keyOf = (file: string) => sameFileKey(grounds.realPathOf(file))
+  const isOnePath = (file: string, other: string) =>
+    file === other || grounds.realPathOf(file) === grounds.realPathOf(other)
   const known = knownFilesOf(options, keyOf)
   const listings = new Map<string, Promise<readonly string[]>>()
   const list = (path: string): Promise<readonly string[]> => {
@@ -121,17 +126,14 @@ export function diskOf(
 
   /** A file with the same bytes may belong to another entry, which will move it away. */
   const isOwn = (file: string, fact: FileFact, own: LockedOutput | undefined): boolean =>
-    own !== undefined && isInPlace(fact, own.sha256) && (isFileOf(own, file) || !known.has(file))
-
-  const isFileOf = (own: LockedOutput, file: string): boolean =>
-    own.file === file || keyOf(own.file) === keyOf(file)
+    own !== undefined && isInPlace(fact, own.sha256) && (isOnePath(own.file, file) || !known.has(file))
 
   async function lookAtOne(query: OutputQuery): Promise<PlannedOutput> {
     const { entry, name, own } = query
     const file = await fileAt(name, entry, own)
     const fact = await factAt(file, query)
     if (own === undefined) return { file, name, fact }
-    const isThere = fact.is === 'other' || isOwn(file, fact, own) || isFileOf(own, file)
+    const isThere = fact.is === 'other' || isOwn(file, fact, own) || isOnePath(own.file, file)
     const from = isThere ? undefined : await elsewhere(own)
     if (from === undefined) return { file, name: file, fact }
     // Use the extension of the file that is moved.
@@ -161,6 +163,7 @@ export function diskOf(
         return stats?.isFile() === true && stats.size === bytes
       }),
     keyOf,
+    isOnePath,
     again: () => diskOf(options, grounds, names),
   }
 }
@@ -169,26 +172,48 @@ export function diskOf(
 const withExtensionOf = (name: string, { file }: LockedOutput): string =>
   `${name.slice(0, -OPEN.length)}${posix.extname(file)}`
 
+const MOVING = /^\..*\.[0-9a-f]{12}\.moving(\.[^.]*)?$/
+
+export const isMovingPath = (file: string): boolean => MOVING.test(posix.basename(file))
+
+/** Returns a new hidden path beside `to`, for a file whose old path another file needs first. */
+export function movingPath(to: string): string {
+  const { dir, name, ext } = posix.parse(to)
+  return posix.join(dir, `.${name}.${randomBytes(6).toString('hex')}.moving${ext}`)
+}
+
 /** Indexes the files of every row in the lock file. */
-function knownFilesOf({ lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
+function knownFilesOf({ folder, lock, keepsFiles }: DiskOptions, keyOf: (file: string) => string) {
   const outputs = [...lock.entries].flatMap(([name, { made }]) =>
     outputsOf(made).map((output) => ({ name, output })),
   )
   const lengths = new Set(outputs.map(({ output }) => output.bytes))
-  /** Created on demand: most batches find no unknown file at their paths. */
-  let byFile: Map<string, (typeof outputs)[number]> | undefined
-  const holderOf = (file: string) => {
-    byFile ??= new Map(outputs.map((each) => [keyOf(each.output.file), each]))
-    return byFile.get(keyOf(file))
+  /** Created on demand: most batches find no unknown file at their paths. Two names may have one key. */
+  let byFile: Map<string, (typeof outputs)[number][]> | undefined
+  const holdersOf = (file: string) => {
+    if (byFile === undefined) {
+      byFile = new Map()
+      for (const each of outputs) {
+        const key = keyOf(each.output.file)
+        byFile.set(key, [...(byFile.get(key) ?? []), each])
+      }
+    }
+    return byFile.get(keyOf(file)) ?? []
   }
+  const moving = outputs.map(({ output }) => output).filter(({ file }) => isMovingPath(file))
+  /** Whether a batch that was killed has left a copy of a file at its old path. The file itself still exists. */
+  const isCopy = (copied: string) =>
+    moving.some(
+      ({ file, sha256, bytes }) => sha256 === copied && statOf(resolve(folder, file))?.size === bytes,
+    )
   return {
-    has: (file: string) => holderOf(file) !== undefined,
+    has: (file: string) => holdersOf(file).length > 0,
     hasBytes: (bytes: number) => lengths.has(bytes),
     /** Undefined if the file belongs to no row. */
     find(file: string, sha256: string): { readonly of: string | undefined } | undefined {
-      const holder = holderOf(file)
-      if (holder?.output.sha256 !== sha256) return undefined
-      return { of: keepsFiles(holder.name) ? holder.name : undefined }
+      const holders = holdersOf(file).filter(({ output }) => output.sha256 === sha256)
+      if (holders.length === 0) return isCopy(sha256) ? { of: undefined } : undefined
+      return { of: holders.find(({ name }) => keepsFiles(name))?.name }
     },
   }
 }

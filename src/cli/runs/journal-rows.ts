@@ -11,9 +11,12 @@ export const nameOfRun = ({ id, key }: JournalRun): string => id ?? key ?? ''
 
 export const isFinished = ({ phase }: JournalRun): boolean => phase === 'succeeded' || phase === 'failed'
 
-/** Returns the run with this name, preferably at the current address. Accepts a key without its `~`. Throws `usage`. */
+/**
+ * Returns the run with this name, preferably at the current address. Accepts a key without its `~`, unless it is the id of
+ * a run. Throws `usage`.
+ */
 export async function rowOf(ctx: Context, journal: Journal, name: string): Promise<JournalRun> {
-  const byKey = journal.findByKey(/^[0-9a-f]{4,}$/.test(name) ? `~${name}` : name)
+  const byKey = journal.findByKey(name)
   if (byKey !== undefined) return byKey
   const here = await addressOr(ctx)
   const run = here === undefined ? undefined : journal.find(here, name)
@@ -24,6 +27,8 @@ export async function rowOf(ctx: Context, journal: Journal, name: string): Promi
     if (isNamed) throw await livesElsewhere(ctx, name, elsewhere)
     return elsewhere
   }
+  const byDigits = journal.findByKey(`~${name}`)
+  if (byDigits !== undefined) return byDigits
   throw usageError(
     `${shortened(name)} is not in the journal.`,
     '`rushes list` shows the runs created on this machine.',

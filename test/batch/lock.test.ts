@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -173,6 +174,75 @@ describe('the text of a lock file', () => {
     const other = rows.reduce((sum, [name, each]) => withEntry(sum, name, each), NO_LOCK)
     expect(lockText(other)).toBe(lockText(lock({ a: entry(), b: entry() })))
     expect(withEntry(other, 'a', undefined).entries.has('a')).toBe(false)
+  })
+
+  it('keeps the order of the manifest among entries of one input, and the numbers of their runs', () => {
+    const rows = new Map([
+      ['z', 1],
+      ['other', 1],
+      ['a', 1],
+      ['a-2', 2],
+    ])
+    const other = entry({ made: { ...made, hash: 'c'.repeat(64) } })
+    const given = { ...lock({ a: entry(), 'a-2': entry(), other, z: entry() }), rows }
+    const { runs } = JSON.parse(lockText(given))
+    const fields = Object.entries(runs as Record<string, { order?: number; variant?: number }>)
+    expect(fields.map(([name, { order, variant }]) => [name, order, variant])).toEqual([
+      ['a', 2, undefined],
+      ['a-2', 3, 2],
+      ['other', undefined, undefined],
+      ['z', undefined, undefined],
+    ])
+    expect([...parseLock(lockText(given), 'x').rows]).toEqual([
+      ['other', 1],
+      ['z', 1],
+      ['a', 1],
+      ['a-2', 2],
+    ])
+  })
+
+  it('changes only the entry of a new row, so that two branches with a new row each merge', () => {
+    const text = (...prompts: readonly string[]) =>
+      lockText({
+        ...lock(
+          Object.fromEntries(
+            prompts.map((each) => [
+              each,
+              entry({
+                made: { ...made, hash: (each[0] ?? '').charCodeAt(0).toString(16).padStart(64, '0') },
+              }),
+            ]),
+          ),
+        ),
+        rows: new Map(prompts.map((each) => [each, 1])),
+      })
+    const folder = folderWith({
+      base: text('c', 'c2', 'm', 'x', 'x2'),
+      // Each branch adds a row before all others, and one of them a third row with the input of two others.
+      ours: text('a', 'c', 'c2', 'm', 'x', 'x2', 'x3'),
+      theirs: text('e', 'c', 'c2', 'm', 'x', 'x2'),
+    })
+    const found = spawnSync('git', ['merge-file', '-p', 'ours', 'base', 'theirs'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    expect(found.status).toBe(0)
+    const { entries, rows } = parseLock(found.stdout, 'x')
+    expect([...entries.keys()]).toEqual(['a', 'c', 'c2', 'e', 'm', 'x', 'x2', 'x3'])
+    expect([...rows.keys()].filter((name) => name.startsWith('x'))).toEqual(['x', 'x2', 'x3'])
+  })
+
+  it('is the same where line and paragraph separators are in names: only a line feed begins a line', () => {
+    const names = ['a\u2028b', 'a\u2029======= b', '\u2028<<<<<<< HEAD']
+    const given = lock(Object.fromEntries(names.map((name) => [name, entry()])))
+    expect([...parseLock(lockText(given), 'x').entries.keys()].sort()).toEqual([...names].sort())
+  })
+
+  it('has names in the Unicode form NFC; two forms of one name stay two entries', () => {
+    const [nfc, nfd] = ['é'.normalize('NFC'), 'é'.normalize('NFD')]
+    const namesIn = (given: Lock) => [...parseLock(lockText(given), 'x').entries.keys()].sort()
+    expect(namesIn(lock({ [nfd]: entry() }))).toEqual([nfc])
+    expect(namesIn(lock({ [nfc]: entry(), [nfd]: entry() }))).toEqual([nfd, nfc])
   })
 
   it('changes in few lines when one run is made anew', () => {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { builtInSchema } from '../../src/protocol/parameters.js'
 import { createFamily, type Row } from '../support/family.js'
 
 type AnyRow = Readonly<Record<string, unknown>>
@@ -23,8 +24,8 @@ const createEngine = () => {
   }
 }
 
-const start = async (rows: readonly AnyRow[]) => {
-  const family = await createFamily([], { engine: createEngine() })
+const start = async (rows: readonly AnyRow[], options: Parameters<typeof createFamily>[1] = {}) => {
+  const family = await createFamily([], { engine: createEngine(), ...options })
   const write = (next: readonly AnyRow[]) => family.write(next as readonly Row[])
   write(rows)
   /** Contents of the file of each row, by the name of the row. */
@@ -170,6 +171,83 @@ describe('each row keeps its own picture, and nothing is paid again, after the m
     // The next batch has nothing to do, and nothing to report.
     expect((await run(['--check'])).code).toBe(0)
     expect((await run()).stderr).not.toMatch(/renamed/)
+  })
+})
+
+describe('rows whose models come from the environment', () => {
+  const input = builtInSchema('image')
+  const models = ['acme/one', 'acme/two'].map((name) => ({
+    document: { name, kind: 'image' as const, input },
+  }))
+  const withModel = (model: string) => ({ env: { RUSHES_IMAGE_MODEL: model } })
+  const without = withModel('')
+
+  it('are up to date where it names no model, and keep their pictures when they are renamed there', async () => {
+    const before = [row({ name: 'fox', output: 'fox.png', count: 2 })]
+    const { run, created, contents, write } = await start(before, { models })
+    expect((await run(['--only', 'fox.png'], withModel('acme/one'))).code).toBe(0)
+    expect((await run(['--only', 'fox-2'], withModel('acme/two'))).code).toBe(0)
+    expect(created()).toEqual([PROMPT, PROMPT])
+    const old = contents()
+    expect(await run(['--check'], without)).toMatchObject({ code: 0 })
+    write([row({ name: 'vixen', output: 'vixen.png', count: 2 })])
+    expect(await run([], without)).toMatchObject({ code: 0 })
+    expect(created()).toEqual([])
+    expect(contents()).toEqual({ vixen: old.fox, 'vixen-2': old['fox-2'] })
+  })
+
+  it('keep their pictures when they swap their names', async () => {
+    const rows = (one: string, two: string) => [
+      row({ name: one, prompt: 'one' }),
+      row({ name: two, prompt: 'two' }),
+    ]
+    const { run, created, contents, write } = await start(rows('a', 'b'), { models })
+    expect((await run(['--only', 'a'], withModel('acme/one'))).code).toBe(0)
+    expect((await run(['--only', 'b'], withModel('acme/two'))).code).toBe(0)
+    created()
+    const old = contents()
+    write(rows('b', 'a'))
+    expect(await run([], without)).toMatchObject({ code: 0 })
+    expect([created(), contents()]).toEqual([[], { a: old.b, b: old.a }])
+  })
+})
+
+describe('two Unicode forms of one name', () => {
+  const [NFC, NFD] = ['café'.normalize('NFC'), 'café'.normalize('NFD')]
+  const pose = { name: 'pose', prompt: 'it sits' }
+
+  it.each([
+    [NFC, NFD],
+    [NFD, NFC],
+  ])('match in --only, in row: and in the lock file', async (name, other) => {
+    const sheet = { ...row({ name }), output: 'sheet.png' }
+    const { run, created, write, lock, editLock } = await start([
+      sheet,
+      { ...pose, image_urls: [`row:${other}`] },
+      { name: 'tea', prompt: 'tea' },
+    ])
+    expect(await run(['--only', other, '--only', 'pose'])).toMatchObject({ code: 0 })
+    expect(created()).toEqual([PROMPT, pose.prompt])
+    expect(Object.keys(lock()).sort()).toEqual([NFC, 'pose'])
+    editLock((runs) => {
+      runs[NFD] = runs[NFC] ?? {}
+      delete runs[NFC]
+    })
+    write([
+      { ...sheet, name: other },
+      { ...pose, image_urls: [`row:${name}`] },
+    ])
+    expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('renamed') })
+    expect(created()).toEqual([])
+  })
+
+  it('are one name of two rows', async () => {
+    const { run } = await start([row({ name: NFC, output: 'a.png' }), row({ name: NFD, output: 'b.png' })])
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`the name "${NFC}" is already used in line 1`),
+    ])
   })
 })
 

@@ -30,6 +30,24 @@ function withRows() {
   return home
 }
 
+describe('the id of a run that is also the key of another row without its ~', () => {
+  it('names the run: the unconfirmed row stays', async () => {
+    const { home, key } = await withUnconfirmed()
+    const id = key.slice(1)
+    addRow(home, { id, address: SET.RUSHES_BASE_URL ?? '' })
+    const ran = await runCli(['forget', id, '--yes'], { home, env: SET })
+    expect(ran).toMatchObject({ code: 0, stderr: `Removed ${id} from the journal.\n` })
+    expect(namesIn(home)).toEqual([key])
+    // Also at another address, and in each command that takes a run.
+    addRow(home, { id, address: 'https://a.example' })
+    expect(JSON.parse((await runCli(['show', id, '--json'], { home, env: SET })).stdout)).toMatchObject({
+      id,
+    })
+    await runCli(['forget', id, '--yes'], { home, env: SET })
+    expect(namesIn(home)).toEqual([key])
+  })
+})
+
 describe('a row that may cost money', () => {
   it.each([(key: string) => key, (key: string) => key.slice(1)])('is removed with --yes', async (written) => {
     const { home, key } = await withUnconfirmed()

@@ -16,6 +16,7 @@ import {
   withEntry,
 } from '../../src/batch/lock/lock.js'
 import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
+import type { Models } from '../../src/batch/manifest/sections.js'
 import { diskOf } from '../../src/batch/plan/disk.js'
 import { createPairing } from '../../src/batch/plan/pair.js'
 import { entriesOf, folderWith } from './folder.js'
@@ -348,18 +349,21 @@ describe('an entry of the lock file', () => {
     readonly rows: string
     readonly entries: Readonly<Record<string, LockEntry>>
     readonly only?: readonly string[]
+    /** Names in the old order of the manifest, with the numbers of their runs. */
+    readonly order?: Readonly<Record<string, number>>
+    readonly models?: Models
   }
   const oldEntry = (prompt: string, more: Partial<Made> = {}) =>
-    entry({ made: { ...made, run: `run_${prompt}`, hash: prompt, ...more } })
+    entry({ made: { ...made, run: `run_${prompt}`, hash: `${made.model} ${prompt}`, ...more } })
 
   /** The run that each row of the manifest gets. */
-  async function pairs({ rows, entries, only }: Pairs) {
+  async function pairs({ rows, entries, only, order = {}, models = { image: made.model } }: Pairs) {
     const found = await entriesOf(rows)
     const { pair, renamed, leftover } = createPairing({
       entries: found,
-      lock: lock(entries),
-      models: { image: made.model },
-      identity: (_, input) => String((input as { prompt: string }).prompt),
+      lock: { ...lock(entries), rows: new Map(Object.entries(order)) },
+      models,
+      identity: (model, input) => `${model} ${(input as { prompt: string }).prompt}`,
       isSelected: ({ name }) => only?.includes(name) ?? true,
     })
     const runs = pair(found.map((each) => ({ entry: each, meaning: each.meaning }))).map(
@@ -405,7 +409,10 @@ describe('an entry of the lock file', () => {
     ],
     [
       'swap, one with a run under way',
-      { rows: rowsOf('B', 'A'), entries: { n0: A, n1: { ...B, pending: { ...pending, hash: 'B' } } } },
+      {
+        rows: rowsOf('B', 'A'),
+        entries: { n0: A, n1: { ...B, pending: { ...pending, hash: `${made.model} B` } } },
+      },
       { n0: 'run_B', n1: 'run_A' },
     ],
     [
@@ -413,7 +420,7 @@ describe('an entry of the lock file', () => {
       {
         rows: '[{ name: vixen, kind: image, prompt: F }, { name: fox, kind: image, prompt: H }]',
         entries: {
-          fox: entry({ made: undefined, pending: { ...pending, hash: 'F' } }),
+          fox: entry({ made: undefined, pending: { ...pending, hash: `${made.model} F` } }),
           hen: oldEntry('H'),
         },
       },
@@ -421,6 +428,111 @@ describe('an entry of the lock file', () => {
     ],
   ])('of rows that %s', async (_, given, runs) => {
     expect((await pairs(given)).runs).toEqual(runs)
+  })
+
+  const OTHER = { model: 'acme/other' }
+  /** Entry of the prompt X with this file. The run is called after the file. */
+  const at = (file: string, more: Partial<Made> = {}) =>
+    oldEntry('X', { ...more, file, run: file, hash: `${more.model ?? made.model} X` })
+
+  it.each<[string, Pairs, Readonly<Record<string, string | undefined>>]>([
+    [
+      'an output with count that moves to another folder',
+      {
+        rows: '[{ kind: image, prompt: X, output: img/fox.png, count: 2 }]',
+        entries: { 'a/fox-2.png': at('a/fox-2.png'), 'a/fox.png': at('a/fox.png') },
+      },
+      { 'img/fox.png': 'a/fox.png', 'img/fox-2.png': 'a/fox-2.png' },
+    ],
+    [
+      'a renamed row whose output another row of the same input had',
+      {
+        rows: '[{ name: c, kind: image, prompt: X, output: b.png }, { name: d, kind: image, prompt: X, output: a.png }]',
+        entries: { a: at('a.png'), b: at('b.png') },
+      },
+      { c: 'b.png', d: 'a.png' },
+    ],
+    [
+      'a name with a number, which is no number of a variant',
+      {
+        rows: '[{ name: y, kind: image, prompt: X, count: 2 }]',
+        entries: { 'x-2': at('x-2.png'), 'x-2-2': at('x-2-2.png') },
+        order: { 'x-2': 1, 'x-2-2': 2 },
+      },
+      { y: 'x-2.png', 'y-2': 'x-2-2.png' },
+    ],
+    [
+      'the numbers of two rows with fewer variants than before',
+      {
+        rows: '[{ name: p, kind: image, prompt: X }, { name: q, kind: image, prompt: X, count: 2 }]',
+        entries: { m: at('m.png'), 'm-2': at('m-2.png'), n: at('n.png'), 'n-2': at('n-2.png') },
+        order: { m: 1, 'm-2': 2, n: 1, 'n-2': 2 },
+      },
+      { p: 'm.png', q: 'n.png', 'q-2': 'm-2.png' },
+    ],
+    [
+      'the old order of the manifest, where nothing else tells two rows apart',
+      {
+        rows: '[{ name: p, kind: image, prompt: X }, { name: q, kind: image, prompt: X }]',
+        entries: { a: at('a.png'), b: at('b.png') },
+        order: { b: 1, a: 1 },
+      },
+      { p: 'b.png', q: 'a.png' },
+    ],
+    [
+      'an entry whose name is gone, before one whose row was edited',
+      {
+        rows: '[{ name: a, kind: image, prompt: new }, { name: c, kind: image, prompt: X }]',
+        entries: { a: at('a.png'), b: at('b.png') },
+      },
+      { a: 'a.png', c: 'b.png' },
+    ],
+    [
+      'the letter case of its file',
+      {
+        rows: '[{ output: fox.png, kind: image, prompt: X }, { output: owl.png, kind: image, prompt: X }]',
+        entries: { 'Fox.png': at('Fox.png'), 'Owl.png': at('Owl.png') },
+        order: { 'Owl.png': 1, 'Fox.png': 1 },
+      },
+      { 'fox.png': 'Fox.png', 'owl.png': 'Owl.png' },
+    ],
+    [
+      'no entry of another model',
+      {
+        rows: '[{ name: c, kind: image, prompt: X }]',
+        entries: { a: at('a.png', OTHER) },
+      },
+      { c: undefined },
+    ],
+    [
+      'the entry of any recorded model, where neither manifest nor settings name one',
+      {
+        rows: '[{ name: c, kind: image, prompt: X, count: 2 }]',
+        entries: { a: at('a.png'), 'a-2': at('a-2.png', OTHER) },
+        order: { a: 1, 'a-2': 2 },
+        models: {},
+      },
+      { c: 'a.png', 'c-2': 'a-2.png' },
+    ],
+    [
+      'its own entry by name, also where its files were exchanged',
+      {
+        rows: '[{ name: a, kind: image, prompt: X, output: b.png }, { name: b, kind: image, prompt: X, output: a.png }]',
+        entries: { a: at('a.png'), b: at('b.png') },
+      },
+      { a: 'a.png', b: 'b.png' },
+    ],
+  ])('goes by %s', async (_, given, runs) => {
+    expect((await pairs(given)).runs).toEqual(runs)
+  })
+
+  it('of one input is found for each of 10,000 renamed rows', async () => {
+    const rows = `[{ name: new, kind: image, prompt: X, count: 10000 }]`
+    const names = Array.from({ length: 10_000 }, (_, index) => (index === 0 ? 'old' : `old-${index + 1}`))
+    const entries = Object.fromEntries(names.map((name) => [name, at(`${name}.png`)]))
+    const order = Object.fromEntries(names.map((name, index) => [name, index + 1]))
+    const { runs } = await pairs({ rows, entries, order })
+    expect(Object.values(runs)).toEqual(names.map((name) => `${name}.png`))
   })
 
   it('names a file to copy only inside the folder of the manifest', async () => {

@@ -198,9 +198,11 @@ function match<Row>(
 ): ReadonlyMap<Row, Candidate> {
   const found = new Map<Row, Candidate>()
   const taken = new Set<Candidate>()
-  const candidates = [...new Set(seekers.flatMap(({ hashes }) => hashes))].map(
-    (hash) => [hash, candidatesOf(hash)] as const,
-  )
+  const candidates = [...new Set(seekers.flatMap(({ hashes }) => hashes))].flatMap((hash) => {
+    const withHash = candidatesOf(hash)
+    return withHash.length === 0 ? [] : [[hash, withHash] as const]
+  })
+  if (candidates.length === 0) return found
   for (const signOf of SIGNS) {
     const lists = new Map<string, Candidate[]>()
     for (const [hash, withHash] of candidates)

@@ -232,6 +232,10 @@ export const LOCK_SCHEMA = fields(
       description: 'Entries by their names in the manifest',
       type: 'object',
       additionalProperties: fields('File that exists, and a later create', [], {
+        order: integer(
+          'Number of the row among rows of the same input, in the order of the manifest; absent for 1',
+        ),
+        variant: integer('Number of the run in a row with count; absent for 1'),
         hash: HASH,
         kind: KIND,
         model: MODEL,

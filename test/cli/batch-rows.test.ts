@@ -604,14 +604,4 @@ describe('a batch that is killed between two outputs', () => {
     expect(stderr).toMatch(/warning: sheet: run_\w+ has not been downloaded, and the row has changed since/)
     expect(existsSync(path('sheet-2.png'))).toBe(true)
   })
-
-  it('of an older version, which noted one file, goes on too', async () => {
-    const { run, created, editLock } = await killed([0])
-    editLock(({ sheet }) => {
-      const { pending } = sheet as { pending: { placing: readonly [{ sha256: string; bytes: number }] } }
-      const [{ sha256: sum, bytes }] = pending.placing
-      Object.assign(pending, { placing: { sha256: sum, bytes } })
-    })
-    expect([(await run()).code, created()]).toEqual([0, []])
-  })
 })

@@ -18,7 +18,7 @@ import type { Fetch } from './host/http.js'
 import { createNetwork } from './host/undici.js'
 import { createLimiter } from './limiter/index.js'
 import { RUNS_LIMIT } from './protocol/limits.js'
-import type { RunState } from './protocol/run-state.js'
+import { type RunState, withoutUrls } from './protocol/run-state.js'
 
 export interface CreateClientOptions {
   /** The service URL, for example `https://api.example.com`. Plain http is allowed only for loopback addresses. */
@@ -85,12 +85,12 @@ export interface Client {
    * `submission_unknown` means that a run may exist: check before you create it again.
    */
   create(body: CreateBody, options?: CreateOptions): Promise<Accepted>
-  /** Sends one status request, with up to three retries. */
+  /** Sends one status request, with up to three retries. Throws `bad_response` if the run succeeded without URLs. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   /**
    * Waits for the final state and returns it. Check its `phase`, because a failed run is returned too. Throws
-   * `wait_timeout` when the run is still running, an error of the service that refuses the request, or the last error
-   * after six attempts and two minutes without a valid response.
+   * `wait_timeout` when the run is still running, `bad_response` when it succeeded without URLs, an error of the service
+   * that refuses the request, or the last error after six attempts and two minutes without a valid response.
    */
   wait(id: string, options?: WaitOptions): Promise<RunState>
   /**
@@ -137,7 +137,12 @@ export function createClient(options: CreateClientOptions): Client {
         creates.add(accepted.id)
         return accepted
       }),
-    get: (id, signal) => rejectingAsPromised(signal, () => api.get(id, signal)),
+    get: (id, signal) =>
+      rejectingAsPromised(signal, async () => {
+        const state = await api.get(id, signal)
+        if (state.withoutUrls !== undefined) throw withoutUrls(state)
+        return state
+      }),
     wait: (id, waitOptions = {}) =>
       rejectingAsPromised(waitOptions.signal, () => api.wait(id, { ...waitOptions, ...creates.timesOf(id) })),
     async *states(id, waitOptions = {}) {

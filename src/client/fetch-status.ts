@@ -128,19 +128,31 @@ function outcomeOf(
   )
 }
 
-/** Resolves with the state of a run. Retries three times, then throws the last error. */
+export type OnState = (state: RunState) => void
+
+/**
+ * Resolves with the state of a run. Retries three times, then throws the last error. A run that succeeded without URLs
+ * is asked for again too: `onWithoutUrls` is called with the first such state, and the last one is returned.
+ */
 export const fetchStatusWithRetry = (
   engine: StatusEngine,
   id: string,
   signal?: AbortSignal,
+  onWithoutUrls?: OnState,
 ): Promise<RunState> =>
   retry<StatusOutcome, RunState>({
     clock: engine.clock,
     signal,
     attempt: () => fetchStatus(engine, id, signal),
     decide(outcome, number) {
-      if (outcome.kind === 'state') return { done: outcome.state }
-      if (outcome.kind === 'final' || number > RATE_LIMITED_WAITS_MS.length) return { fail: outcome.error }
+      const isLast = number > RATE_LIMITED_WAITS_MS.length
+      if (outcome.kind === 'state') {
+        const { state } = outcome
+        if (state.withoutUrls === undefined || isLast) return { done: state }
+        if (number === 1) onWithoutUrls?.(state)
+        return { retryInMs: stepOf(RATE_LIMITED_WAITS_MS, number) }
+      }
+      if (outcome.kind === 'final' || isLast) return { fail: outcome.error }
       return { retryInMs: Math.max(stepOf(RATE_LIMITED_WAITS_MS, number), outcome.retryAfterMs) }
     },
   })

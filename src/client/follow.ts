@@ -9,7 +9,7 @@ import type { Clock, Disarm } from '../host/clock.js'
 import { jittered, stepOf } from '../host/retry.js'
 import { checkRunId } from '../protocol/id.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import type { RunState } from '../protocol/run-state.js'
+import { type RunState, withoutUrls } from '../protocol/run-state.js'
 import { fetchStatus, type StatusEngine, type StatusOutcome } from './fetch-status.js'
 
 export interface WaitOptions {
@@ -77,6 +77,7 @@ export async function* states(
       pauseMs = step.againInMs
       continue
     }
+    if (step.is === 'ended' && step.state.withoutUrls !== undefined) throw withoutUrls(step.state)
     yield step.state
     if (step.is === 'ended') return
     pauseMs = jittered({ min: step.next.soonestMs, max: step.next.latestMs }, random())
@@ -171,6 +172,8 @@ export interface Follow {
   readonly runningAtMs: number | undefined
   /** Whether any status request had a valid response. */
   readonly hasAnswered: boolean
+  /** Number of responses that showed the run succeeded without URLs. */
+  readonly withoutUrls: number
   /** Error of the last request, if it failed. */
   readonly lastError: RushesError | undefined
 }
@@ -180,8 +183,13 @@ export type FollowStep =
   | { readonly is: 'running'; readonly state: RunState; readonly next: PollWindow }
   /** `durationMs`: duration of the run, if known. */
   | { readonly is: 'ended'; readonly state: RunState; readonly durationMs: number | undefined }
-  /** No valid response; a later request may get one. */
-  | { readonly is: 'error'; readonly error: RushesError; readonly againInMs: number }
+  /** No valid response; a later request may get one. `state`: of a run that has succeeded, but whose URLs are missing. */
+  | {
+      readonly is: 'error'
+      readonly error: RushesError
+      readonly againInMs: number
+      readonly state?: RunState
+    }
   /** The wait ends: no valid response is possible, or none arrived for too long. */
   | { readonly is: 'gave up'; readonly error: RushesError }
 
@@ -191,8 +199,12 @@ export const beginFollow = (createdAtMs: number | undefined, nowMs: number): Fol
   lastAnswerMs: nowMs,
   runningAtMs: undefined,
   hasAnswered: false,
+  withoutUrls: 0,
   lastError: undefined,
 })
+
+/** Further status requests for the URLs of a run that has succeeded without them: they may be late. */
+const MAX_URL_RETRIES = 3
 
 interface FollowContext {
   readonly nowMs: number
@@ -213,6 +225,12 @@ export function follow(
       lastAnswerMs: nowMs,
       hasAnswered: true,
       lastError: undefined,
+    }
+    const times = before.withoutUrls + 1
+    if (state.withoutUrls !== undefined && times <= MAX_URL_RETRIES) {
+      const error = withoutUrls(state)
+      const waiting = { ...after, withoutUrls: times }
+      return { after: waiting, step: { is: 'error', error, state, againInMs: nextTryMs(times, 0) } }
     }
     if (state.phase !== 'running')
       return { after, step: { is: 'ended', state, durationMs: durationOf(state, before, nowMs) } }

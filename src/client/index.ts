@@ -9,7 +9,7 @@ import { createRedact } from '../protocol/redact.js'
 import type { RunState } from '../protocol/run-state.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
-import { fetchStatusWithRetry } from './fetch-status.js'
+import { fetchStatusWithRetry, type OnState } from './fetch-status.js'
 import {
   createFollower,
   type Follower,
@@ -68,8 +68,11 @@ export interface ApiClient {
   follow(id: string, createdAtMs?: number): Follower
   /** Returns the used share of the key's rate limit, 0 to 1. */
   load(): number
-  /** Sends one status request; retries up to three times if it fails. */
-  get(id: string, signal?: AbortSignal): Promise<RunState>
+  /**
+   * Sends one status request; retries up to three times if it fails, or if a run succeeded without URLs. Such a state
+   * has `withoutUrls`, and `onWithoutUrls` is called with the first one at once.
+   */
+  get(id: string, signal?: AbortSignal, onWithoutUrls?: OnState): Promise<RunState>
   /** Asks for the list of models, once. `etag`: of the list that is known. Rejects only with the signal's reason. */
   models(etag?: string, signal?: AbortSignal): Promise<ModelsOutcome>
   wait(id: string, options?: WaitOptions): Promise<RunState>
@@ -104,7 +107,8 @@ export function createApiClient(options: ClientOptions): ApiClient {
     },
     follow: (id, createdAtMs) => createFollower(engine, id, createdAtMs),
     load: limiter.load,
-    get: async (id, signal) => fetchStatusWithRetry(engine, checkRunId(id), signal),
+    get: async (id, signal, onWithoutUrls) =>
+      fetchStatusWithRetry(engine, checkRunId(id), signal, onWithoutUrls),
     models: (etag, signal) => fetchModels(engine, etag, signal),
     wait: (id, waitOptions) => wait(engine, id, waitOptions),
     states: (id, waitOptions) => states(engine, id, waitOptions),

@@ -41,6 +41,7 @@ import {
   sortByOutput,
 } from './journal-run.js'
 import {
+  addLabels,
   everyFile,
   findAtEveryAddress,
   findByOutput,
@@ -97,8 +98,10 @@ export interface Journal {
   list(filter: ListFilter): readonly JournalRun[]
   /** Sums the estimates of runs that match the filter; its limit is ignored. */
   spend(filter: ListFilter, by: SpendGrouping): Spend
-  /** Returns succeeded runs of the same request, newest first. */
-  reusable(address: string, model: string, meaning: unknown, most: number): readonly JournalRun[]
+  /** Returns succeeded runs of the same request, newest first, but none without links. `most`: undefined for all. */
+  reusable(address: string, model: string, meaning: unknown, most?: number): readonly JournalRun[]
+  /** Adds labels to a run. */
+  addLabels(address: string, id: string, labels: readonly string[]): void
   /** Returns the newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
   /** Returns the newest run at the address with an output link that contains the text. */
@@ -253,13 +256,15 @@ export function openJournal({
     reusable: (address, model, meaning, most) =>
       db
         .all(
-          `SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ?
+          `SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? AND error_code IS NULL
            ORDER BY row DESC LIMIT ?`,
           identityOf(model, meaning),
           address,
-          most,
+          most ?? -1,
         )
         .map(runOfRow),
+    addLabels: (address, id, labels) =>
+      void onRun(address, id, () => db.transaction(() => addLabels(db, address, id, labels))),
     findAtEveryAddress: (id) => findAtEveryAddress(db, id),
     findByOutput: (address, text) => findByOutput(db, address, text),
     pathsWithContent: (sha256) => pathsWithContent(db, sha256),

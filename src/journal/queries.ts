@@ -132,14 +132,17 @@ export interface StatusUpdate {
   readonly tookMs?: number | undefined
 }
 
-/** Records a status. The first final status is kept; later ones only update the links. */
+/**
+ * Records a status. The first final status is kept; later ones only update the links. A run that succeeded without
+ * links keeps the service's response.
+ */
 export function recordStatus(
   db: OpenDatabase,
   address: string,
   { state, elapsedMs, tookMs }: StatusUpdate,
   nowMs: number,
 ): void {
-  const { id, phase, status, urls, failure, finishedAt } = state
+  const { id, phase, status, urls, failure, finishedAt, withoutUrls, service } = state
   if (phase === 'running') {
     db.run(
       `UPDATE runs SET status = ?, error_code = NULL, error_message = NULL
@@ -166,13 +169,35 @@ export function recordStatus(
     address,
     id,
   )
+  if (withoutUrls !== undefined)
+    db.run(
+      `UPDATE runs SET error_code = 'bad_response', error_message = ?, answer = ?
+       WHERE address = ? AND id = ? AND phase = 'succeeded' AND urls IS NULL`,
+      failure ?? withoutUrls,
+      JSON.stringify(service),
+      address,
+      id,
+    )
+  // A run that succeeded without URLs may get them later.
   if (urls.length > 0)
     db.run(
-      `UPDATE runs SET urls = ?1 WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1`,
+      `UPDATE runs SET urls = ?1, error_code = NULL, error_message = NULL, answer = NULL
+       WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1`,
       JSON.stringify(urls),
       address,
       id,
     )
+}
+
+export function addLabels(db: OpenDatabase, address: string, id: string, labels: readonly string[]): void {
+  const found = db.get(FIND, address, id)
+  if (found === undefined) return
+  const { row, labels: before } = runOfRow(found)
+  db.run(
+    'UPDATE runs SET labels = ? WHERE row = ?',
+    JSON.stringify([...new Set([...before, ...labels])]),
+    row,
+  )
 }
 
 /** Marks all runs as queued in one transaction. */

@@ -1,6 +1,6 @@
 /** Parses unknown JSON into the types of the protocol, or returns the first error. */
 import { textOfDetail } from './error-detail.js'
-import { type Phase, phaseOf, type RunState } from './run-state.js'
+import { phaseOf, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
@@ -45,7 +45,7 @@ const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
 /**
- * Returns the error message of a failed run. The interface does not define its field, so the usual fields are tried.
+ * Returns the error message of a run. The interface does not define its field, so the usual fields are tried.
  */
 const failureOf = (run: JsonObject): string | undefined =>
   (isObject(run.error) ? (text(run.error.message) ?? text(run.error.code)) : text(run.error)) ??
@@ -53,14 +53,14 @@ const failureOf = (run: JsonObject): string | undefined =>
   text(run.message) ??
   text(run.failure_reason)
 
-function outputUrls(run: JsonObject, phase: Phase): Parsed<readonly string[]> {
-  if (phase !== 'succeeded') return { ok: true, value: [] }
+/** The URLs of a run that succeeded, or why it has none: they may be late, or the service may have withheld them. */
+function outputUrls(run: JsonObject): Pick<RunState, 'urls' | 'withoutUrls'> {
   const urls = isObject(run.output) ? run.output.urls : undefined
-  if (!Array.isArray(urls)) return { ok: false, wrong: 'the run succeeded without output.urls' }
-  if (urls.length === 0) return { ok: false, wrong: 'the run succeeded with an empty output.urls' }
+  if (!Array.isArray(urls)) return { urls: [], withoutUrls: 'output.urls is missing' }
+  if (urls.length === 0) return { urls: [], withoutUrls: 'output.urls is empty' }
   return urls.every(isHttpUrl)
-    ? { ok: true, value: urls.map(asOneWord) }
-    : { ok: false, wrong: 'output.urls contains a value that is not an http or https URL' }
+    ? { urls: urls.map(asOneWord) }
+    : { urls: [], withoutUrls: 'output.urls contains a value that is not an http or https URL' }
 }
 
 /** Parses a run from a response of the status endpoint. */
@@ -73,16 +73,16 @@ export function parseRun(
   if (typeof value.status !== 'string' || value.status === '')
     return { ok: false, wrong: 'the run has no status' }
   const phase = phaseOf(value.status, furtherFailures)
-  const urls = outputUrls(value, phase)
-  if (!urls.ok) return urls
+  const outputs: Pick<RunState, 'urls' | 'withoutUrls'> =
+    phase === 'succeeded' ? outputUrls(value) : { urls: [] }
   return {
     ok: true,
     value: {
       id,
       status: value.status,
       phase,
-      urls: urls.value,
-      failure: phase === 'failed' ? failureOf(value) : undefined,
+      ...outputs,
+      failure: phase === 'failed' || outputs.withoutUrls !== undefined ? failureOf(value) : undefined,
       createdAt: date(value.created_at),
       finishedAt: date(value.finished_at),
       service: value,

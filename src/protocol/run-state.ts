@@ -2,10 +2,12 @@
  * A run and its statuses. The interface defines only `succeeded`. A list of common words recognizes failures; every
  * other status means that the run is still running.
  */
+import { RushesError } from '../errors.js'
+import { printable, quoteWord, shortened } from './text.js'
 
 const SUCCESS_STATUS = 'succeeded'
 
-/** Statuses that mean failure, in lower case. The comparison is not case-sensitive. */
+/** Statuses that mean failure, in lower case. */
 export const FAILURE_STATUSES: readonly string[] = [
   'failed',
   'failure',
@@ -22,10 +24,13 @@ export const FAILURE_STATUSES: readonly string[] = [
 
 export type Phase = 'running' | 'succeeded' | 'failed'
 
-/** Returns the phase for a status. `furtherFailures`: statuses from the setting `failureStatuses`. */
+/**
+ * Returns the phase for a status, without regard to its case and outer spaces. `furtherFailures`: statuses from the
+ * setting `failureStatuses`.
+ */
 export function phaseOf(status: string, furtherFailures: readonly string[] = []): Phase {
-  if (status === SUCCESS_STATUS) return 'succeeded'
   const word = status.trim().toLowerCase()
+  if (word === SUCCESS_STATUS) return 'succeeded'
   const failures = [...FAILURE_STATUSES, ...furtherFailures.map((each) => each.trim().toLowerCase())]
   return failures.includes(word) ? 'failed' : 'running'
 }
@@ -36,15 +41,35 @@ export interface RunState {
   /** The status exactly as in the response. */
   readonly status: string
   readonly phase: Phase
-  /** http(s) URLs of the outputs: at least one if the phase is `succeeded`, otherwise none. */
+  /** http(s) URLs of the outputs: none unless the phase is `succeeded`. */
   readonly urls: readonly string[]
-  /** The service's error message of a failed run. */
+  /** Why a run that succeeded has no URLs. Undefined for all others. */
+  readonly withoutUrls?: string | undefined
+  /** The service's error message of a failed run, or of one that succeeded without URLs. */
   readonly failure: string | undefined
   /** ISO 8601 in UTC; undefined if the response does not contain it. */
   readonly createdAt: string | undefined
   readonly finishedAt: string | undefined
   /** The parsed object of the response, unchanged. */
   readonly service: unknown
+}
+
+/**
+ * Returns the error of a run that has succeeded without URLs. They may be late or withheld, and the run may be paid
+ * for, so the hint does not say how to create another run.
+ */
+export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState): RushesError {
+  const reason = failure === undefined ? '' : ` The service says: ${shortened(printable(failure), 500)}`
+  return new RushesError(
+    'bad_response',
+    `The run ended (${printable(status)}) without a file: ${why}.${reason}`,
+    {
+      runId: id,
+      hint:
+        'The service may have withheld the result (moderation). Your account shows whether it was charged. ' +
+        `\`rushes show ${quoteWord(id)} --json\` prints the response, and \`rushes status ${quoteWord(id)}\` asks again.`,
+    },
+  )
 }
 
 /** The statuses of the local service, in the order of a run's life. */

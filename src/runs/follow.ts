@@ -3,7 +3,7 @@ import type { ApiClient, FollowStep } from '../client/index.js'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { JournalRun } from '../journal/index.js'
-import type { RunState } from '../protocol/run-state.js'
+import { type RunState, withoutUrls } from '../protocol/run-state.js'
 import { quoteWord, shortened } from '../protocol/text.js'
 import type { Recorder } from './recorder.js'
 
@@ -25,6 +25,8 @@ export interface KnownRun {
   readonly elapsedMs?: number | undefined
   /** State from a status request of this command. */
   readonly state?: RunState | undefined
+  /** Whether an earlier command has seen that the run succeeded without URLs: they are not waited for again. */
+  readonly isWithoutUrls?: boolean | undefined
 }
 
 /** Returns a run that an earlier command created, from its row in the journal. */
@@ -38,6 +40,7 @@ export const knownRun = (id: string, run: JournalRun | undefined): KnownRun =>
         input: run.input,
         createdAt: new Date(run.createdAtMs).toISOString(),
         elapsedMs: run.elapsedMs,
+        isWithoutUrls: run.phase === 'succeeded' && run.urls.length === 0,
       }
 
 /** Result of following a run. */
@@ -75,6 +78,8 @@ export interface RunFollower {
   stopped(error: RushesError, state?: RunState): FollowedRun
   /** Returns the error for a timeout: see `Follower` of the client. */
   errorAtLimit(limit: RushesError): RushesError
+  /** The run has succeeded, and this command is waiting for its URLs. */
+  readonly endedWithoutUrls: RunState | undefined
 }
 
 export function createRunFollower({ client, clock, recorder }: FollowParts, known: KnownRun): RunFollower {
@@ -101,18 +106,21 @@ export function createRunFollower({ client, clock, recorder }: FollowParts, know
   function ended(state: RunState, durationMs?: number): FollowedRun {
     const elapsedMs = elapsedOf(known, clock)
     recorder.recordStatus({ state, elapsedMs, tookMs: durationMs })
-    const error = state.phase === 'failed' ? runFailed(state) : undefined
+    const error = errorOf(state)
     return { known, state, error, finishedAt: new Date(clock.now()).toISOString(), elapsedMs }
   }
 
   return {
     known,
+    get endedWithoutUrls() {
+      return last?.withoutUrls === undefined ? undefined : last
+    },
     ended,
     stopped,
     errorAtLimit: follower.errorAtLimit,
     async fetch(signal) {
       try {
-        return await client.get(known.id, signal)
+        return await client.get(known.id, signal, (state) => recorder.recordStatus({ state }))
       } catch (error) {
         noteRefusal(error)
         throw error
@@ -120,7 +128,14 @@ export function createRunFollower({ client, clock, recorder }: FollowParts, know
     },
     async poll({ signal, isUrgent }) {
       const step = await follower.poll(signal, { isUrgent })
-      if (step.is === 'error') return step
+      if (step.is === 'error') {
+        if (step.state === undefined) return step
+        if (known.isWithoutUrls) return { is: 'over', run: ended(step.state) }
+        // Recorded at once: the run is paid for, and has ended.
+        recorder.recordStatus({ state: step.state, elapsedMs: elapsedOf(known, clock) })
+        last = step.state
+        return step
+      }
       if (step.is === 'gave up') {
         noteRefusal(step.error)
         return { is: 'over', run: stopped(step.error) }
@@ -142,6 +157,11 @@ const elapsedOf = (
   if (elapsedMs !== undefined) return elapsedMs
   if (sentAtMs !== undefined) return clock.monotonic() - sentAtMs
   return createdAt === undefined ? undefined : Math.max(0, clock.now() - Date.parse(createdAt))
+}
+
+function errorOf(state: RunState): RushesError | undefined {
+  if (state.withoutUrls !== undefined) return withoutUrls(state)
+  return state.phase === 'failed' ? runFailed(state) : undefined
 }
 
 function runFailed(state: RunState): RushesError {

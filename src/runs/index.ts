@@ -82,6 +82,11 @@ export async function carryOut(options: RunsOptions): Promise<void> {
   }
 
   function stop(row: Row, follower: RunFollower, reason: StopReason, state?: RunState): void {
+    // Only its URLs were missing, so it is not called running.
+    if (follower.endedWithoutUrls !== undefined) {
+      end(row, follower.ended(follower.endedWithoutUrls))
+      return
+    }
     const error = row.errorAt(reason, follower.errorAtLimit)
     followed.delete(row)
     if (error !== undefined) end(row, follower.stopped(error, state))
@@ -91,7 +96,7 @@ export async function carryOut(options: RunsOptions): Promise<void> {
     const follower = followed.get(row)
     if (follower === undefined) return { is: 'over' }
     const step = await follower.poll(pollOptions)
-    const state = step.is === 'error' ? undefined : step.is === 'over' ? step.run.state : step.state
+    const state = step.is === 'over' ? step.run.state : step.state
     isServiceAnswering ||= state !== undefined
     if (state !== undefined) row.onStatus(state)
     if (step.is === 'error') row.onStatusError?.(step.error)

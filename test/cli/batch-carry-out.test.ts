@@ -90,6 +90,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       },
       recorder: { recordStatus() {}, recordNotFound() {}, durations: () => [] },
     },
+    isWithoutUrls: () => false,
     explain: (_step, error) => error,
     async download({ entry, hash = '' }, { urls: [url = ''] }, [place]) {
       // The bytes come from the meaning, but for the word that changes nothing in even rows.

@@ -50,7 +50,12 @@ describe('a status', () => {
     expect(state).toMatchObject({ status, phase: 'failed', urls: [] })
   })
 
-  it.each(['queued', 'processing', 'IN_PROGRESS', 'Succeeded', 'done', 'moderated', 'fail', '  '])(
+  it.each(asWritten('succeeded'))('%j is a success', async (status) => {
+    const { state } = await seen([run(status, { output: { urls: URLS } })])
+    expect(state).toMatchObject({ status, phase: 'succeeded', urls: URLS })
+  })
+
+  it.each(['queued', 'processing', 'IN_PROGRESS', 'success', 'done', 'moderated', 'fail', '  '])(
     '%j goes on',
     async (status) => {
       expect((await seen([run(status)])).state).toMatchObject({ status, phase: 'running', urls: [] })
@@ -109,13 +114,6 @@ describe('a request', () => {
 
 describe('nonsense is asked for again after 1, 2 and 4 s, and is exit 8', () => {
   const nonsense: [string, Step][] = [
-    ['succeeded without output', run('succeeded')],
-    ['succeeded without URLs', run('succeeded', { output: {} })],
-    ['succeeded with an empty list', run('succeeded', { output: { urls: [] } })],
-    ['succeeded with one URL in place of a list', run('succeeded', { output: { urls: URLS[0] } })],
-    ['succeeded with ftp', run('succeeded', { output: { urls: ['ftp://cdn.test/1.png'] } })],
-    ['succeeded with a path', run('succeeded', { output: { urls: [...URLS, '/1.png'] } })],
-    ['succeeded with a number', run('succeeded', { output: { urls: [1] } })],
     ['no status', { status: 200, body: {} }],
     ['an empty status', run('')],
     ['a status that is a number', run(3)],
@@ -135,8 +133,39 @@ describe('nonsense is asked for again after 1, 2 and 4 s, and is exit 8', () => 
   })
 
   it('and may pass', async () => {
-    const { atMs } = await seen([run('succeeded'), DONE])
+    const { atMs } = await seen([{ status: 200, body: {} }, DONE])
     expect(atMs).toEqual([0, 1_000])
+  })
+})
+
+describe('a run that succeeded without URLs', () => {
+  it.each<[string, Step]>([
+    ['no output', run('succeeded')],
+    ['no list', run('succeeded', { output: {} })],
+    ['an empty list', run('succeeded', { output: { urls: [] } })],
+    ['one URL in place of a list', run('succeeded', { output: { urls: URLS[0] } })],
+    ['ftp', run('succeeded', { output: { urls: ['ftp://cdn.test/1.png'] } })],
+    ['a path', run('succeeded', { output: { urls: [...URLS, '/1.png'] } })],
+    ['a number', run('succeeded', { output: { urls: [1] } })],
+  ])('(%s) is asked for its URLs after 1, 2 and 4 s, and is returned with the reason', async (_, step) => {
+    const { state, atMs } = await seen([step, step, step, step])
+    expect(state).toMatchObject({
+      phase: 'succeeded',
+      urls: [],
+      withoutUrls: expect.stringMatching(/^output\.urls /),
+    })
+    expect(atMs).toEqual([0, 1_000, 3_000, 7_000])
+  })
+
+  it('is reported at its first response, and may get its URLs later', async () => {
+    const { client, clock } = createBench([run('succeeded'), run('succeeded'), DONE])
+    const reported: unknown[] = []
+    const state = await clock.runUntil(
+      client.get('r1', undefined, ({ withoutUrls }) => reported.push([clock.monotonic(), withoutUrls])),
+    )
+    expect(state).toMatchObject({ urls: URLS })
+    expect(state.withoutUrls).toBeUndefined()
+    expect(reported).toEqual([[0, 'output.urls is missing']])
   })
 })
 

@@ -62,6 +62,18 @@ describe('one status request', () => {
     expect(follow(before, outcome, at(nowMs)).step).toMatchObject(step)
   })
 
+  it('of a run that succeeded without URLs is repeated three times, then the run has ended', () => {
+    const late = state('succeeded', 'succeeded', { withoutUrls: 'output.urls is missing' })
+    let known = CREATED
+    const steps = [1, 2, 4, 8].map((second) => {
+      const { after, step } = follow(known, late, at(second * 1_000))
+      known = after
+      return step
+    })
+    const again = (againInMs: number) => ({ is: 'error', againInMs, state: { phase: 'succeeded' } })
+    expect(steps).toMatchObject([again(1_000), again(2_000), again(4_000), { is: 'ended' }])
+  })
+
   it('comes later when the budget is in use', () => {
     expect(follow(CREATED, RUNNING, at(1_000, 1)).step).toMatchObject({
       next: { soonestMs: 4_000, latestMs: 5_000 },

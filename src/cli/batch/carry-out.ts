@@ -211,7 +211,9 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
   return {
     model,
     chainLength,
-    ...(run === undefined ? { create } : { run: known(run) }),
+    ...(run === undefined
+      ? { create }
+      : { run: { ...known(run), isWithoutUrls: service.isWithoutUrls(run) } }),
     onStatus(state) {
       if (state.status !== status) parts.onStatus(step, state.id, state.status)
       status = state.status
@@ -236,7 +238,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
       // Keep the entry of an earlier run: only the pending create is removed.
       if (state?.phase === 'failed') await lock.failed()
       // At the time limit, a 404 may come from a replica that does not know the run yet.
-      end({ result: 'failed', error: error && !isTimedOut ? service.explain(step, error) : error })
+      end({ result: 'failed', error: error && !isTimedOut ? service.explain(step, error, state) : error })
       return []
     },
   }

@@ -7,8 +7,10 @@ import { inputToSend } from '../../batch/manifest/index.js'
 import type { RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
+import { quoteWord } from '../../protocol/text.js'
 import { mayExist, submit } from '../../runs/create.js'
 import { deliver } from '../../runs/deliver.js'
+import { knownRun } from '../../runs/follow.js'
 import type { RunsOptions } from '../../runs/index.js'
 import { statusIn } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
@@ -36,8 +38,10 @@ export interface BatchService {
     places: readonly Place[],
     beforeMove: (file: OutputFile, index: number) => Promise<void>,
   ): Promise<Downloaded>
-  /** If the service does not know the run, adds to the error how to continue. */
-  explain(step: ActiveStep, error: RushesError): RushesError
+  /** Adds to the error of a followed run how to continue. `state`: the last one received. */
+  explain(step: ActiveStep, error: RushesError, state: RunState | undefined): RushesError
+  /** Whether the journal knows that the run succeeded without URLs. */
+  isWithoutUrls(run: string): boolean
 }
 
 export interface Created {
@@ -104,16 +108,18 @@ export async function createBatchService(
    * the user asks for it.
    */
   function notFound(error: RushesError, service: string | undefined): RushesError {
-    const flags = { ...words.flags, only: [], watch: false, yes: false }
-    const command = batchCommandLine(ctx.globals, { ...words, flags })
     const isElsewhere = service !== undefined && service !== address
     return error.with({
       hint: isElsewhere
-        ? `It was created at ${service}. To continue there: --base-url ${service}. To create it again and pay ` +
-          `again: \`${command} --only <row> --force\``
-        : `Check the API key: a run is visible only to its account. To create it again and pay again: ` +
-          `\`${command} --only <row> --force\``,
+        ? `It was created at ${service}. To continue there: --base-url ${service}. ${payAgain('<row>')}`
+        : `Check the API key: a run is visible only to its account. ${payAgain('<row>')}`,
     })
+  }
+
+  function payAgain(row: string): string {
+    const flags = { ...words.flags, only: [], watch: false, yes: false }
+    const command = batchCommandLine(ctx.globals, { ...words, flags })
+    return `To create it again and pay again: \`${command} --only ${row} --force\``
   }
 
   function prepare(token: string): void {
@@ -180,7 +186,12 @@ export async function createBatchService(
         return { is: 'refused', error: asRushesError(thrown) }
       }
     },
-    explain: (step, error) => (error.code === 'run_not_found' ? notFound(error, createdAt(step)) : error),
+    explain(step, error, state) {
+      if (error.code === 'run_not_found') return notFound(error, createdAt(step))
+      if (state?.withoutUrls === undefined) return error
+      return error.with({ hint: `${error.hint} ${payAgain(quoteWord(step.entry.name))}` })
+    },
+    isWithoutUrls: (run) => knownRun(run, recorder.find(run)).isWithoutUrls === true,
     async download({ entry }, state, places, beforeMove) {
       const { files, warnings, errors, thrown } = await deliver({
         client,

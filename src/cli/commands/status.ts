@@ -4,7 +4,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { createSlots } from '../../host/slots.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
-import type { RunState } from '../../protocol/run-state.js'
+import { type RunState, withoutUrls } from '../../protocol/run-state.js'
 import { knownRun } from '../../runs/follow.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { CommandEnvironment, Connection, Context } from '../context/context.js'
@@ -58,14 +58,18 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   }
   const errors: RushesError[] = []
   const rows: (readonly string[])[] = []
-  const ordered = inOrder<StatusRow | RushesError>((item) => {
-    if (item instanceof RushesError) {
-      errors.push(item)
-      out.error(item)
-    } else if (out.mode.json) out.json(runJson(item.record))
+  const printRow = ({ record, cells }: StatusRow) => {
+    if (out.mode.json) out.json(runJson(record))
     // The columns of a table are aligned only after all rows are known.
-    else if (out.stdoutIsTerminal) rows.push(item.cells)
-    else out.line(tabRow(item.cells))
+    else if (out.stdoutIsTerminal) rows.push(cells)
+    else out.line(tabRow(cells))
+  }
+  const ordered = inOrder<StatusRow | RushesError>((item) => {
+    if (!(item instanceof RushesError)) printRow(item)
+    const error = item instanceof RushesError ? item : item.record.error
+    if (error === undefined) return
+    errors.push(error)
+    out.error(error)
   })
   let failed = false
   // Limits the requests in flight to the rate limit. More would only wait for a slot, and each would need its own abort
@@ -74,8 +78,9 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
   const show = ({ id, service }: RequestedRun, index: number) =>
     inFlight.use(async () => {
       try {
-        const state = await service.client.get(id, ctx.interrupts.first)
-        service.recorder.recordStatus({ state })
+        const record = (state: RunState) => service.recorder.recordStatus({ state })
+        const state = await service.client.get(id, ctx.interrupts.first, record)
+        record(state)
         failed ||= state.phase === 'failed'
         ordered.settle(index, await statusRowOf(state, service))
       } catch (thrown) {
@@ -107,6 +112,7 @@ async function statusRowOf(state: RunState, { recorder, localFiles }: StatusSour
   const files =
     localFiles === undefined ? [] : downloaded.length > 0 ? downloaded : await localFiles(state.urls)
   const locations = localFiles === undefined ? state.urls : files.map(({ path }) => path)
-  const details = { files, error: undefined, createdAt, finishedAt: undefined, elapsedMs }
+  const error = state.withoutUrls === undefined ? undefined : withoutUrls(state)
+  const details = { files, error, createdAt, finishedAt: undefined, elapsedMs }
   return { record: { id, kind, model, state, service, ...details }, cells: statusCells(state, locations) }
 }

@@ -29,6 +29,7 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
     /Use ((?:--(?:base-url|profile) \S+|--local)(?: --(?:base-url|profile) \S+)*)( instead of --local)?\.(?= |$)/g,
     'It needs a server that the user starts with `rushes mcp $1`$2.',
   ],
+  [/`rushes batch [^`]*--only (\S+) --force`/g, 'run_batch with only: ["$1"] and force: true'],
   [/--only (\S+) --force/g, 'only: ["$1"] and force: true'],
   [/Set the model with --model <provider\/name>, /g, 'Give model, or ask the user to set '],
 ]

@@ -114,7 +114,7 @@ export function createUnfinishedRuns(unfinished: Unfinished): UnfinishedRuns {
   }
 }
 
-/** Adds the hint how to resume, unless the run has ended or the error already has this hint. */
+/** Adds the hint how to resume, unless the run has ended or is unknown, or the error already has this hint. */
 export function withResumeHint(
   error: RushesError,
   { known: { id }, state }: FollowedRun,
@@ -122,7 +122,7 @@ export function withResumeHint(
 ): RushesError {
   const hasHint = error.code === 'wait_timeout' || error.code === 'interrupted'
   if (hasHint) return error
-  const isOver = error.httpStatus === 404 || state?.phase === 'failed'
+  const isOver = error.httpStatus === 404 || (state !== undefined && state.phase !== 'running')
   const hint = [error.hint, ...(isOver ? [] : [`Resume with \`${resume('wait', [id])}\`.`])]
     .filter((each) => each !== undefined)
     .join(' ')

@@ -53,6 +53,10 @@ async function urlOf(ctx: Context, client: Pick<ApiClient, 'get'>, source: strin
         ? `Wait for it first with \`${resumeCommand({ globals: ctx.globals, delivery: [] }, 'wait', [id])}\`.`
         : undefined,
     )
+  if (state.withoutUrls !== undefined)
+    throw usageError(
+      `${shortened(source)}: this run ended without a file: ${state.withoutUrls}. Nothing was created.`,
+    )
   const url = state.urls[Number(number) - 1]
   if (url !== undefined) return url
   throw usageError(

@@ -149,9 +149,9 @@ function refusal(answer: ServiceAnswer, bodyBytes: number): RushesError {
   })
 }
 
-/** Adds to the error that no run was created and nothing was paid. */
+/** Adds what the error means for this run. Other runs of the same command may exist. */
 const notCreated = (error: RushesError): RushesError =>
-  error.with({ consequence: 'No run was created and nothing was paid.' })
+  error.with({ consequence: 'The run was not created and nothing was paid for it.' })
 
 /**
  * Returns the error for a redirect. A create does not follow redirects, because they would send the prompt to another
@@ -160,7 +160,7 @@ const notCreated = (error: RushesError): RushesError =>
 function redirected({ status, location }: ServiceAnswer, host: string): RushesError {
   const target = location === undefined ? '' : ` to ${shortened(printable(location), 120)}`
   return badResponse(
-    `${host} answered the create with a redirect (${status}${target}). Redirects are not followed. No run was created.`,
+    `${host} answered the create with a redirect (${status}${target}). Redirects are not followed. The run was not created.`,
     {
       httpStatus: status,
       hint: 'Use the URL that it redirects to, with --base-url, RUSHES_BASE_URL or `rushes config set baseUrl <url>`.',

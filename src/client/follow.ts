@@ -6,6 +6,7 @@
 import { RushesError, usageError } from '../errors.js'
 import { withTimeout } from '../host/abort.js'
 import type { Clock, Disarm } from '../host/clock.js'
+import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered, stepOf } from '../host/retry.js'
 import { checkRunId } from '../protocol/id.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
@@ -57,14 +58,33 @@ export async function* states(
   if (!(timeoutMs >= 0)) throw usageError('timeoutMs must be a number of milliseconds, 0 or more.')
   const startedAtMs = options.countedFromMs ?? createdAtMs ?? clock.monotonic()
   const follower = createFollower(engine, id, createdAtMs)
+  let wasSuspended = false
+  const alarm = (ms: number, ring: () => void) =>
+    limitAlarm(clock, ms, (is) => {
+      wasSuspended = is
+      ring()
+    })
   /** The limit covers sleeps and requests: a request that hangs does not extend it. */
-  const withinLimit = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+  const withinLimit = (work: (signal: AbortSignal) => Promise<FollowStep>): Promise<FollowStep> =>
     withTimeout(work, {
       timeoutMs: Math.max(0, timeoutMs - (clock.monotonic() - startedAtMs)),
       reason: () => follower.errorAtLimit(limitPassed(id, timeoutMs)),
-      clock,
+      clock: { alarm },
       signal: options.signal,
+    }).catch(lastRequest)
+  /** A run whose limit passed in a gap may have ended long ago: asks for it once more. */
+  async function lastRequest(limit: unknown): Promise<FollowStep> {
+    if (!wasSuspended || options.signal?.aborted) throw limit
+    const { signal } = options
+    const step = await withTimeout((either) => follower.poll(either), {
+      timeoutMs: LAST_REQUEST_MS,
+      reason: () => limit,
+      clock,
+      signal,
     })
+    if (step.is === 'ended') return step
+    throw limit
+  }
   let pauseMs = createdAtMs === undefined ? 0 : FIRST_POLL_MS - (clock.monotonic() - createdAtMs)
   for (;;) {
     const step = await withinLimit(async (signal) => {

@@ -70,7 +70,7 @@ Store it again with `rushes login`.',
     cause: 'The balance is too low for this run.',
     retryable: false,
     exit: EXIT.account,
-    hint: "Add credits in the account's settings (Credits), then run the command again.",
+    hint: "Add credits in the account's settings (Credits).",
   },
   api_key_spend_limit_exceeded: {
     status: 403,

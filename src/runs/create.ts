@@ -119,6 +119,32 @@ const unansweredError = (reason: Interruption): RushesError =>
     cause: reason,
   })
 
+/** Whether every create of a command so far has met a network or service error. Further ones would only do the same. */
+export interface OutageCheck {
+  /** `error`: of a create. Undefined if it was accepted. */
+  add(error: RushesError | undefined): void
+  readonly isDown: boolean
+}
+
+export function createOutageCheck(): OutageCheck {
+  let hasAnswered = false
+  let hasFailed = false
+  return {
+    add(error) {
+      if (error === undefined) hasAnswered = true
+      else if (isOutage(error)) hasFailed = true
+      // A mistake in the input was found before the create was sent.
+      else if (error.exitCode !== EXIT.usage) hasAnswered = true
+    },
+    get isDown() {
+      return hasFailed && !hasAnswered
+    },
+  }
+}
+
+const isOutage = ({ exitCode }: RushesError): boolean =>
+  exitCode === EXIT.serviceBroken || exitCode === EXIT.network
+
 /** Exit codes after which a command sends no more creates: these would fail the same way, or could be paid twice. */
 const STOPPING: readonly number[] = [EXIT.refused, EXIT.key, EXIT.account, EXIT.outcomeUnknown]
 

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiClient } from '../client/index.js'
 import type { DownloadedFile, Downloader, RunOutput } from '../download/index.js'
 import type { RushesError } from '../errors.js'
+import type { Clock } from '../host/clock.js'
 import type { RunState } from '../protocol/run-state.js'
 
 type DownloadOptions = Parameters<Downloader['download']>[1]
@@ -10,6 +11,7 @@ type DownloadOptions = Parameters<Downloader['download']>[1]
 interface DeliverOptions
   extends Pick<DownloadOptions, 'target' | 'namer' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly client: Pick<ApiClient, 'get'>
+  readonly clock: Pick<Clock, 'monotonic'>
   readonly downloader: Downloader
   readonly state: RunState
   /** Kind and name for the file names. */
@@ -34,18 +36,17 @@ interface Delivered {
 
 /** Downloads all outputs of the run. Never rejects. */
 export async function deliver(options: DeliverOptions): Promise<Delivered> {
-  const { client, downloader, state, run, signal, mayReplace, beforeMove, ...given } = options
-  // Shared by all outputs: one status request returns fresh URLs for all of them.
-  let fresh: Promise<RunState> | undefined
+  const { client, clock, downloader, state, run, signal, mayReplace, beforeMove, ...given } = options
+  const links = createLinks(state, clock, () => client.get(state.id, signal))
   const outputs = state.urls.map(
-    (url, index): RunOutput => ({
-      url,
+    (_, index): RunOutput => ({
+      // Read when the download of the output starts: other outputs may have renewed the links by then.
+      get url() {
+        return links.urlOf(index)
+      },
       runId: state.id,
       ...run,
-      async freshUrl() {
-        fresh ??= client.get(state.id, signal)
-        return (await fresh).urls[index]
-      },
+      freshUrl: () => links.freshUrlOf(index),
     }),
   )
   const settled: DownloadedFile[] = []
@@ -65,6 +66,47 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     }
   } catch (thrown) {
     return { files: settled, errors: [], warnings: [], thrown }
+  }
+}
+
+/** Answers of the service are used for outputs whose links expire within this time: they expire together. */
+const MAX_ANSWER_AGE_MS = 1_000
+
+/** The links of a run's outputs. One status request renews all of them, and each may expire again. */
+function createLinks(
+  { urls: first }: RunState,
+  clock: Pick<Clock, 'monotonic'>,
+  fetchState: () => Promise<RunState>,
+) {
+  let urls = first
+  let answeredAtMs = Number.NEGATIVE_INFINITY
+  let request: Promise<void> | undefined
+  const used = [...first]
+
+  async function renew(): Promise<void> {
+    try {
+      ;({ urls } = await fetchState())
+      answeredAtMs = clock.monotonic()
+    } finally {
+      request = undefined
+    }
+  }
+
+  function urlOf(index: number): string {
+    used[index] = urls[index] ?? first[index] ?? ''
+    return used[index]
+  }
+
+  return {
+    urlOf,
+    async freshUrlOf(index: number): Promise<string | undefined> {
+      const isFresh = urls[index] !== used[index] && clock.monotonic() - answeredAtMs < MAX_ANSWER_AGE_MS
+      if (!isFresh) {
+        request ??= renew()
+        await request
+      }
+      return urls[index] === undefined ? undefined : urlOf(index)
+    },
   }
 }
 

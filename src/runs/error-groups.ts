@@ -27,6 +27,11 @@ export function createErrorGroups<Label = undefined>(): ErrorGroups<Label> {
   }
 }
 
-/** Key of the error's kind. Equal for errors that differ only in the run id. */
-const kindOf = ({ code, message, hint, runId = '' }: RushesError): string =>
-  JSON.stringify([code, message, runId === '' ? hint : hint?.replaceAll(runId, '')])
+/** Key of a row of the journal without a run id, as it is printed. */
+const JOURNAL_KEY = /~[0-9a-f]{4,}/g
+
+/** Key of the error's kind. Equal for errors that differ only in the run id, or in the key of the create. */
+const kindOf = ({ code, message, hint, runId = '' }: RushesError): string => {
+  const named = runId === '' ? hint : hint?.replaceAll(runId, '')
+  return JSON.stringify([code, message, named?.replace(JOURNAL_KEY, '')])
+}

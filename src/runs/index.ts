@@ -29,6 +29,8 @@ export interface Row {
   readonly run?: KnownRun
   /** Resolves with undefined if there is no run to follow; the row reports the reason. */
   create?(): Promise<KnownRun | undefined>
+  /** Default: true. If false, the run is only created. */
+  readonly isFollowed?: boolean
   /** Sends a single status request. A run that has not ended is then an error (stop reason `not finished`). */
   readonly isOnce?: boolean
   /** Called with each status received. */
@@ -132,6 +134,7 @@ export async function carryOut(options: RunsOptions): Promise<void> {
           ...task,
           async create() {
             const known = await row.create?.()
+            if (known !== undefined && row.isFollowed === false) return 'not followed'
             if (known !== undefined) follow(row, known)
             return known?.answeredAtMs
           },

@@ -2,9 +2,9 @@
  * Chooses the next request. Pure. N runs need at least 2N requests, so at 20 requests in 10 s the rate limit bounds the
  * total time, and no request may be wasted:
  *
- * * Creates go first: a run that is created earlier ends earlier. The first create waits for its response,
- *   since an invalid key or an account without credits then costs one request and not twenty. After that, at
- *   most four creates are in flight.
+ * * Creates go first: a run that is created earlier ends earlier. Until one is accepted, they go one at a time:
+ *   an invalid key or a service that is down then costs one request and not twenty. After that, at most four
+ *   creates are in flight.
  * * Between creates, polls a run that has probably ended, so that results arrive early. Does so only while
  *   more runs need a status request than the rate limit allows during the duration of the last run: these
  *   status requests delay nothing.
@@ -42,8 +42,8 @@ export interface ScheduleState {
    */
   readonly isExpecting: boolean
   readonly unanswered: number
-  /** Whether any create of this command got a response. */
-  readonly isAnswered: boolean
+  /** Whether any create of this command was accepted. Until then creates are sent one at a time. */
+  readonly isAccepted: boolean
   readonly inFlight: readonly InFlight[]
   /** Maximum number of runs in flight. Undefined: no limit. */
   readonly concurrency: number | undefined
@@ -83,12 +83,12 @@ const MAX_UNSPREAD_LOAD = 0.5
 const WAIT_FOR_ANSWER: Next = { do: 'wait', ms: Number.POSITIVE_INFINITY }
 
 export function nextOf(situation: ScheduleState, limit: RequestLimit): Next {
-  const { toCreate, unanswered, isAnswered, inFlight, concurrency = Number.POSITIVE_INFINITY } = situation
+  const { toCreate, unanswered, isAccepted, inFlight, concurrency = Number.POSITIVE_INFINITY } = situation
   if (toCreate === 0 && unanswered === 0 && inFlight.length === 0)
     return situation.isExpecting ? WAIT_FOR_ANSWER : { do: 'end' }
   const isCreating = toCreate > 0 && inFlight.length + unanswered < concurrency
   if (!isCreating) return nextPoll(situation, limit)
-  if (unanswered >= (isAnswered ? MAX_UNANSWERED_CREATES : 1)) return WAIT_FOR_ANSWER
+  if (unanswered >= (isAccepted ? MAX_UNANSWERED_CREATES : 1)) return WAIT_FOR_ANSWER
   return pollBetweenCreates(situation, limit) ?? { do: 'create' }
 }
 

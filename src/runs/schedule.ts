@@ -4,15 +4,16 @@
  */
 import { onAbort, raceAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
+import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered } from '../host/retry.js'
 import { bestAgeMs, type InFlight, nextOf, type RequestLimit, tooYoungMs } from './next.js'
 
 export interface Task {
   /**
-   * Creates the run. Undefined if the run already exists. Resolves with the monotonic time of its creation, or with
-   * undefined if there is no run to follow. Never rejects.
+   * Creates the run. Undefined if the run already exists. Resolves with the monotonic time of its creation, with `not
+   * followed` if it was created and is not polled, or with undefined if it was not created. Never rejects.
    */
-  create?(): Promise<number | undefined>
+  create?(): Promise<number | 'not followed' | undefined>
   /** Sends one status request. Rejects only with the signal's reason. */
   poll(options: PollOptions): Promise<Polled>
   /** Called when the timeout of the run has passed. It is no longer polled. */
@@ -64,7 +65,9 @@ interface Run extends InFlight {
   readonly task: Task
   readonly durationsMs: number[]
   /** Infinity: never. */
-  readonly expiresAtMs: number
+  expiresAtMs: number
+  /** Set if its timeout passed while this process was suspended: a request sent since then decides. */
+  wokeAtMs: number | undefined
   polledAtMs: number | undefined
   dueAtMs: number
   isPolled: boolean
@@ -91,7 +94,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
   const pendingWork = new Set<Promise<void>>()
   const learned = new Map<string, number[]>()
   let unanswered = 0
-  let isAnswered = false
+  let isAccepted = false
   let lastPollAtMs: number | undefined
   let createsSincePoll = 0
   let wake = () => {}
@@ -124,6 +127,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
       durationsMs: durationsOf(task.group),
       chainLength: chainLengthOf(task),
       expiresAtMs,
+      wokeAtMs: undefined,
       polledAtMs: undefined,
       dueAtMs,
       isPolled: false,
@@ -140,11 +144,12 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     disarm()
     alarmAtMs = atMs
     if (atMs !== Number.POSITIVE_INFINITY)
-      disarm = clock.alarm(Math.max(0, atMs - clock.monotonic()), expireDue)
+      disarm = limitAlarm(clock, Math.max(0, atMs - clock.monotonic()), expireDue)
   }
 
-  function expireDue(): void {
+  function expireDue(wasSuspended: boolean): void {
     const nowMs = clock.monotonic()
+    if (wasSuspended) for (const run of runs) if (run.expiresAtMs <= nowMs) pollOnceMore(run, nowMs)
     const due = runs.filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
     runs = runs.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
     expireAt(runs.reduce((first, { expiresAtMs }) => Math.min(first, expiresAtMs), Number.POSITIVE_INFINITY))
@@ -153,6 +158,14 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
       task.expire?.()
     }
     wake()
+  }
+
+  /** The run may have ended long ago, so it is asked for before its timeout counts. */
+  function pollOnceMore(run: Run, nowMs: number): void {
+    if (run.wokeAtMs !== undefined) return
+    run.wokeAtMs = nowMs
+    run.dueAtMs = nowMs
+    run.expiresAtMs = nowMs + LAST_REQUEST_MS
   }
 
   /** Removes the run, unless it has expired in the meantime. */
@@ -191,8 +204,9 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     createsSincePoll++
     const createdAtMs = await task.create?.()
     unanswered--
-    isAnswered = true
     if (createdAtMs === undefined) return
+    isAccepted = true
+    if (createdAtMs === 'not followed') return
     const soonestMs = Math.max(FIRST_POLL_MS, tooYoungMs(durationsOf(task.group)))
     const ages = { seenMs: 0, soonestMs, stepMs: STEP_MS }
     const firstMs = bestAgeMs(durationsOf(task.group), ages) ?? soonestMs
@@ -203,7 +217,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     const request = new AbortController()
     run.request = request
     run.isPolled = true
-    lastPollAtMs = clock.monotonic()
+    const sentAtMs = clock.monotonic()
+    lastPollAtMs = sentAtMs
     createsSincePoll = 0
     const forget = onAbort(signal, () => request.abort(signal.reason))
     const polled = await run.task.poll({ signal: request.signal, isUrgent }).catch(() => undefined)
@@ -214,7 +229,14 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     const nowMs = clock.monotonic()
     run.polledAtMs = nowMs
     if (polled.is === 'error') run.dueAtMs = nowMs + polled.againInMs
-    else if (polled.is === 'running') run.dueAtMs = dueAfter(run, polled.next, nowMs)
+    else if (polled.is === 'running' && run.wokeAtMs !== undefined) {
+      // An earlier request may have been answered before the gap.
+      if (sentAtMs < run.wokeAtMs) run.dueAtMs = nowMs
+      else {
+        end(run)
+        run.task.expire?.()
+      }
+    } else if (polled.is === 'running') run.dueAtMs = dueAfter(run, polled.next, nowMs)
     else {
       end(run)
       expectArrivals(polled.next)
@@ -255,7 +277,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
           nextChainLength: chainLengthOf(toCreate[0]),
           isExpecting: expected > 0,
           unanswered,
-          isAnswered,
+          isAccepted,
           inFlight: runs,
           concurrency: options.concurrency,
           lastPollAtMs,

@@ -90,6 +90,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       },
       recorder: { recordStatus() {}, recordNotFound() {}, durations: () => [] },
     },
+    continuation: '',
     isWithoutUrls: () => false,
     explain: (_step, error) => error,
     async download({ entry, hash = '' }, { urls: [url = ''] }, [place]) {

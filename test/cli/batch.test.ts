@@ -675,7 +675,7 @@ describe('a batch whose claim is lost', () => {
         async release() {},
       },
       signal: lost.signal,
-      onJournalError() {},
+      onNoCreates() {},
       onGrace() {},
     })
     const step = {

@@ -189,7 +189,7 @@ describe('a signal', () => {
       },
     })
     expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
-    expect(stderr).toContain('1 of 1 runs were not created.')
+    expect(stderr).toContain('Interrupted. No run was created.')
     expect(stderr).not.toContain('may exist')
   })
 
@@ -240,8 +240,10 @@ describe('a signal', () => {
     expect(created).toBeLessThanOrEqual(5)
     const ids = Array.from({ length: created }, (_, at) => `run_${at + 1}`)
     expect(stderr).toContain(`Interrupted. ${created} runs are still running.`)
-    expect(stderr).toContain(`Resume with \`rushes wait ${ids.join(' ')}\`.\n`)
-    expect(stderr).toContain(`${9 - created} of 9 runs were not created.`)
+    expect(stderr).toContain(`${created} of 9 runs were created and are paid for.\n`)
+    expect(stderr).toContain(
+      `Resume with \`rushes wait ${ids.join(' ')}\`. To create the other ${9 - created}, run the same command with \`-n ${9 - created}\`.\n`,
+    )
   })
 
   it('is told in a few lines, however many runs there are', async () => {
@@ -259,7 +261,7 @@ describe('a signal', () => {
     })
     expect(code).toBe(130)
     expect(stderr).toMatch(
-      /^error: Interrupted\. (\d\d) runs are still running\.\n {2}Resume with `rushes wait --all`\. `rushes list` shows their ids\.\n$/,
+      /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. `rushes list` shows their ids\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
     )
   })
 
@@ -280,7 +282,8 @@ describe('a signal', () => {
     expect(code).toBe(130)
     expect(requests).toBe(20)
     expect(stderr.match(/Interrupted/g)).toHaveLength(1)
-    expect(stderr).toContain('10 of 30 runs were not created.')
+    expect(stderr).toContain('20 of 30 runs were created and are paid for.')
+    expect(stderr).toContain('To create the other 10, run the same command with `-n 10`.')
   })
 
   it('is silent when the reader of standard output went away', async () => {

@@ -136,7 +136,7 @@ describe('a create', () => {
     const [first = 0, ...later] = fetch.seen.filter(({ place }) => place === 'create').map(({ atMs }) => atMs)
     expect({ code, waits: later.map((atMs) => atMs - first) }).toEqual({ code: exit, waits })
     expect(fetch.reached('create')).toBe(exit === 0 ? 1 : 0)
-    expect(stderr.includes('No run was created and nothing was paid')).toBe(exit !== 0)
+    expect(stderr.includes('The run was not created and nothing was paid for it')).toBe(exit !== 0)
   })
 
   it.each([
@@ -151,14 +151,14 @@ describe('a create', () => {
     expect({ code: ran.code, sent: ran.fetch.seen.length }).toEqual({ code: exit, sent: 1 })
     const { error } = JSON.parse(ran.stderr.split('\n')[0] ?? '')
     expect(error).toMatchObject({ code, exit_code: exit, http_status: Number(fault.split(':')[1]) })
-    expect(error.message).toContain('No run was created and nothing was paid')
+    expect(error.message).toContain('The run was not created and nothing was paid for it')
     expect(error.hint).toBeTruthy()
   })
 
   it.each(ending(8, [['create:redirect:/x']]))('%s is never followed', async (fault) => {
     const { code, stderr, fetch } = await tried([fault])
     expect({ code, sent: fetch.seen.length }).toEqual({ code: 8, sent: 1 })
-    expect(stderr).toMatch(/redirect \(307 to \/x\). Redirects are not followed. No run was created/)
+    expect(stderr).toMatch(/redirect \(307 to \/x\). Redirects are not followed. The run was not created/)
   })
 
   it('whose response is lost stops the command if it is the first, and later leaves the others', async () => {

@@ -43,7 +43,7 @@ async function failing(steps: readonly Step[], options?: BenchOptions) {
   return { ...sent, error }
 }
 
-const nothingPaid = /No run was created and nothing was paid\.$/
+const nothingPaid = /The run was not created and nothing was paid for it\.$/
 const mayExist = /A run may exist and cost money\.$/
 
 describe('edge 1: a 201 with an id is the only success', () => {
@@ -213,7 +213,7 @@ describe('edge 5: a create is never redirected', () => {
     const step = { status, headers: { location: `${BASE_URL}/api/v1/elsewhere` } }
     const { error, requests } = await failing([step])
     expect(error).toMatchObject({ code: 'bad_response', exitCode: EXIT.serviceBroken, httpStatus: status })
-    expect(error.message).toContain('No run was created')
+    expect(error.message).toContain('The run was not created')
     expect(requests).toHaveLength(1)
   })
 })

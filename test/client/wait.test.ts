@@ -343,3 +343,39 @@ describe('a signal', () => {
     expect(clock.sleepers).toBe(0)
   })
 })
+
+describe('a wait whose limit passed while the machine slept', () => {
+  const NIGHT_MS = 8 * 3_600_000
+
+  /** The machine sleeps while the third status request is unanswered. */
+  async function waitThroughNight(steps: readonly Step[]) {
+    const clock = createManualClock()
+    const wire = createWire(clock, steps)
+    let nightMs = 0
+    const engine = {
+      baseUrl: 'https://api.test',
+      send: wire.fetch,
+      limiter: { holdBack() {}, load: () => 0 },
+      clock: { ...clock, monotonic: () => clock.monotonic() + nightMs },
+      failureStatuses: [],
+      random: () => 0,
+    }
+    const waited = wait(engine, 'r1', { timeoutMs: 60_000 }).catch((error: unknown) => error)
+    await clock.advance(1_500)
+    nightMs = NIGHT_MS
+    // The alarm of the limit fires at its next step.
+    await clock.advance(5_000)
+    return { result: await waited, requests: wire.requests.length }
+  }
+
+  it('asks once more, and ends with the state of a run that has ended', async () => {
+    expect((await waitThroughNight([GOING, GOING, 'hang', DONE])).result).toMatchObject({
+      phase: 'succeeded',
+    })
+  })
+
+  it('ends at the limit where the run is still running', async () => {
+    const { result, requests } = await waitThroughNight([GOING, GOING, 'hang', GOING])
+    expect([(result as RushesError).code, requests]).toEqual(['wait_timeout', 4])
+  })
+})

@@ -170,7 +170,7 @@ it.concurrent('without a network, a create ends with 9, and says in JSON that no
   expect(JSON.parse(stderr)).toEqual({
     error: {
       code: 'network',
-      message: expect.stringContaining('No run was created and nothing was paid'),
+      message: expect.stringContaining('The run was not created and nothing was paid for it'),
       hint: expect.any(String),
       http_status: null,
       exit_code: 9,

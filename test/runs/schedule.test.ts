@@ -31,7 +31,7 @@ const next = (more: Partial<ScheduleState>) =>
       nextChainLength: 0,
       isExpecting: false,
       unanswered: 0,
-      isAnswered: true,
+      isAccepted: true,
       inFlight: [],
       concurrency: undefined,
       lastPollAtMs: undefined,
@@ -96,10 +96,10 @@ describe('what is next', () => {
       },
       { do: 'poll', index: 0, isUrgent: false },
     ],
-    ['the first create goes alone', { toCreate: 9, isAnswered: false }, { do: 'create' }],
+    ['the first create goes alone', { toCreate: 9, isAccepted: false }, { do: 'create' }],
     [
       'and is waited for',
-      { toCreate: 9, unanswered: 1, isAnswered: false },
+      { toCreate: 9, unanswered: 1, isAccepted: false },
       { do: 'wait', ms: Number.POSITIVE_INFINITY },
     ],
     ['then four are unanswered', { toCreate: 9, unanswered: 3 }, { do: 'create' }],
@@ -357,6 +357,46 @@ describe('the loop', () => {
     await clock.advance(10_000)
     await work
     expect(ended).toEqual(['expired at 5500', 'answered at 5500', 'expired at 6200', 'answered at 6200'])
+  })
+
+  describe('with a timeout that passed while the process was suspended', () => {
+    const NIGHT_MS = 8 * 3_600_000
+
+    /** `after`: the result of the requests sent after the gap. */
+    async function suspended(after: Awaited<ReturnType<Task['poll']>>) {
+      const clock = createManualClock()
+      let nightMs = 0
+      const sleeping: ManualClock = { ...clock, monotonic: () => clock.monotonic() + nightMs } as ManualClock
+      const seen: string[] = []
+      const task: Task = {
+        group: 'one',
+        async poll() {
+          await clock.sleep(100)
+          seen.push(nightMs === 0 ? 'before' : 'after')
+          return nightMs === 0 ? { is: 'running', next: NEXT } : after
+        },
+        expire: () => seen.push('expired'),
+      }
+      const work = schedule(sleeping, [task], { timeoutMs: 60_000 })
+      await clock.advance(4_500)
+      nightMs = NIGHT_MS
+      await clock.advance(60_000)
+      await work
+      return seen.filter((each) => each !== 'before')
+    }
+
+    it('polls a run once more, which may have ended', async () => {
+      expect(await suspended({ is: 'over' })).toEqual(['after'])
+    })
+
+    it('lets a run expire that is still running after that request', async () => {
+      expect(await suspended({ is: 'running', next: NEXT })).toEqual(['after', 'expired'])
+    })
+
+    it('lets it expire half a minute later where the service does not answer', async () => {
+      const seen = await suspended({ is: 'error', againInMs: 10_000 })
+      expect(seen).toEqual(['after', 'after', 'after', 'expired'])
+    })
   })
 
   it('lets ten thousand runs expire together, and then asks once what is next', async () => {

@@ -224,7 +224,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
       const limit = new RushesError(
         'wait_timeout',
         `The timeout passed. Last known status: ${status ?? 'unknown'}.`,
-        { runId: run, hint: 'Run the same batch again to continue. Nothing is paid twice.' },
+        { runId: run, hint: `Continue with ${service.continuation}. Nothing is paid twice.` },
       )
       isTimedOut = true
       return errorAtLimit(limit)

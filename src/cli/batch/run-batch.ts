@@ -159,7 +159,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
   // If no row needs the service, the journal is not opened: the disk may be read-only.
   const recorder = connection && (await ctx.recorder())
   if (recorder !== undefined) expectRuns(recorder, batch)
-  let isUnrecorded = false
+  let isWithoutCreates = false
   const stop = new AbortController()
   for (const each of [interrupts.first, claim.lost]) onAbort(each, () => stop.abort(each.reason))
   try {
@@ -176,8 +176,8 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
           prices: batch.prepared.prices,
           claim,
           signal: stop.signal,
-          onJournalError() {
-            isUnrecorded = true
+          onNoCreates() {
+            isWithoutCreates = true
           },
           onGrace,
         })),
@@ -188,7 +188,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       timeoutMs: options.patienceMs,
       signal: stop.signal,
       stopsCreating: (error) => options.failFast || stopsBatch(error),
-      mayCreate: () => !isUnrecorded && !lock.isChanged(),
+      mayCreate: () => !isWithoutCreates && !lock.isChanged(),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
       onSending: batch.onSending,
       onSent: batch.onSent,

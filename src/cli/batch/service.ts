@@ -8,7 +8,7 @@ import type { RushesError } from '../../errors.js'
 import { asRushesError, Interruption } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { quoteWord } from '../../protocol/text.js'
-import { mayExist, submit } from '../../runs/create.js'
+import { createOutageCheck, mayExist, stopsCreating, submit } from '../../runs/create.js'
 import { deliver } from '../../runs/deliver.js'
 import { knownRun } from '../../runs/follow.js'
 import type { RunsOptions } from '../../runs/index.js'
@@ -40,6 +40,8 @@ export interface BatchService {
   ): Promise<Downloaded>
   /** Adds to the error of a followed run how to continue. `state`: the last one received. */
   explain(step: ActiveStep, error: RushesError, state: RunState | undefined): RushesError
+  /** Command that continues the batch. It pays for no run again, whatever the flags of this command are. */
+  readonly continuation: string
   /** Whether the journal knows that the run succeeded without URLs. */
   isWithoutUrls(run: string): boolean
 }
@@ -78,8 +80,8 @@ interface BatchServiceOptions {
   readonly claim: BatchClaim
   /** Aborts the downloads. */
   readonly signal: AbortSignal
-  /** Called when the journal cannot be written: without it, no create is sent. */
-  onJournalError(): void
+  /** Called when the journal cannot be written, or the service is down: no further create is sent. */
+  onNoCreates(): void
   /** Called if a signal arrives while a create has no response. */
   onGrace(): void
 }
@@ -87,12 +89,14 @@ interface BatchServiceOptions {
 export async function createBatchService(
   ctx: Context,
   { client, fetch }: Connection,
-  { words, folder, madeOf, prices, claim, signal, onJournalError, onGrace }: BatchServiceOptions,
+  { words, folder, madeOf, prices, claim, signal, onNoCreates, onGrace }: BatchServiceOptions,
 ): Promise<BatchService> {
   const { clock, interrupts } = ctx
   const recorder = await ctx.recorder()
   const downloader = await ctx.downloader(fetch)
   const address = await ctx.address()
+  const continuation = `\`${batchCommandLine(ctx.globals, words)}\``
+  const outage = createOutageCheck()
   const sources = createSourceUrls({
     client,
     fetch,
@@ -126,7 +130,7 @@ export async function createBatchService(
     try {
       recorder.prepare([token])
     } catch (error) {
-      onJournalError()
+      onNoCreates()
       throw error
     }
   }
@@ -169,8 +173,18 @@ export async function createBatchService(
     })
   }
 
+  /** Adds how to continue to an error that also stops other creates, or would be the same for them. */
+  function refused(error: RushesError): RushesError {
+    outage.add(error)
+    if (outage.isDown) onNoCreates()
+    if (!stopsCreating(error) && !outage.isDown) return error
+    const next = `Continue with ${continuation}: runs that exist are not paid again.`
+    return error.with({ hint: error.hint === undefined ? next : `${error.hint} ${next}` })
+  }
+
   return {
     address,
+    continuation,
     runs: { client, recorder },
     async submit(step, token, beforeSend) {
       let key: string | undefined
@@ -179,11 +193,12 @@ export async function createBatchService(
       }
       try {
         const run = await submitRow(step, token, beforeSend, onUnconfirmed)
+        outage.add(undefined)
         return { is: 'created', ...run, status: statusIn(run.body) }
       } catch (thrown) {
         if (thrown instanceof Interruption || thrown === claim.lost.reason) return { is: 'unsent' }
         if (mayExist(thrown)) return { is: 'unconfirmed', key, error: thrown }
-        return { is: 'refused', error: asRushesError(thrown) }
+        return { is: 'refused', error: refused(asRushesError(thrown)) }
       }
     },
     explain(step, error, state) {
@@ -195,6 +210,7 @@ export async function createBatchService(
     async download({ entry }, state, places, beforeMove) {
       const { files, warnings, errors, thrown } = await deliver({
         client,
+        clock,
         downloader,
         state,
         run: { kind: entry.kind, name: entry.rowName },
@@ -209,7 +225,9 @@ export async function createBatchService(
         return { files, warnings, error: asRushesError(thrown).with({ runId: state.id }) }
       recorder.recordFiles(state.id, files)
       sources.learn(state)
-      return { files, warnings, error: errors[0] }
+      const hint = `Download it with ${continuation}: nothing is paid again.`
+      const error = errors[0]?.with({ hint: [errors[0].hint, hint].filter(Boolean).join(' ') })
+      return { files, warnings, error }
     },
   }
 }

@@ -10,7 +10,7 @@ import type { RowReference } from '../../batch/manifest/index.js'
 import { tooLarge } from '../../client/create.js'
 import type { ApiClient } from '../../client/index.js'
 import { isServed, parseOutputUrl } from '../../download/output-request.js'
-import { usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import type { Fetch } from '../../host/http.js'
@@ -50,18 +50,28 @@ const PROBE_MS = 10_000
 export function createSourceUrls(options: SourceUrlsOptions): SourceUrls {
   const { client, fetch, clock, address, folder, madeOf, signal } = options
   const known = new Map<string, Urls>()
-  const urlsByRun = new Map<string, Promise<Urls>>()
+  const requests = new Map<string, Promise<Urls>>()
 
-  /** Sends at most one status request for each run of a batch. */
+  /** Sends one status request at a time for a run, and none for a run that the service does not know. */
   function fetchUrls(run: string): Promise<Urls> {
-    const answer = urlsByRun.get(run) ?? client.get(run, signal).then(({ urls }) => urls, noUrls)
-    urlsByRun.set(run, answer)
-    return answer
+    const request = requests.get(run) ?? renew(run)
+    requests.set(run, request)
+    return request
   }
 
-  function noUrls(): Urls {
-    signal.throwIfAborted()
-    return []
+  async function renew(run: string): Promise<Urls> {
+    let isGone = false
+    try {
+      const { urls } = await client.get(run, signal)
+      known.set(run, urls)
+      return urls
+    } catch (error) {
+      signal.throwIfAborted()
+      isGone = error instanceof RushesError && error.code === 'run_not_found'
+      return []
+    } finally {
+      if (!isGone) requests.delete(run)
+    }
   }
 
   async function isAvailable(text: string | undefined): Promise<boolean> {

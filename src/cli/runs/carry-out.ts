@@ -3,14 +3,14 @@
  * errors, and derives the exit code.
  */
 import { createNamer } from '../../download/file-names.js'
-import { EXIT, RushesError } from '../../errors.js'
+import { EXIT, type RushesError } from '../../errors.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { TypicalDuration } from '../../protocol/typical-duration.js'
 import { formatBytes } from '../../protocol/units.js'
-import { stopsCreating } from '../../runs/create.js'
+import { createOutageCheck, stopsCreating } from '../../runs/create.js'
 import { deliver, inSharedCommits } from '../../runs/deliver.js'
-import { createErrorGroups, type RepeatedError } from '../../runs/error-groups.js'
+import { createErrorGroups } from '../../runs/error-groups.js'
 import type { FollowedRun, KnownRun } from '../../runs/follow.js'
 import { carryOut, type Row } from '../../runs/index.js'
 import type { Connection, Context } from '../context/context.js'
@@ -20,6 +20,7 @@ import { formatSeconds, plural } from '../terminal/format.js'
 import { createProgress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { createDownloadOrder } from './download-order.js'
+import { repeatedRuns } from './folded-errors.js'
 import { inOrder, openResults, printRun, recordOf } from './print-run.js'
 import { createUnfinishedRuns, type ResumeMany, resumeCommand, withResumeHint } from './resume.js'
 import { writeSidecars } from './sidecar.js'
@@ -37,16 +38,16 @@ export interface CarryOutOptions {
   readonly isFollowed?: boolean
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
+  /** Returns the errors to print for the creates that failed. Called when no further create will be sent. */
+  createErrors?(errors: readonly RushesError[]): readonly RushesError[]
+  /** Completes the error of a signal that kept creates back. */
+  withRest?(error: RushesError): RushesError
 }
 
-interface CarriedOut {
-  /** Number of creates that were not sent. */
-  readonly unsent: number
-  readonly exitCode: number
-}
-
-export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Promise<CarriedOut> {
+/** Returns the exit code. */
+export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Promise<number> {
   const { connection, delivery, runs, isFollowed = true } = options
+  const { createErrors = (errors) => errors, withRest = (error) => error } = options
   const { out, clock, interrupts } = ctx
   const { target } = delivery
   const isOnce = delivery.patience === 'once'
@@ -73,7 +74,10 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   const queued: string[] = []
   const startedAtMs = clock.monotonic()
   const succeeded: RunRecord[] = []
+  const failedCreates: RushesError[] = []
+  const outage = createOutageCheck()
   let unsent = 0
+  let unanswered = 0
   let isStopped = false
 
   function printError(error: RushesError): void {
@@ -108,22 +112,38 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
 
   async function createRun(index: number, create: () => Promise<KnownRun>): Promise<KnownRun | undefined> {
     unsent--
+    unanswered++
     try {
       const known = await create()
+      outage.add(undefined)
       progress.activity(undefined)
       if (isFollowed) begin(known)
       else turns.settle(index, { record: recordOf(known), error: undefined })
-      return isFollowed ? known : undefined
+      return known
     } catch (thrown) {
       // Undefined if a signal arrived before anything was sent.
       const error = thrown instanceof Interruption ? undefined : asRushesError(thrown)
       if (error === undefined) unsent++
-      else isStopped ||= stopsCreating(error) || error.code === 'interrupted'
+      else {
+        outage.add(error)
+        failedCreates.push(error)
+        isStopped ||= stopsCreating(error) || error.code === 'interrupted' || outage.isDown
+      }
       downloadOrder.skip(index)
       progress.runEnded()
-      turns.settle(index, { record: undefined, error })
+      turns.settle(index, undefined)
       return undefined
+    } finally {
+      unanswered--
+      if (unanswered === 0 && (isStopped || unsent === 0)) printCreateErrors()
     }
+  }
+
+  /** Prints the errors of the creates when their number is known: runs may take minutes until they end. */
+  function printCreateErrors(): void {
+    errors.push(...failedCreates)
+    const found = failedCreates.length === 0 ? [] : createErrors(failedCreates.splice(0))
+    for (const error of found) printError(error)
   }
 
   async function end(index: number, run: FollowedRun): Promise<readonly Row[]> {
@@ -165,6 +185,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
       errors: failed,
     } = await deliver({
       client: connection.client,
+      clock,
       downloader,
       state,
       run: { kind },
@@ -210,6 +231,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
     let { id } = 'run' in of ? of.run : { id: '' }
     return {
       model: ('run' in of ? of.run.model : of.model) ?? '',
+      isFollowed,
       isOnce,
       ...('run' in of
         ? { run: of.run }
@@ -276,13 +298,16 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
     interruption = thrown
   }
   await printed
+  printCreateErrors()
   progress.end()
   if (ctx.globals.local && queued.length > 0) recorder.recordQueued(...queued)
-  for (const repeated of groups.repeated()) printError(repeatedError(repeated))
-  for (const error of unfinished.report()) printError(error)
+  for (const repeated of groups.repeated()) printError(repeatedRuns(repeated))
+  const completed = (error: RushesError) =>
+    error.code === 'interrupted' && unsent > 0 ? withRest(error) : error
+  for (const error of unfinished.report()) printError(completed(error))
   if (interruption === undefined) printSummary()
-  else if (!errors.some(({ code }) => code === 'interrupted')) addError(interrupted(interruption))
-  return { unsent, exitCode: exitCodeOf(errors) }
+  else if (!errors.some(({ code }) => code === 'interrupted')) addError(completed(interrupted(interruption)))
+  return exitCodeOf(errors)
 }
 
 /** Loads the code for pictures only if they are wanted. */
@@ -290,20 +315,4 @@ async function picturesOf(ctx: Context, { show }: Delivery, { fetch }: Connectio
   if (show === undefined) return undefined
   const { openPictures } = await import('./pictures.js')
   return openPictures(ctx, show, fetch)
-}
-
-/** Maximum number of runs whose ids are listed. */
-const MAX_LISTED = 10
-
-function repeatedError({ error, more }: RepeatedError<undefined>): RushesError {
-  const [only, ...others] = more
-  if (only !== undefined && others.length === 0) return only.error
-  const ids = more.flatMap((each) => each.error.runId ?? [])
-  const listed = ids.length <= MAX_LISTED ? `Their ids: ${ids.join(' ')}` : '`rushes list` shows their ids.'
-  return new RushesError(error.code, `${plural(more.length, 'more run')}: ${error.message}`, {
-    hint: ids.length === 0 ? undefined : listed,
-    exitCode: error.exitCode,
-    httpStatus: error.httpStatus,
-    cause: error,
-  })
 }

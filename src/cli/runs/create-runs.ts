@@ -3,15 +3,17 @@
  * out.
  */
 import type { ApiClient } from '../../client/index.js'
-import { EXIT, RushesError } from '../../errors.js'
+import { RushesError } from '../../errors.js'
 import { withoutData } from '../../journal/identity.js'
 import type { RunEstimate } from '../../journal/index.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { submit } from '../../runs/create.js'
+import { mayExist, submit } from '../../runs/create.js'
+import { createErrorGroups } from '../../runs/error-groups.js'
 import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { carryOutRuns, type RunToCarryOut } from './carry-out.js'
+import { repeatedCreates } from './folded-errors.js'
 import { encodeRequest, type RunRequest } from './request.js'
 import { resumeCommand } from './resume.js'
 import { withRunOutputs } from './run-outputs.js'
@@ -53,29 +55,103 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     isGraceNoted = true
   }
   const requestedRun = { kind, model, input: withoutData(input) }
-  const ids: string[] = []
+  const tally = createTally(ctx, { count, reused: reused.length, isReusing: options.reuse })
   const create = async () => {
-    const note = recorder.note({ kind, model, input, meaning: options.input, labels, estimate })
-    const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
-    ids.push(id)
-    return { ...requestedRun, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
+    const kept = recorder.note({ kind, model, input, meaning: options.input, labels, estimate })
+    let key: string | undefined
+    const unknown: typeof kept.unknown = (error) => {
+      key = kept.unknown(error)
+      return key
+    }
+    const note = { ...kept, unknown }
+    try {
+      const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
+      tally.ids.push(id)
+      return { ...requestedRun, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
+    } catch (thrown) {
+      if (mayExist(thrown)) tally.unconfirmed.set(thrown, key)
+      throw thrown
+    }
   }
 
   const runs: RunToCarryOut[] = reused.map((run) => ({ run }))
-  for (const { id } of reused) out.note(`Reusing ${id}: same model and input, no charge.`)
+  for (const { id } of reused) {
+    out.note(`Reusing ${id}: same model and input, no charge.`)
+    if (labels.length > 0) recorder.addLabels(id, labels)
+  }
   while (runs.length < count) runs.push({ model, create })
-  const { unsent, exitCode } = await carryOutRuns(ctx, {
+  const exitCode = await carryOutRuns(ctx, {
     connection,
     delivery,
     runs,
     isFollowed: wait,
     many: 'wait --all',
+    createErrors: tally.createErrors,
+    withRest: tally.withRest,
   })
-  if (unsent > 0 && !interrupts.second.aborted && exitCode !== EXIT.stdoutClosed)
-    out.note(`${unsent} of ${count} runs were not created.`)
-  if (!wait && ctx.globals.local) noteQueued(ctx, ids)
+  if (!wait && ctx.globals.local) noteQueued(ctx, tally.ids)
   return exitCode
 }
+
+interface TallyOptions {
+  readonly count: number
+  /** Number of runs that are reused. */
+  readonly reused: number
+  /** Whether the command has `--reuse`. */
+  readonly isReusing: boolean
+}
+
+/** Counts the runs that exist, so that no error advises to pay for them again. */
+function createTally({ globals }: Context, { count, reused, isReusing }: TallyOptions) {
+  const ids: string[] = []
+  /** Keys of the creates whose outcome is unknown; undefined without a journal. */
+  const unconfirmed = new Map<RushesError, string | undefined>()
+
+  /** Adds how many runs exist, and how to create the others. */
+  function withRest(error: RushesError): RushesError {
+    if (count === 1)
+      return error.code === 'interrupted' && unconfirmed.size === 0
+        ? error.with({ consequence: 'No run was created.' })
+        : error
+    const created = ids.length
+    const missing = count - reused - created - unconfirmed.size
+    const parts = [
+      `${created} of ${count} runs ${created === 1 ? 'was' : 'were'} created${created === 0 || globals.local ? '' : ' and are paid for'}`,
+      ...(reused === 0 ? [] : [`${reused} reused`]),
+      ...(unconfirmed.size === 0 ? [] : [`${unconfirmed.size} unconfirmed`]),
+    ]
+    // The hint of a network error is to try again, which would pay twice.
+    const fix = error.code === 'network' ? 'Check the service URL and the network.' : error.hint
+    const hint = [
+      fix,
+      missing === 0 || created + unconfirmed.size === 0 ? undefined : restHint(missing, isReusing),
+    ]
+    return error.with({
+      consequence: `${parts.join(', ')}.`,
+      hint: hint.filter((each) => each !== undefined).join(' ') || undefined,
+    })
+  }
+
+  /** Folds equal errors into one, and completes the last one. */
+  function createErrors(errors: readonly RushesError[]): readonly RushesError[] {
+    const groups = createErrorGroups<string | undefined>()
+    const firsts = errors.filter((error) => groups.add(error, unconfirmed.get(error)))
+    // The others are counted by `withRest`; only unconfirmed creates have keys.
+    const repeated = groups
+      .repeated()
+      .flatMap((each) => (mayExist(each.error) ? [repeatedCreates(each)] : []))
+    return [...firsts, ...repeated].map((error, index, all) =>
+      index === all.length - 1 ? withRest(error) : error,
+    )
+  }
+
+  return { ids, unconfirmed, withRest, createErrors }
+}
+
+const restHint = (missing: number, isReusing: boolean): string =>
+  isReusing
+    ? 'When the created runs have succeeded, run the same command again: --reuse takes them, and only the others are created.'
+    : `To create the ${missing === 1 ? 'missing one' : `other ${missing}`}, run the same command with \`-n ${missing}\`.`
 
 /** A local run is rendered only while a command waits for it. */
 function noteQueued({ out, globals }: Context, ids: readonly string[]): void {
@@ -107,23 +183,23 @@ async function findReusable(
   client: Pick<ApiClient, 'get'>,
   { model, meaning, count }: ReuseRequest,
 ): Promise<readonly KnownRun[]> {
-  const candidates = (await ctx.journal()).reusable(await ctx.address(), model, meaning, MAX_CANDIDATES)
+  const candidates = (await ctx.journal()).reusable(await ctx.address(), model, meaning)
   const found: KnownRun[] = []
+  const gone: string[] = []
   for (const run of candidates) {
     if (found.length === count || run.id === undefined) break
     try {
       const state = await client.get(run.id, ctx.interrupts.first)
-      if (state.phase === 'succeeded') found.push({ ...knownRun(run.id, run), state })
+      if (state.urls.length > 0) found.push({ ...knownRun(run.id, run), state })
     } catch (error) {
       if (!(error instanceof RushesError) || error.code !== 'run_not_found') throw error
-      ctx.out.note(`The service no longer has ${run.id}; it cannot be reused.`)
+      gone.push(run.id)
     }
   }
+  if (gone.length === 1) ctx.out.note(`The service no longer has ${gone[0]}; it cannot be reused.`)
+  if (gone.length > 1) ctx.out.note(`The service no longer has ${gone.length} runs; they cannot be reused.`)
   return found
 }
-
-/** Maximum number of runs checked, with one status request each. */
-const MAX_CANDIDATES = 20
 
 /** Counts the runs of the journal that `--reuse` would find, without a request. */
 export async function countReusable(
@@ -134,5 +210,5 @@ export async function countReusable(
   // A dry run needs no address.
   const address = await ctx.address().catch(() => undefined)
   if (model === undefined || address === undefined) return 0
-  return (await ctx.journal()).reusable(address, model, input, Math.min(count, MAX_CANDIDATES)).length
+  return (await ctx.journal()).reusable(address, model, input, count).length
 }

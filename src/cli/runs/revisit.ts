@@ -30,5 +30,5 @@ export async function revisit(
   const runs: { readonly run: KnownRun }[] = []
   for await (const id of inTurns(ids, ctx.interrupts.first))
     runs.push({ run: knownRun(id, recorder.find(id)) })
-  return (await carryOutRuns(ctx, { connection, delivery, runs, many })).exitCode
+  return carryOutRuns(ctx, { connection, delivery, runs, many })
 }

@@ -1,0 +1,33 @@
+/** One error for the further runs, or creates, with the same error as one that was printed before. */
+import { RushesError } from '../../errors.js'
+import type { RepeatedError } from '../../runs/error-groups.js'
+import { plural } from '../terminal/format.js'
+
+/** Maximum number of ids or keys that are listed. */
+const MAX_LISTED = 10
+
+export function repeatedRuns({ error, more }: RepeatedError<undefined>): RushesError {
+  const [only, ...others] = more
+  if (only !== undefined && others.length === 0) return only.error
+  const ids = more.flatMap((each) => each.error.runId ?? [])
+  const listed = ids.length <= MAX_LISTED ? `Their ids: ${ids.join(' ')}` : '`rushes list` shows their ids.'
+  return new RushesError(error.code, `${plural(more.length, 'more run')}: ${error.message}`, {
+    hint: ids.length === 0 ? undefined : listed,
+    exitCode: error.exitCode,
+    httpStatus: error.httpStatus,
+    cause: error,
+  })
+}
+
+/** The labels are the keys of the creates in the journal, which has none where it cannot be written. */
+export function repeatedCreates({ error, more }: RepeatedError<string | undefined>): RushesError {
+  const keys = more.flatMap(({ label }) => label ?? [])
+  const listed =
+    keys.length <= MAX_LISTED
+      ? `Their keys: ${keys.join(' ')}`
+      : '`rushes list --status unconfirmed` shows their keys.'
+  return error.with({
+    message: `${plural(more.length, 'more create')}: ${error.message}`,
+    hint: keys.length === 0 ? undefined : listed,
+  })
+}

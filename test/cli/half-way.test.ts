@@ -1,0 +1,166 @@
+/** Commands that stop half way: what they say of the runs that exist, and how to create the others. */
+import { describe, expect, it } from 'vitest'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
+import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { createFamily } from '../support/family.js'
+import { rowsOf } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const RUN = ['run', 'image', 'a fox']
+const NO_BALANCE = { status: 402, body: { error: { code: 'insufficient_balance', message: 'no credits' } } }
+
+/** Accepts creates until `accepted` exist, then does `otherwise`. Runs succeed at once. */
+function accepting(accepted: number, otherwise: Fetch) {
+  let creates = 0
+  const fetch: Fetch = (request) => {
+    if (request.method === 'GET')
+      return scripted({
+        status: 200,
+        body: { status: 'succeeded', output: { urls: [`${LOOPBACK_URL}/a.png`] } },
+      }).fetch(request)
+    if (creates++ >= accepted) return otherwise(request)
+    return scripted({ status: 201, body: { id: `run_${creates}` } }).fetch(request)
+  }
+  return { fetch, creates: () => creates }
+}
+
+const refusing = scripted(NO_BALANCE).fetch
+const down: Fetch = async () => {
+  throw new HttpFailure('the connection was refused', { sent: false })
+}
+const losing: Fetch = async () => {
+  throw new HttpFailure('the connection was reset', { sent: true })
+}
+
+describe('run -n', () => {
+  it.each([
+    ['waits', []],
+    ['does not wait', ['--no-wait']],
+  ])(
+    'that ends without credits says that six exist and how to create the two, where it %s',
+    async (_, more) => {
+      const { fetch } = accepting(6, refusing)
+      const { code, stdout, stderr } = await runCli([...RUN, '-n', '8', ...more], { env: SET, fetch })
+      expect([code, stdout.split('\n').length - 1]).toEqual([5, 6])
+      expect(stderr).toMatch(
+        /6 of 8 runs were created and are paid for\.\n {2}Add credits .* To create the other 2, run the same command with `-n 2`\.\n/,
+      )
+      expect(stderr).not.toMatch(/No run was created|command again|try again/)
+    },
+  )
+
+  it('says it under --json too', async () => {
+    const { fetch } = accepting(1, refusing)
+    const { stderr } = await runCli([...RUN, '-n', '2', '--json'], { env: SET, fetch })
+    const [line = ''] = stderr.split('\n')
+    expect(JSON.parse(line).error).toMatchObject({
+      code: 'insufficient_balance',
+      message: expect.stringContaining('1 of 2 runs was created and are paid for.'),
+      hint: expect.stringContaining('To create the missing one, run the same command with `-n 1`.'),
+    })
+  })
+
+  it('with --reuse names the command that takes the runs that exist', async () => {
+    const { fetch } = accepting(2, refusing)
+    const { stderr } = await runCli([...RUN, '-n', '3', '--reuse'], { env: SET, fetch })
+    expect(stderr).toContain('2 of 3 runs were created and are paid for.')
+    expect(stderr).toContain('run the same command again: --reuse takes them')
+    expect(stderr).not.toContain('`-n 1`')
+  })
+
+  it('that creates nothing does not speak of runs that are paid for', async () => {
+    const { fetch } = accepting(0, refusing)
+    const { stderr } = await runCli([...RUN, '-n', '3'], { env: SET, fetch })
+    expect(stderr).toContain('0 of 3 runs were created.')
+    expect(stderr).not.toMatch(/paid for\.$|same command/m)
+  })
+
+  it('that loses its responses folds them into one error, with the keys of all', async () => {
+    const { fetch } = accepting(1, losing)
+    const home = temporaryFolder()
+    const { code, stderr } = await runCli([...RUN, '-n', '5', '--no-wait'], { env: SET, fetch, home })
+    expect(code).toBe(13)
+    const keys = rowsOf(home).flatMap(({ key }) => key ?? [])
+    expect(keys).toHaveLength(4)
+    expect(stderr.match(/^error: /gm)).toHaveLength(2)
+    expect(stderr).toMatch(
+      /error: 3 more creates: .* 1 of 5 runs was created and are paid for, 4 unconfirmed\.$/m,
+    )
+    for (const key of keys) expect(stderr).toContain(key)
+  })
+})
+
+describe('a service that is down', () => {
+  it('is tried once by run -n, and nothing is paid', async () => {
+    const { fetch, creates } = accepting(0, down)
+    const { code, stderr } = await runCli([...RUN, '-n', '30', '--yes'], { env: SET, fetch })
+    // The tries of one create.
+    expect([code, creates()]).toEqual([9, 3])
+    expect(stderr).toContain('0 of 30 runs were created.')
+  })
+
+  it('is tried once by a batch of thirty rows, which are named as not started', async () => {
+    const batch = await createFamily(
+      Array.from({ length: 30 }, (_, at) => ({ name: `r${at}`, prompt: `${at}` })),
+    )
+    const { fetch, creates } = accepting(0, down)
+    const before = batch.service.clock.monotonic()
+    const { code, stderr } = await batch.run([], { fetch })
+    expect([code, creates()]).toEqual([9, 3])
+    expect(batch.service.clock.monotonic() - before).toBeLessThan(10_000)
+    expect(stderr).toMatch(/^30 runs: 1 failed, 29 not started/m)
+    expect(stderr).toMatch(/Continue with `rushes batch \S+`/)
+  })
+
+  it('does not stop creates where one was accepted before', async () => {
+    const { fetch, creates } = accepting(1, down)
+    await runCli([...RUN, '-n', '4', '--no-wait'], { env: SET, fetch })
+    expect(creates()).toBe(1 + 3 * 3)
+  })
+})
+
+describe('a batch that stops half way', () => {
+  it('names the command that continues it, without --force, which would pay again', async () => {
+    const batch = await createFamily(
+      Array.from({ length: 4 }, (_, at) => ({ name: `r${at}`, prompt: `${at}` })),
+    )
+    let creates = 0
+    const fetch: Fetch = (request) =>
+      request.method === 'POST' && creates++ > 1 ? refusing(request) : batch.service.counting(request)
+    const { code, stderr } = await batch.run(['--force', '--concurrency', '1'], { fetch })
+    expect(code).toBe(5)
+    expect(stderr).toMatch(/^4 runs: 2 created, 1 failed, 1 not started/m)
+    expect(stderr).toMatch(
+      /Continue with `rushes batch --concurrency 1 \S+`: runs that exist are not paid again\./,
+    )
+    expect(stderr).not.toMatch(/No run was created/)
+    expect((await batch.run()).code).toBe(0)
+    expect(batch.created()).toHaveLength(4)
+  })
+
+  it('names the command that downloads a run whose output is not there', async () => {
+    const batch = await createFamily([{ name: 'fox', prompt: 'a fox' }])
+    const fetch: Fetch = (request) =>
+      request.url.pathname.startsWith('/outputs/')
+        ? scripted({ status: 404 }).fetch(request)
+        : batch.service.counting(request)
+    const { code, stderr } = await batch.run(['--only', 'fox', '--force'], { fetch })
+    expect(code).toBe(12)
+    expect(stderr).toMatch(/Download it with `rushes batch --only fox \S+`: nothing is paid again\./)
+    expect((await batch.run(['--only', 'fox'])).code).toBe(0)
+    expect(batch.created()).toHaveLength(1)
+  })
+})
+
+it('--reuse takes any number of runs, and adds the labels of the command to them', async () => {
+  const service = await createCliService()
+  await service.run([...RUN, '-n', '24', '--yes', '--label', 'first'])
+  service.requests.length = 0
+  const dry = await service.run([...RUN, '-n', '25', '--reuse', '--dry-run'])
+  expect(dry.stderr).toContain('24 runs would be reused')
+  const { code, stdout } = await service.run([...RUN, '-n', '25', '--reuse', '--yes', '--label', 'again'])
+  expect([code, new Set(stdout.trim().split('\n')).size]).toEqual([0, 25])
+  expect(service.requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
+  const labels = rowsOf(service.home).map((row) => row.labels.join())
+  expect(labels.sort()).toEqual(['again', ...Array<string>(24).fill('first,again')])
+})

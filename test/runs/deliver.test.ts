@@ -1,0 +1,84 @@
+/** Links that expire while the outputs of a run are downloaded. */
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createDownloader } from '../../src/download/index.js'
+import { RushesError } from '../../src/errors.js'
+import type { Fetch } from '../../src/host/http.js'
+import { deliver } from '../../src/runs/deliver.js'
+import { scripted } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { runState } from '../support/runs.js'
+import { temporaryFolder } from '../support/service.js'
+
+const OUTPUTS = 16
+
+/**
+ * A host that takes a second for each file. `firstMs`, `freshMs`: how long the links of the run, and fresh ones, are
+ * valid. `failing`: status requests that fail.
+ */
+async function delivered(firstMs: number, freshMs = firstMs, failing: readonly number[] = []) {
+  const clock = createManualClock()
+  const folder = temporaryFolder()
+  const urlsFor = (validMs: number) =>
+    Array.from(
+      { length: OUTPUTS },
+      (_, at) => `https://cdn.example/${at}.png?until=${clock.monotonic() + validMs}`,
+    )
+  let asked = 0
+  const fetch: Fetch = async (request) => {
+    if (clock.monotonic() > Number(request.url.searchParams.get('until')))
+      return scripted({ status: 403 }).fetch(request)
+    await clock.sleep(1_000, request.signal)
+    const response = await scripted({ status: 200 }).fetch(request)
+    return {
+      ...response,
+      body: (async function* () {
+        yield ONE_PIXEL_PNG
+      })(),
+    }
+  }
+  const run = runState({ status: 'succeeded', phase: 'succeeded', urls: urlsFor(firstMs) })
+  const { files, errors } = await clock.runUntil(
+    deliver({
+      client: {
+        async get() {
+          if (failing.includes(++asked)) throw new RushesError('network', 'away')
+          return { ...run, urls: urlsFor(freshMs) }
+        },
+      },
+      clock,
+      downloader: createDownloader({ fetch, clock, random: () => 0.5 }),
+      state: run,
+      run: { kind: 'image', name: undefined },
+      target: { kind: 'template', template: join(folder, '{index}.{ext}') },
+      namer: undefined,
+      earlier: [],
+      stdout: undefined,
+      onProgress: undefined,
+      signal: new AbortController().signal,
+      mayReplace: () => false,
+      beforeMove: async () => {},
+    }),
+  )
+  return { files, errors, asked }
+}
+
+describe('outputs whose links are valid for half a second', () => {
+  it('are all downloaded: the links are renewed each time that they have expired', async () => {
+    const { files, errors, asked } = await delivered(500)
+    expect([files.length, errors]).toEqual([OUTPUTS, []])
+    // Four are downloaded at a time, and one request renews the links of those that expired together.
+    expect(asked).toBe(3)
+  })
+
+  it('lose only the download whose status request failed', async () => {
+    const { files, errors } = await delivered(500, 500, [1])
+    expect([files.length, errors.length]).toEqual([OUTPUTS - 1, 1])
+  })
+})
+
+it('outputs whose first links have expired need one status request where the fresh ones are valid for long', async () => {
+  const { files, asked } = await delivered(-1, 60_000)
+  expect([files.length, asked]).toEqual([OUTPUTS, 1])
+})

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest'
+import { EXIT, RushesError } from '../../src/errors.js'
+import { createErrorGroups } from '../../src/runs/error-groups.js'
+
+const unconfirmed = (key: string, message = 'no response came') =>
+  new RushesError('submission_unknown', message, {
+    exitCode: EXIT.outcomeUnknown,
+    hint: `See it with \`rushes show '${key}'\`.`,
+  })
+
+it('errors that differ only in the key of the create are one kind', () => {
+  const groups = createErrorGroups<string>()
+  expect(groups.add(unconfirmed('~3f2a'), '~3f2a')).toBe(true)
+  expect(groups.add(unconfirmed('~99ab1'), '~99ab1')).toBe(false)
+  expect(groups.add(unconfirmed('~1234', 'the connection was reset'), '~1234')).toBe(true)
+  expect(groups.repeated().map(({ more }) => more.map(({ label }) => label))).toEqual([['~99ab1']])
+})

@@ -131,8 +131,8 @@ function outcomeOf(
 export type OnState = (state: RunState) => void
 
 /**
- * Resolves with the state of a run. Retries three times, then throws the last error. A run that succeeded without URLs
- * is asked for again too: `onWithoutUrls` is called with the first such state, and the last one is returned.
+ * Resolves with the state of a run. Retries three times, then throws the last error. Retries for a run that succeeded
+ * without URLs too: calls `onWithoutUrls` with the first such state, and resolves with the last one.
  */
 export const fetchStatusWithRetry = (
   engine: StatusEngine,

@@ -10,16 +10,7 @@ import type { RunState } from '../protocol/run-state.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
 import { fetchStatusWithRetry, type OnState } from './fetch-status.js'
-import {
-  createFollower,
-  type Follower,
-  type FollowStep,
-  limitPassed,
-  states,
-  type WaitEngine,
-  type WaitOptions,
-  wait,
-} from './follow.js'
+import { createFollower, type Follower, type FollowStep } from './follow.js'
 import { fetchModels, type ModelsOutcome } from './models.js'
 import {
   pipe,
@@ -31,6 +22,7 @@ import {
   withTrace,
 } from './requests.js'
 import { originOf } from './service-access.js'
+import { states, type WaitEngine, type WaitOptions, wait } from './wait.js'
 
 export interface ClientOptions {
   /** Base URL as returned by `parseBaseUrl`. */
@@ -126,4 +118,4 @@ export type {
   Trace,
   WaitOptions,
 }
-export { encodeCreate, limitPassed }
+export { encodeCreate }

@@ -3,6 +3,7 @@ import type { ApiClient, FollowStep } from '../client/index.js'
 import { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { JournalRun } from '../journal/index.js'
+import { isObject } from '../protocol/parse.js'
 import { type RunState, withoutUrls } from '../protocol/run-state.js'
 import { quoteWord, shortened } from '../protocol/text.js'
 import type { Recorder } from './recorder.js'
@@ -61,6 +62,8 @@ type RunStep =
   | { readonly is: 'over'; readonly run: FollowedRun; readonly durationMs?: number | undefined }
 
 export interface FollowParts {
+  /** Runs of the embedded service: no account is charged for them. */
+  readonly isLocal?: boolean
   readonly client: Pick<ApiClient, 'follow' | 'get'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly recorder: Pick<Recorder, 'recordStatus' | 'recordNotFound'>
@@ -82,7 +85,10 @@ export interface RunFollower {
   readonly endedWithoutUrls: RunState | undefined
 }
 
-export function createRunFollower({ client, clock, recorder }: FollowParts, known: KnownRun): RunFollower {
+export function createRunFollower(
+  { client, clock, recorder, isLocal }: FollowParts,
+  known: KnownRun,
+): RunFollower {
   const follower = client.follow(known.id, known.answeredAtMs)
   let last: RunState | undefined
 
@@ -106,7 +112,7 @@ export function createRunFollower({ client, clock, recorder }: FollowParts, know
   function ended(state: RunState, durationMs?: number): FollowedRun {
     const elapsedMs = elapsedOf(known, clock)
     recorder.recordStatus({ state, elapsedMs, tookMs: durationMs })
-    const error = errorOf(state)
+    const error = errorOf(state, isLocal === true)
     return { known, state, error, finishedAt: new Date(clock.now()).toISOString(), elapsedMs }
   }
 
@@ -159,18 +165,29 @@ const elapsedOf = (
   return createdAt === undefined ? undefined : Math.max(0, clock.now() - Date.parse(createdAt))
 }
 
-function errorOf(state: RunState): RushesError | undefined {
+function errorOf(state: RunState, isLocal: boolean): RushesError | undefined {
   if (state.withoutUrls !== undefined) return withoutUrls(state)
-  return state.phase === 'failed' ? runFailed(state) : undefined
+  return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
 }
 
-function runFailed(state: RunState): RushesError {
+/** Whether the service says that the run was refunded. Its field is not published, so the usual forms are tried. */
+function isRefunded({ service }: RunState): boolean {
+  if (!isObject(service)) return false
+  const { refunded, billing_status, error } = service
+  return (
+    refunded === true ||
+    billing_status === 'refunded' ||
+    /(?<!\bnot (be )?)\brefunded\b/i.test(isObject(error) ? String(error.message) : String(error))
+  )
+}
+
+function runFailed(state: RunState, isLocal: boolean): RushesError {
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
   const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
   return new RushesError('run_failed', `The run ${end}: ${reason}`, {
     runId: state.id,
     hint:
-      'Nothing was downloaded. Your account shows whether it was charged. ' +
+      `Nothing was downloaded. ${isLocal || isRefunded(state) ? '' : 'Your account shows whether it was charged. '}` +
       `To create it again: \`rushes show ${quoteWord(state.id)} --again\`.`,
   })
 }

@@ -56,6 +56,7 @@ export type StopReason =
 export interface RunsOptions
   extends Pick<ScheduleOptions, 'random' | 'concurrency' | 'timeoutMs' | 'mayCreate' | 'signal'> {
   readonly rows: readonly Row[]
+  readonly isLocal?: boolean
   readonly client: FollowParts['client'] & { load(): number }
   readonly recorder: FollowParts['recorder'] & Pick<Recorder, 'durations'>
   readonly clock: FollowParts['clock'] & ScheduleOptions['clock']
@@ -63,13 +64,13 @@ export interface RunsOptions
 
 /** Resolves when each row has ended or will never start. Rejects with the signal's reason, after all work has ended. */
 export async function carryOut(options: RunsOptions): Promise<void> {
-  const { client, clock, recorder, signal } = options
+  const { client, clock, recorder, signal, isLocal = false } = options
   const followed = new Map<Row, RunFollower>()
   const ending: Promise<unknown>[] = []
   let isServiceAnswering = false
 
   function follow(row: Row, known: KnownRun): RunFollower {
-    const follower = createRunFollower({ client, clock, recorder }, known)
+    const follower = createRunFollower({ client, clock, recorder, isLocal }, known)
     followed.set(row, follower)
     return follower
   }

@@ -160,7 +160,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     wake()
   }
 
-  /** The run may have ended long ago, so it is asked for before its timeout counts. */
+  /** The run may have ended long ago: delays its timeout for one more request. */
   function pollOnceMore(run: Run, nowMs: number): void {
     if (run.wokeAtMs !== undefined) return
     run.wokeAtMs = nowMs

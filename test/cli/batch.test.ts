@@ -652,6 +652,7 @@ describe('a batch whose claim is lost', () => {
       recorder: async () => recorder,
       downloader: async () => ({ download: async () => [] }),
       address: async () => 'https://api.example',
+      globals: { local: false } as Context['globals'],
     }
     const client: Partial<Connection['client']> = {
       async create(_, options) {

@@ -55,7 +55,7 @@ describe('run -n', () => {
     const [line = ''] = stderr.split('\n')
     expect(JSON.parse(line).error).toMatchObject({
       code: 'insufficient_balance',
-      message: expect.stringContaining('1 of 2 runs was created and are paid for.'),
+      message: expect.stringContaining('1 of 2 runs was created and is paid for.'),
       hint: expect.stringContaining('To create the missing one, run the same command with `-n 1`.'),
     })
   })
@@ -84,7 +84,7 @@ describe('run -n', () => {
     expect(keys).toHaveLength(4)
     expect(stderr.match(/^error: /gm)).toHaveLength(2)
     expect(stderr).toMatch(
-      /error: 3 more creates: .* 1 of 5 runs was created and are paid for, 4 unconfirmed\.$/m,
+      /error: 3 more creates: .* 1 of 5 runs was created and is paid for, 4 unconfirmed\.$/m,
     )
     for (const key of keys) expect(stderr).toContain(key)
   })

@@ -9,8 +9,8 @@ import {
   nextTryMs,
   type Patience,
   pollWindow,
-  wait,
 } from '../../src/client/follow.js'
+import { wait } from '../../src/client/wait.js'
 import { EXIT, RushesError } from '../../src/errors.js'
 import type { Clock } from '../../src/host/clock.js'
 import { createManualClock } from '../support/clock.js'

@@ -10,7 +10,7 @@ const WAITING = { is: 'error', againInMs: 1_000, state: LATE } as unknown as Fol
 const POLL = { signal: new AbortController().signal, isUrgent: false }
 
 /** `steps`: the results of the status requests. */
-function followed(steps: readonly FollowStep[], known: KnownRun = { id: 'run_1' }) {
+function followed(steps: readonly FollowStep[], known: KnownRun = { id: 'run_1' }, isLocal = false) {
   const recorded: string[] = []
   const left = [...steps]
   const follower = createRunFollower(
@@ -24,6 +24,7 @@ function followed(steps: readonly FollowStep[], known: KnownRun = { id: 'run_1' 
         recordStatus: ({ state }) => void recorded.push(`${state.status} ${state.urls}`.trim()),
         recordNotFound() {},
       },
+      isLocal,
     },
     known,
   )
@@ -65,5 +66,31 @@ describe('a run that succeeded without URLs', () => {
   it('is not waited for again by a command whose journal knows it', async () => {
     const { follower } = followed([WAITING], { id: 'run_1', isWithoutUrls: true })
     expect(await follower.poll(POLL)).toMatchObject({ is: 'over', run: { error: { exitCode: 8 } } })
+  })
+})
+
+describe('a failed run', () => {
+  const hintOf = async (service: object, isLocal = false) => {
+    const state = runState({ status: 'failed', phase: 'failed', service })
+    const { follower } = followed([{ is: 'ended', state, durationMs: undefined }], { id: 'run_1' }, isLocal)
+    const step = await follower.poll(POLL)
+    return step.is === 'over' ? step.run.error?.hint : undefined
+  }
+
+  it.each<[string, object, boolean, boolean]>([
+    ['may have been charged', { error: { message: 'no' } }, false, true],
+    ['of the embedded service is not charged to an account', {}, true, false],
+    ['whose object says so was refunded', { refunded: true }, false, false],
+    [
+      'whose error says so was refunded',
+      { error: { message: 'Render failed; credits refunded.' } },
+      false,
+      false,
+    ],
+    ['that is not refunded may have been charged', { error: 'This run will not be refunded.' }, false, true],
+  ])('%s', async (_, service, isLocal, mayBeCharged) => {
+    const hint = await hintOf(service, isLocal)
+    expect(hint).toContain('Nothing was downloaded.')
+    expect(hint?.includes('Your account shows whether it was charged')).toBe(mayBeCharged)
   })
 })

@@ -25,7 +25,7 @@ export interface BatchService {
   /** Address of the service, as written to the lock file. */
   readonly address: string
   /** Parts that the engine needs. */
-  readonly runs: Pick<RunsOptions, 'client' | 'recorder'>
+  readonly runs: Pick<RunsOptions, 'client' | 'recorder' | 'isLocal'>
   /**
    * Creates the run of a row. `token`: identifies this create in the journal. `beforeSend` is called each time before
    * the create is sent, after the journal has recorded the token. If it rejects, the create is not sent. Never rejects.
@@ -40,7 +40,7 @@ export interface BatchService {
   ): Promise<Downloaded>
   /** Adds to the error of a followed run how to continue. `state`: the last one received. */
   explain(step: ActiveStep, error: RushesError, state: RunState | undefined): RushesError
-  /** Command that continues the batch. It pays for no run again, whatever the flags of this command are. */
+  /** Command that continues the batch and pays for no run again: it leaves out `--force`. */
   readonly continuation: string
   /** Whether the journal knows that the run succeeded without URLs. */
   isWithoutUrls(run: string): boolean
@@ -144,7 +144,7 @@ export async function createBatchService(
     const { entry, model = '', meaning = entry.meaning } = step
     const { kind, labels } = entry
     const estimate = estimateOf(step, prices)
-    const input = await withRunOutputs(ctx, client, await inputToSend(entry, sources.urlOf))
+    const input = await withRunOutputs(ctx, { client, fetch }, await inputToSend(entry, sources.urlOf))
     const kept = recorder.note(
       { kind, model, input, meaning, estimate, labels, requestId: token, isPrepared: true },
       'required',
@@ -185,7 +185,7 @@ export async function createBatchService(
   return {
     address,
     continuation,
-    runs: { client, recorder },
+    runs: { client, recorder, isLocal: ctx.globals.local },
     async submit(step, token, beforeSend) {
       let key: string | undefined
       const onUnconfirmed = (kept: string | undefined) => {

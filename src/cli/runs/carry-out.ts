@@ -283,6 +283,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   try {
     await carryOut({
       rows,
+      isLocal: ctx.globals.local,
       client: connection.client,
       recorder,
       clock,

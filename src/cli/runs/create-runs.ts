@@ -44,7 +44,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
     ? await findReusable(ctx, client, { model, meaning: options.input, count })
     : []
   options.checkLimit?.(count - reused.length)
-  const input = await withRunOutputs(ctx, client, options.input)
+  const input = await withRunOutputs(ctx, connection, options.input)
   const body = encodeRequest(model, input)
   let isGraceNoted = false
   const onGrace = () => {
@@ -115,8 +115,10 @@ function createTally({ globals }: Context, { count, reused, isReusing }: TallyOp
         : error
     const created = ids.length
     const missing = count - reused - created - unconfirmed.size
+    const [was, is] = created === 1 ? ['was', 'is'] : ['were', 'are']
+    const paid = created === 0 || globals.local ? '' : ` and ${is} paid for`
     const parts = [
-      `${created} of ${count} runs ${created === 1 ? 'was' : 'were'} created${created === 0 || globals.local ? '' : ' and are paid for'}`,
+      `${created} of ${count} runs ${was} created${paid}`,
       ...(reused === 0 ? [] : [`${reused} reused`]),
       ...(unconfirmed.size === 0 ? [] : [`${unconfirmed.size} unconfirmed`]),
     ]

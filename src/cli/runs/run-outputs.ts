@@ -1,10 +1,13 @@
 /** `-i run:<id>` and `run:<id>#2`: outputs of earlier runs as reference images. */
 import type { ApiClient } from '../../client/index.js'
-import { usageError } from '../../errors.js'
+import { RushesError, usageError } from '../../errors.js'
+import type { Fetch } from '../../host/http.js'
+import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { plural } from '../terminal/format.js'
+import { fileAsUrl, isAvailable } from './output-files.js'
 import { resumeCommand } from './resume.js'
 import { livesElsewhere } from './where.js'
 
@@ -12,40 +15,72 @@ const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 
 export const isRunOutput = (source: string): boolean => RUN_OUTPUT.test(source)
 
+/** The parts of a `Connection` that find an output. */
+interface Source {
+  readonly client: Pick<ApiClient, 'get'>
+  /** Fetch without the API key. */
+  readonly fetch: Fetch
+}
+
 /**
- * Returns the input with `run:` references replaced by URLs. Sends a status request for each reference, since the URL
- * in the journal may have expired. Throws `usage` if the run was not created on this machine and at this address, has
- * not succeeded, or has no output with this number.
+ * Returns the input with `run:` references replaced by URLs, or by the downloaded file where the service no longer has
+ * the output. Sends a status request for each reference, since the URL in the journal may have expired. Throws `usage`
+ * if the run was not created on this machine and at this address, has not succeeded, or has no output with this number.
  */
-export async function withRunOutputs(
-  ctx: Context,
-  client: Pick<ApiClient, 'get'>,
-  input: ModelInput,
-): Promise<ModelInput> {
+export async function withRunOutputs(ctx: Context, service: Source, input: ModelInput): Promise<ModelInput> {
   const { image_urls: sources } = input
   if (!Array.isArray(sources) || !sources.some((each) => typeof each === 'string' && isRunOutput(each)))
     return input
   const urls: unknown[] = []
   for (const source of sources)
-    urls.push(typeof source === 'string' && isRunOutput(source) ? await urlOf(ctx, client, source) : source)
+    urls.push(typeof source === 'string' && isRunOutput(source) ? await urlOf(ctx, service, source) : source)
   return { ...input, image_urls: urls }
 }
 
-async function urlOf(ctx: Context, client: Pick<ApiClient, 'get'>, source: string): Promise<string> {
+async function urlOf(ctx: Context, { client, fetch }: Source, source: string): Promise<string> {
   const [, id = '', number = '1'] = RUN_OUTPUT.exec(source) ?? []
   const journal = await ctx.journal()
-  if (journal.find(await ctx.address(), id) === undefined) {
-    const [elsewhere] = journal.findAtEveryAddress(id)
-    if (elsewhere !== undefined) {
-      const error = await livesElsewhere(ctx, id, elsewhere)
-      throw error.with({ hint: `${error.hint} Or give the URL or the file of the output.` })
-    }
+  const run = journal.find(await ctx.address(), id)
+  if (run === undefined) throw await unknownRun(ctx, journal, { source, id })
+  const urls = await urlsOf(ctx, client, { source, id, run })
+  const at = Number(number) - 1
+  const url = urls[at]
+  if (url === undefined)
     throw usageError(
-      `${shortened(source)}: this run was not created on this machine. Nothing was sent.`,
-      '`rushes list` shows the runs of this machine. The URL or the file of the output works too.',
+      `${shortened(source)}: this run has ${plural(urls.length, 'output')}, counted from 1. Nothing was created.`,
     )
+  const { clock, interrupts } = ctx
+  if (await isAvailable(url, { fetch, clock, signal: interrupts.first })) return url
+  let why = 'it was not downloaded'
+  for (const file of filesOfOutput(journal.filesOf(run), [url, run.urls[at]], urls.length)) {
+    const onDisk = await fileAsUrl({ ...file, file: file.path, reference: source })
+    if ('url' in onDisk) return onDisk.url
+    ;({ why } = onDisk)
   }
-  const state = await client.get(id, ctx.interrupts.first)
+  throw usageError(
+    `${shortened(source)}: the service does not have this output any more, and ${why}. Nothing was created.`,
+    'Give the URL or the file of another image, or create the run again.',
+  )
+}
+
+interface Reference {
+  readonly source: string
+  readonly id: string
+  readonly run: JournalRun
+}
+
+/** The URLs of the run's outputs; those of the journal if the service no longer knows the run. */
+async function urlsOf(
+  ctx: Context,
+  client: Pick<ApiClient, 'get'>,
+  { source, id, run }: Reference,
+): Promise<readonly string[]> {
+  const state = await client.get(id, ctx.interrupts.first).catch((error: unknown) => {
+    if (error instanceof RushesError && error.code === 'run_not_found' && run.urls.length > 0)
+      return undefined
+    throw error
+  })
+  if (state === undefined) return run.urls
   if (state.phase !== 'succeeded')
     throw usageError(
       `${shortened(source)}: this run has not succeeded (${state.status}). Nothing was created.`,
@@ -57,9 +92,31 @@ async function urlOf(ctx: Context, client: Pick<ApiClient, 'get'>, source: strin
     throw usageError(
       `${shortened(source)}: this run ended without a file: ${state.withoutUrls}. Nothing was created.`,
     )
-  const url = state.urls[Number(number) - 1]
-  if (url !== undefined) return url
-  throw usageError(
-    `${shortened(source)}: this run has ${plural(state.urls.length, 'output')}, counted from 1. Nothing was created.`,
+  return state.urls
+}
+
+async function unknownRun(
+  ctx: Context,
+  journal: Journal,
+  { source, id }: Pick<Reference, 'source' | 'id'>,
+): Promise<RushesError> {
+  const [elsewhere] = journal.findAtEveryAddress(id)
+  if (elsewhere !== undefined) {
+    const error = await livesElsewhere(ctx, id, elsewhere)
+    return error.with({ hint: `${error.hint} Or give the URL or the file of the output.` })
+  }
+  return usageError(
+    `${shortened(source)}: this run was not created on this machine. Nothing was sent.`,
+    '`rushes list` shows the runs of this machine. The URL or the file of the output works too.',
   )
 }
+
+/**
+ * Returns the downloads of one output, newest first. `urls`: its links. The only output of a run has all files of the
+ * run; of several, a file whose link is not known could be another output.
+ */
+const filesOfOutput = (
+  files: readonly JournalFile[],
+  urls: readonly (string | undefined)[],
+  outputs: number,
+): readonly JournalFile[] => files.filter((file) => outputs === 1 || urls.includes(file.url)).reverse()

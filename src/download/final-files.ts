@@ -3,9 +3,9 @@
  * unchanged.
  */
 import { lstatSync, type Stats, statSync } from 'node:fs'
-import { rename, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
-import { moveWithoutReplacing, sha256OfFile } from '../host/files.js'
+import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
 import type { FileMarks } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
 import { describeFileError, downloadFailed, withWriteErrors } from './failures.js'
@@ -67,7 +67,7 @@ export async function moveIntoPlace(part: string, path: string, overwrite: boole
   // The early check ran before the download. Without `overwrite`, the move itself checks.
   if (overwrite) refuseObstacle(path, overwrite)
   try {
-    await withWriteErrors(path, () => (overwrite ? rename : moveWithoutReplacing)(part, path))
+    await withWriteErrors(path, () => (overwrite ? replaceFile : moveWithoutReplacing)(part, path))
   } catch (error) {
     refuseObstacle(path, overwrite)
     throw error

@@ -6,7 +6,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { copyFile, type FileHandle, link, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { type Clock, systemClock } from './clock.js'
 import { makeFolders } from './directories.js'
+import { retry } from './retry.js'
 import { errorCode } from './system-error.js'
 
 /** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
@@ -82,11 +84,51 @@ export async function flushFolder(path: string): Promise<void> {
   await flush(handle).finally(() => handle.close())
 }
 
-interface AtomicWriteOptions {
+/** Windows reports these while an editor, git or a virus scanner has one of the files open, usually for a moment. */
+const HELD_ERRORS = new Set(['EPERM', 'EACCES', 'EBUSY'])
+/** Without EPERM, which also means that the file system has no links. */
+const HELD_LINK_ERRORS = new Set(['EACCES', 'EBUSY'])
+const HELD_PAUSE_MS = 100
+/** Two seconds. */
+const MAX_HELD_PAUSES = 20
+
+interface ReplaceOptions {
+  readonly clock?: Pick<Clock, 'sleep'> | undefined
+  /** Called before each try. If it throws, nothing is replaced. */
+  beforeReplace?(): void
+  /** For tests. */
+  readonly renameFile?: typeof rename
+}
+
+/** Renames a file, and replaces `to`. Tries again for two seconds while another program holds one of the files. */
+export const replaceFile = (
+  from: string,
+  to: string,
+  { clock = systemClock, beforeReplace, renameFile = rename }: ReplaceOptions = {},
+): Promise<void> =>
+  retryWhileHeld(HELD_ERRORS, clock, () => {
+    beforeReplace?.()
+    return renameFile(from, to)
+  })
+
+const retryWhileHeld = (
+  codes: ReadonlySet<string>,
+  clock: Pick<Clock, 'sleep'>,
+  work: () => Promise<void>,
+): Promise<void> =>
+  retry<unknown, void>({
+    clock,
+    attempt: () => work().catch((error: unknown) => error),
+    decide(error, number) {
+      if (error === undefined) return { done: undefined }
+      const isHeld = codes.has(errorCode(error) ?? '') && number <= MAX_HELD_PAUSES
+      return isHeld ? { retryInMs: HELD_PAUSE_MS } : { fail: error }
+    },
+  })
+
+interface AtomicWriteOptions extends ReplaceOptions {
   readonly mode?: number
   readonly isFlushed?: boolean
-  /** Called when the content is written. If it throws, `path` is not changed. */
-  beforeReplace?(): void
 }
 
 /**
@@ -96,7 +138,7 @@ interface AtomicWriteOptions {
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o666, isFlushed = true, beforeReplace }: AtomicWriteOptions = {},
+  { mode = 0o666, isFlushed = true, ...replacing }: AtomicWriteOptions = {},
 ): Promise<void> {
   const temporary = temporaryBeside(path)
   try {
@@ -107,8 +149,7 @@ export async function writeAtomically(
     } finally {
       await handle.close()
     }
-    beforeReplace?.()
-    await rename(temporary, path)
+    await replaceFile(temporary, path, replacing)
   } catch (error) {
     await removeFile(temporary).catch(() => {})
     throw error
@@ -126,7 +167,7 @@ export async function moveOver(from: string, to: string): Promise<void> {
   makeFolders(dirname(to))
   const isLink = (await lstat(from)).isSymbolicLink()
   try {
-    if (!isLink) return await rename(from, to)
+    if (!isLink) return await replaceFile(from, to)
   } catch (error) {
     if (errorCode(error) !== 'EXDEV') throw error
   }
@@ -155,7 +196,7 @@ async function copyAtomically(from: string, to: string): Promise<void> {
     await copyFile(from, temporary, constants.COPYFILE_EXCL)
     const handle = await open(temporary, 'r')
     await flush(handle).finally(() => handle.close())
-    await rename(temporary, to)
+    await replaceFile(temporary, to)
   } catch (error) {
     await removeFile(temporary).catch(() => {})
     throw error
@@ -166,22 +207,27 @@ async function copyAtomically(from: string, to: string): Promise<void> {
  * Renames a file, but fails with EEXIST if `to` exists, also in a race: a plain rename would replace `to`. `linkFile`
  * is for tests.
  */
-export async function moveWithoutReplacing(from: string, to: string, linkFile = link): Promise<void> {
+export async function moveWithoutReplacing(
+  from: string,
+  to: string,
+  linkFile = link,
+  clock: Pick<Clock, 'sleep'> = systemClock,
+): Promise<void> {
   try {
-    await linkFile(from, to)
+    await retryWhileHeld(HELD_LINK_ERRORS, clock, () => linkFile(from, to))
   } catch (error) {
     if (!NO_LINKS.has(errorCode(error) ?? '')) throw error
-    return claimThenMove(from, to)
+    return claimThenMove(from, to, clock)
   }
   await removeFile(from).catch(() => {})
 }
 
 /** For file systems without links: reserves the name with an empty file, then replaces that file. */
-async function claimThenMove(from: string, to: string): Promise<void> {
+async function claimThenMove(from: string, to: string, clock: Pick<Clock, 'sleep'>): Promise<void> {
   const claim = await open(to, 'wx')
   await claim.close()
   try {
-    await rename(from, to)
+    await replaceFile(from, to, { clock })
   } catch (error) {
     await removeFile(to).catch(() => {})
     throw error

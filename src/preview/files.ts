@@ -1,9 +1,10 @@
 // Writes the output of the renderer, and finds the data files of its packages.
 import { existsSync } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { replaceFile } from '../host/files.js'
 
 /** Writes under a temporary name and renames, so that no incomplete file is visible. */
 export async function writeOutput(
@@ -16,7 +17,7 @@ export async function writeOutput(
   try {
     await writeFile(unfinished, parts, { signal })
     signal.throwIfAborted()
-    await rename(unfinished, join(folder, name))
+    await replaceFile(unfinished, join(folder, name))
   } catch (error) {
     await rm(unfinished, { force: true })
     // An aborted write rejects with an AbortError. Throw the signal's reason instead.

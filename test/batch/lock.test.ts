@@ -19,6 +19,7 @@ import { lockText, parseLock } from '../../src/batch/lock/lock-text.js'
 import type { Models } from '../../src/batch/manifest/sections.js'
 import { diskOf } from '../../src/batch/plan/disk.js'
 import { createPairing } from '../../src/batch/plan/pair.js'
+import { createManualClock } from '../support/clock.js'
 import { entriesOf, folderWith } from './folder.js'
 
 const HASH = 'a'.repeat(64)
@@ -46,7 +47,7 @@ const pending: Pending = {
   sent_at: '2026-11-21T08:00:00.000Z',
 }
 async function writeLock(path: string, manifest: string, given: Lock): Promise<void> {
-  const file = lockFileAt(path, manifest)
+  const file = lockFileAt(path, manifest, createManualClock())
   file.read()
   expect(await file.write(given)).toBe(true)
 }
@@ -320,7 +321,7 @@ describe('the lock file', () => {
   it('is not written over a change that comes while it is written', async () => {
     const folder = folderWith({ 'shots.yaml': '' })
     const path = join(folder, 'shots.lock.json')
-    const file = lockFileAt(path, join(folder, 'shots.yaml'))
+    const file = lockFileAt(path, join(folder, 'shots.yaml'), createManualClock())
     expect(file.read()).toBeUndefined()
     const writing = file.write(lock({ a: entry() }))
     const theirs = lockText(lock({ b: entry() }))

@@ -5,6 +5,8 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -429,6 +431,51 @@ describe('a lock file that is a link', () => {
     expect(lstatSync(batch.lockPath).isSymbolicLink()).toBe(true)
     expect(JSON.parse(readFileSync(target, 'utf8')).runs).toHaveProperty('fox')
     expect(readdirSync(dirname(target))).toEqual(['shots.lock.json'])
+  })
+})
+
+describe('a lock file that cannot be written', () => {
+  /** Puts a folder in the place of the lock file between these two requests. */
+  const blocking = (
+    { path, lockPath, service }: Awaited<ReturnType<typeof createFamily>>,
+    isFirst: (request: HttpRequest) => boolean,
+    isLast: (request: HttpRequest) => boolean,
+  ): Fetch => {
+    const aside = path('lock.aside')
+    return (request) => {
+      if (existsSync(aside) && isLast(request)) {
+        rmdirSync(lockPath)
+        renameSync(aside, lockPath)
+      }
+      if (isFirst(request)) {
+        renameSync(lockPath, aside)
+        mkdirSync(lockPath)
+      }
+      return service.counting(request)
+    }
+  }
+  const isDownload = ({ url }: HttpRequest) => url.pathname.startsWith('/outputs/')
+
+  it.each([
+    ['', /^error: Cannot read the lock file .*shots\.lock\.json is a directory/m],
+    ['--json', /"code":"download_failed"/],
+  ])('for a moment ends with 12 while rows are not started, and says why %s', async (flag, reason) => {
+    const batch = await createFamily([FOX, HEN, OWL])
+    const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
+    const { code, stdout, stderr } = await batch.run(flag === '' ? [] : [flag], { fetch })
+    expect({ code, created: batch.created() }).toEqual({ code: 12, created: [FOX.prompt] })
+    expect(stdout + stderr).toMatch(/1 created, 2 not started|"created":1,.*"not_started":2/)
+    expect(stderr.match(reason)).toHaveLength(1)
+    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
+    expect(await batch.run()).toMatchObject({ code: 0 })
+    expect(batch.created()).toEqual([HEN.prompt, OWL.prompt])
+  })
+
+  it('for a moment ends with 0 when no row was left', async () => {
+    const batch = await createFamily([FOX])
+    const fetch = blocking(batch, (request) => creates(request, FOX.prompt), isDownload)
+    expect(await batch.run([], { fetch })).toMatchObject({ code: 0 })
+    expect(batch.lock()).toMatchObject({ fox: { run: expect.any(String) } })
   })
 })
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { stopReasons } from '../../src/cli/batch/run-batch.js'
 import { exitCodeOf } from '../../src/cli/process/exit.js'
+import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { submit } from '../../src/runs/create.js'
 import { createCliService, runCli, SET, scripted } from '../support/cli.js'
@@ -24,6 +26,22 @@ describe('the exit code of several errors', () => {
     expect(exitCodeOf(errors(2, 12))).toBe(12)
     expect(exitCodeOf(errors(2))).toBe(2)
     expect(exitCodeOf([])).toBe(0)
+  })
+})
+
+describe('a batch with rows that were not started', () => {
+  const failed = (message: string) => new RushesError('download_failed', message)
+  const stop = failed('Cannot write the lock file')
+
+  it.each([
+    ['ends with the error that stopped it', [], stop, 2, [stop.message]],
+    ['names that error beside the errors of its rows', [failed('fox')], stop, 2, [stop.message]],
+    ['names an error once', [failed(stop.message)], stop, 2, []],
+    ['needs no other reason than the error of a row', [failed('fox')], undefined, 2, []],
+    ['never ends without an error', [], undefined, 2, ['Unexpected error: 2 rows were not started']],
+    ['adds no error when all rows were started', [], undefined, 0, []],
+  ])('%s', (_, known, stopped, notStarted, expected) => {
+    expect(stopReasons(known, stopped, notStarted).map(({ message }) => message)).toEqual(expected)
   })
 })
 

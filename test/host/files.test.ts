@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { link, open, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -18,11 +18,13 @@ import {
   cutToBytes,
   moveWithoutReplacing,
   removeFile,
+  replaceFile,
   temporaryBeside,
   writeAtomically,
   writeFully,
 } from '../../src/host/files.js'
 import { isLoopback } from '../../src/host/http.js'
+import { createManualClock } from '../support/clock.js'
 
 let folder = ''
 beforeEach(() => {
@@ -72,6 +74,69 @@ describe('an atomic write', () => {
     await expect(writeAtomically(join(folder, 'taken'), 'x')).rejects.toMatchObject({ code: 'EISDIR' })
     await expect(writeAtomically(join(folder, 'no/a'), 'x')).rejects.toMatchObject({ code: 'ENOENT' })
     expect(readdirSync(folder)).toEqual(['taken'])
+  })
+})
+
+describe('a file that another program holds', () => {
+  const paths = () => [join(folder, 'from'), join(folder, 'to')] as const
+  /** Fails with `code` until `heldMs` have passed. */
+  const holder = (code: string, heldMs: number) => {
+    const clock = createManualClock()
+    const work =
+      <Args extends readonly unknown[]>(free: (...args: Args) => Promise<void>) =>
+      async (...args: Args) => {
+        if (clock.monotonic() < heldMs) throw Object.assign(new Error('held'), { code })
+        await free(...args)
+      }
+    return { clock, work }
+  }
+
+  it.each(['EPERM', 'EACCES', 'EBUSY'])(
+    'is replaced when it is free again within two seconds (%s)',
+    async (code) => {
+      const [from, to] = paths()
+      writeFileSync(from, 'new')
+      writeFileSync(to, 'old')
+      const { clock, work } = holder(code, 2_000)
+      await clock.runUntil(replaceFile(from, to, { clock, renameFile: work(rename) }))
+      expect([readdirSync(folder), readFileSync(to, 'utf8')]).toEqual([['to'], 'new'])
+    },
+  )
+
+  it.each([
+    ['held for longer than two seconds', 'EPERM', 2_000],
+    ['on another file system', 'EXDEV', 0],
+  ])('stays as it is when it is %s (%s)', async (_, code, triedMs) => {
+    const [from, to] = paths()
+    writeFileSync(to, 'old')
+    const { clock, work } = holder(code, 10_000)
+    const options = { clock, renameFile: work(rename) }
+    await expect(clock.runUntil(replaceFile(from, to, options))).rejects.toMatchObject({ code })
+    expect(clock.monotonic()).toBe(triedMs)
+    await expect(clock.runUntil(writeAtomically(to, 'new', options))).rejects.toMatchObject({ code })
+    expect([readdirSync(folder), readFileSync(to, 'utf8')]).toEqual([['to'], 'old'])
+  })
+
+  it('is checked before each try to replace it', async () => {
+    const [, to] = paths()
+    const { clock, work } = holder('EBUSY', 300)
+    const triedMs: number[] = []
+    await clock.runUntil(
+      writeAtomically(to, 'new', {
+        clock,
+        renameFile: work(rename),
+        beforeReplace: () => void triedMs.push(clock.monotonic()),
+      }),
+    )
+    expect(triedMs).toEqual([0, 100, 200, 300])
+  })
+
+  it('gets its name without a replacement when it is free again', async () => {
+    const [from, to] = paths()
+    writeFileSync(from, 'new')
+    const { clock, work } = holder('EBUSY', 300)
+    await clock.runUntil(moveWithoutReplacing(from, to, work(link), clock))
+    expect([clock.monotonic(), readdirSync(folder)]).toEqual([300, ['to']])
   })
 })
 

@@ -11,12 +11,12 @@
  * create either the check fails or the other batch sees the create.
  */
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { flush, removeFile, temporaryBeside, writeFully } from '../../host/files.js'
+import { flush, removeFile, replaceFile, temporaryBeside, writeFully } from '../../host/files.js'
 import { isRunning, type ProcessLock, processLockIn } from '../../host/process-lock.js'
 import { errorCode } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
@@ -114,7 +114,7 @@ async function replace(
   const handle = await createFile(temporary, text)
   try {
     if ((await readText(path)) === stale) {
-      await rename(temporary, path)
+      await replaceFile(temporary, path, { clock })
       await clock.sleep(SETTLE_MS)
       if ((await readText(path)) === text) return handle
     }

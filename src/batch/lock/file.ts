@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { usageError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
@@ -67,7 +68,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-export function lockFileAt(path: string, manifest: string) {
+export function lockFileAt(path: string, manifest: string, clock: Pick<Clock, 'sleep'>) {
   let written: string | undefined
   let seen: string | undefined
   const changed = new Error('the lock file was changed')
@@ -88,7 +89,7 @@ export function lockFileAt(path: string, manifest: string) {
         if (readText(path) !== seen) throw changed
       }
       try {
-        await writeAtomically(path, text, { beforeReplace })
+        await writeAtomically(path, text, { clock, beforeReplace })
       } catch (error) {
         if (error === changed) return false
         throw error

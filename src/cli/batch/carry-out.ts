@@ -27,6 +27,7 @@ import { createRowLock } from '../../batch/lock/row-lock.js'
 import { inputHashes } from '../../batch/plan/decide.js'
 import { decideAgain, type Plan, type PlanOptions } from '../../batch/plan/index.js'
 import { RushesError } from '../../errors.js'
+import { asRushesError } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { FollowedRun, KnownRun } from '../../runs/follow.js'
 import { carryOut, type Row, type RunsOptions } from '../../runs/index.js'
@@ -54,35 +55,47 @@ export interface CarryOutOptions
   onResult(result: RowResult): void
 }
 
-/** Resolves when each row has ended or will never start. Rejects with the signal's reason, after all work has ended. */
-export async function carryOutPlan(options: CarryOutOptions): Promise<void> {
+/**
+ * Resolves when each row has ended or will never start: with the error of the lock file that stopped it, if rows are
+ * left. Rejects with the signal's reason, after all work has ended.
+ */
+export async function carryOutPlan(options: CarryOutOptions): Promise<RushesError | undefined> {
   const { keeper, service, signal, identity } = options
   const lockOf = keeper.entry
   const steps = activeSteps(options.plan)
   const waiting = createWaitingRows(steps)
   const ended = createQueue(settle)
   let isStopped = false
+  let writeError: RushesError | undefined
+  let left = steps.length
   let ready: Row[] = []
   const mayCreate = () => !isStopped && options.mayCreate()
-  const stop = () => {
+  const onWriteError = (error: unknown) => {
     isStopped = true
+    writeError ??= asRushesError(error)
   }
 
   function begin(step: ActiveStep): void {
     if (!needsService(step)) ended(movedResult(step, lockOf(step.entry.name)?.made))
     else if (service !== undefined) {
       const chainLength = waiting.chainLength(step.entry.name)
-      ready.push(createRow({ ...options, service, mayCreate, stop, takeReady, ended }, step, chainLength))
+      ready.push(
+        createRow({ ...options, service, mayCreate, onWriteError, takeReady, ended }, step, chainLength),
+      )
     }
+  }
+
+  function report(result: RowResult): void {
+    left--
+    options.onResult(result)
   }
 
   function settle(result: RowResult): void {
     if (result.error !== undefined && options.stopsCreating(result.error)) isStopped = true
-    options.onResult(result)
+    report(result)
     const { name } = result.step.entry
     if (result.made !== undefined || result.result === 'up_to_date') waiting.release(name).forEach(resume)
-    else
-      for (const step of waiting.block(name)) options.onResult({ step, result: 'blocked', blockedBy: name })
+    else for (const step of waiting.block(name)) report({ step, result: 'blocked', blockedBy: name })
   }
 
   /** Decides the action of a waiting row again, because the outputs that it uses now exist. */
@@ -100,16 +113,17 @@ export async function carryOutPlan(options: CarryOutOptions): Promise<void> {
   }
 
   waiting.free.forEach(begin)
-  if (service === undefined) return
+  if (service === undefined) return undefined
   await carryOut({ ...options, ...service.runs, rows: takeReady(), mayCreate })
   // A signal may have arrived during the last downloads.
   signal.throwIfAborted()
+  return left > 0 ? writeError : undefined
 }
 
 interface RowParts extends CarryOutOptions {
   readonly service: BatchService
-  /** Stops further creates. */
-  stop(): void
+  /** Called when the lock file could not be written. Stops further creates. */
+  onWriteError(error: unknown): void
   /** Returns the rows that can start, and clears the list. */
   takeReady(): readonly Row[]
   ended(result: RowResult): void
@@ -127,7 +141,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
     name: entry.name,
     create: () => ({ hash, model, kind: entry.kind, service: service.address, inputs: inputs() }),
     clock,
-    onWriteError: parts.stop,
+    onWriteError: parts.onWriteError,
   })
   let run = action.do === 'download' ? action.run : undefined
   let status: string | undefined

@@ -8,6 +8,7 @@ import { createLockKeeper, isWritten, type LockKeeper, lockFileAt } from '../../
 import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
 import type { Plan } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
@@ -28,8 +29,9 @@ export function openLock(
   { lockPath, manifest, lock }: PreparedBatch,
   plan: Plan,
   claim: BatchClaim,
+  clock: Pick<Clock, 'sleep'>,
 ): BatchLock {
-  const file = lockFileAt(lockPath, manifest.path)
+  const file = lockFileAt(lockPath, manifest.path, clock)
   const active = activeSteps(plan)
   const rows = new Set(active.flatMap(({ entry, sources }) => [entry.name, ...sources]))
   const changed = new Set<string>()

@@ -21,10 +21,14 @@ import { leftRunsJson } from './show.js'
 export interface Report {
   row(result: RowResult): void
   /**
-   * Prints the summary. Returns each error that affects the exit code. `exists`: whether the row of this name has a
-   * run. `estimate`: of the runs that were created.
+   * Prints the summary. Returns each error that affects the exit code, and the number of rows that were not started.
+   * `exists`: whether the row of this name has a run. `estimate`: of the runs that were created.
    */
-  end(plan: Plan, exists: (name: string) => boolean, estimate: BatchEstimate): readonly RushesError[]
+  end(
+    plan: Plan,
+    exists: (name: string) => boolean,
+    estimate: BatchEstimate,
+  ): { readonly errors: readonly RushesError[]; readonly notStarted: number }
 }
 
 export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): Report {
@@ -34,11 +38,11 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
   const results = new Map<string, RowResult>()
   let annotations = 0
 
-  const errors = createErrorGroups<string>()
+  const groups = createErrorGroups<string>()
 
   function printError(step: PlanStep, error: RushesError): void {
     const { name } = step.entry
-    const isFirst = errors.add(error, error.runId === undefined ? name : `${name} (${error.runId})`)
+    const isFirst = groups.add(error, error.runId === undefined ? name : `${name} (${error.runId})`)
     if (isFirst || out.mode.json) out.error(withRowName(step, error))
     if (annotations++ < MAX_LINE_ANNOTATIONS)
       annotate(ctx, {
@@ -87,7 +91,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
       for (const step of left) printError(step, LEFT_ALONE)
       const unusable = printBlocked(plan)
-      if (!out.mode.json) for (const repeated of errors.repeated()) out.error(repeatedError(repeated))
+      if (!out.mode.json) for (const repeated of groups.repeated()) out.error(repeatedError(repeated))
       for (const [source, names] of blocked) out.note(blockedNote(source, names))
       const open = activeSteps(plan).filter(({ entry }) => !results.has(entry.name))
       const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
@@ -129,11 +133,12 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
           .filter(({ action }) => action.do !== 'skip')
           .map((step) => resultRow(step, results.get(step.entry.name), openState(step))),
       })
-      return [
+      const errors = [
         ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
         ...left.map(() => LEFT_ALONE),
         ...unusable,
       ]
+      return { errors, notStarted: counts.not_started }
     },
   }
 }

@@ -7,13 +7,14 @@ import { countsOf, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { expectationOf } from '../../batch/plan/row-order.js'
 import { EXIT, RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
-import { Interruption, interrupted } from '../../host/interrupts.js'
+import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { stopsCreating } from '../../runs/create.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
+import { plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { carryOutPlan } from './carry-out.js'
 import { sumPlan, sumSteps } from './estimates.js'
@@ -52,7 +53,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   if (create > 0) options.allowance?.reserve(create, sumPlan(adopted, prices))
   await takeUnsent(ctx, prepared, adopted)
   await removeLeftovers(lockPath)
-  const lock = openLock(prepared, adopted, claim)
+  const lock = openLock(prepared, adopted, claim, ctx.clock)
   const { keeper } = lock
   const plan = { ...adopted, steps: await movedSteps(ctx, prepared, adopted, keeper) }
   const report = createReport(ctx, prepared)
@@ -92,13 +93,27 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const estimate = sumSteps(sent, prices)
   options.cost.used += estimate.millionths
   const exists = (name: string) => keeper.entry(name)?.pending?.state === 'accepted'
-  const errors = report.end(plan, exists, estimate)
-  const failures = [...lockErrors, ...(stopped === undefined ? [] : [stopped])]
+  const { errors, notStarted } = report.end(plan, exists, estimate)
+  const failures = [...lockErrors, ...stopReasons([...errors, ...lockErrors], stopped, notStarted)]
   for (const error of failures) if (!isClosedStdout(ctx, error)) ctx.out.error(error)
   if (stopped?.code === 'interrupted') return stopped.exitCode
   const code = exitCodeOf([...errors, ...failures])
   // Exit code 2 means that nothing was sent.
   return code === EXIT.usage && hasSent ? EXIT.runFailed : code
+}
+
+/**
+ * Returns the error that stopped the batch, unless it is known already. A batch with rows that were not started never
+ * ends without an error.
+ */
+export function stopReasons(
+  known: readonly RushesError[],
+  stopped: RushesError | undefined,
+  notStarted: number,
+): readonly RushesError[] {
+  if (stopped !== undefined) return known.some(({ message }) => message === stopped.message) ? [] : [stopped]
+  if (notStarted === 0 || known.length > 0) return []
+  return [asRushesError(new Error(`${plural(notStarted, 'row was', 'rows were')} not started`))]
 }
 
 async function movedSteps(
@@ -143,7 +158,7 @@ interface BatchRun {
   onResult(result: RowResult): void
 }
 
-/** Returns the error of a signal or of a lost claim. Undefined if the batch was not stopped. */
+/** Returns the error of a signal, of a lost claim or of the lock file. Undefined if the batch was not stopped. */
 async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<RushesError | undefined> {
   const { out, interrupts, clock } = ctx
   const { plan, connection, progress, claim, lock } = batch
@@ -163,7 +178,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
   const stop = new AbortController()
   for (const each of [interrupts.first, claim.lost]) onAbort(each, () => stop.abort(each.reason))
   try {
-    await carryOutPlan({
+    return await carryOutPlan({
       plan,
       keeper: lock.keeper,
       folder: manifest.folder,
@@ -194,7 +209,6 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       onSent: batch.onSent,
       onResult: batch.onResult,
     })
-    return undefined
   } catch (thrown) {
     if (thrown instanceof RushesError && thrown === claim.lost.reason) return thrown
     if (!(thrown instanceof Interruption)) throw thrown

@@ -4,10 +4,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Dirent, Stats } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, rmdir, stat, utimes } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rmdir, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../host/clock.js'
-import { flush, flushFolder, removeFile } from '../../host/files.js'
+import { flush, flushFolder, removeFile, replaceFile } from '../../host/files.js'
 import { describeReason, errorCode, isSystemError } from '../../host/system-error.js'
 import { type FileSource, type FileStore, type Storage, StorageUnavailable } from './contract.js'
 
@@ -58,7 +58,7 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
     try {
       await file.writeFile(bytes)
       await flush(file)
-      await rename(temporary, path)
+      await replaceFile(temporary, path)
     } catch (error) {
       await removeFile(temporary).catch(() => {})
       throw error
@@ -71,7 +71,7 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
     const parent = dirname(path)
     // Does not create its parents: a missing folder may mean that a disk is not mounted.
     if (parent !== folder) await makeFolder(parent)
-    if ('path' in source) await rename(source.path, path)
+    if ('path' in source) await replaceFile(source.path, path)
     else await write(path, source.bytes)
   }
 

@@ -6,13 +6,13 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rename } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { fileTypeFromFile } from 'file-type'
 import { onAbort, settlesWithin } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
+import { replaceFile } from '../../../host/files.js'
 import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
 import { groupIsAlive } from '../../../host/process-lock.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
@@ -120,7 +120,7 @@ async function moveReferences(
     if (source === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
     const extension = (await fileTypeFromFile(source).catch(() => undefined))?.ext ?? 'bin'
     const path = join(folder, `${String(index + 1).padStart(2, '0')}.${extension}`)
-    await rename(source, path)
+    await replaceFile(source, path)
     paths.push(path)
   }
   return paths

@@ -1,7 +1,8 @@
 /** Makes the files that a server sent the outputs of a run, with names and types by their bytes. */
-import { open, rename } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileTypeFromFile } from 'file-type'
+import { replaceFile } from '../../../host/files.js'
 import type { Kind } from '../../../protocol/models.js'
 import type { RenderedFile, RenderJob } from '../engine.js'
 import { UpstreamError } from './upstream-error.js'
@@ -22,7 +23,7 @@ export async function publishOutputs(
   for (const [index, path] of paths.entries()) {
     const { ext, mime } = types[index] ?? { ext: 'bin', mime: 'application/octet-stream' }
     const name = `${kind}${paths.length === 1 ? '' : `-${index + 1}`}.${ext}`
-    await rename(path, join(folder, name))
+    await replaceFile(path, join(folder, name))
     outputs.push({ name, contentType: mime })
   }
   return outputs

@@ -13,6 +13,7 @@ import { type DownloaderOptions, fetchOutput, type OutputLink, type RetryNotice 
 import { misnamed } from './file-kind.js'
 import { awaitsExtension } from './file-names.js'
 import {
+  type Destination,
   type DownloadedFile,
   type EarlierFiles,
   findUnchanged,
@@ -44,7 +45,7 @@ interface DeliveryJob {
   readonly lock: ProcessLock | undefined
   /** Files that earlier commands downloaded. */
   readonly earlier: EarlierFiles
-  beforeMove?(file: DownloadedFile): Promise<void> | undefined
+  beforeMove?(file: DownloadedFile): Promise<Destination | undefined> | undefined
   readonly meter: FileMeter
   readonly signal: AbortSignal | undefined
   readonly onRetry?: ((notice: RetryNotice) => void) | undefined
@@ -91,11 +92,11 @@ async function deliver(
     if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
     const file = { path, bytes, sha256, url, content_type: kind.contentType, ...marksOfFile(part.path) }
-    await job.beforeMove?.(file)
-    await moveIntoPlace(part.path, path, overwrite)
+    const to = (await job.beforeMove?.(file)) ?? { path, mayReplace: overwrite }
+    await moveIntoPlace(part.path, to.path, to.mayReplace)
     await part.discard()
     const warning = misnamed(path, kind)
-    return { file, warnings: warning === undefined ? [] : [warning] }
+    return { file: { ...file, path: to.path }, warnings: warning === undefined ? [] : [warning] }
   } catch (error) {
     const isKept = await session.abandon(signal?.aborted === true || isWorthKeeping(error))
     throw isKept && error instanceof RushesError ? withKeptPart(error, session.part) : error

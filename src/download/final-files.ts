@@ -74,6 +74,12 @@ export async function moveIntoPlace(part: string, path: string, overwrite: boole
   }
 }
 
+/** Final path of a complete file. */
+export interface Destination {
+  readonly path: string
+  readonly mayReplace: boolean
+}
+
 /** One entry of `files` in the JSON output. */
 export interface DownloadedFile extends FileMarks {
   /** The path as the user wrote it: a relative path stays relative. `-` for standard output. */

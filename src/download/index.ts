@@ -19,7 +19,7 @@ import { createProgress, type DownloadProgress } from './download-progress.js'
 import { downloadFailed } from './failures.js'
 import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
 import { createNamer, type Namer, type OutputToName } from './file-names.js'
-import { type DownloadedFile, type EarlierFile, earlierFilesOf } from './final-files.js'
+import { type Destination, type DownloadedFile, type EarlierFile, earlierFilesOf } from './final-files.js'
 import { createPartLister } from './part-session.js'
 import type { Target } from './target.js'
 
@@ -33,7 +33,7 @@ export {
   type OutputToName,
   safeName,
 } from './file-names.js'
-export type { DownloadedFile } from './final-files.js'
+export type { Destination, DownloadedFile } from './final-files.js'
 export { type Obstacle, obstacleAt } from './final-files.js'
 export { folderTarget, parseTarget, type Target } from './target.js'
 
@@ -58,8 +58,11 @@ export interface DownloadOptions {
   readonly overwrite?: boolean | ((output: RunOutput) => boolean) | undefined
   /** Files that earlier commands downloaded, with absolute paths. A file that is unchanged is not downloaded again. */
   readonly earlier?: readonly EarlierFile[] | undefined
-  /** Called when a file is complete, before it gets its final name. A rejection fails the download of this file. */
-  beforeMove?(file: DownloadedFile, output: RunOutput): Promise<void>
+  /**
+   * Called when a file is complete, before it gets its final name. May return another final path. A rejection fails the
+   * download of this file.
+   */
+  beforeMove?(file: DownloadedFile, output: RunOutput): Promise<Destination | undefined>
   /** Stream for the bytes if the target is `stdout`. It is not closed. */
   readonly stdout?: Writable | undefined
   readonly signal?: AbortSignal | undefined

@@ -1,7 +1,7 @@
 /** Downloads the outputs of a run that has succeeded. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiClient } from '../client/index.js'
-import type { DownloadedFile, Downloader, RunOutput } from '../download/index.js'
+import type { Destination, DownloadedFile, Downloader, RunOutput } from '../download/index.js'
 import type { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import type { RunState } from '../protocol/run-state.js'
@@ -20,9 +20,10 @@ interface DeliverOptions
   /** Whether the output with this index may replace an existing file. */
   mayReplace(index: number): boolean
   /**
-   * Called with each complete file before it gets its final name. `index`: of the output. A rejection fails the output.
+   * Called with each complete file before it gets its final name. `index`: of the output. May return another final path.
+   * A rejection fails the output.
    */
-  beforeMove(file: DownloadedFile, index: number): Promise<void>
+  beforeMove(file: DownloadedFile, index: number): Promise<Destination | undefined>
 }
 
 interface Delivered {

@@ -382,6 +382,94 @@ describe('files that are put in place', () => {
   })
 })
 
+describe('a file that changes while its run renders', () => {
+  const RED = { ...SHEET, prompt: 'a red fox' }
+  type Family = Awaited<ReturnType<typeof createFamily>>
+  /** Writes these files when a run is created. */
+  const editing =
+    (family: Family, ...names: readonly string[]): Fetch =>
+    (request) => {
+      if (request.method === 'POST')
+        for (const name of names) writeFileSync(family.path(name), `${name} by hand`)
+      return family.service.counting(request)
+    }
+  const textOf = (family: Family, name: string) => readFileSync(family.path(name), 'utf8')
+
+  it('is kept, and the result lies beside it; the next batches pay nothing for it', async () => {
+    const family = await createFamily([SHEET])
+    await family.run()
+    family.write([RED, RUN])
+    family.created()
+    const { code, stdout, stderr } = await family.run([], { fetch: editing(family, 'sheet.png') })
+    expect({ code, created: family.created() }).toEqual({ code: 12, created: [RED.prompt] })
+    expect(textOf(family, 'sheet.png')).toBe('sheet.png by hand')
+    expect(family.lock().sheet).toMatchObject({
+      file: 'sheet-2.png',
+      sha256: sha256(family.path('sheet-2.png')),
+    })
+    expect(lines(stdout)).toEqual([expect.stringMatching(/sheet-2\.png$/)])
+    expect(stderr).toMatch(/sheet \(line 1\): sheet\.png changed while the run was rendering, and was kept/)
+    expect(stderr).toContain('The result is in sheet-2.png.')
+    expect(stderr).toContain('it needs the output of sheet: run')
+
+    const again = await family.run()
+    expect([again.code, family.created()]).toEqual([2, []])
+    expect(again.stderr).toMatch(/sheet\.png .*: not created by this batch/)
+    const red = sha256(family.path('sheet-2.png'))
+    rmSync(family.path('sheet.png'))
+    expect((await family.run()).code).toBe(0)
+    expect(family.created()).toEqual([RUN.prompt])
+    expect([family.pictures(), sha256(family.path('sheet.png'))]).toEqual([['run.png', 'sheet.png'], red])
+  })
+
+  it('is replaced by the next batch with --overwrite, which pays nothing', async () => {
+    const family = await createFamily([SHEET])
+    await family.run([], { fetch: editing(family, 'sheet.png') })
+    const result = sha256(family.path('sheet-2.png'))
+    family.created()
+    expect((await family.run(['--overwrite'])).code).toBe(0)
+    expect([family.created(), family.pictures()]).toEqual([[], ['sheet.png']])
+    expect(sha256(family.path('sheet.png'))).toBe(result)
+  })
+
+  it('is replaced at once with --overwrite', async () => {
+    const family = await createFamily([SHEET])
+    expect((await family.run(['--overwrite'], { fetch: editing(family, 'sheet.png') })).code).toBe(0)
+    expect(family.pictures()).toEqual(['sheet.png'])
+    expect(sha256(family.path('sheet.png'))).toBe(family.lock().sheet.sha256)
+  })
+
+  it('keeps the result away from the names of files and of other outputs', async () => {
+    const family = await createFamily([SHEET, { ...SHEET, name: 'sheet-2', prompt: 'another' }])
+    writeFileSync(family.path('sheet-3.png'), 'mine')
+    const { code } = await family.run(['--json'], { fetch: editing(family, 'sheet.png') })
+    expect(code).toBe(12)
+    expect(family.pictures()).toEqual(['sheet-2.png', 'sheet-3.png', 'sheet-4.png', 'sheet.png'])
+    expect([family.lock().sheet.file, family.lock()['sheet-2'].file]).toEqual(['sheet-4.png', 'sheet-2.png'])
+    expect(textOf(family, 'sheet-3.png')).toBe('mine')
+  })
+
+  it('may be a further output: only its result lies beside it', async () => {
+    const family = await createFamily([SHEET], { outputs: 2 })
+    await family.run()
+    family.write([RED])
+    const { code, stdout } = await family.run(['--json'], { fetch: editing(family, 'sheet-2.png') })
+    expect(code).toBe(12)
+    expect(objects(stdout)[0]).toMatchObject({
+      result: 'failed',
+      file: 'sheet.png',
+      error: { code: 'download_failed' },
+    })
+    expect(family.pictures()).toEqual(['sheet-2-2.png', 'sheet-2.png', 'sheet.png'])
+    expect(textOf(family, 'sheet-2.png')).toBe('sheet-2.png by hand')
+    expect(family.lock().sheet.outputs).toMatchObject([{ file: 'sheet-2-2.png' }])
+    rmSync(family.path('sheet-2.png'))
+    family.created()
+    expect((await family.run()).code).toBe(0)
+    expect([family.created(), family.pictures()]).toEqual([[], ['sheet-2.png', 'sheet.png']])
+  })
+})
+
 describe('the names of further outputs', () => {
   it('are numbered, and their paths are printed', async () => {
     const { run, pictures, lock } = await createFamily([SHEET], { outputs: 3 })

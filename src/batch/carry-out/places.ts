@@ -1,18 +1,22 @@
 /**
- * Chooses the paths of a run's outputs. Checks all of them before the first file is replaced, so that nothing is lost.
+ * Chooses the paths of a run's outputs. Checks all of them before the first download, and each one again directly before
+ * its file is replaced: hours may have passed since the plan was made.
  */
-import { resolve } from 'node:path'
+import { lstatSync, type Stats, statSync } from 'node:fs'
+import { posix, relative, resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
+import { sha256OfFile } from '../../host/files.js'
 import { type LockedOutput, outputsOf, type Placing, placingsOf } from '../lock/lock.js'
-import { type Disk, isInPlace, isReplaceable, type PlannedOutput } from '../plan/index.js'
+import { numbered } from '../manifest/output-paths.js'
+import { type Disk, isInPlace, isReplaceable, type Plan, type PlannedOutput } from '../plan/index.js'
 import type { ActiveStep } from './rows.js'
 
 /** Path of an output. */
 export interface Place {
   /** Absolute path. May end in `.{ext}`. */
   readonly path: string
-  /** Whether an existing file may be replaced. */
-  readonly mayReplace: boolean
+  /** Hash of the file that existed when the plan was made, and that may be replaced. */
+  readonly replaces: string | undefined
   /** The existing file, if the output needs no download. */
   readonly inPlace: OutputFile | undefined
 }
@@ -48,12 +52,13 @@ export async function placesFor(
     if (output !== undefined && isInPlace(fact, output.sha256))
       return {
         path: resolve(folder, name),
-        mayReplace: false,
+        replaces: undefined,
         inPlace: { url: urls[at] ?? '', ...output, path },
       }
     // The plan checked only the files that it knew.
-    const isChecked = fact.is === 'file' && (at < planned.length || isReplaceable(fact))
-    return { path, mayReplace: isChecked || flags.overwrite, inPlace: undefined }
+    const isChecked = at < planned.length || isReplaceable(fact)
+    const replaces = fact.is === 'file' && isChecked ? fact.sha256 : undefined
+    return { path, replaces, inPlace: undefined }
   })
 }
 
@@ -77,6 +82,90 @@ function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {
   throw new RushesError('download_failed', `${file} already exists, and is not of this row.`, {
     hint: 'Move it away, or replace it with --overwrite. The run is paid for: the same command downloads it then.',
   })
+}
+
+/** Final path of a complete file. */
+export interface Destination {
+  /** Absolute. */
+  readonly path: string
+  readonly mayReplace: boolean
+  /** The file at the place of the output, which is kept. */
+  readonly kept?: string | undefined
+}
+
+/**
+ * Returns the final path of a complete file. Call it directly before the move. If the file at the place of the output
+ * is not the one that the plan allows to replace, it is kept, and the result gets the next free name beside it.
+ */
+export async function destinationOf(
+  { path, sha256 }: OutputFile,
+  place: Place | undefined,
+  { flags, plan, folder }: Pick<ActiveStep, 'flags'> & { readonly plan: Plan; readonly folder: string },
+): Promise<Destination> {
+  if (flags.overwrite) return { path, mayReplace: true }
+  const found = statsAt(path)
+  // A folder or a device is never replaced: the move fails, and names it.
+  if (found === undefined || !(found.isFile() || found.isSymbolicLink())) return { path, mayReplace: false }
+  const present = await unchangedHash(path)
+  if (present !== undefined && [place?.replaces, sha256].includes(present)) return { path, mayReplace: true }
+  return { path: freeNameBeside(path, plan, folder), mayReplace: false, kept: path }
+}
+
+function statsAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the error for files that were kept, by the path of the result beside each one. */
+export function keptError(kept: ReadonlyMap<string, string>, folder: string): RushesError | undefined {
+  const names = [...kept].map(([result, file]) => [relative(folder, result), relative(folder, file)] as const)
+  const [first] = names
+  if (first === undefined) return undefined
+  const [results, files] = [
+    names.map(([result]) => result).join(', '),
+    names.map(([, file]) => file).join(', '),
+  ]
+  return new RushesError(
+    'download_failed',
+    `${files} changed while the run was rendering, and was kept. The result is in ${results}.`,
+    {
+      hint:
+        `To use the result, move ${files} away and run the same command: it renames ${results}. ` +
+        'With --overwrite, it replaces the changed file. Nothing is paid again.',
+    },
+  )
+}
+
+/** Returns the hash of a file. Undefined if it is not a regular file, or was changed while it was read. */
+async function unchangedHash(path: string): Promise<string | undefined> {
+  try {
+    const before = statSync(path)
+    if (!before.isFile()) return undefined
+    const sha256 = await sha256OfFile(path)
+    const after = statSync(path)
+    const isSame = before.mtimeMs === after.mtimeMs && before.size === after.size && before.ino === after.ino
+    return isSame ? sha256 : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns `fox-2.png` for `fox.png`, or a higher number if that is the name of a file or of another output. */
+function freeNameBeside(path: string, { steps, disk }: Plan, folder: string): string {
+  const keyOf = (file: string) => {
+    const { dir, name } = posix.parse(file)
+    return disk.keyOf(posix.join(dir, name))
+  }
+  const planned = new Set(steps.flatMap(({ outputs }) => outputs.map(({ name }) => keyOf(name))))
+  for (let number = 2; ; number++) {
+    const beside = numbered(path, number)
+    const isTaken =
+      statsAt(beside) !== undefined || planned.has(keyOf(relative(folder, beside).replaceAll('\\', '/')))
+    if (!isTaken) return beside
+  }
 }
 
 /**

@@ -4,7 +4,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { relative } from 'node:path'
-import { type OutputFile, placesFor, refuseOtherBytes } from '../../batch/carry-out/places.js'
+import {
+  destinationOf,
+  keptError,
+  type OutputFile,
+  placesFor,
+  refuseOtherBytes,
+} from '../../batch/carry-out/places.js'
 import {
   type ActiveStep,
   activeSteps,
@@ -94,7 +100,8 @@ export async function carryOutPlan(options: CarryOutOptions): Promise<RushesErro
     if (result.error !== undefined && options.stopsCreating(result.error)) isStopped = true
     report(result)
     const { name } = result.step.entry
-    if (result.made !== undefined || result.result === 'up_to_date') waiting.release(name).forEach(resume)
+    const isDone = result.error === undefined && (result.made !== undefined || result.result === 'up_to_date')
+    if (isDone) waiting.release(name).forEach(resume)
     else for (const step of waiting.block(name)) report({ step, result: 'blocked', blockedBy: name })
   }
 
@@ -175,12 +182,17 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
   }
 
   async function download(state: RunState): Promise<void> {
+    /** Files that were kept, by the path of the result beside them. */
+    const kept = new Map<string, string>()
     const downloaded = await placesFor(step, { urls: state.urls, disk: plan.disk, folder }).then(
       (places) =>
         service.download(step, state, places, async (file, index) => {
           refuseOtherBytes(file, step, index)
           const { sha256, bytes, content_type } = file
           await lock.placing({ run: state.id, output: index + 1, sha256, bytes, content_type })
+          const destination = await destinationOf(file, places[index], { flags: step.flags, plan, folder })
+          if (destination.kept !== undefined) kept.set(destination.path, destination.kept)
+          return destination
         }),
       failedWith(state),
     )
@@ -205,7 +217,9 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
     }
     const warnings = [...downloaded.warnings, ...leftoverWarnings(made)]
     await lock.made(made)
-    end({ result: action.do === 'download' ? 'downloaded' : 'created', made, warnings })
+    const error = keptError(kept, folder)?.with({ runId: state.id })
+    const succeeded = action.do === 'download' ? 'downloaded' : 'created'
+    end({ result: error === undefined ? succeeded : 'failed', made, warnings, error })
   }
 
   /** Warns about files of an earlier run that had more outputs. */

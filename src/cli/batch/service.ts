@@ -1,5 +1,5 @@
 /** Operations of a batch that need the service, the journal or the downloader. */
-import type { OutputFile, Place } from '../../batch/carry-out/places.js'
+import type { Destination, OutputFile, Place } from '../../batch/carry-out/places.js'
 import type { ActiveStep } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import type { Made } from '../../batch/lock/lock.js'
@@ -36,7 +36,7 @@ export interface BatchService {
     step: ActiveStep,
     state: RunState,
     places: readonly Place[],
-    beforeMove: (file: OutputFile, index: number) => Promise<void>,
+    beforeMove: (file: OutputFile, index: number) => Promise<Destination>,
   ): Promise<Downloaded>
   /** Adds to the error of a followed run how to continue. `state`: the last one received. */
   explain(step: ActiveStep, error: RushesError, state: RunState | undefined): RushesError
@@ -216,7 +216,7 @@ export async function createBatchService(
         run: { kind: entry.kind, name: entry.rowName },
         target: { kind: 'template', template: '' },
         namer: { name: () => places.map(({ path }) => path) },
-        mayReplace: (index) => places[index]?.mayReplace === true,
+        mayReplace: (index) => places[index]?.inPlace === undefined,
         signal,
         earlier: [...places.flatMap(({ inPlace }) => inPlace ?? []), ...recorder.filesOf(state.id)],
         beforeMove,

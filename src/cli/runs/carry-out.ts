@@ -199,6 +199,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
       async beforeMove(file) {
         // Record the file before it is renamed: if this command is killed, the next one recognizes it by its bytes.
         if (target.kind !== 'stdout') await record(file)
+        return undefined
       },
     })
     for (const warning of warnings) out.warn(warning)

@@ -1,7 +1,7 @@
 /** Checks, finds and creates folders. Separate from `files.ts`, which loads more modules than most commands need. */
-import { accessSync, constants, mkdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
-import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep, win32 } from 'node:path'
-import { describeError, errorCode } from './system-error.js'
+import { closeSync, mkdirSync, openSync, realpathSync, statfsSync, statSync, unlinkSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, posix, relative, sep, win32 } from 'node:path'
+import { describeError, describeReason, errorCode } from './system-error.js'
 
 /** Returns whether `path` is a folder or a link to a folder. False if it cannot be read. */
 export function isFolder(path: string): boolean {
@@ -33,17 +33,40 @@ export function makeFolders(path: string, mode?: number): void {
 }
 
 /**
- * Returns why no file can be created in a folder, or undefined if one can. The folder may not exist yet. An early
- * check: the later write can still fail.
+ * Returns why no file can be created in a folder, or undefined if one can. Creates a file and removes it again, because
+ * permissions do not show network folders, access lists and the rights of root. Of a folder that does not exist yet, the
+ * nearest parent is checked. An early check: the later write can still fail.
  */
 export function reasonUnwritable(folder: string): string | undefined {
-  for (let existing = resolve(folder); ; existing = dirname(existing)) {
+  try {
+    // A current folder that was removed still looks like a folder.
+    if (!isAbsolute(folder)) process.cwd()
+  } catch (error) {
+    return describeReason(error)
+  }
+  // Without the separator at the end, which makes a file look like a missing folder.
+  for (let path = join(dirname(folder), basename(folder)); ; path = dirname(path)) {
     try {
-      accessSync(existing, constants.W_OK | constants.X_OK)
-      return undefined
+      if (!statSync(path).isDirectory()) return `${path} is a file, not a folder`
+      return reasonWithoutFileIn(path)
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT' || dirname(existing) === existing) return describeError(error)
+      if (!NOT_THERE.has(errorCode(error) ?? '') || dirname(path) === path) return describeError(error, path)
     }
+  }
+}
+
+const NOT_THERE = new Set(['ENOENT', 'ENOTDIR'])
+
+function reasonWithoutFileIn(folder: string): string | undefined {
+  const path = join(folder, `.rushes-${process.pid}-${process.hrtime.bigint()}.part`)
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+    unlinkSync(path)
+    return undefined
+  } catch (error) {
+    // A file system such as /proc, which has no new files.
+    if (errorCode(error) === 'ENOENT') return `${folder}: no file can be created there`
+    return describeError(error, folder)
   }
 }
 

@@ -1,6 +1,7 @@
 /** Interruptions of a command: a signal, or a reader that closed standard output; and the error for the user. */
 import { setMaxListeners } from 'node:events'
-import { EXIT, messageOf, RushesError } from '../errors.js'
+import { EXIT, messageOf, RushesError, usageError } from '../errors.js'
+import { isCurrentFolderGone } from './system-error.js'
 
 /**
  * Converts anything thrown to the error to show. An unexpected error is a bug, and its hint explains how to report it.
@@ -8,6 +9,11 @@ import { EXIT, messageOf, RushesError } from '../errors.js'
 export function asRushesError(thrown: unknown): RushesError {
   if (thrown instanceof RushesError) return thrown
   if (thrown instanceof Interruption) return interrupted(thrown)
+  if (isCurrentFolderGone(thrown))
+    return usageError(
+      'The current folder does not exist any more.',
+      'Change to another folder, then run the command again.',
+    )
   const message = messageOf(thrown)
   return new RushesError('internal', `Unexpected error: ${message}`, {
     hint: 'This is a bug in rushes. Run the command again with --debug and report the output.',

@@ -56,10 +56,15 @@ function systemReason(thrown: unknown): string | undefined {
   const whole = errorCode(thrown) ?? ''
   const code = Object.hasOwn(WORDS, whole) ? whole : basicCode(whole)
   if (!Object.hasOwn(WORDS, code)) return undefined
+  if (isCurrentFolderGone(thrown)) return 'the current folder does not exist any more'
   // The parent is missing, or the file system (such as /proc) does not allow new directories.
   if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the folder cannot be created'
   return WORDS[code]
 }
+
+/** Node reports it at the first use of a relative path, and when it starts a thread: before anything is sent. */
+export const isCurrentFolderGone = (thrown: unknown): boolean =>
+  errorCode(thrown) === 'ENOENT' && textOf(thrown, 'syscall') === 'uv_cwd'
 
 /** Whether another process held the lock for longer than the timeout. */
 export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(errorCode(error) ?? '')

@@ -434,6 +434,41 @@ describe('a lock file that is a link', () => {
   })
 })
 
+describe('an output that cannot be written', () => {
+  it.each([
+    [
+      'a file in the place of its folder',
+      'file/fox.png',
+      /file\/fox\.png \(fox, line 1\): .*file is a file, not a folder/,
+    ],
+    ['a file in the place of a parent', 'file/a/fox.png', /file is a file, not a folder/],
+  ])('is an error before anything is sent: %s', async (_, output, reason) => {
+    const batch = await createFamily([HEN, { ...FOX, output }])
+    writeFileSync(batch.path('file'), '')
+    const { code, stderr } = await batch.run()
+    expect({ code, requests: batch.service.requests }).toEqual({ code: 2, requests: [] })
+    expect(stderr).toMatch(reason)
+    expect(stderr).toContain('Nothing was sent.')
+  })
+
+  it.skipIf(process.platform !== 'linux')(
+    'is an error where only a new file shows that none can be created',
+    async () => {
+      const batch = await createFamily([{ ...FOX, output: 'out/fox.png' }])
+      symlinkSync('/proc/self', batch.path('out'))
+      const { code, stderr } = await batch.run(['--allow-outside'])
+      expect({ code, requests: batch.service.requests }).toEqual({ code: 2, requests: [] })
+      expect(stderr).toMatch(/Cannot write out\/fox\.png \(fox, line 1\): .*no file can be created there/)
+    },
+  )
+
+  it('does not matter while there is nothing to create or download', async () => {
+    const batch = await createFamily([FOX])
+    await batch.run()
+    expect(await batch.run()).toMatchObject({ code: 0, stdout: '' })
+  })
+})
+
 describe('a lock file that cannot be written', () => {
   /** Puts a folder in the place of the lock file between these two requests. */
   const blocking = (

@@ -4,7 +4,8 @@ import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_MARKS } from '../../src/download/marks.js'
 import { RushesError, usageError } from '../../src/errors.js'
-import { openJournal } from '../../src/journal/index.js'
+import { type Journal, openJournal } from '../../src/journal/index.js'
+import { createJournalWrites } from '../../src/runs/journal-writes.js'
 import { createRecorder, type Recorder } from '../../src/runs/recorder.js'
 import { finishedState } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
@@ -61,6 +62,24 @@ function createLockable() {
     unlock: () => void other.exec('ROLLBACK'),
   }
 }
+
+it('keeps the last 10,000 writes that failed, so that a session of days does not fill the memory', () => {
+  let isLost = true
+  const journal = { setLockTimeout() {} } as unknown as Journal
+  const writes = createJournalWrites({
+    journal() {
+      if (isLost) throw usageError('Cannot use the journal.')
+      return journal
+    },
+    warn() {},
+    note() {},
+  })
+  const written: number[] = []
+  for (let number = 0; number <= 10_000; number++) writes.repeated(() => written.push(number))
+  isLost = false
+  writes.end()
+  expect([written.length, written[0], written.at(-1)]).toEqual([10_000, 1, 10_000])
+})
 
 /** Changes no row. */
 const nextWrite = (recorder: Recorder) => recorder.recordQueued('unknown')

@@ -250,6 +250,16 @@ describe('what is wrong is said before anything is sent', () => {
     ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
     ['a reference that is not there', ['fox', '-i', 'no-such.png'], /no-such\.png: no such file/],
     ['a reference that is a folder', ['fox', '-i', 'test'], /test is a directory/],
+    [
+      'a file in the place of the output folder',
+      ['fox', '-o', 'package.json/x.png'],
+      /Cannot write outputs: package\.json is a file, not a folder\. Nothing was sent\./,
+    ],
+    [
+      'a file that is named as a folder',
+      ['fox', '-o', 'package.json/'],
+      /package\.json is a file, not a folder/,
+    ],
     ['a prompt file that is not there', ['--prompt-file', 'no.txt'], /no\.txt: no such file/],
     ['an input that is not there', ['--input', '@no.json'], /no\.json: no such file/],
     ['an input that is no object', ['--input', '[1]'], /not a JSON object/],

@@ -35,6 +35,24 @@ it.each([
   expect(stderr).not.toMatch(/^\s+at /m)
 })
 
+it.skipIf(process.platform === 'win32').each([
+  ['gallery', 'The current folder does not exist any more'],
+  ['mcp', 'The current folder does not exist any more'],
+  ['serve --port 0', 'the current folder does not exist any more'],
+  [
+    'run image --local fox',
+    'Cannot write outputs: the current folder does not exist any more. Nothing was sent.',
+  ],
+])('in a folder that was removed, %s names it and exits 2', async (words, message) => {
+  const { code, stdout, stderr } = await bash(
+    createPlace(),
+    `mkdir gone; cd gone; rmdir ../gone; exec rushes ${words}`,
+  )
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(message)
+  expect(stderr).not.toMatch(/bug|uv_cwd/)
+})
+
 describe.concurrent('an installation without the SQLite package of the platform', () => {
   /** As `npm install --omit=optional` leaves it. */
   function withoutSqlite(place: Place): Place {

@@ -231,10 +231,22 @@ describe('folders', () => {
     const file = join(folder, 'file')
     writeFileSync(file, '')
     expect(() => makeFolders(join(file, 'below'))).toThrow(/ENOTDIR/)
-    expect(reasonUnwritable(join(file, 'below'))).toMatch(
-      /file: a part of the path is a file|below: a part of the path is a file/,
-    )
+    for (const path of [file, `${file}/`, join(file, 'below'), join(file, 'below/it')])
+      expect(reasonUnwritable(path)).toBe(`${file} is a file, not a folder`)
   })
+
+  it('are writable when a file can be created in them, and are left as they were', () => {
+    expect(reasonUnwritable(folder)).toBeUndefined()
+    expect(reasonUnwritable(join(folder, 'not/yet'))).toBeUndefined()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it.skipIf(process.platform !== 'linux')(
+    'are unwritable where root may write, but no file can be created',
+    () => {
+      expect(reasonUnwritable('/proc/self/none/below')).toBe('/proc/self: no file can be created there')
+    },
+  )
 })
 
 describe('the folders', () => {

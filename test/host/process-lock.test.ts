@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { withDatabase } from '../../src/host/database-file.js'
@@ -10,6 +10,7 @@ import {
   ownerOf,
   ownerText,
   processLockIn,
+  removeOldLocks,
   runningIn,
   takeLock,
 } from '../../src/host/process-lock.js'
@@ -75,6 +76,32 @@ describe('a process', () => {
     expect(isRunning(folder, old)).toBe(false)
     age()
     expect([running, young, finder, next, take()].sort()).toEqual(locks(folder))
+  })
+
+  it('that has ended loses its lock also where the clock was set back by an hour', () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'processes', NOBODY)
+    mkdirSync(join(folder, 'processes'))
+    writeFileSync(path, '')
+    for (const size of [1, undefined]) {
+      const inAnHour = Date.now() / 1_000 + 3_600
+      utimesSync(path, inAnHour, inAnHour)
+      removeOldLocks(join(folder, 'processes'))
+      expect(statSync(path, { throwIfNoEntry: false })?.size).toBe(size)
+    }
+    expect(locks(folder)).toEqual([])
+  })
+
+  it('leaves a file as it is that is old and no lock', () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'processes', NOBODY)
+    mkdirSync(join(folder, 'processes'))
+    const text = 'notes of somebody else\n'.repeat(50)
+    writeFileSync(path, text)
+    utimesSync(path, 1, 1)
+    expect(isLocked(path)).toBeUndefined()
+    removeOldLocks(join(folder, 'processes'))
+    expect(readFileSync(path, 'utf8')).toBe(text)
   })
 
   it('removes a hundred old locks at most', () => {

@@ -659,6 +659,22 @@ describe('what was written', () => {
     expect(next.accept(sending, 'r2')).toBe(true)
   })
 
+  it('is not added with another key while its create is being sent', () => {
+    const { journal } = createTestJournal()
+    const sending = journal.intend(INTENT)
+    const { prepared, runs } = journal.ownRows()
+    const { journal: next } = createTestJournal()
+    // A row of another process that has the same key.
+    next.restore({
+      prepared,
+      runs: runs.map(({ run }) => ({ run: { ...run, row: 7, phase: 'unconfirmed' }, files: [] })),
+    })
+    next.restore({ prepared, runs })
+    expect(next.list({}).map(({ row, key }) => [row, key])).toEqual([[7, sending.key]])
+    // Its command writes it again.
+    expect(next.accept(sending, 'r2')).toBe(false)
+  })
+
   it('is added to a new journal that others have begun', () => {
     const { journal } = createTestJournal()
     const sending = journal.intend(INTENT)

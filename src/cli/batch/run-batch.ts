@@ -1,12 +1,14 @@
 /** Runs a plan and prints a path or an object for each row as it ends, the progress, and the summary. */
+import { dirname, relative, resolve } from 'node:path'
 import { moveFiles } from '../../batch/carry-out/move-files.js'
 import { activeSteps, needsService, type RowResult } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { type LockKeeper, removeLeftovers } from '../../batch/lock/file.js'
 import { countsOf, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { expectationOf } from '../../batch/plan/row-order.js'
-import { EXIT, RushesError } from '../../errors.js'
+import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
+import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -46,6 +48,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const active = activeSteps(adopted)
   const { prices, options } = prepared
   if (active.length > 0) await claim.check()
+  refuseUnwritable(prepared, adopted)
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
@@ -100,6 +103,25 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const code = exitCodeOf([...errors, ...failures])
   // Exit code 2 means that nothing was sent.
   return code === EXIT.usage && hasSent ? EXIT.runFailed : code
+}
+
+/**
+ * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
+ * renamed.
+ */
+export function refuseUnwritable({ manifest }: Pick<PreparedBatch, 'manifest'>, plan: Plan): void {
+  const checked = new Set<string>()
+  for (const { entry, outputs } of activeSteps(plan).filter(needsService))
+    for (const { file } of outputs) {
+      const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
+      const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
+      checked.add(folder)
+      if (reason !== undefined)
+        throw usageError(
+          `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
+          'Make the folder writable, or change the output of the row.',
+        )
+    }
 }
 
 /**

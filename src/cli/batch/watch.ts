@@ -18,7 +18,7 @@ import type { BatchOptions, BatchWords } from './options.js'
 import { checkManifest, type LoadedManifest, type PreparedBatch, prepare, refusePlan } from './prepare.js'
 import { printDryRun, printWork } from './print-plan.js'
 import { beginReport } from './reports.js'
-import { runBatch } from './run-batch.js'
+import { refuseUnwritable, runBatch } from './run-batch.js'
 import { stepCells } from './show.js'
 import { createWatchedFiles, type WatchedFiles } from './watched-files.js'
 
@@ -171,6 +171,7 @@ async function readyPlan(ctx: Context, prepared: PreparedBatch): Promise<Prepare
   try {
     const ready = { ...prepared, plan: await adoptedPlan(ctx, prepared) }
     refusePlan(ready)
+    refuseUnwritable(ready, ready.plan)
     return ready
   } catch (thrown) {
     if (!isUsage(thrown)) throw thrown

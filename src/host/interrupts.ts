@@ -11,7 +11,7 @@ export function asRushesError(thrown: unknown): RushesError {
   if (thrown instanceof Interruption) return interrupted(thrown)
   if (isCurrentFolderGone(thrown))
     return usageError(
-      'The current folder does not exist any more.',
+      'The current folder no longer exists.',
       'Change to another folder, then run the command again.',
     )
   const message = messageOf(thrown)

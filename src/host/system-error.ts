@@ -56,7 +56,7 @@ function systemReason(thrown: unknown): string | undefined {
   const whole = errorCode(thrown) ?? ''
   const code = Object.hasOwn(WORDS, whole) ? whole : basicCode(whole)
   if (!Object.hasOwn(WORDS, code)) return undefined
-  if (isCurrentFolderGone(thrown)) return 'the current folder does not exist any more'
+  if (isCurrentFolderGone(thrown)) return 'the current folder no longer exists'
   // The parent is missing, or the file system (such as /proc) does not allow new directories.
   if (code === 'ENOENT' && textOf(thrown, 'syscall') === 'mkdir') return 'the folder cannot be created'
   return WORDS[code]

@@ -30,7 +30,7 @@ export function startThread<Request, Answer>(name: string, workerData?: unknown)
   const pending = new Map<number, PendingRequest<Answer>>()
   let lastId = 0
   let ended: Error | undefined
-  // Throws if the current folder does not exist any more. The thread would end without a reason.
+  // Throws if the current folder no longer exists. The thread would end without a reason.
   process.cwd()
   // Database descriptors must stay open after the thread ends (see `database-file.ts`).
   const worker = new Worker(builtFile(`${name}.cjs`), { workerData, trackUnmanagedFds: false })

@@ -36,12 +36,12 @@ it.each([
 })
 
 it.skipIf(process.platform === 'win32').each([
-  ['gallery', 'The current folder does not exist any more'],
-  ['mcp', 'The current folder does not exist any more'],
-  ['serve --port 0', 'the current folder does not exist any more'],
+  ['gallery', 'The current folder no longer exists'],
+  ['mcp', 'The current folder no longer exists'],
+  ['serve --port 0', 'the current folder no longer exists'],
   [
     'run image --local fox',
-    'Cannot write outputs: the current folder does not exist any more. Nothing was sent.',
+    'Cannot write outputs: the current folder no longer exists. Nothing was sent.',
   ],
 ])('in a folder that was removed, %s names it and exits 2', async (words, message) => {
   const { code, stdout, stderr } = await bash(

@@ -130,7 +130,7 @@ export function keptError(kept: ReadonlyMap<string, string>, folder: string): Ru
   ]
   return new RushesError(
     'download_failed',
-    `${files} changed while the run was rendering, and was kept. The result is in ${results}.`,
+    `${files} changed while the run was rendering, and ${names.length === 1 ? 'was' : 'were'} kept. The result is in ${results}.`,
     {
       hint:
         `To use the result, move ${files} away and run the same command: it renames ${results}. ` +

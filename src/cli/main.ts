@@ -29,25 +29,25 @@ export async function main(options: MainOptions): Promise<number> {
   const argv = withHelpFlag(options.argv)
   let exitCode: number = EXIT.ok
   let out: Output | undefined
-  /** Context that asked for the models of the line. The command continues with it, so that it reads its key only once. */
-  let asked: Context | undefined
+  /** Context that opened the models of the line. The command continues with it, so that it reads its key only once. */
+  let opened: Context | undefined
   const run: CommandEnvironment['run'] = async (command, work, needs = {}) => {
     const globals = globalsOfCommand(command)
     const output = await outputFor(options, globals)
     out = output
-    exitCode = await withContext({ ...options, ...needs, globals, out: output }, work, asked)
+    exitCode = await withContext({ ...options, ...needs, globals, out: output }, work, opened)
   }
-  const learn = async (globals: Globals, names: readonly string[]) => {
+  const freshModels = async (globals: Globals) => {
     const { createContext } = await import('./context/context.js')
     out = await outputFor(options, globals)
-    asked = createContext({ ...options, globals, out })
-    const models = await asked.models()
-    await models.learn(names)
+    opened = createContext({ ...options, globals, out })
+    const models = await opened.models()
+    await models.refreshIfOld()
     return models
   }
   try {
     const environment = { run, print, columns: () => options.stdout.columns }
-    const line = await programFor(argv, { env: options.env, environment, learn })
+    const line = await programFor(argv, { env: options.env, environment, freshModels })
     if (argv.length === 0) line.program.outputHelp()
     else await parse(line, argv)
     return exitCode
@@ -56,7 +56,7 @@ export async function main(options: MainOptions): Promise<number> {
     out ??= await outputFor(options, globalsOf({ json: wantsJson(argv) }))
     return report(thrown, out)
   } finally {
-    await asked?.close()
+    await opened?.close()
   }
 }
 
@@ -81,16 +81,14 @@ function withHelpFlag(argv: readonly string[]): readonly string[] {
 }
 
 /** Parses the line and runs its command. Throws `usage` for a line that does not parse. */
-async function parse({ program, model, learn }: ModelProgram, argv: readonly string[]): Promise<void> {
+async function parse({ program, model }: ModelProgram, argv: readonly string[]): Promise<void> {
   // Checks the command before parsing, because commander would print the program's help for `whoami --help`.
   const command = findCommand(program, plainWords(argv))
   try {
     await program.parseAsync(withHelpLater(program, argv), { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError) || thrown.exitCode === 0) throw thrown
-    const learned = thrown.code === 'commander.unknownOption' ? await learn?.() : undefined
-    if (learned === undefined) throw usageOf(thrown, command, model)
-    await parse(learned, argv)
+    throw usageOf(thrown, command, model)
   }
 }
 
@@ -133,11 +131,11 @@ async function outputFor(
 async function withContext(
   options: ContextOptions,
   work: (ctx: Context) => Promise<number>,
-  asked: Context | undefined,
+  opened: Context | undefined,
 ): Promise<number> {
   // Loaded here because help, version and usage errors need no context.
   const { createContext } = await import('./context/context.js')
-  const ctx = asked ?? createContext(options)
+  const ctx = opened ?? createContext(options)
   try {
     // Reads the profile so that a missing profile is reported, also for a command that needs no setting.
     if (options.globals.profile !== undefined) await ctx.profile()

@@ -1,12 +1,5 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
-import {
-  KINDS,
-  type Kind,
-  MODEL_INPUTS,
-  type ModelInput,
-  type ModelSchema,
-  type ParameterSchema,
-} from './models.js'
+import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
 import { nearest, shortened } from './text.js'
 
@@ -137,14 +130,5 @@ export function unknownFields(
     .filter((name) => !known.includes(name))
     .map((name) => ({ name, nearest: nearest(name, known) }))
 }
-
-/**
- * Whether an input of a model without a document fits the built-in schema of its kind, so that the document would probably
- * change nothing: it costs no request.
- */
-export const fitsBuiltIn = (kind: Kind | undefined, input: ModelInput): boolean =>
-  kind !== undefined &&
-  inputProblems(MODEL_INPUTS[kind], input).length === 0 &&
-  unknownFields(MODEL_INPUTS[kind], input).length === 0
 
 export const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)

@@ -7,6 +7,7 @@ import { main } from '../../src/cli/main.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
+import { MODELS_PATH } from '../../src/protocol/id.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createManualClock, type ManualClock } from './clock.js'
 import { misfitsOf } from './schemas.js'
@@ -128,14 +129,21 @@ export interface CliService extends TestService {
   run(argv: readonly string[], options?: Omit<RunOptions, 'clock' | 'home'>): Promise<Ran>
 }
 
+interface CliServiceOptions extends NonNullable<Parameters<typeof createTestService>[0]> {
+  /** Whether the service has a list of models. The published interface has none. */
+  readonly hasList?: boolean
+}
+
 /** Creates the real service behind `fetch`, with the settings that a command needs to reach it. */
-export async function createCliService(
-  options: Parameters<typeof createTestService>[0] = {},
-): Promise<CliService> {
+export async function createCliService({
+  hasList = false,
+  ...options
+}: CliServiceOptions = {}): Promise<CliService> {
   const service = await createTestService({ publicUrl: LOOPBACK_URL, ...options })
   const home = temporaryFolder()
   const requests: HttpRequest[] = []
   const fetch: Fetch = (request) => {
+    if (!hasList && asksForList(request)) return noList.fetch(request)
     requests.push(request)
     return service.fetch(request)
   }
@@ -161,13 +169,33 @@ export async function createCliService(
   }
 }
 
-/** Returns these responses one after another, and then repeats the last one. `undefined` loses the response. */
-export function scripted(
-  ...answers: readonly { status: number; body?: unknown; headers?: Record<string, string> }[]
-): {
-  fetch: Fetch
-  requests: HttpRequest[]
-} {
+export const asksForList = ({ url }: Pick<HttpRequest, 'url'>): boolean => url.pathname.endsWith(MODELS_PATH)
+
+interface ScriptedAnswer {
+  readonly status: number
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+}
+
+interface Scripted {
+  readonly fetch: Fetch
+  readonly requests: HttpRequest[]
+}
+
+/**
+ * A service without a list of models. Returns these responses to its other requests one after another, and then repeats
+ * the last one.
+ */
+export function scripted(...answers: readonly ScriptedAnswer[]): Scripted {
+  const others = scriptedList(...answers)
+  return {
+    ...others,
+    fetch: (request) => (asksForList(request) ? noList : others).fetch(request),
+  }
+}
+
+/** Returns these responses to every request, also to one for the list of models. */
+export function scriptedList(...answers: readonly ScriptedAnswer[]): Scripted {
   const requests: HttpRequest[] = []
   return {
     requests,
@@ -190,6 +218,8 @@ export function scripted(
     },
   }
 }
+
+const noList = scriptedList({ status: 404 })
 
 export const SET: Readonly<Record<string, string>> = {
   RUSHES_BASE_URL: LOOPBACK_URL,

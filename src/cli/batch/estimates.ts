@@ -5,6 +5,7 @@ import type { RunEstimate } from '../../journal/index.js'
 import { amountOf, amountText, type EstimateSum, sumOf } from '../../protocol/price.js'
 import { checkMaxCost, type Prices } from '../models/prices.js'
 import { plural } from '../terminal/format.js'
+import type { KnownCreates } from './known-creates.js'
 
 /** The limit of `--max-cost`. Amounts are in millionths. */
 export interface CostLimit {
@@ -90,34 +91,41 @@ export const estimateJson = ({ runs, millionths, withoutPrice, currency, byModel
 interface PricedPlan {
   readonly plan: Pick<Plan, 'steps' | 'lock'>
   readonly prices: Prices
+  readonly creates: KnownCreates | undefined
   readonly missing: readonly unknown[]
-  readonly options: { readonly cost: CostLimit }
+  readonly options: {
+    readonly mode: string
+    readonly cost: CostLimit
+    readonly allowance?: Pick<BatchAllowance, 'maxCost'> | undefined
+  }
 }
 
 /**
  * Throws `usage` if the runs that the batch may create pass `--max-cost`, together with those of earlier rounds and with
- * creates whose outcome is unknown. `recorded`: estimate of such a create in the journal, by its token.
+ * creates whose outcome is unknown.
  */
-export function refuseCost(
-  { plan, prices, missing, options }: PricedPlan,
-  recorded: (token: string) => RunEstimate | undefined = () => undefined,
-): void {
-  const { limit, used } = options.cost
+export function refuseCost({ plan, prices, creates, missing, options }: PricedPlan): void {
+  const { mode, cost, allowance } = options
+  const { limit, used } = cost
   // A missing model is reported as such.
-  if (limit === undefined || missing.length > 0) return
+  if ((limit ?? allowance?.maxCost) === undefined || missing.length > 0) return
   const { currency } = prices
   const sum = sumPlan(plan, prices)
   if (sum.runs === 0) return
+  // A plan works offline.
+  if (mode === 'run') prices.refuseOld(sum.byModel.keys())
+  if (limit === undefined) return
   const unpriced = [...sum.byModel].flatMap(([model, { withoutPrice }]) => (withoutPrice > 0 ? [model] : []))
   const steps = new Map(plan.steps.map((step) => [step.entry.name, step]))
   // Also of rows that --only does not select, and of rows that were changed or removed, whose input is not known.
   const estimates = [...plan.lock.entries].map(([name, { pending }]) => {
     if (pending?.state !== 'unconfirmed') return 0
     const { token, model, kind, hash } = pending
-    const known = token === undefined ? undefined : recorded(token)
+    const known = token === undefined ? undefined : creates?.createOf(token)
+    const recorded = known?.state === 'sent' ? known.run.estimate : undefined
     const step = steps.get(name)
     const input = step?.hash === hash ? step.entry.input : undefined
-    const estimate = known?.currency === currency ? known : prices.estimate({ model, kind, input })
+    const estimate = recorded?.currency === currency ? recorded : prices.estimate({ model, kind, input })
     // Nothing can price a removed row that was forgotten, and it would refuse every later batch.
     if (estimate === undefined && step === undefined) return 0
     if (estimate === undefined) unpriced.push(model)

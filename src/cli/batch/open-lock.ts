@@ -1,21 +1,14 @@
-/**
- * The lock file of a batch and its claim: writes to it while the batch runs, and adds outcomes that only the journal
- * has.
- */
+/** The lock file of a batch and its claim: writes to it while the batch runs. */
 import { activeSteps } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { createLockKeeper, isWritten, type LockKeeper, lockFileAt } from '../../batch/lock/file.js'
-import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
-import type { Plan } from '../../batch/plan/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
-import type { Recorder } from '../../runs/recorder.js'
 import type { Context } from '../context/context.js'
-import { refuseCost } from './estimates.js'
-import { type PreparedBatch, refuseImpossible } from './prepare.js'
+import type { PreparedBatch } from './prepare.js'
 
 export interface BatchLock {
   readonly keeper: LockKeeper
@@ -26,8 +19,7 @@ export interface BatchLock {
 }
 
 export function openLock(
-  { lockPath, manifest, lock }: PreparedBatch,
-  plan: Plan,
+  { lockPath, manifest, lock, plan }: PreparedBatch,
   claim: BatchClaim,
   clock: Pick<Clock, 'sleep'>,
 ): BatchLock {
@@ -114,97 +106,6 @@ const unwritable = (path: string, error: unknown): RushesError =>
 
 const unreadable = ({ message, hint }: RushesError): RushesError =>
   new RushesError('download_failed', `${message} It was changed while this batch was running.`, { hint })
-
-type Creates = Pick<Recorder, 'createOf'>
-
-/** Returns the lock with the outcomes from the journal. The same object if the journal adds none. */
-function adoptedLock(lock: Lock, creates: Creates): Lock {
-  let adopted = lock
-  for (const [name, entry] of lock.entries) {
-    const known = adoptedEntry(entry, creates)
-    if (known !== entry) adopted = withEntry(adopted, name, known)
-  }
-  return adopted
-}
-
-/** Undefined if nothing was sent and no file exists. */
-function adoptedEntry(locked: LockEntry, creates: Creates): LockEntry | undefined {
-  const { made, pending } = locked
-  if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
-  const { key, token, ...create } = pending
-  const known = creates.createOf(token)
-  // For example, a create sent by another machine.
-  if (known === undefined) return locked
-  if (known.state === 'unsent') return made === undefined ? undefined : { ...locked, pending: undefined }
-  const { run } = known
-  if (run.id !== undefined) return { ...locked, pending: { ...create, state: 'accepted', run: run.id } }
-  return run.key === undefined || run.key === key
-    ? locked
-    : { ...locked, pending: { ...pending, key: run.key } }
-}
-
-/**
- * Resolves creates that are unconfirmed in the lock file because a batch was killed before it wrote their outcomes.
- * Searches the journal by the token of each create: an equal input proves nothing, since two rows may have it. Without
- * an address the journal cannot be searched, and the rows stay unconfirmed. Throws `usage` if the plan is then
- * impossible, or passes `--max-cost`, after a call of `onRefusedCost`.
- */
-export async function adoptedPlan(
-  ctx: Context,
-  prepared: PreparedBatch,
-  onRefusedCost: (plan: Plan) => void = () => {},
-): Promise<Plan> {
-  const { planWith, options } = prepared
-  const { lock } = prepared.plan
-  // Opens the journal only if an outcome is unknown.
-  const open = tokensIn(lock).length === 0 ? undefined : ctx.recorder()
-  const recorder = await open?.catch((error: unknown) => {
-    if (asRushesError(error).code !== 'no_base_url') throw error
-  })
-  const adopted = recorder === undefined ? lock : adoptedLock(lock, recorder)
-  const plan = adopted === lock ? prepared.plan : await planWith(adopted)
-  if (adopted !== lock) refuseImpossible({ plan, options })
-  try {
-    refuseCost({ ...prepared, plan }, (token) => {
-      const known = recorder?.createOf(token)
-      return known?.state === 'sent' ? known.run.estimate : undefined
-    })
-  } catch (error) {
-    onRefusedCost(plan)
-    throw error
-  }
-  return plan
-}
-
-/**
- * Removes the journal records of unsent creates before the batch runs. A batch that was suspended just before it sent
- * one of them can then no longer send it. Throws `usage` if that batch has sent it already.
- */
-export async function takeUnsent(ctx: Context, { lock }: PreparedBatch, plan: Plan): Promise<void> {
-  const left = new Set(tokensIn(plan.lock))
-  const resolved = tokensIn(lock).filter((token) => !left.has(token))
-  if (resolved.length === 0) return
-  const recorder = await ctx.recorder()
-  const runs = new Set(
-    [...plan.lock.entries.values()].flatMap(({ pending }) =>
-      pending?.state === 'accepted' ? [pending.run] : [],
-    ),
-  )
-  for (const token of resolved) {
-    const known = recorder.createOf(token)
-    const isAdopted = known?.state === 'sent' && known.run.id !== undefined && runs.has(known.run.id)
-    if (isAdopted || recorder.unprepare(token)) continue
-    throw usageError(
-      'Another batch of this manifest has sent a create meanwhile. This one has sent nothing.',
-      'Run the same command again when no other batch is running.',
-    )
-  }
-}
-
-const tokensIn = ({ entries }: Lock): readonly string[] =>
-  [...entries.values()].flatMap(({ pending }) =>
-    pending?.state === 'unconfirmed' && pending.token !== undefined ? [pending.token] : [],
-  )
 
 /**
  * Claims the manifest. If the folder cannot be written, only the checks of the claim fail: a batch without work needs

@@ -1,4 +1,4 @@
-/** Reads manifest and lock file, makes the plan, and refuses impossible plans. Needs no network and no API key. */
+/** Reads manifest, lock file and journal, makes the plan, and refuses impossible plans. Needs no network and no API key. */
 import { statSync } from 'node:fs'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
@@ -22,15 +22,14 @@ import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import { imageTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
 import { formatBytes } from '../../protocol/units.js'
-import { fitsBuiltIn } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
 import type { KnownModels } from '../models/known-models.js'
-import { refuseOldPrices } from '../models/old-prices.js'
 import { openPrices, type Prices } from '../models/prices.js'
 import { readPath, readStdin } from '../process/io.js'
 import { type Missing, missingError, missingModel, modelsByKind } from '../settings/required-settings.js'
 import { plural } from '../terminal/format.js'
-import { refuseCost, sumPlan } from './estimates.js'
+import { refuseCost } from './estimates.js'
+import { adoptedLock, type KnownCreates, knownCreates } from './known-creates.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { annotate, MAX_LINE_ANNOTATIONS } from './reports.js'
 import { selectorFor } from './select-entries.js'
@@ -42,14 +41,9 @@ export interface LoadedManifest {
   readonly manifest: Manifest
   readonly prices: Prices
   readonly lockPath: string
-  /**
-   * Asks the service about models without a document, and if its list is old. Resolves with the manifest, read again, if a
-   * document has changed. Undefined otherwise, and for a command that only plans.
-   */
-  learned(): Promise<LoadedManifest | undefined>
 }
 
-type LoadOptions = Pick<BatchOptions, 'mode' | 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
+type LoadOptions = Pick<BatchOptions, 'allowOutside' | 'maxRuns'> & Pick<ImageRules, 'onImage'>
 
 /** Reads the manifest. Throws `usage`, with every problem as `file:line:column: message`. */
 export async function loadManifest(
@@ -66,7 +60,7 @@ export async function loadManifest(
 export async function checkManifest(
   ctx: Context,
   word: string,
-  { mode, allowOutside, maxRuns, onImage }: LoadOptions,
+  { allowOutside, maxRuns, onImage }: LoadOptions,
 ): Promise<LoadedManifest | RushesError> {
   const path = word === '-' ? STDIN_NAME : word
   const bytes =
@@ -75,8 +69,9 @@ export async function checkManifest(
       : await readFile(ctx, word)
   const lockPath = lockFileOf(path)
   const { furtherOutputs, recorded } = factsInLock(lockPath, path)
-  const models = await modelsForManifest(ctx)
-  const options = {
+  const models = await ctx.models()
+  await models.refreshIfOld()
+  const read = await readManifest({
     path,
     bytes,
     allowOutside,
@@ -91,49 +86,23 @@ export async function checkManifest(
       [claimPathOf(lockPath), 'the claim file'],
     ]),
     furtherOutputs,
-    documentOf: models.documentOf,
+    documentOf: documentsOf(models),
     settings: { ...recorded, ...(await modelsByKind(ctx)) },
-  }
-  const refusal = (problems: readonly ManifestProblem[]) =>
-    manifestError(word === '-' ? 'standard input' : word, problems)
-  const first = await readManifest(options)
-  const learn = async () => mode === 'run' && (await models.learn())
-  const read = !first.ok && (await learn()) ? await readManifest(options) : first
+  })
   if (!read.ok) {
     for (const { line, column, message } of read.problems.slice(0, MAX_LINE_ANNOTATIONS))
       annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
-    return refusal(read.problems)
+    return manifestError(word === '-' ? 'standard input' : word, read.problems)
   }
-  let reloaded: Promise<LoadedManifest | undefined> | undefined
-  const prices = await openPrices(ctx)
-  return { manifest: read.manifest, prices, lockPath, learned: () => (reloaded ??= reload()) }
-
-  async function reload(): Promise<LoadedManifest | undefined> {
-    if (!(await learn())) return undefined
-    const again = await readManifest(options)
-    if (!again.ok) throw refusal(again.problems)
-    return { manifest: again.manifest, prices, lockPath, learned: async () => undefined }
-  }
+  return { manifest: read.manifest, prices: await openPrices(ctx), lockPath }
 }
 
-/** Finds the documents of the models in a manifest, each once. */
-async function modelsForManifest(ctx: Context) {
-  const models = await ctx.models()
+/** Finds the document of each model once: a thousand rows may have the same one. */
+function documentsOf(models: KnownModels): (name: string) => ModelDocument | undefined {
   const found = new Map<string, ModelDocument | undefined>()
-  return {
-    documentOf(name: string): ModelDocument | undefined {
-      if (!found.has(name)) found.set(name, models.find(name))
-      return found.get(name)
-    },
-    /** Asks the service about these models. Resolves with whether a document has changed. */
-    async learn(): Promise<boolean> {
-      const names = [...found.keys()]
-      if (names.length === 0) return false
-      const before = JSON.stringify([...found.values()])
-      await models.learn(names)
-      for (const name of names) found.set(name, models.find(name))
-      return JSON.stringify([...found.values()]) !== before
-    },
+  return (name) => {
+    if (!found.has(name)) found.set(name, models.find(name))
+    return found.get(name)
   }
 }
 
@@ -198,21 +167,21 @@ export interface PreparedBatch extends BatchWords {
   readonly prices: Prices
   /** The lock file, as it was read. */
   readonly lock: Lock
+  /** The plan of the lock file with the outcomes that only the journal has. */
   readonly plan: Plan
-  /** Makes the plan again, with another lock. */
-  planWith(lock: Lock): Promise<Plan>
+  readonly creates: KnownCreates | undefined
   readonly options: BatchOptions
   /** Missing models. `ctx.connect` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }
 
 /**
- * Reads the lock file and makes the plan. Throws `usage` if the lock file cannot be read, or if `--only` matches
- * nothing.
+ * Reads the lock file and makes the plan, as it would be carried out now. Throws `usage` if the lock file cannot be read,
+ * or if `--only` matches nothing.
  */
 export async function prepare(
   ctx: Context,
-  { manifest, lockPath, prices, learned }: LoadedManifest,
+  { manifest, lockPath, prices }: LoadedManifest,
   options: BatchOptions,
   words: BatchWords,
 ): Promise<PreparedBatch> {
@@ -224,40 +193,21 @@ export async function prepare(
     allowOutside: options.allowOutside,
     selects: await selectorFor(options.only, manifest.entries),
   }
-  const planWith = (lock: Lock) => makePlan({ ...common, lock })
   const lock = readLock(lockPath, manifest.path)
-  const plan = await planWith(lock)
-  const hasLimit = (options.cost.limit ?? options.allowance?.maxCost) !== undefined
-  const known = await ctx.models()
-  const needsPrice = hasLimit && sumPlan(plan, prices).withoutPrice > 0
-  const isAsked = options.mode === 'run' && (needsPrice || needsDocuments(plan, known))
-  const fresh = isAsked ? await learned() : undefined
-  if (fresh !== undefined) return prepare(ctx, fresh, options, words)
-  if (hasLimit && options.mode === 'run') refuseOldPrices(known, prices, modelsToCreate(plan))
-  const missing = missingFor(plan.steps)
-  return { ...words, manifest, lockPath, prices, lock, plan, planWith, options, missing }
+  const creates = await knownCreates(ctx, lock)
+  const plan = await makePlan({ ...common, lock: creates === undefined ? lock : adoptedLock(lock, creates) })
+  return {
+    ...words,
+    manifest,
+    lockPath,
+    prices,
+    lock,
+    plan,
+    creates,
+    options,
+    missing: missingFor(plan.steps),
+  }
 }
-
-/** Whether the service's documents may change what this batch creates: an input, or whether a row is paid for already. */
-function needsDocuments({ steps }: Plan, known: KnownModels): boolean {
-  const creates = steps.filter(({ action }) => action.do === 'create')
-  const models = new Set(creates.map(({ model = '' }) => model))
-  const unknown = new Set([...models].filter((model) => known.find(model) === undefined))
-  // Equal inputs of one matrix: a key of it may be a parameter of the model.
-  const combinations = creates.flatMap(({ entry: { template }, hash }) =>
-    template === undefined || hash === undefined ? [] : [`${template} ${hash}`],
-  )
-  return (
-    [...models].some((model) => known.oldListOf(model) !== undefined) ||
-    // Another machine may have paid for the row with a document that this one does not have yet.
-    creates.some(({ locked }) => locked !== undefined) ||
-    (unknown.size > 0 && new Set(combinations).size < combinations.length) ||
-    creates.some(({ model = '', entry }) => unknown.has(model) && !fitsBuiltIn(entry.kind, entry.input))
-  )
-}
-
-const modelsToCreate = ({ steps }: Plan): readonly string[] =>
-  steps.flatMap(({ action, model }) => (action.do === 'create' && model !== undefined ? [model] : []))
 
 /** Throws `usage` for conflicting files, or for more runs than `--max-runs` allows. */
 export function refuseImpossible({
@@ -282,7 +232,7 @@ export function refuseImpossible({
     )
 }
 
-/** Like `refuseImpossible`, but also throws for missing models and `--max-cost`. Does not read the journal. */
+/** Like `refuseImpossible`, but also throws for missing models and `--max-cost`. */
 export function refusePlan(prepared: PreparedBatch): void {
   refuseImpossible(prepared)
   refuseCost(prepared)

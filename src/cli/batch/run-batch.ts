@@ -19,8 +19,9 @@ import { exitCodeOf } from '../process/exit.js'
 import { plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
 import { carryOutPlan } from './carry-out.js'
-import { sumPlan, sumSteps } from './estimates.js'
-import { adoptedPlan, type BatchLock, openLock, takeUnsent } from './open-lock.js'
+import { refuseCost, sumPlan, sumSteps } from './estimates.js'
+import { takeUnsent } from './known-creates.js'
+import { type BatchLock, openLock } from './open-lock.js'
 import { batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
@@ -40,31 +41,25 @@ const stopsBatch = (error: RushesError): boolean => {
 
 /** Runs the batch. Returns the exit code. */
 export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: BatchClaim): Promise<number> {
-  const { lockPath } = prepared
-  const adopted = await adoptedPlan(ctx, prepared, (plan) =>
-    // Standard output has only the rows of batches that were carried out.
-    reportPlan(ctx, { ...prepared, plan }, { prints: false }),
-  )
-  const active = activeSteps(adopted)
-  const { prices, options } = prepared
+  const { lockPath, plan: planned, prices, options } = prepared
+  const active = activeSteps(planned)
   if (active.length > 0) await claim.check()
-  refuseUnwritable(prepared, adopted)
+  refuseUnwritable(prepared)
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
-  const { create } = adopted.counts
-  if (create > 0) options.allowance?.reserve(create, sumPlan(adopted, prices))
-  await takeUnsent(ctx, prepared, adopted)
+  checkLimits(ctx, prepared)
+  await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)
-  const lock = openLock(prepared, adopted, claim, ctx.clock)
+  const lock = openLock(prepared, claim, ctx.clock)
   const { keeper } = lock
-  const plan = { ...adopted, steps: await movedSteps(ctx, prepared, adopted, keeper) }
+  const plan = { ...planned, steps: await movedSteps(ctx, prepared, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)
   // With --watch, the plan and these runs were shown before the question.
   if (!options.watch) {
     warnOfLeftRuns(ctx, plan)
-    if (create > 0) ctx.out.note(planLine(ctx, { plan, prices }))
+    if (planned.counts.create > 0) ctx.out.note(planLine(ctx, { plan, prices }))
   }
   const progress = await createProgress(ctx, active.length)
   const expectedDuration = createExpectation(ctx, active.length)
@@ -109,7 +104,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
  */
-export function refuseUnwritable({ manifest }: Pick<PreparedBatch, 'manifest'>, plan: Plan): void {
+export function refuseUnwritable({ manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
@@ -138,10 +133,23 @@ export function stopReasons(
   return [asRushesError(new Error(`${plural(notStarted, 'row was', 'rows were')} not started`))]
 }
 
+/** Checks the limits of the cost, directly before the first create. Throws `usage`. */
+function checkLimits(ctx: Context, prepared: PreparedBatch): void {
+  const { plan, prices, options } = prepared
+  try {
+    refuseCost(prepared)
+  } catch (error) {
+    // Standard output has only the rows of batches that were carried out.
+    reportPlan(ctx, prepared, { prints: false })
+    throw error
+  }
+  const { create } = plan.counts
+  if (create > 0) options.allowance?.reserve(create, sumPlan(plan, prices))
+}
+
 async function movedSteps(
   { interrupts, out }: Context,
-  { manifest: { folder } }: PreparedBatch,
-  { steps, counts, disk }: Plan,
+  { manifest: { folder }, plan: { steps, counts, disk } }: PreparedBatch,
   keeper: LockKeeper,
 ): Promise<readonly PlanStep[]> {
   try {

@@ -6,14 +6,15 @@
 import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
 import { outputsOf } from '../../batch/lock/lock.js'
-import { countsOf, type Plan } from '../../batch/plan/index.js'
+import { countsOf } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
 import type { Context } from '../context/context.js'
 import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
-import { adoptedPlan, claimWhenFree } from './open-lock.js'
+import { estimateOf } from './estimates.js'
+import { claimWhenFree } from './open-lock.js'
 import type { BatchOptions, BatchWords } from './options.js'
 import { checkManifest, type LoadedManifest, type PreparedBatch, prepare, refusePlan } from './prepare.js'
 import { printDryRun, printWork } from './print-plan.js'
@@ -166,13 +167,12 @@ async function orUsage<Result>(
 const isUsage = (thrown: unknown): thrown is RushesError =>
   thrown instanceof RushesError && thrown.code === 'usage'
 
-/** Adds outcomes from the journal to the plan. Returns the error of an impossible plan, which an edit can fix. */
-async function readyPlan(ctx: Context, prepared: PreparedBatch): Promise<PreparedBatch | RushesError> {
+/** Returns the error of an impossible plan, which an edit can fix. */
+function problemOf(prepared: PreparedBatch): RushesError | undefined {
   try {
-    const ready = { ...prepared, plan: await adoptedPlan(ctx, prepared) }
-    refusePlan(ready)
-    refuseUnwritable(ready, ready.plan)
-    return ready
+    refusePlan(prepared)
+    refuseUnwritable(prepared)
+    return undefined
   } catch (thrown) {
     if (!isUsage(thrown)) throw thrown
     return thrown
@@ -202,12 +202,8 @@ async function dryRound(ctx: Context, watch: WatchState, files: WatchedFiles): P
   }
   watch.lastMessage = text
   await printDryRun(ctx, prepared)
-  try {
-    refusePlan(prepared)
-  } catch (thrown) {
-    if (!isUsage(thrown)) throw thrown
-    ctx.out.error(thrown)
-  }
+  const problem = problemOf(prepared)
+  if (problem !== undefined) ctx.out.error(problem)
   return 'done'
 }
 
@@ -215,9 +211,9 @@ async function batchRound(ctx: Context, watch: WatchState, files: WatchedFiles):
   const { out } = ctx
   const planned = await planRound(ctx, watch, files)
   if (planned instanceof RushesError) return printProblem(ctx, watch, planned)
-  const { loaded } = planned
-  const prepared = await readyPlan(ctx, planned.prepared)
-  if (prepared instanceof RushesError) return printProblem(ctx, watch, prepared)
+  const { loaded, prepared } = planned
+  const problem = problemOf(prepared)
+  if (problem !== undefined) return printProblem(ctx, watch, problem)
   watch.lastMessage = undefined
   const answer = await watch.consent.ask(ctx, prepared)
   if (files.changed().length > 0) return 'silent'
@@ -240,12 +236,13 @@ async function runRoundBatch(
   let code: number
   try {
     if (files.changed().length > 0) return 'silent'
+    // The question may have been answered a day later. Another round then plans with the documents and prices of now.
+    if (await (await ctx.models()).refreshIfOld()) return 'again'
     // Another batch may have written the lock file since the plan was shown.
-    const fresh = await prepare(ctx, loaded, watch.options, watch.words)
-    const ready = await readyPlan(ctx, fresh)
-    if (ready instanceof RushesError) return 'again'
+    const ready = await prepare(ctx, loaded, watch.options, watch.words)
+    if (problemOf(ready) !== undefined) return 'again'
     const work = creates ? ready : withoutCreates(ready)
-    if (!watch.consent.allows(work.plan)) return 'again'
+    if (!watch.consent.allows(work)) return 'again'
     code = await runBatch(ctx, work, claim)
   } finally {
     await claim.release()
@@ -285,7 +282,7 @@ function createConsent(questions: Questions | undefined) {
      * is not repeated. Rejects with the `Interruption` of a signal, or with `InputEnded`.
      */
     async ask(ctx: Context, prepared: PreparedBatch): Promise<'yes' | 'no' | 'no again'> {
-      const creates = createsOf(prepared.plan)
+      const creates = createsOf(prepared)
       const isRefused = creates.size > 0 && creates.size === refused.size && isWithin(creates, refused)
       if (isRefused) return 'no again'
       const isAgreed = creates.size > 0 && isWithin(creates, agreed)
@@ -299,7 +296,8 @@ function createConsent(questions: Questions | undefined) {
       refused = answer === 'no' ? creates : nothing
       return answer
     },
-    allows: (plan: Plan): boolean => questions === undefined || isWithin(createsOf(plan), agreed),
+    allows: (prepared: PreparedBatch): boolean =>
+      questions === undefined || isWithin(createsOf(prepared), agreed),
     /** Called after the creates were sent: the next ones need a new answer. */
     use(): void {
       agreed = nothing
@@ -308,12 +306,14 @@ function createConsent(questions: Questions | undefined) {
   }
 }
 
-/** Identifies the creates that would be paid for. */
-const createsOf = ({ steps }: Plan): ReadonlySet<string> =>
+/** Identifies the creates that would be paid for, and their estimates. */
+const createsOf = ({ plan, prices }: PreparedBatch): ReadonlySet<string> =>
   new Set(
-    steps.flatMap(({ action, entry, model, hash }) =>
-      action.do === 'create' ? [JSON.stringify([entry.name, model, hash ?? entry.meaning])] : [],
-    ),
+    plan.steps.flatMap((step) => {
+      const { action, entry, model, hash } = step
+      const paid = [entry.name, model, hash ?? entry.meaning, estimateOf(step, prices)?.millionths]
+      return action.do === 'create' ? [JSON.stringify(paid)] : []
+    }),
   )
 
 const isWithin = (some: ReadonlySet<string>, all: ReadonlySet<string>): boolean =>

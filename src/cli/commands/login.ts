@@ -15,6 +15,7 @@ import type { ServiceModels, WebLogin } from '../login/web-login.js'
 import type { AskService } from '../models/known-models.js'
 import { emptyStdin } from '../process/io.js'
 import { type RawProfile, settingsOf, storedKeyOf, withValue } from '../settings/config-file.js'
+import type { ListOwner } from '../settings/folders.js'
 import { MAX_LINE_BYTES } from '../settings/key.js'
 import { MODEL_SETTINGS } from '../settings/required-settings.js'
 import { SETTINGS, variable } from '../settings/table.js'
@@ -186,12 +187,13 @@ async function checkKey(
             : `${error.hint ?? ''} To store the key without this check, add --no-verify.`.trim(),
       })
   }
-  return listOf(ctx, baseUrl, client)
+  const { accountOfKey } = await import('../settings/quick-settings.js')
+  return listOf(ctx, { address: baseUrl, account: accountOfKey(apiKey) }, client)
 }
 
 async function listOf(
   { configFolder, stateFolder, clock, interrupts, out }: Context,
-  address: string,
+  { address, account }: ListOwner,
   client: ApiClient,
 ): Promise<readonly unknown[] | undefined> {
   const { createKnownModels } = await import('../models/known-models.js')
@@ -203,6 +205,6 @@ async function listOf(
     return outcome
   }
   const ask = { clock, signal: interrupts.first, warn: out.warn, models }
-  await createKnownModels({ configFolder, stateFolder, address, ask }).refreshInTime()
+  await createKnownModels({ configFolder, stateFolder, address, account, ask }).refreshInTime()
   return listed
 }

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { describeError, errorCode, isSystemError } from '../../host/system-error.js'
-import { isModelName, KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-documents.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
@@ -47,12 +47,10 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
 
 export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptions): Promise<number> {
   const models = await ctx.models()
-  const isReported = refresh && (await refreshModels(ctx, models))
+  await (refresh ? refreshModels(ctx, models) : models.refreshIfOld())
   if (name === undefined) {
     printModels(ctx.out, await shownModels(ctx, models), await openPrices(ctx))
-    const invalid = (isReported ? listAdded(ctx.configFolder) : { invalid: models.invalid() }).invalid.map(
-      printable,
-    )
+    const invalid = models.invalid().map(printable)
     if (invalid.length > 0)
       ctx.out.warn(
         `The documents of ${shortened(invalid.join(', '))} are not valid. Use these models with --input.`,
@@ -72,8 +70,7 @@ export async function modelsCommand(ctx: Context, { name, refresh }: ModelsOptio
   return 0
 }
 
-/** Returns whether the invalid documents of the service's list were reported. */
-async function refreshModels(ctx: Context, models: KnownModels): Promise<boolean> {
+async function refreshModels(ctx: Context, models: KnownModels): Promise<void> {
   if (ctx.globals.local)
     throw usageError(
       '--refresh asks a service; with --local there is none.',
@@ -87,7 +84,6 @@ async function refreshModels(ctx: Context, models: KnownModels): Promise<boolean
     const count = models.list().filter(({ source }) => source === 'service').length
     ctx.out.note(`${address} has ${plural(count, 'model')}.`)
   }
-  return outcome.kind === 'list'
 }
 
 /** The known models; for a kind without one, its built-in schema under the name of the model that is set. */
@@ -114,7 +110,6 @@ async function shownModels(ctx: Context, models: KnownModels): Promise<readonly 
 }
 
 async function findModel(ctx: Context, models: KnownModels, name: string): Promise<ModelDocument> {
-  if (isModelName(name)) await models.learn([name])
   const found = models.find(name)
   if (found !== undefined) return found
   for (const kind of KINDS)

@@ -11,7 +11,6 @@ import { addDeliveryOptions, type DeliveryOptions, deliveryOf } from '../flags/d
 import { labelOption, labelsOf } from '../flags/labels.js'
 import { modelOptions, parametersGiven } from '../flags/model-flags.js'
 import { wholeNumber } from '../flags/values.js'
-import { refuseOldPrices } from '../models/old-prices.js'
 import type { RequestOptions, RunRequest } from '../runs/request.js'
 import { plural } from '../terminal/format.js'
 
@@ -125,7 +124,6 @@ const requestOf = (flags: RunFlags, { schema, words, raw, ...named }: CommandInp
   input: flags.input,
   prompt: { words, prompt: flags.prompt, promptFile: flags.promptFile },
   parameters: schema === undefined ? {} : parametersGiven(schema, raw),
-  learn: flags.dryRun !== true,
 })
 
 export async function runCommand(ctx: Context, requested: RequestOptions, flags: RunFlags): Promise<number> {
@@ -152,9 +150,6 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   const maxCost = await maxCostOf(ctx, flags.maxCost)
   const request = await buildRequest(ctx, requested)
   const { model } = request
-  const models = await ctx.models()
-  // A limit needs a recent price.
-  if (model !== undefined && maxCost !== undefined && !isDryRun) await models.learn([model])
   const prices = await openPrices(ctx)
   const estimate = model === undefined ? undefined : prices.estimate({ ...request, model })
   const estimateText = (runs: number, end = '') =>
@@ -162,8 +157,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
       ? `No estimate: ${model} has no price${inCurrency(prices.currency)}.`
       : `Estimate: ${amountText(sumOfRuns(estimate, runs).millionths, prices.currency)}${end}.`
   const checkLimit = (runs: number) => {
-    if (runs > 0 && model !== undefined && maxCost !== undefined && !isDryRun)
-      refuseOldPrices(models, prices, [model])
+    if (runs > 0 && model !== undefined && maxCost !== undefined && !isDryRun) prices.refuseOld([model])
     checkMaxCost(sumOfRuns(estimate, runs), maxCost, prices.currency, [model ?? ''])
   }
   if (isDryRun) {

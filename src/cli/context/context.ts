@@ -47,9 +47,7 @@ export interface Connection {
 }
 
 export interface ConnectOptions {
-  /**
-   * Other missing settings of the command. One error reports them together with the missing settings of the connection.
-   */
+  /** Other missing settings of the command. One error reports them with the missing settings of the connection. */
   readonly missing?: readonly Missing[]
   /** With `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
@@ -73,21 +71,21 @@ export interface Context extends Io {
   address(): Promise<string>
   /** Opens the journal. Throws `usage` when the journal cannot be opened. */
   journal(): Promise<Journal>
-  /**
-   * Records runs for commands that can work without the journal. Throws `usage` only for a journal of a newer format.
-   */
+  /** Records runs for commands that can work without the journal. Throws `usage` only for a journal of a newer format. */
   recorder(): Promise<Recorder>
   /** Returns the documents of the models. Throws `usage` when `local.models` cannot be read. */
   models(): Promise<KnownModels>
+  /** Opens them anew, for one part of a long command. */
+  openModels(): Promise<KnownModels>
   connect(options?: ConnectOptions): Promise<Connection>
   /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */
   isLocal(): Promise<boolean>
   /** Returns this context with `--local`. Both share streams, files and closing. */
   withLocal(): Context
-  /**
-   * Creates a context for one part of a long command. The caller closes it. Both share streams, settings and API keys.
-   */
+  /** Creates a context for one part of a long command. The caller closes it. Both share streams, settings and API keys. */
   separate(): Context
+  /** Creates a context that reads settings and API key again. Both share streams, network, journal and closing. */
+  renewed(): Context
   /** Creates a fetch function that sends no API key. */
   fetch(): Promise<Fetch>
   /** Creates a client for a URL and a key that are not in the settings. */
@@ -105,9 +103,7 @@ export interface Context extends Io {
 export interface CommandNeeds {
   /** Whether the command may create the profile of `--profile`. For other commands the profile must exist. */
   readonly createsProfile?: boolean
-  /**
-   * Whether the command itself reports a service URL that includes the path of the API, so that no warning is printed.
-   */
+  /** Whether the command itself reports a service URL with the path of the API, so that no warning is printed. */
   readonly reportsAddress?: boolean
   /** Whether the command ignores RUSHES_LOCAL and the setting `local`. */
   readonly ignoresLocal?: boolean
@@ -130,6 +126,7 @@ interface Shared {
   readonly keys: Map<string, string>
   readonly closers: (() => Promise<void>)[]
   readonly openJournal: () => Promise<OpenJournal>
+  readonly fetch: () => Promise<Fetch>
 }
 
 /** Opens the journal, or returns the journal that is already open. After a failure the next call tries again. */
@@ -143,15 +140,8 @@ export interface ContextOptions extends Io, CommandNeeds {
 }
 
 export function createContext(options: ContextOptions, shared: Partial<Shared> = {}): Context {
-  const {
-    env,
-    globals,
-    out,
-    interrupts,
-    parts = {},
-    createsProfile = false,
-    reportsAddress = false,
-  } = options
+  const { env, globals, out, interrupts, parts = {} } = options
+  const { createsProfile = false, reportsAddress = false } = options
   const clock = parts.clock ?? systemClock
   const random = parts.random ?? Math.random
   const folders = foldersOf(env)
@@ -173,7 +163,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     keys,
   })
   const { profile, setting, findBaseUrl, baseUrl, isLocal } = settings
-  const fetch = once(async () => parts.fetch ?? (await openNetwork()))
+  const fetch = shared.fetch ?? once(async () => parts.fetch ?? (await openNetwork()))
 
   async function openNetwork(): Promise<Fetch> {
     const { createNetwork, skipWasmOptimization } = await import('../../host/undici.js')
@@ -262,14 +252,16 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     return { client: await clientFor(url, apiKey), fetch: await fetch(), localFiles: filesOf }
   }
 
-  const models = once(async () => {
-    const { openModels } = await import('../models/known-models.js')
+  const openModels = async () => {
+    const knownModels = await import('../models/known-models.js')
     const ask: AskService['models'] = async (etag, signal) => {
+      connected = undefined
       connected = ctx.connect()
       return (await connected).client.models(etag, signal)
     }
-    return openModels({ env, globals, ask: { clock, signal: interrupts.first, warn: out.warn, models: ask } })
-  })
+    const { first: signal } = interrupts
+    return knownModels.openModels({ env, globals, ask: { clock, signal, warn: out.warn, models: ask } })
+  }
 
   const ctx: Context = {
     ...options,
@@ -285,7 +277,8 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
     journal,
     recorder,
-    models,
+    models: once(openModels),
+    openModels,
     fetch,
     clientFor,
     connect: (connectOptions = {}) =>
@@ -299,6 +292,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       )
     }),
     separate: () => createContext(options, { keys }),
+    renewed: () => createContext(options, { closers, openJournal, fetch }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
       return createDownloader({ fetch: fetchOutput, clock, random, stateFolder })

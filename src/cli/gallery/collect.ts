@@ -52,7 +52,7 @@ export async function collectGallery({
   const findFiles = createFileFinder(everyFile, dataFolder)
   const earlier = earlierOutputs(journal, everyFile)
   const flagsOf = createFlagsFinder(ctx)
-  const modelsByAddress = new Map<string, ReturnType<typeof modelsOf>>()
+  const modelsByService = new Map<string, ReturnType<typeof modelsOf>>()
   const runs: GalleryRun[] = []
   const leftOut = { missing: 0, notDownloaded: 0 }
   // The limit counts only shown runs, because most runs of a journal may have no file.
@@ -60,8 +60,9 @@ export async function collectGallery({
     if (runs.length === limit) break
     const { files, missing } = await findFiles(run)
     if (files.length > 0) {
-      const models = modelsByAddress.get(run.address) ?? modelsOf(ctx, run.address)
-      modelsByAddress.set(run.address, models)
+      const service = JSON.stringify([run.address, run.profile])
+      const models = modelsByService.get(service) ?? modelsOf(ctx, run)
+      modelsByService.set(service, models)
       const options = { flags: await flagsOf(run), models: await models }
       const { command, missing: missingReferences } = commandAgain(earlier, run, options)
       const again = missingReferences.length > 0 ? undefined : command

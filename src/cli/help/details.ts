@@ -1,8 +1,8 @@
 /** Further sentences of the help pages, by the full name of the command. docs/commands.md contains them too. */
 export const DETAILS: Readonly<Record<string, string>> = {
   'rushes models':
-    'Without a name, lists the known models with their prices. Asks the service with --refresh, and for ' +
-    'an unknown name.',
+    'Without a name, lists the known models with their prices. Asks the service with --refresh, and if its ' +
+    'list is not known or is older than a day.',
   'rushes status':
     'Asks the service. For everything that this machine knows about a run, use `rushes show`, which sends ' +
     'no requests.',

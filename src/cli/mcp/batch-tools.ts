@@ -96,7 +96,14 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
 const contentOf = (manifest: string): Promise<string> => sha256OfFile(manifest).catch(() => '')
 
 /** Results that no call has received yet. They are kept because another batch would pay again for rows that failed. */
-export type Finished = Map<string, { readonly arguments: string; readonly task: SessionTask }>
+export type Finished = Map<string, StartedTask>
+
+interface StartedTask {
+  readonly arguments: string
+  readonly task: SessionTask
+  /** Hash of the manifest of a batch, as it was when the batch started. */
+  readonly content?: string
+}
 
 export async function runBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
@@ -108,11 +115,13 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     arguments: JSON.stringify([flags, max_runs, concurrency, fail_fast, overwrite]),
   }
   await untilStopped(session, finished, { key, call, sinceMs })
+  const content = await contentOf(path)
   const earlier = continued(finished, key)
-  const isOld = earlier?.job.isDone === true
-  const task = earlier ?? startBatch()
+  const isOld = earlier?.task.job.isDone === true
+  const started = earlier ?? { arguments: key.arguments, task: startBatch(), content }
+  const { task } = started
   const { job } = task
-  finished.set(key.name, { arguments: key.arguments, task })
+  finished.set(key.name, started)
   const waited = await session.wait(job.done, {
     call,
     sinceMs,
@@ -125,6 +134,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     collected: job.collected,
     folder: dirname(path),
     isOld,
+    isChanged: started.content !== content,
     allowance,
   })
 
@@ -178,9 +188,9 @@ function forget(finished: Finished, { name }: JobKey, task: SessionTask): void {
 }
 
 /** Returns the batch of an earlier call. Throws `usage` if a batch with other arguments is still running. */
-function continued(finished: Finished, key: JobKey): SessionTask | undefined {
+function continued(finished: Finished, key: JobKey): StartedTask | undefined {
   const earlier = finished.get(key.name)
-  if (earlier === undefined || earlier.arguments === key.arguments) return earlier?.task
+  if (earlier === undefined || earlier.arguments === key.arguments) return earlier
   if (earlier.task.job.isDone) return undefined
   throw usageError(
     'A batch of this manifest is still running with other arguments.',
@@ -213,13 +223,17 @@ interface BatchAnswerOptions {
   readonly folder: string
   /** Whether the batch had ended before this call. */
   readonly isOld: boolean
+  /** Whether the manifest has changed since the batch started. */
+  readonly isChanged: boolean
   readonly allowance: Allowance
 }
 
 function batchAnswer(
   outcome: JobOutcome | undefined,
-  { collected: { objects, warnings }, folder, isOld, allowance }: BatchAnswerOptions,
+  { collected, folder, isOld, isChanged, allowance }: BatchAnswerOptions,
 ): Answer {
+  const { objects } = collected
+  const warnings = [...collected.warnings, ...(isChanged ? [CHANGED] : [])]
   const { rows, summary } = partsOf(objects)
   const errors = outcome?.errors ?? []
   const [error] = errors
@@ -254,6 +268,10 @@ function batchAnswer(
     isError: error !== undefined,
   }
 }
+
+const CHANGED =
+  'The manifest has changed since this batch started, and the batch does not see the change. ' +
+  'When it has ended, call run_batch again.'
 
 const shownFile = (file: unknown): string => (typeof file === 'string' ? shownPath(file) : 'no file')
 

@@ -5,11 +5,10 @@ import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { amountOf, sumOf } from '../../protocol/price.js'
-import { fitsBuiltIn, inputProblems } from '../../protocol/validate.js'
+import { inputProblems } from '../../protocol/validate.js'
 import type { Context } from '../context/context.js'
 import { type DeliveryOptions, deliveryOf } from '../flags/delivery.js'
 import { labelsOf } from '../flags/labels.js'
-import { refuseOldPrices } from '../models/old-prices.js'
 import { checkTarget } from '../runs/check-target.js'
 import { createRuns } from '../runs/create-runs.js'
 import { buildRequest, type RequestOptions } from '../runs/request.js'
@@ -97,7 +96,6 @@ async function argumentsOf(
   const { model, wait, output, overwrite, inline, request_id, dry_run, labels, ...rest } = args
   const input = kind === undefined ? (rest.input as Arguments) : rest
   const models = await session.base.models()
-  if (typeof model === 'string' && dry_run !== true && !fitsBuiltIn(kind, input)) await models.learn([model])
   const document = typeof model === 'string' ? models.find(model) : undefined
   if (document !== undefined && document.kind === (kind ?? document.kind)) checkInput(document, input)
   const takesImages = kind !== undefined || Object.hasOwn(document?.input.properties ?? {}, 'image_urls')
@@ -169,7 +167,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   if (hasModel && earlier === undefined && !isDryRun) allowance.check(1, sumOf([0]))
   const { image_urls: _, ...others } = input
   const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
-  const request = await buildRequest(ctx, { ...sent, learn: !isDryRun && earlier === undefined })
+  const request = await buildRequest(ctx, sent)
   if (request.model === undefined) {
     await ctx.connect({ missing: request.missing })
     return
@@ -182,14 +180,10 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     await revisit(ctx, [id], options, { many: 'same command' })
     return
   }
-  if (allowance.maxCost !== undefined && !isDryRun) {
-    const models = await ctx.models()
-    await models.learn([request.model])
-    refuseOldPrices(models, prices, [request.model])
-  }
   const estimate = prices.estimate({ ...request, model: request.model })
   job.found(undefined, estimate)
   if (isDryRun) return
+  if (allowance.maxCost !== undefined) prices.refuseOld([request.model])
   allowance.check(1, sumOf([estimate?.millionths]))
   const checked = await deliveryOf(ctx, options, { runs: 1 })
   checkTarget(checked, { runs: 1, kind: request.kind })

@@ -11,12 +11,13 @@ import { sumOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { CreateNote, Recorder } from '../../runs/recorder.js'
 import { once } from '../context/command-settings.js'
-import type { Connection, ConnectOptions, Context } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import type { InputStream, OutputStream } from '../process/io.js'
 import type { Output } from '../terminal/output.js'
 import type { Allowance } from './allowance.js'
 
 export interface JobOptions {
+  /** Context of the call that starts the job. */
   readonly base: Context
   /** Request id of the create, for its row in the journal. */
   readonly requestId?: string
@@ -24,7 +25,6 @@ export interface JobOptions {
   readonly id?: string
   /** Counts the creates. Undefined for a job that creates nothing. */
   readonly allowance?: Pick<Allowance, 'take' | 'giveBack'> | undefined
-  connect(base: Context, options: ConnectOptions | undefined): Promise<Connection>
   /** Called when a run was created. */
   onAccepted?(id: string, base: Context): void
   /** Called with each status received. */
@@ -108,7 +108,6 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
     interrupts,
     stdin: () => options.stdin,
     stdout: options.stdout,
-    connect: (connectOptions) => options.connect(base, connectOptions),
     recorder: async () => observed(await base.recorder(), base),
     withLocal: once(() => childOf(base.withLocal())),
   })

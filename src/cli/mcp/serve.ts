@@ -20,16 +20,11 @@ import type { Answer, Call, Tools } from './tool.js'
 export async function serveMcp(ctx: Context, options: McpSessionOptions): Promise<number> {
   const { out, interrupts, clock } = ctx
   const session = openSession(ctx, options)
-  const facts = {
-    maxRuns: options.maxRuns,
-    maxCost: await limitOf(session),
-    isLocal: ctx.globals.local,
-    documents: await documentsOf(ctx),
-  }
+  const finished: Finished = new Map()
   const server = createMcpServer({
     version: VERSION,
-    instructions: instructionsFor(facts),
-    tools: toolsOf(session, facts),
+    instructions: instructionsFor(await limitsOf(session.first)),
+    tools: async () => toolsOf(await session.forCall(), finished),
     clock,
     read: (path) => readFile(path),
     answerOfError: (thrown) => errorAnswer(asRushesError(thrown)),
@@ -62,15 +57,17 @@ async function documentsOf(ctx: Context): Promise<SessionFacts['documents']> {
   }
 }
 
-/** Returns the limit of the estimates, such as `5 USD`. None if the settings cannot be read: then nothing is created. */
-async function limitOf(session: McpSession): Promise<string | undefined> {
-  const { allowance } = (await session.money().catch(() => undefined)) ?? {}
-  return allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
+/** No limit of the estimates if the settings cannot be read: then nothing is created. */
+async function limitsOf({ base, maxRuns, money }: McpSession): Promise<Omit<SessionFacts, 'documents'>> {
+  const { allowance } = (await money().catch(() => undefined)) ?? {}
+  const maxCost =
+    allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
+  return { maxRuns, maxCost, isLocal: base.globals.local }
 }
 
-/** Returns the tools of a session: each definition with its function. */
-function toolsOf(session: McpSession, facts: SessionFacts): Tools {
-  const finished: Finished = new Map()
+/** Returns the tools for a call: each definition with its function. */
+async function toolsOf(session: McpSession, finished: Finished): Promise<Tools> {
+  const facts = { ...(await limitsOf(session)), documents: await documentsOf(session.base) }
   const calls: Readonly<Record<ToolName, (call: Call) => Promise<Answer>>> = {
     list_models: (call) => listModels(session, call),
     create_image: (call) => createRun(session, 'image', call),

@@ -34,7 +34,8 @@ import {
 interface McpServerOptions {
   readonly version: string
   readonly instructions: string
-  readonly tools: Tools
+  /** Returns the tools as they are now: their parameters follow from the documents of models. */
+  tools(): Promise<Tools>
   readonly clock: { monotonic(): number }
   readonly read: ReadBytes
   /** Returns the answer for an error of a tool, or for invalid arguments. */
@@ -57,13 +58,14 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   })
   server.onerror = (error) => log(`Protocol error, message ignored: ${shortened(error.message, 200)}`)
 
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools.map(({ definition }) => ({ ...definition })) as never,
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({
+    tools: (await tools()).map(({ definition }) => ({ ...definition })) as never,
   }))
 
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, _meta, sendNotification }) => {
-    const tool = tools.find(({ definition }) => definition.name === params.name)
-    if (tool === undefined) throw unknownTool(params.name, tools)
+    const known = await tools()
+    const tool = known.find(({ definition }) => definition.name === params.name)
+    if (tool === undefined) throw unknownTool(params.name, known)
     const progress = createProgress(_meta?.progressToken, sendNotification, options)
     try {
       const args = params.arguments ?? {}

@@ -2,21 +2,19 @@
  * The state of one MCP server: its connection, the runs that it has created, and the jobs that continue between calls.
  * On shutdown it reports the runs that continue.
  */
-import { statSync } from 'node:fs'
-import { dirname, join, resolve, sep } from 'node:path'
 import { Readable, Writable } from 'node:stream'
-import { namesFolder } from '../../download/target.js'
-import { type RushesError, usageError } from '../../errors.js'
+import { EXIT, type RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
-import { followLinks, isFolder, isWithin } from '../../host/directories.js'
 import type { SignalName } from '../../host/interrupts.js'
-import { shortened } from '../../protocol/text.js'
+import { createWatchedFiles } from '../batch/watched-files.js'
 import { once } from '../context/command-settings.js'
 import type { Connection, ConnectOptions, Context } from '../context/context.js'
 import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
+import { KEY_VARIABLES, variable } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
 import { type Allowance, createAllowance } from './allowance.js'
+import { type CallPaths, createPaths, isSpecial } from './call-paths.js'
 import { type Job, type JobFunction, type JobOptions, startJob, type Waited, waitAtMost } from './job.js'
 import { type Call, MAX_WAIT_MS } from './tool.js'
 
@@ -58,7 +56,9 @@ export interface SessionMoney {
   readonly allowance: Allowance
 }
 
+/** The session as one call sees it. */
 export interface McpSession extends McpSessionOptions {
+  /** Has the settings, the API key and the documents of the models of the time of the call. */
   readonly base: Context
   readonly paths: CallPaths
   /** Prices, and what the session may still create. Rejects with `usage` if the settings are not valid. */
@@ -73,6 +73,13 @@ export interface McpSession extends McpSessionOptions {
    * stop.
    */
   wait(work: Promise<unknown>, options: CallWait): Promise<Waited>
+}
+
+export interface OpenSession {
+  /** The session with the settings of its start. Sends nothing. */
+  readonly first: McpSession
+  /** Returns the session for a call. Asks the service for its list of models, if it is not known or older than a day. */
+  forCall(): Promise<McpSession>
   /** Interrupts all work, waits for responses to creates, and reports the runs that continue. */
   close(by: SignalName): Promise<void>
 }
@@ -92,21 +99,67 @@ const TICK_MS = 5_000
  */
 const MAX_DELIVERIES = 1_000
 
-export function openSession(base: Context, options: McpSessionOptions): McpSession {
+export function openSession(base: Context, options: McpSessionOptions): OpenSession {
   const { clock, out, interrupts } = base
+  const paths = createPaths(options.folder, options.allowOutside)
+  const settings = watchSettings(base)
   const running = new Set<SessionTask>()
   const connections = new Map<Context, Promise<Connection>>()
   const deliveries = new Map<string, SavedDelivery>()
   /** Runs that this session created and that have not ended. */
   const open = new Map<string, Context>()
 
-  const allowance = once(async () => {
-    const maxCost = await maxCostOf(base, options.maxCost)
-    const { currency } = await openPrices(base)
+  let allowance: Promise<Allowance> | undefined
+
+  async function money(ctx: Context): Promise<SessionMoney> {
+    const prices = await openPrices(ctx)
+    allowance ??= openAllowance(ctx, prices)
+    // Settings that are not valid may be corrected before the next call.
+    allowance.catch(() => {
+      allowance = undefined
+    })
+    const opened = await allowance
+    if (opened.maxCost !== undefined && opened.currency !== prices.currency)
+      throw usageError(
+        `The limit of this session is in ${opened.currency}, but the prices are in ${prices.currency} now. Nothing was sent.`,
+        'Ask the user to start a new session.',
+      )
+    return { allowance: opened, prices }
+  }
+
+  async function openAllowance(ctx: Context, { currency }: Prices): Promise<Allowance> {
+    const maxCost = await maxCostOf(ctx, options.maxCost)
     return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
+  }
+
+  const inSession = (of: Context): Context => ({
+    ...of,
+    // With `--local`, the service in this process keeps the models that it was opened with.
+    models: of.globals.local ? of.models : once(of.openModels),
+    connect: (connectOptions) => connect(of, connectOptions),
+    withLocal: once(() => inSession(of.withLocal())),
   })
-  // Prices are opened for each call: they read a document only once, and a session may last for days.
-  const money = async () => ({ allowance: await allowance(), prices: await openPrices(base) })
+
+  const at = (ctx: Context): McpSession => ({
+    ...options,
+    base: ctx,
+    money: () => money(ctx),
+    paths,
+    tasks: () => [...running],
+    start: (task, work) => start(ctx, task, work),
+    deliveryOf: (id) => deliveries.get(id),
+    wait,
+  })
+
+  async function forCall(): Promise<McpSession> {
+    const ctx = inSession(settings.current())
+    // A document of the local service that cannot be read is reported by the call that needs it.
+    await ctx.models().then(
+      (models) => models.refreshIfOld(),
+      () => {},
+    )
+    return at(ctx)
+  }
 
   function connect(from: Context, connectOptions: ConnectOptions = {}): Promise<Connection> {
     // Throws an error with all missing settings.
@@ -124,13 +177,12 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
     if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
   }
 
-  function start(newTask: NewTask, work: JobFunction): SessionTask {
+  function start(ctx: Context, newTask: NewTask, work: JobFunction): SessionTask {
     const { key, delivery, ...jobOptions } = newTask
     const job = startJob(
       {
         ...jobOptions,
-        base,
-        connect,
+        base: ctx,
         onAccepted(id, at) {
           open.set(id, at)
           if (delivery !== undefined) keepDelivery(id, delivery)
@@ -145,7 +197,10 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
     )
     const task: SessionTask = { job, key, delivery }
     running.add(task)
-    job.done.then(() => running.delete(task))
+    job.done.then(({ errors }) => {
+      running.delete(task)
+      if (errors.some(({ exitCode }) => exitCode === EXIT.key)) settings.refuseKey()
+    })
     return task
   }
 
@@ -221,16 +276,31 @@ export function openSession(base: Context, options: McpSessionOptions): McpSessi
     }
   }
 
+  return { first: at(inSession(base)), forCall, close }
+}
+
+/** Renews the context of a session after the config file or the key file has changed. */
+function watchSettings(base: Context) {
+  const { clock, config, env } = base
+  const keyFile = variable(env, 'RUSHES_API_KEY_FILE')
+  const files = createWatchedFiles(clock, config.path)
+  files.add(config.path)
+  // A pipe has its key only once.
+  if (keyFile !== undefined && !isSpecial(keyFile)) files.add(keyFile)
+  let current = base
+  let isKeyRefused = false
   return {
-    ...options,
-    base,
-    money,
-    paths: createPaths(options.folder, options.allowOutside),
-    tasks: () => [...running],
-    start,
-    deliveryOf: (id) => deliveries.get(id),
-    wait,
-    close,
+    current(): Context {
+      const changed = files.changed()
+      if (changed.length > 0 || isKeyRefused) current = base.renewed()
+      isKeyRefused = false
+      for (const path of changed) files.add(path)
+      return current
+    },
+    /** Called after an answer of 401. A command may return another key the next time. */
+    refuseKey(): void {
+      isKeyRefused = KEY_VARIABLES.slice(0, 2).every((name) => variable(env, name) === undefined)
+    },
   }
 }
 
@@ -239,60 +309,3 @@ const isWorthReporting = ({ code, message, runId }: RushesError): boolean =>
   !(code === 'interrupted' && (runId !== undefined || message === 'Interrupted.'))
 
 const discarding = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() })
-
-/**
- * Resolves paths that an agent gives. They are relative to the folder of the server and must be inside it, links
- * resolved.
- */
-
-interface CallPaths {
-  /** Absolute, with a final separator for a folder. Undefined means the folder of the server. Throws `usage`. */
-  output(path: string | undefined): string
-  /** The absolute path of a file that is read. Throws `usage`. */
-  file(path: string, parameter: string): string
-}
-
-function createPaths(folder: string, allowOutside: boolean): CallPaths {
-  const root = followLinks(folder)
-  function refuseOutside(path: string, real: string, parameter: string): void {
-    if (!allowOutside && !isWithin(root, real)) throw outside(path, parameter, folder)
-  }
-  return {
-    output(path) {
-      if (path === undefined) return `${folder}${sep}`
-      const fullPath = resolve(folder, path)
-      const isFolderPath = namesFolder(path) || isFolder(fullPath)
-      if (dirname(isFolderPath ? join(fullPath, 'file') : fullPath).includes('{'))
-        throw usageError(
-          `output: ${shortened(path)} has a placeholder in the name of a folder.`,
-          'Use placeholders in the file name only, such as assets/{id}.{ext}.',
-        )
-      // Check only the folder: a link at the path itself would be replaced by the file.
-      refuseOutside(path, followLinks(isFolderPath ? fullPath : dirname(fullPath)), 'output')
-      return isFolderPath ? `${fullPath}${sep}` : fullPath
-    },
-    file(path, parameter) {
-      if (path.includes('\0')) throw usageError(`${parameter}: the path contains a NUL character.`)
-      const fullPath = resolve(folder, path)
-      refuseOutside(path, followLinks(fullPath), parameter)
-      // Reading a pipe would block the whole server.
-      if (isSpecial(fullPath))
-        throw usageError(
-          `${parameter}: ${shortened(path)} is not a regular file.`,
-          'Give the path of a file.',
-        )
-      return fullPath
-    },
-  }
-}
-
-const outside = (path: string, parameter: string, folder: string): RushesError =>
-  usageError(
-    `${parameter}: ${shortened(path)} is outside ${folder}. Nothing was sent.`,
-    'Use a path inside the folder of the server. `rushes mcp --allow-outside` allows others.',
-  )
-
-function isSpecial(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found !== undefined && !found.isFile() && !found.isDirectory()
-}

@@ -1,6 +1,6 @@
 /**
- * Keeps the list of models of each service: one file per service URL in the state folder, with a header line and one
- * document per line, so that finding a model reads only its line. "No list" is kept too. A damaged file, whose length is
+ * Keeps the lists of models: one file per service URL and account in the state folder, with a header line and one document
+ * per line, so that finding a model reads only its line. "No list" is kept too. A damaged file, whose length is
  * not that in its header, counts as absent.
  */
 import { readFileSync } from 'node:fs'
@@ -9,14 +9,12 @@ import { type DocumentPath, documentJson, readModelDocument } from '../../protoc
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { keptListPath } from '../settings/folders.js'
+import { keptListPath, type ListOwner } from '../settings/folders.js'
 import { plural } from '../terminal/format.js'
 
 export interface KeptList {
   /** Time of the last answer, with or without a list, in milliseconds since the epoch; 0 without an answer. */
   readonly askedAtMs: number
-  /** Time of the last request without a usable answer; 0 without one. */
-  readonly failedAtMs: number
   readonly hasList: boolean
   readonly etag: string | undefined
   /** Names of the models whose documents are not valid. */
@@ -27,27 +25,25 @@ export interface KeptList {
 
 export const NOT_ASKED: KeptList = {
   askedAtMs: 0,
-  failedAtMs: 0,
   hasList: false,
   etag: undefined,
   invalid: [],
   lines: Buffer.alloc(0),
 }
 
-/** Returns the kept list of a service; undefined if there is none or if it cannot be read. */
-export function readKept(stateFolder: string, address: string): KeptList | undefined {
+/** Returns the kept list; undefined if there is none or if it cannot be read. */
+export function readKept(stateFolder: string, owner: ListOwner): KeptList | undefined {
   try {
-    const bytes = readFileSync(keptListPath(stateFolder, address))
+    const bytes = readFileSync(keptListPath(stateFolder, owner))
     const end = bytes.indexOf('\n')
     const lines = bytes.subarray(end + 1)
     const header: unknown = JSON.parse(bytes.toString('utf8', 0, end))
-    if (!isObject(header) || header.address !== address || header.bytes !== lines.length) return undefined
-    const { asked_at, failed_at, has_list, etag, invalid } = header
-    if (typeof asked_at !== 'number' || typeof failed_at !== 'number' || !Array.isArray(invalid))
+    if (!isObject(header) || header.address !== owner.address || header.bytes !== lines.length)
       return undefined
+    const { asked_at, has_list, etag, invalid } = header
+    if (typeof asked_at !== 'number' || !Array.isArray(invalid)) return undefined
     return {
       askedAtMs: asked_at,
-      failedAtMs: failed_at,
       hasList: has_list === true,
       etag: typeof etag === 'string' ? etag : undefined,
       invalid: invalid.filter((name) => typeof name === 'string'),
@@ -59,14 +55,14 @@ export function readKept(stateFolder: string, address: string): KeptList | undef
 }
 
 /** Replaces the kept list. Throws the system's errors. */
-export async function writeKept(stateFolder: string, address: string, kept: KeptList): Promise<void> {
-  const path = keptListPath(stateFolder, address)
+export async function writeKept(stateFolder: string, owner: ListOwner, kept: KeptList): Promise<void> {
+  const path = keptListPath(stateFolder, owner)
   const [{ makeFolders }, { writeAtomically }] = await Promise.all([
     import('../../host/directories.js'),
     import('../../host/files.js'),
   ])
-  const { askedAtMs: asked_at, failedAtMs: failed_at, hasList: has_list, etag, invalid, lines } = kept
-  const facts = { address, asked_at, failed_at, has_list, etag, bytes: lines.length, invalid }
+  const { askedAtMs: asked_at, hasList: has_list, etag, invalid, lines } = kept
+  const facts = { address: owner.address, asked_at, has_list, etag, bytes: lines.length, invalid }
   makeFolders(dirname(path), 0o700)
   const content = Buffer.concat([Buffer.from(`${JSON.stringify(facts)}\n`), lines])
   await writeAtomically(path, content, { mode: 0o600, isFlushed: false })

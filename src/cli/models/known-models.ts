@@ -9,7 +9,7 @@ import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { addedModelPath, foldersOf } from '../settings/folders.js'
+import { addedModelPath, foldersOf, type ListOwner } from '../settings/folders.js'
 import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { findAdded, listAdded } from './added-models.js'
@@ -35,7 +35,7 @@ export interface KnownModels {
   /** Returns the document of a model; undefined if it has none, or an invalid one. */
   find(name: string): ModelDocument | undefined
   list(): readonly KnownModel[]
-  /** Models of the service, and files of added models, whose documents are not valid. */
+  /** Models of the service, and files of added models, whose documents are not valid, unless a warning named them. */
   invalid(): readonly string[]
   /** Whether the model has a document that is not valid, and no other. */
   isInvalid(name: string): boolean
@@ -48,11 +48,12 @@ export interface KnownModels {
   /** With `--local`, the default model of a kind. */
   defaultOf(kind: Kind): ModelDocument | undefined
   /**
-   * Asks the service for its list, before a create, if a model has no document, or one of a list older than a day. Does
-   * not ask again for some minutes, or for a day without a list. Rejects only with the reason of the command's signal.
+   * Reads the kept list again. Then asks the service, if there is no list, or one older than a day. A command that needs
+   * documents calls this once, before it reads its input, plans and counts. Resolves with whether the documents have
+   * changed. Rejects only with the reason of the command's signal: without an answer, the kept documents count.
    */
-  learn(names: readonly string[]): Promise<void>
-  /** Asks the service for at most 5 s. Returns whether it has a list. Rejects like `learn`. */
+  refreshIfOld(): Promise<boolean>
+  /** Asks the service for at most 5 s. Returns whether it has a list. Rejects like `refreshIfOld`. */
   refreshInTime(): Promise<boolean>
   /** Asks the service in any case. Rejects if the command has no service URL or key, or was interrupted. */
   refresh(signal?: AbortSignal): Promise<ModelsOutcome>
@@ -63,6 +64,8 @@ export interface KnownModelsOptions {
   readonly stateFolder: string
   /** URL of the service; undefined if none is set. */
   readonly address: string | undefined
+  /** Undefined without a key for the service. */
+  readonly account?: string | undefined
   /** With `--local`, the documents of the local service. No others are then used. */
   readonly local?: readonly ModelDocument[] | undefined
   /** Undefined if the service must not be asked. */
@@ -77,15 +80,12 @@ export interface AskService {
 }
 
 const DAY_MS = 86_400_000
-const MIN_AGE_MS = 300_000
 /** A command does not wait longer for the list, because it works without it. */
 const TIMEOUT_MS = 5_000
 
-/** Whether to ask the service about a model that is not known. Ages are absolute, because the clock may go back. */
-export function isDue({ askedAtMs, failedAtMs, hasList }: KeptList, nowMs: number): boolean {
-  if (Math.abs(nowMs - failedAtMs) < MIN_AGE_MS) return false
-  return Math.abs(nowMs - askedAtMs) >= (hasList ? MIN_AGE_MS : DAY_MS)
-}
+/** Whether the last answer is older than a day. The age is absolute, because the clock may go back. */
+export const isOld = ({ askedAtMs }: Pick<KeptList, 'askedAtMs'>, nowMs: number): boolean =>
+  Math.abs(nowMs - askedAtMs) >= DAY_MS
 
 interface AnswerWithoutList {
   readonly kind: Exclude<ModelsOutcome['kind'], 'list'>
@@ -95,9 +95,9 @@ interface AnswerWithoutList {
 
 /** What to keep after an answer without a list. Documents stay until they are a day old. */
 export function afterAnswer(kept: KeptList, { kind, etag }: AnswerWithoutList, nowMs: number): KeptList {
-  if (kind === 'unchanged') return kept.etag === etag ? { ...kept, askedAtMs: nowMs, failedAtMs: 0 } : kept
-  const isRecent = kept.hasList && Math.abs(nowMs - kept.askedAtMs) < DAY_MS
-  return kind === 'failed' || isRecent ? { ...kept, failedAtMs: nowMs } : { ...NOT_ASKED, askedAtMs: nowMs }
+  if (kind === 'unchanged') return kept.etag === etag ? { ...kept, askedAtMs: nowMs } : kept
+  const isRecent = kept.hasList && !isOld(kept, nowMs)
+  return kind === 'failed' || isRecent ? kept : { ...NOT_ASKED, askedAtMs: nowMs }
 }
 
 interface OpenModelsOptions {
@@ -115,7 +115,10 @@ export async function openModels({ env, globals, ask }: OpenModelsOptions): Prom
   // Unlike `baseUrl` of the context, these settings report nothing: a command without a request needs no address.
   const settings = createQuickSettings(env, globals)
   const address = await settings.address()
-  if (address !== LOCAL_ADDRESS) return createKnownModels({ configFolder, stateFolder, address, ask })
+  if (address !== LOCAL_ADDRESS) {
+    const account = address && (await settings.account(address))
+    return createKnownModels({ configFolder, stateFolder, address, account, ask })
+  }
   const { localDocuments } = await import('./local-models.js')
   const path = await settings.setting('localModels')
   const local = await localDocuments({ path, configFolder, env })
@@ -123,20 +126,23 @@ export async function openModels({ env, globals, ask }: OpenModelsOptions): Prom
 }
 
 export function createKnownModels(options: KnownModelsOptions): KnownModels {
-  const { configFolder, stateFolder, address, local, ask } = options
+  const { configFolder, stateFolder, address, account, local, ask } = options
+  const owner: ListOwner | undefined =
+    address === undefined || account === undefined ? undefined : { address, account }
   let read: KeptList | undefined
-  let asking: Promise<unknown> | undefined
+  const onDisk = () => owner && readKept(stateFolder, owner)
   const kept = (): KeptList => {
-    read ??= (address === undefined ? undefined : readKept(stateFolder, address)) ?? NOT_ASKED
+    read ??= onDisk() ?? NOT_ASKED
     return read
   }
 
   async function keep(next: KeptList): Promise<void> {
     read = next
     // Without a writable state folder, the next command asks again.
-    if (address !== undefined) await writeKept(stateFolder, address, next).catch(() => {})
+    if (owner !== undefined) await writeKept(stateFolder, owner, next).catch(() => {})
   }
 
+  let isListReported = false
   const warned = new Set<string>()
   function findOwn(name: string): ReturnType<typeof findAdded> {
     const added = findAdded(configFolder, name)
@@ -163,11 +169,14 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     if (outcome.kind === 'list') {
       const { warning, ...checked } = checkList(outcome.models)
       if (warning !== undefined) ask.warn(warning)
-      await keep({ ...NOT_ASKED, askedAtMs: nowMs, hasList: true, etag: outcome.etag, ...checked })
+      isListReported = true
+      await keep({ askedAtMs: nowMs, hasList: true, etag: outcome.etag, ...checked })
     } else {
       // Another command may have written its answer since.
-      const current = (address && readKept(stateFolder, address)) || before
-      await keep(afterAnswer(current, { kind: outcome.kind, etag }, nowMs))
+      const current = onDisk() ?? before
+      const next = afterAnswer(current, { kind: outcome.kind, etag }, nowMs)
+      read = current
+      if (next !== current) await keep(next)
     }
     return outcome
   }
@@ -187,17 +196,13 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     }
   }
 
-  async function learn(names: readonly string[]): Promise<void> {
-    if (local !== undefined || ask === undefined || address === undefined) return
-    const nowMs = ask.clock.now()
-    const isRecent = Math.abs(nowMs - kept().askedAtMs) < DAY_MS
-    const isKnown = (name: string) =>
-      findAdded(configFolder, name) !== undefined || (isRecent && find(name) !== undefined)
-    if (names.every(isKnown) || !isDue(kept(), nowMs)) return
-    asking ??= refreshInTime().finally(() => {
-      asking = undefined
-    })
-    await asking
+  async function refreshIfOld(): Promise<boolean> {
+    if (ask === undefined || owner === undefined) return false
+    const before = kept()
+    // Without a writable state folder, the list is only in memory.
+    read = onDisk() ?? before
+    if (isOld(read, ask.clock.now())) await refreshInTime()
+    return !before.lines.equals(kept().lines)
   }
 
   return {
@@ -213,17 +218,19 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
       const others = documentsInLines(kept().lines).filter(({ name }) => !names.has(name) && !isDamaged(name))
       return [...from('added', added), ...from('service', others)]
     },
-    invalid: () => (local === undefined ? [...listAdded(configFolder).invalid, ...kept().invalid] : []),
+    invalid: () =>
+      local === undefined
+        ? [...listAdded(configFolder).invalid, ...(isListReported ? [] : kept().invalid)]
+        : [],
     isInvalid(name) {
       if (local !== undefined) return false
       const added = findOwn(name)
       return added === undefined ? kept().invalid.includes(name) : added === 'invalid'
     },
     oldListOf(name) {
+      if (ask === undefined || !isOld(kept(), ask.clock.now())) return undefined
       const { askedAtMs, lines } = kept()
-      const isOld = ask !== undefined && Math.abs(ask.clock.now() - askedAtMs) >= DAY_MS
-      const isListed =
-        isOld && findAdded(configFolder, name) === undefined && findInLines(lines, name) !== undefined
+      const isListed = findAdded(configFolder, name) === undefined && findInLines(lines, name) !== undefined
       return isListed ? askedAtMs : undefined
     },
     get hasList() {
@@ -236,7 +243,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
       const ofKind = local?.filter((document) => document.kind === kind) ?? []
       return ofKind.find((document) => document.default) ?? ofKind[0]
     },
-    learn,
+    refreshIfOld,
     refreshInTime,
     refresh,
   }

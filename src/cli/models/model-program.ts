@@ -2,7 +2,6 @@
  * Creates the program of a `rushes run` line. The flags of `run image` and `run video` follow from the document of the
  * model, so the model is found before commander parses the line.
  */
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { isModelName, KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { cursorOf } from '../completion/cursor.js'
@@ -11,7 +10,6 @@ import { type Globals, globalsOf, plainWords } from '../flags/globals.js'
 import type { NamedModel } from '../help/find-command.js'
 import type { Env } from '../process/io.js'
 import { createProgram } from '../program.js'
-import { addedModelPath, foldersOf, keptListPath } from '../settings/folders.js'
 import { createQuickSettings, readOr } from '../settings/quick-settings.js'
 import { MODEL_SETTINGS, wrongKind } from '../settings/required-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
@@ -21,11 +19,6 @@ export interface ModelProgram {
   readonly program: Command
   /** Undefined if the line names no model and no setting does. */
   readonly model?: NamedModel
-  /**
-   * Asks the service about a model of the settings, for a line with an unknown flag. Returns the program with the flags
-   * of the model; undefined if its document is still not known.
-   */
-  learn?(): Promise<ModelProgram | undefined>
 }
 
 export interface ModelProgramOptions {
@@ -34,33 +27,39 @@ export interface ModelProgramOptions {
   readonly environment: CommandEnvironment
   /** Whether the line is incomplete. Its model may then be of another kind. */
   readonly isCompletion?: boolean
-  /** Asks the service for the documents of models. Not called for a line that sends nothing. */
-  learn?(globals: Globals, names: readonly string[]): Promise<KnownModels>
+  /** Opens the documents of the models, and asks the service for them if needed. Not called for help. */
+  freshModels?(globals: Globals): Promise<KnownModels>
 }
 
 /** Throws `usage` for a model of another kind. */
 export async function createModelProgram(options: ModelProgramOptions): Promise<ModelProgram> {
-  const { argv, env, environment, isCompletion = false, learn } = options
+  const { argv, env, environment, isCompletion = false, freshModels } = options
   const program = await createProgram('run', environment)
-  const { kind, command, typed, globals, isHelp, isDryRun } = readLine(program, argv)
+  const { kind, command, word, typed, globals, isHelp } = readLine(program, argv)
   if (command !== 'run') return { program }
   const settings = createQuickSettings(env, globals)
-  const address = await settings.address()
-  const isLocal = address === LOCAL_ADDRESS
-  // Most lines have no file with documents, and the code that reads documents is then not loaded.
-  const open = async (name: string | undefined): Promise<KnownModels | undefined> => {
-    if (!isLocal && (name === undefined || !hasDocuments(name))) return undefined
+  const isLocal = (await settings.address()) === LOCAL_ADDRESS
+  const set = typed ?? (kind && !isLocal ? await settings.setting(MODEL_SETTINGS[kind]) : undefined)
+  const createsRun = !isHelp && (kind !== undefined || word === 'model')
+  const known = await open()
+  const name = set ?? (kind && known?.defaultOf(kind)?.name)
+  if (name === undefined || !isModelName(name)) return { program }
+  const document = known?.find(name)
+  if (document !== undefined) return withFlagsOf(document)
+  if (!isHelp) return { program, model: { name, isKnown: false } }
+  if (kind === undefined || typed === undefined) return { program }
+  const { builtInDocument } = await import('./known-models.js')
+  const builtIn = builtInDocument(kind, name)
+  const description = `its parameters are not known here. These are the built-in ones of ${kind} models.`
+  const model = { ...builtIn, input: { ...builtIn.input, description } }
+  return { program: await createProgram('run', { ...environment, model }) }
+
+  async function open(): Promise<KnownModels | undefined> {
+    if (createsRun && !isLocal && freshModels !== undefined) return freshModels(globals)
+    if (!isLocal && set === undefined) return undefined
     const { openModels } = await import('./known-models.js')
     // The command itself reports documents that cannot be read.
     return readOr(undefined, () => openModels({ env, globals }))
-  }
-  const hasDocuments = (name: string): boolean => {
-    const { config, state } = foldersOf(env)
-    const paths = [
-      addedModelPath(config, name),
-      ...(address === undefined ? [] : [keptListPath(state, address)]),
-    ]
-    return paths.some((path) => existsSync(path))
   }
 
   async function withFlagsOf(document: ModelDocument): Promise<ModelProgram> {
@@ -73,38 +72,17 @@ export async function createModelProgram(options: ModelProgramOptions): Promise<
       model,
     }
   }
-
-  const set = typed ?? (kind && !isLocal ? await settings.setting(MODEL_SETTINGS[kind]) : undefined)
-  const known = await open(set)
-  const name = set ?? (kind && known?.defaultOf(kind)?.name)
-  if (name === undefined || !isModelName(name)) return { program }
-  const document = known?.find(name)
-  if (document !== undefined) return withFlagsOf(document)
-  const unknown = { program, model: { name, isKnown: false } }
-  if (isHelp && kind !== undefined && typed !== undefined) {
-    const { builtInDocument } = await import('./known-models.js')
-    const builtIn = builtInDocument(kind, name)
-    const description = `its parameters are not known here. These are the built-in ones of ${kind} models.`
-    const model = { ...builtIn, input: { ...builtIn.input, description } }
-    return { program: await createProgram('run', { ...environment, model }) }
-  }
-  if (isHelp) return { program }
-  if (learn === undefined || isLocal || isDryRun || address === undefined) return unknown
-  const ask = async () => {
-    const learned = (await learn(globals, [name])).find(name)
-    return learned && withFlagsOf(learned)
-  }
-  return typed === undefined ? { ...unknown, learn: ask } : ((await ask()) ?? unknown)
 }
 
 interface Line {
   readonly command: string | undefined
+  /** Subcommand of the command. */
+  readonly word: string | undefined
   readonly kind: Kind | undefined
   /** The model on the line. */
   readonly typed: string | undefined
   readonly globals: Globals
   readonly isHelp: boolean
-  readonly isDryRun: boolean
 }
 
 /**
@@ -120,10 +98,10 @@ export function readLine(program: Command, argv: readonly string[]): Line {
   const model = word === 'model' ? words[0] : values.model
   return {
     command,
+    word,
     kind: KINDS.find((kind) => kind === word),
     typed: typeof model === 'string' ? model : undefined,
     globals: globalsOf(values),
     isHelp: values.help === true || plainWords(argv)[0] === 'help',
-    isDryRun: values.dryRun === true,
   }
 }

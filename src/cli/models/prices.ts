@@ -35,6 +35,11 @@ export interface Prices {
   /** Returns the price of a model, and where it comes from. */
   find(model: PricedModel): FoundPrice | undefined
   /**
+   * Call this before a limit of the cost is checked. Throws `usage` if the price of a model is from a service's list that
+   * is older than a day: the service may have changed it.
+   */
+  refuseOld(models: Iterable<string>): void
+  /**
    * Returns undefined if the model has no price in the currency of the estimates. `input`: undefined if it is not known,
    * for the highest estimate.
    */
@@ -75,7 +80,7 @@ export async function openPrices(
 interface PricesOptions {
   readonly currency: string
   readonly isLocal?: boolean
-  readonly models?: Pick<KnownModels, 'find'>
+  readonly models?: Pick<KnownModels, 'find'> & Partial<Pick<KnownModels, 'oldListOf'>>
   /** `prices` of the profile, by name of the model. */
   readonly prices?: unknown
   warn?(problems: string): void
@@ -110,7 +115,7 @@ export function createPrices(options: PricesOptions): Prices {
     if (!isSet) return model.price && { price: model.price, source: 'document', currency: CREDITS }
     const [name, schema] = isObject(prices) ? [model.name, model.input] : ['']
     const known = ofConfig.get(name)
-    // The document may have been learned since.
+    // Without its document, the price is read with another schema.
     const isKnown = known !== undefined && known.schema === schema
     const price = isKnown ? known.price : configured(name, schema)
     ofConfig.set(name, { schema, price })
@@ -120,6 +125,14 @@ export function createPrices(options: PricesOptions): Prices {
   return {
     currency,
     find,
+    refuseOld(names) {
+      for (const name of new Set(names)) {
+        const askedAtMs = models?.oldListOf?.(name)
+        const document = askedAtMs === undefined ? undefined : documentOf(name)
+        if (askedAtMs !== undefined && document !== undefined && find(document)?.source === 'document')
+          throw oldPrice(name, askedAtMs)
+      }
+    },
     estimate({ model, kind, input }) {
       const document = documentOf(model) ?? (kind && builtInDocument(kind, model))
       const found = find(document ?? { name: model })
@@ -132,6 +145,13 @@ export function createPrices(options: PricesOptions): Prices {
     },
   }
 }
+
+const oldPrice = (name: string, askedAtMs: number) =>
+  usageError(
+    `The service's list of models could not be read since ${new Date(askedAtMs).toISOString().slice(0, 10)}, so the ` +
+      `price of ${name} may have changed and --max-cost cannot be checked. Nothing was sent.`,
+    'Run `rushes models --refresh` to see why, set the price in the config, or remove the limit.',
+  )
 
 const PRICE_KEYS: readonly string[] = ['run', 'factors']
 

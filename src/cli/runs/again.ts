@@ -7,6 +7,7 @@ import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printableJson, quoteWord } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { createKnownModels, type KnownModels } from '../models/known-models.js'
+import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk } from './journal-rows.js'
 import { flagsFor } from './where.js'
@@ -24,14 +25,20 @@ type Input = Readonly<Record<string, unknown>>
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
 export async function againOf(ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> {
-  const models = await modelsOf(ctx, run.address)
+  const models = await modelsOf(ctx, run)
   return commandAgain(journal, run, { flags: await flagsFor(ctx, run), models })
 }
 
 /** The models of the run's service, which may be another one than that of the command. */
-export async function modelsOf(ctx: Context, address: string): Promise<RunModels> {
-  const { configFolder, stateFolder } = ctx
-  if (address !== LOCAL_ADDRESS) return createKnownModels({ configFolder, stateFolder, address })
+export async function modelsOf(
+  ctx: Context,
+  { address, profile }: Pick<JournalRun, 'address' | 'profile'>,
+): Promise<RunModels> {
+  const { configFolder, stateFolder, env, globals } = ctx
+  if (address !== LOCAL_ADDRESS) {
+    const account = await createQuickSettings(env, { ...globals, profile }).account(address)
+    return createKnownModels({ configFolder, stateFolder, address, account })
+  }
   try {
     return await ctx.withLocal().models()
   } catch {

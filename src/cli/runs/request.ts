@@ -8,7 +8,7 @@ import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { isModelName, KINDS, type Kind, type ModelDocument, type ModelInput } from '../../protocol/models.js'
 import { builtInSchema, flagsOf } from '../../protocol/parameters.js'
-import { fitsBuiltIn, inputProblems, unknownFields } from '../../protocol/validate.js'
+import { inputProblems, unknownFields } from '../../protocol/validate.js'
 import { LOCAL_MODELS } from '../../service/names.js'
 import type { Context } from '../context/context.js'
 import type { ParameterValue } from '../flags/model-flags.js'
@@ -25,8 +25,6 @@ export interface RequestOptions {
   readonly prompt: PromptOptions
   /** Parameters set by flags, by their names in the schema. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
-  /** Whether to ask the service about the model, if its document is not known or the list is old. */
-  readonly learn?: boolean
 }
 
 export interface RunRequest {
@@ -48,18 +46,12 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     options.input === '-' ? '--input' : undefined,
   ])
   const model = await findModel(ctx, options)
-  let document = await findDocument(ctx, options, model)
+  const document = await findDocument(ctx, options, model)
   if (document !== undefined) checkTakesPrompt(document, options.prompt)
   const given = await readInput(options.input, ctx)
   const prompt = await readPrompt(options.prompt, stdin, interrupts.first)
   const input = { ...given, ...(prompt !== undefined && { prompt }), ...flags }
   const checked = { ...input, ...(images.length > 0 && { image_urls: images }) }
-  const isPlain = document !== undefined && isBuiltIn(document) && fitsBuiltIn(document.kind, checked)
-  if (options.learn === true && model !== undefined && !isPlain) {
-    await (await ctx.models()).learn([model])
-    document = await findDocument(ctx, options, model)
-    if (document !== undefined) checkTakesPrompt(document, options.prompt)
-  }
   // `run model` has no flags for parameters.
   const flagNames = document === undefined || options.kind === undefined ? NO_FLAGS : flagsOf(document.input)
   if (document !== undefined) checkInput(ctx, document, checked, flagNames)

@@ -2,10 +2,11 @@
  * Reads settings before a command has a context: for completion, and for the model of the line. Skips what cannot be
  * read, warns of nothing, and does not load `conf`, because loading it takes half of the start-up time.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { profileIn, settingsOf } from './config-file.js'
+import { profileIn, type RawProfile, settingsOf, storedKeyOf } from './config-file.js'
 import { configPath, foldersOf } from './folders.js'
 import { CONFIG_KEYS, findSetting, isLocal, LOCAL_ADDRESS, type SettingName, variable } from './table.js'
 
@@ -15,6 +16,26 @@ export interface QuickSettings {
   setting(name: SettingName, flag?: string): Promise<string | undefined>
   /** The service's name in the journal: its URL, or `local`. Undefined if none is set, or if it is not valid. */
   address(): Promise<string | undefined>
+  /** Identifies the account at a service. Undefined without a key for it. */
+  account(address: string): Promise<string | undefined>
+}
+
+/** A key identifies an account. The hash does not reveal the key. */
+export const accountOfKey = (apiKey: string): string => hashOf(`key ${apiKey.trim()}`)
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** A key in a file or from a command is identified by its source: reading it may block, or ask the user. */
+function accountIn(env: Env, profile: RawProfile, origin: string): string | undefined {
+  const key = variable(env, 'RUSHES_API_KEY')
+  if (key !== undefined) return accountOfKey(key)
+  const file = variable(env, 'RUSHES_API_KEY_FILE')
+  if (file !== undefined) return hashOf(`file ${file}`)
+  const command =
+    variable(env, 'RUSHES_API_KEY_COMMAND') ?? settingsOf(profile, ['apiKeyCommand']).apiKeyCommand
+  if (command !== undefined) return hashOf(`command ${command}`)
+  const stored = storedKeyOf(profile)
+  return stored?.origin === origin ? accountOfKey(stored.value) : undefined
 }
 
 export const readOr = async <Value>(fallback: Value, read: () => Promise<Value> | Value): Promise<Value> => {
@@ -31,10 +52,10 @@ export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
       JSON.parse(readFileSync(configPath(foldersOf(env).config), 'utf8').replace(/^\uFEFF/, '')),
     )
 
-  const file = async (): Promise<Readonly<Record<string, string>>> => {
-    const profile = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-    return settingsOf(profileIn(await configFile(), profile), CONFIG_KEYS)
-  }
+  const profile = async (): Promise<RawProfile> =>
+    profileIn(await configFile(), globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default')
+
+  const file = async (): Promise<Readonly<Record<string, string>>> => settingsOf(await profile(), CONFIG_KEYS)
 
   const setting: QuickSettings['setting'] = (name, flag) =>
     readOr(undefined, async () => findSetting(name, { flag, env, file: await file() })?.value)
@@ -50,5 +71,6 @@ export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
       const { origin, pathname } = new URL(text)
       return `${origin}${pathname.replace(/\/+$/, '')}`
     },
+    account: async (address) => accountIn(env, await profile(), new URL(address).origin),
   }
 }

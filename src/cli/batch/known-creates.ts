@@ -1,0 +1,83 @@
+/**
+ * Creates that are unconfirmed in the lock file because a batch was killed before it wrote their outcomes. The journal may
+ * have them. It is searched by the token of each create: an equal input proves nothing, since two rows may have it.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
+import type { Plan } from '../../batch/plan/index.js'
+import { usageError } from '../../errors.js'
+import type { Recorder } from '../../runs/recorder.js'
+import type { Context } from '../context/context.js'
+import { JOURNAL_FILE } from '../settings/folders.js'
+
+export type KnownCreates = Pick<Recorder, 'createOf'>
+
+/**
+ * Opens the journal if the lock file has such creates. Undefined if it has none, or if nothing is known of them: without
+ * a journal, or without an address, which a plan does not need.
+ */
+export async function knownCreates(ctx: Context, lock: Lock): Promise<KnownCreates | undefined> {
+  if (tokensIn(lock).length === 0 || !existsSync(join(ctx.stateFolder, JOURNAL_FILE))) return undefined
+  const address = await ctx.address().catch(() => undefined)
+  return address === undefined ? undefined : ctx.recorder()
+}
+
+/** Returns the lock with the outcomes from the journal. The same object if the journal adds none. */
+export function adoptedLock(lock: Lock, creates: KnownCreates): Lock {
+  let adopted = lock
+  for (const [name, entry] of lock.entries) {
+    const known = adoptedEntry(entry, creates)
+    if (known !== entry) adopted = withEntry(adopted, name, known)
+  }
+  return adopted
+}
+
+/** Undefined if nothing was sent and no file exists. */
+function adoptedEntry(locked: LockEntry, creates: KnownCreates): LockEntry | undefined {
+  const { made, pending } = locked
+  if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
+  const { key, token, ...create } = pending
+  const known = creates.createOf(token)
+  // For example, a create sent by another machine.
+  if (known === undefined) return locked
+  if (known.state === 'unsent') return made === undefined ? undefined : { ...locked, pending: undefined }
+  const { run } = known
+  if (run.id !== undefined) return { ...locked, pending: { ...create, state: 'accepted', run: run.id } }
+  return run.key === undefined || run.key === key
+    ? locked
+    : { ...locked, pending: { ...pending, key: run.key } }
+}
+
+/**
+ * Removes the journal records of unsent creates before the batch runs. A batch that was suspended just before it sent
+ * one of them can then no longer send it. Throws `usage` if that batch has sent it already.
+ */
+export async function takeUnsent(
+  ctx: Context,
+  { lock, plan }: { readonly lock: Lock; readonly plan: Pick<Plan, 'lock'> },
+): Promise<void> {
+  const left = new Set(tokensIn(plan.lock))
+  const resolved = tokensIn(lock).filter((token) => !left.has(token))
+  if (resolved.length === 0) return
+  const recorder = await ctx.recorder()
+  const runs = new Set(
+    [...plan.lock.entries.values()].flatMap(({ pending }) =>
+      pending?.state === 'accepted' ? [pending.run] : [],
+    ),
+  )
+  for (const token of resolved) {
+    const known = recorder.createOf(token)
+    const isAdopted = known?.state === 'sent' && known.run.id !== undefined && runs.has(known.run.id)
+    if (isAdopted || recorder.unprepare(token)) continue
+    throw usageError(
+      'Another batch of this manifest has sent a create meanwhile. This one has sent nothing.',
+      'Run the same command again when no other batch is running.',
+    )
+  }
+}
+
+const tokensIn = ({ entries }: Lock): readonly string[] =>
+  [...entries.values()].flatMap(({ pending }) =>
+    pending?.state === 'unconfirmed' && pending.token !== undefined ? [pending.token] : [],
+  )

@@ -8,6 +8,7 @@ import { HttpFailure } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
 
 const IMAGE = 'rushes/preview-image'
 const VIDEO = 'rushes/preview-video'
@@ -20,8 +21,13 @@ const HEN = { name: 'hen', prompt: 'a hen', quality: 'high' }
 const FILM = { name: 'film', kind: 'video', prompt: 'a film', duration: '10' }
 const OTHER = { name: 'other', model: 'acme/other', input: { prompt: 'x' } }
 
-async function createBatch(rows: readonly Row[], prices: object = PRICES, currency = 'USD') {
-  const batch = await createFamily(rows)
+async function createBatch(
+  rows: readonly Row[],
+  prices: object = PRICES,
+  currency = 'USD',
+  options: Parameters<typeof createFamily>[1] = {},
+) {
+  const batch = await createFamily(rows, options)
   const { home } = batch.service
   const setPrices = (next: object) => {
     mkdirSync(join(home, 'config'), { recursive: true })
@@ -187,12 +193,18 @@ describe('--max-cost', () => {
     expect((await run([...words, '--dry-run'])).code).toBe(0)
   })
 
-  it('asks the service for the prices that it needs', async () => {
-    const { run, service } = await createBatch([FOX], {}, 'credits')
-    service.requests.splice(0)
-    expect((await run(['--max-cost', '100', '--dry-run'])).stderr).toContain('1 run has no price')
-    expect(service.requests).toEqual([])
-    expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: \d+ credits?$/m)
+  it('is checked with the prices of the service, for which a plan asks too', async () => {
+    const { run, service } = await createBatch([FOX], {}, 'credits', { hasList: true })
+    const offline: Fetch = async () => {
+      throw new HttpFailure('getaddrinfo ENOTFOUND', { sent: false })
+    }
+    const refused = await run(['--max-cost', '100', '--dry-run'], { fetch: offline })
+    expect(refused.stderr).toContain('1 run has no price')
+    expect((await run(['--max-cost', '0.5', '--dry-run'])).stderr).toContain('The estimate is 1 credit, but')
+    expect(service.requests.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual([
+      'GET /api/v1/models',
+    ])
+    expect((await run(['--max-cost', '100'])).stderr).toMatch(/Estimate: 1 credit$/m)
   })
 
   it('counts what creates with an unknown outcome may have cost, as the journal knows it', async () => {
@@ -208,8 +220,10 @@ describe('--max-cost', () => {
     )
     const both = ['--resubmit-unconfirmed', '--max-cost']
     expect((await batch.run([...both, '0.19'])).stderr).toContain('The estimate is 0.1 USD and 0.1 USD of')
-    // A plan does not read the journal: it counts the row as it is now.
-    expect((await batch.run(['--dry-run', '--max-cost', '0.1'])).code).toBe(0)
+    // A plan has the same sums.
+    const dry = await batch.run(['--dry-run', '--max-cost', '0.14'])
+    expect(dry).toMatchObject({ code: 2, stderr: expect.stringContaining('0.05 USD and 0.1 USD of creates') })
+    expect((await batch.run(['--dry-run', '--max-cost', '0.15'])).code).toBe(0)
     expect((await batch.run(['--max-cost', '0.15'])).code).toBe(13)
     expect(batch.created()).toEqual(['a hen'])
     // Nothing is left to create, so that no limit is passed.
@@ -230,12 +244,24 @@ describe('--max-cost', () => {
     expect(await refused('--only', 'hen')).toContain(unknown)
     batch.write([HEN])
     expect(await refused()).toContain(unknown)
-    // A plan does not read the journal. It counts the highest price of an input that it does not know.
-    expect(await refused('--dry-run')).toContain(unknown)
     batch.write([HEN, { ...FILM, duration: '5', prompt: 'another film' }])
-    expect(await refused('--only', 'hen', '--dry-run')).toContain(unknown)
+    expect(await refused('--only', 'hen')).toContain(unknown)
+    // A machine without the journal counts the highest price of an input that it does not know.
+    const env = { RUSHES_STATE_DIR: temporaryFolder() }
+    const elsewhere = await batch.run(['--only', 'hen', '--dry-run', '--max-cost', '3.1'], { env })
+    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining(unknown) })
     expect((await batch.run(['--only', 'hen', '--max-cost', '3.2'])).code).toBe(0)
     expect(batch.created()).toEqual([HEN.prompt])
+  })
+
+  it('counts a create with an unknown outcome by the input of its row, if only the lock file has it', async () => {
+    const short = { ...FILM, duration: '5' }
+    const batch = await createBatch([short, HEN])
+    await batch.losing(short.prompt, ['--only', 'film'])
+    const env = { RUSHES_STATE_DIR: temporaryFolder() }
+    const plan = (limit: string) => batch.run(['--only', 'hen', '--dry-run', '--max-cost', limit], { env })
+    expect((await plan('1.69')).stderr).toContain('0.2 USD and 1.5 USD of creates with an unknown outcome')
+    expect((await plan('1.7')).code).toBe(0)
   })
 
   it('writes the plan to the report and the job summary before it refuses', async () => {

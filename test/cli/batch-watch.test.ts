@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { createCliService, type RunOptions, runCli, SET } from '../support/cli.js'
+import { asksForList, createCliService, type RunOptions, runCli, SET } from '../support/cli.js'
 import type { ManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, objects } from '../support/family.js'
@@ -410,7 +410,7 @@ describe('the rounds of --watch', () => {
     const interrupts = createInterrupts()
     const fetch: Fetch = async (request) => {
       const answer = await service.counting(request)
-      if (request.method === 'GET') interrupts.interrupt('SIGINT')
+      if (request.method === 'GET' && !asksForList(request)) interrupts.interrupt('SIGINT')
       return answer
     }
     const { code, stderr } = await watch(['--yes'], { fetch, interrupts }, [])

@@ -23,7 +23,7 @@ import { createInterrupts } from '../../src/host/interrupts.js'
 import { openJournal } from '../../src/journal/index.js'
 import { createRecorder } from '../../src/runs/recorder.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
-import { LOOPBACK_URL, scripted } from '../support/cli.js'
+import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
@@ -258,6 +258,7 @@ describe('a create whose outcome is unknown', () => {
     const batch = await createFamily([FOX])
     const interrupts = createInterrupts()
     const fetch: Fetch = (request) => {
+      if (asksForList(request)) return batch.service.counting(request)
       interrupts.interrupt('SIGINT')
       interrupts.interrupt('SIGINT')
       return Promise.reject(request.signal?.reason)

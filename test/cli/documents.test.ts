@@ -3,9 +3,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { addModel } from '../../src/cli/models/added-models.js'
-import type { Fetch } from '../../src/host/http.js'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
-import { type CliService, createCliService, scripted } from '../support/cli.js'
+import { type CliService, createCliService, scriptedList } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { openMcp } from '../support/mcp.js'
 import { temporaryFolder } from '../support/service.js'
@@ -49,7 +49,7 @@ describe('a batch', () => {
   /** The service, with a list of models, and the number of requests for it. */
   async function withList(models: readonly object[]) {
     const service = await createCliService()
-    const list = scripted({ status: 200, body: { models } })
+    const list = scriptedList({ status: 200, body: { models } })
     const fetch: Fetch = (request) =>
       request.url.pathname.endsWith('/models') ? list.fetch(request) : service.counting(request)
     const path = join(temporaryFolder(), 'm.yaml')
@@ -57,22 +57,43 @@ describe('a batch', () => {
       writeFileSync(path, text)
       return service.run(['batch', path, ...flags], { fetch })
     }
-    return { service, batch, asked: () => list.requests.length }
+    const offline = async (text: string, ...flags: readonly string[]) => {
+      writeFileSync(path, text)
+      const refused: Fetch = async () => {
+        throw new HttpFailure('connect ECONNREFUSED', { sent: false })
+      }
+      return service.run(['batch', path, ...flags], { fetch: refused })
+    }
+    return { service, batch, offline, asked: () => list.requests.length }
   }
   const ROW = '- {name: a, model: rushes/preview-image, prompt: a fox, steps: 8}\n'
 
-  it('asks the service for a model that it does not know, and not to check or to plan', async () => {
-    const { service, batch, asked } = await withList([STILL])
+  it.each([
+    [['--check'], 10],
+    [['--dry-run'], 0],
+    [[], 0],
+  ] as const)('asks the service once before it reads the manifest: %j', async (flags, code) => {
+    const { batch, asked } = await withList([STILL])
+    for (let again = 0; again < 2; again++) expect(await batch(ROW, ...flags)).toMatchObject({ code })
+    expect(asked()).toBe(1)
+  })
+
+  it('without a list needs no network to check or to plan, and then knows only what the manifest has', async () => {
+    const { batch, asked, offline } = await withList([STILL])
     for (const flag of ['--check', '--dry-run']) {
-      const { code, stderr } = await batch(ROW, flag)
+      const { code, stderr } = await offline(ROW, flag)
       expect(code).toBe(2)
       expect(stderr).toContain(
         ':1:3: input is missing: the whole input of rushes/preview-image, whose parameters are not known (see rushes models --refresh).',
       )
     }
-    expect(asked()).toBe(0)
-    expect(await batch(ROW)).toMatchObject({ code: 0 })
+    expect(await batch(ROW, '--dry-run')).toMatchObject({ code: 0 })
     expect(asked()).toBe(1)
+  })
+
+  it('checks the rows with the documents of the service', async () => {
+    const { service, batch, asked } = await withList([STILL])
+    expect(await batch(ROW)).toMatchObject({ code: 0 })
     expect(bodies(service)).toEqual([{ model: 'rushes/preview-image', input: { prompt: 'a fox', steps: 8 } }])
     // The list is kept.
     expect(await batch(ROW, '--check')).toMatchObject({ code: 0 })
@@ -82,19 +103,19 @@ describe('a batch', () => {
     expect(asked()).toBe(1)
   })
 
-  it('asks nothing if nothing is created, if the built-in schema fits, or if its models are known', async () => {
+  it.each([
+    ['without an address', { RUSHES_BASE_URL: '' }],
+    ['without a key', { RUSHES_API_KEY: '' }],
+    ['with --local', { RUSHES_LOCAL: '1' }],
+  ])('asks nothing %s', async (_, env) => {
     const { service, batch, asked } = await withList([STILL])
-    const plain = '- {name: a, kind: image, prompt: a fox}\n'
-    expect(await batch(plain)).toMatchObject({ code: 0 })
-    expect(asked()).toBe(0)
-    const row = '- {name: a, model: rushes/preview-image, input: {prompt: a fox, steps: 9}}\n'
-    expect(await batch(row)).toMatchObject({ code: 0 })
+    await batch(ROW, '--dry-run')
     expect(asked()).toBe(1)
-    expect(await batch(row)).toMatchObject({ code: 0 })
-    expect(asked()).toBe(1)
-    await add(service, STILL)
-    expect(await batch(row.replace('a fox', 'a hen'))).toMatchObject({ code: 0 })
-    expect(await batch(ROW.replace('8', '99'))).toMatchObject({ code: 2 })
+    rmSync(join(service.home, 'state', 'models'), { recursive: true })
+    for (const flags of [['--check'], ['--dry-run']])
+      await service.run(['batch', service.home, ...flags], { env })
+    await service.run(['run', 'image', 'x', '--dry-run'], { env })
+    await service.run(['models'], { env })
     expect(asked()).toBe(1)
   })
 
@@ -106,16 +127,11 @@ describe('a batch', () => {
     expect(bodies(service).map(({ input }) => input.steps)).toEqual([10, 20])
   })
 
-  it.each([
-    ['equal inputs of a matrix', MATRIX, 1],
-    ['other inputs of a matrix', MATRIX.replace('a fox', '"{steps} foxes"'), 0],
-  ])('asks about %s, and creates them without a document', async (_, text, count) => {
-    const { service, batch, asked } = await withList([])
-    expect(await batch(text, '--dry-run')).toMatchObject({ code: 0 })
-    expect(asked()).toBe(0)
-    expect(await batch(text)).toMatchObject({ code: 0 })
-    expect([asked(), bodies(service).length]).toEqual([count, 2])
-    expect(await batch(text, '--check')).toMatchObject({ code: 0 })
+  it('creates equal inputs of a matrix without a document', async () => {
+    const { service, batch } = await withList([])
+    expect(await batch(MATRIX)).toMatchObject({ code: 0 })
+    expect(bodies(service)).toHaveLength(2)
+    expect(await batch(MATRIX, '--check')).toMatchObject({ code: 0 })
   })
 
   it('checks an input with the document of the service before it is sent', async () => {
@@ -178,8 +194,9 @@ describe('a run that was paid before the document of its model had its parameter
     const seeded = document({ seed: { type: 'integer' } })
     await add(service, seeded)
     expect(await service.run(['batch', path])).toMatchObject({ code: 0 })
-    rmSync(join(service.home, 'config', 'models'), { recursive: true })
-    const list = scripted({ status: 200, body: { models: [seeded] } })
+    for (const folder of ['config', 'state'])
+      rmSync(join(service.home, folder, 'models'), { recursive: true })
+    const list = scriptedList({ status: 200, body: { models: [seeded] } })
     const fetch: Fetch = (request) =>
       request.url.pathname.endsWith('/models') ? list.fetch(request) : service.counting(request)
     const sent = service.requests.length

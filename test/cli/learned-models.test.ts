@@ -9,7 +9,7 @@ import { createProgram } from '../../src/cli/program.js'
 import type { Fetch } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { RUN_FLAGS } from '../../src/protocol/parameters.js'
-import { createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { createCliService, type RunOptions, runCli, SET, scripted, scriptedList } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { openMcp } from '../support/mcp.js'
 import { temporaryFolder } from '../support/service.js'
@@ -38,7 +38,7 @@ function openHome(models: readonly unknown[] = [STILL, BROKEN]) {
   const fetch: Fetch = async (request) => {
     if (!request.url.pathname.endsWith(MODELS_PATH)) return created.fetch(request)
     asked.push(request.headers['if-none-match'])
-    const response = await scripted(list.answer).fetch(request)
+    const response = await scriptedList(list.answer).fetch(request)
     return { ...response, header: (name) => (name === 'etag' ? '"1"' : undefined) }
   }
   return {
@@ -78,7 +78,7 @@ describe('a create', () => {
     })
   })
 
-  it('asks again when the list is a day old, and not for an added model', async () => {
+  it('asks again when the list is a day old, also for an added model', async () => {
     const { run, asked, clock } = openHome()
     const line = imageWith({}, '--model', 'acme/still-2')
     await run(line)
@@ -91,7 +91,7 @@ describe('a create', () => {
     clock.jump(DAY_MS)
     await run(['models', 'add', '-'], { stdin: JSON.stringify(STILL) })
     await run(line)
-    expect(asked).toHaveLength(2)
+    expect(asked).toHaveLength(3)
   })
 
   it('of an agent is checked with the document of the service', async () => {
@@ -105,14 +105,14 @@ describe('a create', () => {
       kind: 'image',
       input: { steps: { type: 'integer', maximum: 50 } },
     }
-    const list = scripted({ status: 200, body: { models: [plain] } })
+    const list = scriptedList({ status: 200, body: { models: [plain] } })
     const fetch: Fetch = (request) =>
       request.url.pathname.endsWith(MODELS_PATH) ? list.fetch(request) : service.counting(request)
     const mcp = await openMcp(service, { fetch, env: { RUSHES_IMAGE_MODEL: 'acme/plain' } })
-    await mcp.call(tool, { ...args, dry_run: true })
-    expect(list.requests).toEqual([])
-    const { structured } = await mcp.call(tool, args)
-    expect(structured.error.message).toMatch(/steps must be a whole number up to 50, not 99/)
+    for (const dry_run of [true, false]) {
+      const { structured } = await mcp.call(tool, { ...args, dry_run })
+      expect(structured.error.message).toMatch(/steps must be a whole number up to 50, not 99/)
+    }
     expect({ asked: list.requests.length, sent: service.requests.length }).toEqual({ asked: 1, sent: 0 })
   })
 
@@ -151,21 +151,17 @@ describe('a create', () => {
 })
 
 describe('a kept list', () => {
-  const kept = { ...NOT_ASKED, askedAtMs: DAY_MS, failedAtMs: 5, hasList: true, etag: '"1"' }
+  const kept = { ...NOT_ASKED, askedAtMs: DAY_MS, hasList: true, etag: '"1"' }
   const noList = { ...kept, hasList: false, etag: undefined }
   it.each<[string, Parameters<typeof afterAnswer>, object]>([
-    [
-      'is recent after a 304',
-      [kept, { kind: 'unchanged', etag: '"1"' }, 2e9],
-      { askedAtMs: 2e9, failedAtMs: 0 },
-    ],
+    ['is recent after a 304', [kept, { kind: 'unchanged', etag: '"1"' }, 2e9], { askedAtMs: 2e9 }],
     ['of another command stays after a 304', [kept, { kind: 'unchanged', etag: '"0"' }, 2e9], {}],
-    ['stays after a failure', [kept, { kind: 'failed', etag: '"1"' }, 2e9], { failedAtMs: 2e9 }],
-    ['stays for a day if there is none', [kept, { kind: 'none', etag: '"1"' }, 1e8], { failedAtMs: 1e8 }],
+    ['stays after a failure', [kept, { kind: 'failed', etag: '"1"' }, 2e9], {}],
+    ['stays for a day if there is none', [kept, { kind: 'none', etag: '"1"' }, 1e8], {}],
     [
       'is then removed',
       [kept, { kind: 'none', etag: '"1"' }, 2e9],
-      { hasList: false, etag: undefined, askedAtMs: 2e9, failedAtMs: 0 },
+      { hasList: false, etag: undefined, askedAtMs: 2e9 },
     ],
     [
       'says that there is none',
@@ -180,11 +176,11 @@ describe('a kept list', () => {
     const slow = openHome()
     const { run, list, home, clock } = slow
     const fetch: Fetch = async (request) => {
-      const other = scripted({ status: 200, body: { models: [STILL] } })
+      const other = scriptedList({ status: 200, body: { models: [STILL] } })
       expect(
         (await runCli(['models', '--refresh'], { home, clock, env: SET, fetch: other.fetch })).code,
       ).toBe(0)
-      return scripted(list.answer).fetch(request)
+      return scriptedList(list.answer).fetch(request)
     }
     list.answer = { status: 429 }
     expect((await run(['models', '--refresh'], { fetch })).code).toBe(7)
@@ -294,7 +290,7 @@ describe('login', () => {
     const service = await createCliService()
     const expensive = { name: 'acme/expensive', kind: 'video' }
     const env = { RUSHES_API_KEY: '', RUSHES_IMAGE_MODEL: '', RUSHES_VIDEO_MODEL: '' }
-    const list = scripted({ status: 200, body: { models: [expensive, STILL, BROKEN] } })
+    const list = scriptedList({ status: 200, body: { models: [expensive, STILL, BROKEN] } })
     const fetch: Fetch = (request) =>
       request.url.pathname.endsWith(MODELS_PATH) ? list.fetch(request) : service.fetch(request)
     await service.run(['models', 'add', '-'], { stdin: JSON.stringify(expensive) })

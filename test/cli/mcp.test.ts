@@ -167,7 +167,7 @@ describe('a create', () => {
   })
 
   it('uses an earlier output, a file of the folder, and another model', async () => {
-    const { mcp } = await open()
+    const mcp = await openMcp(await createCliService({ hasList: true }))
     write(mcp, 'sketch.png', ONE_PIXEL_PNG)
     const first = await mcp.call('create_image', { prompt: 'a fox', image_urls: ['sketch.png'] })
     const { id } = first.structured.runs[0]
@@ -738,6 +738,8 @@ describe('cancellation', () => {
 
   it('of a create that is not sent yet sends nothing', async () => {
     const { service, mcp, release } = await openSlow(createCommandedEngine(), { words: ['--max-runs', '50'] })
+    // The request for the list of models is in an earlier window.
+    await service.clock.advance(10_000)
     // The 20 requests of a window are in use by unanswered creates.
     const others = Array.from({ length: 20 }, (_, at) =>
       mcp.begin('create_image', { prompt: `fox ${at}`, wait: false }),

@@ -2,14 +2,22 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkList, documentsInLines, findInLines, NOT_ASKED } from '../../src/cli/models/kept-list.js'
-import { isDue } from '../../src/cli/models/known-models.js'
+import { checkList, documentsInLines, findInLines } from '../../src/cli/models/kept-list.js'
+import { isOld } from '../../src/cli/models/known-models.js'
 import { readLine } from '../../src/cli/models/model-program.js'
 import { createProgram } from '../../src/cli/program.js'
 import type { Fetch } from '../../src/host/http.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
 import { PREVIEW_DOCUMENTS, type ServedModel } from '../../src/service/models/served-model.js'
-import { type CliService, createCliService, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import {
+  type CliService,
+  createCliService,
+  type RunOptions,
+  runCli,
+  SET,
+  scripted,
+  scriptedList,
+} from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { temporaryFolder } from '../support/service.js'
@@ -39,7 +47,7 @@ const STILL = {
 const CINEMA = { name: 'acme/cinema-2', kind: 'video' }
 const MUTE = { name: 'acme/mute', kind: 'image', input: { prompt: false } }
 
-const listOf = (...models: readonly unknown[]) => scripted({ status: 200, body: { models } })
+const listOf = (...models: readonly unknown[]) => scriptedList({ status: 200, body: { models } })
 
 /** Adds documents to a home, and returns a function that runs lines in it. */
 async function homeWith(...documents: readonly unknown[]) {
@@ -53,19 +61,14 @@ async function homeWith(...documents: readonly unknown[]) {
 
 describe('a kept list', () => {
   const MINUTE = 60_000
-  it.each<[string, number, number, boolean, boolean]>([
-    ['is asked for when there is none', -Infinity, -Infinity, false, true],
-    ['of a service with a list is recent for five minutes', -4, -Infinity, true, false],
-    ['of a service with a list is then asked for again', -5, -Infinity, true, true],
-    ['that says that there is none is recent for a day', -1439, -Infinity, false, false],
-    ['that says that there is none is then asked for again', -1440, -Infinity, false, true],
-    ['is not asked for again right after a failure', -Infinity, -4, false, false],
-    ['from the future is old', 1440, -Infinity, false, true],
-  ])('%s', (_, asked, failed, hasList, due) => {
+  it.each<[string, number, boolean]>([
+    ['is asked for when there is none', Number.NEGATIVE_INFINITY, true],
+    ['is recent for a day', -1439, false],
+    ['is then asked for again', -1440, true],
+    ['from the future is old', 1440, true],
+  ])('%s', (_, asked, old) => {
     const nowMs = 1e12
-    const timeOf = (minutes: number) => (Number.isFinite(minutes) ? nowMs + minutes * MINUTE : 0)
-    const kept = { ...NOT_ASKED, askedAtMs: timeOf(asked), failedAtMs: timeOf(failed), hasList }
-    expect(isDue(kept, nowMs)).toBe(due)
+    expect(isOld({ askedAtMs: Number.isFinite(asked) ? nowMs + asked * MINUTE : 0 }, nowMs)).toBe(old)
   })
 
   it('is read by the line of one model', () => {
@@ -193,10 +196,16 @@ describe('the list of a service', () => {
     expect(readFileSync(join(home, 'state', 'models', file), 'utf8')).not.toContain(SET.RUSHES_API_KEY)
   })
 
-  it.each([[['--help']], [['--dry-run']]])('is not asked for with %j', async (flags) => {
+  it('is not asked for by help and by completion', async () => {
     const { run } = await homeWith()
     const { asked, fetch } = serviceWith([STILL])
-    await run([...LINE.slice(0, -1), ...flags], { fetch })
+    for (const line of [
+      [...LINE.slice(0, -1), '--help'],
+      ['help', 'run', 'image'],
+      ['run', '--help'],
+      ['models', '--help'],
+    ])
+      await run(line, { fetch })
     await run(['__complete', 'run', 'image', '--model', ''], { fetch })
     expect(asked).toEqual([])
   })
@@ -204,18 +213,19 @@ describe('the list of a service', () => {
   const SET_STILL = { ...SET, RUSHES_IMAGE_MODEL: 'acme/still-2' }
   const fits = ['run', 'image', 'a fox', '--no-wait', '--quality', 'high']
 
-  it.each<[string, readonly string[], number]>([
-    ['fits the built-in flags', fits, 0],
-    ['has an unknown flag', [...LINE.slice(0, 3), '--steps', '3', '--no-wait'], 1],
-    ['has no prompt', ['run', 'image', '--input', '{"steps":3}', '--no-wait'], 1],
-    ['is only printed', [...LINE.slice(0, 3), '--steps', '3', '--dry-run'], 0],
-  ])('is asked for about a model of the settings if the line %s: %j', async (_, line, count) => {
+  it.each<[string, readonly string[]]>([
+    ['fits the built-in flags', fits],
+    ['has an unknown flag', [...LINE.slice(0, 3), '--steps', '3', '--no-wait']],
+    ['has no prompt', ['run', 'image', '--input', '{"steps":3}', '--no-wait']],
+    ['is only printed', [...LINE.slice(0, 3), '--steps', '3', '--dry-run']],
+  ])('is asked for once if the line %s: %j', async (_, line) => {
     const { run } = await homeWith()
     const optional = { ...STILL, input: { ...STILL.input, required: [] } }
     const { asked, bodies, fetch } = serviceWith([optional])
-    for (let again = 0; again < 2; again++) await run(line, { fetch, env: SET_STILL })
-    expect(asked).toHaveLength(count)
-    expect(bodies()).toHaveLength(line.includes('--no-wait') ? 2 : 0)
+    for (let again = 0; again < 2; again++)
+      expect(await run(line, { fetch, env: SET_STILL })).toMatchObject({ code: line === fits ? 2 : 0 })
+    expect(asked).toHaveLength(1)
+    expect(bodies()).toHaveLength(line === fits || !line.includes('--no-wait') ? 0 : 2)
   })
 
   it('is refreshed with its ETag, and is a table', async () => {
@@ -244,12 +254,12 @@ describe('the list of a service', () => {
     ['500', { status: 500 }, 8, /error: The service answered 500/],
   ])('that is %s', async (_, answer, code, message) => {
     const { run } = await homeWith()
-    const { fetch } = scripted(answer)
+    const { fetch } = scriptedList(answer)
     const ran = await run(['models', '--refresh'], { fetch })
     expect(ran.stderr).toMatch(message)
     expect(ran.code).toBe(code)
     // It is no error for a command that would only like to know it.
-    const created = scripted(answer, { status: 201, body: { id: 'run_1' } })
+    const created = scriptedList(answer, { status: 201, body: { id: 'run_1' } })
     expect((await (await homeWith()).run(LINE, { fetch: created.fetch })).code).toBe(0)
   })
 
@@ -362,7 +372,7 @@ describe('a flag', () => {
       'The image model is set to acme/cinema-2, which is a model of kind video.',
     )
     expect((await run(['run', 'image', '--help'], { env })).code).toBe(0)
-    const { fetch } = scripted({ status: 404 })
+    const { fetch } = scriptedList({ status: 404 })
     expect((await run(['doctor', '--json'], { env, fetch })).stdout).toContain(
       'which is a model of kind video',
     )
@@ -562,7 +572,7 @@ describe('login', () => {
     ['at a service without a list', [], false],
   ])('%s sets none', async (_, words, hasList) => {
     const service = await createCliService({ models: MODELS })
-    const none = scripted({ status: 404 })
+    const none = scriptedList({ status: 404 })
     const { code, stderr } = await logIn(service, words, (request) =>
       hasList || !request.url.pathname.endsWith(MODELS_PATH) ? service.fetch(request) : none.fetch(request),
     )

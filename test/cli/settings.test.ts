@@ -14,7 +14,7 @@ const NO_KEY = { ...SET, RUSHES_API_KEY: '' }
 
 describe('login', () => {
   it('stores a key that the service accepts, privately, with the address it was given', async () => {
-    const service = await createCliService()
+    const service = await createCliService({ hasList: true })
     const env = { RUSHES_API_KEY: '', RUSHES_BASE_URL: '' }
     const ran = await service.run(['login', '--base-url', LOOPBACK_URL], {
       env,

@@ -77,7 +77,7 @@ export async function openMcp(service: CliService, options: McpOptions = {}): Pr
   const client = new Client({ name: 'test', version: '1' })
   // The transport of a server reads and writes streams, so the client can use it too.
   await clock.runUntil(client.connect(new StdioServerTransport(stdout, stdin)))
-  await client.listTools()
+  await clock.runUntil(client.listTools())
   const end = () => {
     stdin.end()
     return clock.runUntil(ended)

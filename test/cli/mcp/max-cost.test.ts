@@ -16,8 +16,8 @@ const PRICES = {
   'no/such': { run: 0.4 },
 }
 
-async function createPriced(engine?: Engine): Promise<CliService> {
-  const service = await createCliService(engine && { engine })
+async function createPriced(options: Parameters<typeof createCliService>[0] = {}): Promise<CliService> {
+  const service = await createCliService(options)
   mkdirSync(join(service.home, 'config'), { recursive: true })
   const config = { profiles: { default: { prices: PRICES, currency: 'USD' } } }
   writeFileSync(join(service.home, 'config', 'config.json'), JSON.stringify(config))
@@ -25,7 +25,7 @@ async function createPriced(engine?: Engine): Promise<CliService> {
 }
 
 async function open(maxCost?: string, { engine, ...options }: McpOptions & { engine?: Engine } = {}) {
-  const service = await createPriced(engine)
+  const service = await createPriced(engine && { engine })
   const words = maxCost === undefined ? [] : ['--max-cost', maxCost]
   return { service, mcp: await openMcp(service, { words, ...options }) }
 }
@@ -86,8 +86,7 @@ describe('an estimate', () => {
   })
 
   it('follows the prices that list_models shows', async () => {
-    const service = await createPriced()
-    await service.run(['models', '--refresh'])
+    const service = await createPriced({ hasList: true })
     const mcp = await openMcp(service, { words: ['--max-cost', '5'] })
     const { structured } = await mcp.call('list_models', { kind: 'image' })
     expect(structured).toMatchObject({ left_in_session: 20, estimate_left_in_session: 5 })
@@ -101,7 +100,7 @@ describe('an estimate', () => {
 
 describe('--max-cost', () => {
   it('asks the service for the price of a model', async () => {
-    const service = await createCliService()
+    const service = await createCliService({ hasList: true })
     const mcp = await openMcp(service, { words: ['--max-cost', '0.5'] })
     const { structured } = await mcp.call('create_video', { prompt: 'x' })
     expect(structured.error.message).toMatch(/^The estimate is 5 credits, but only 0.5 credits/)

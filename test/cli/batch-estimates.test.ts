@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
+import { asksForList, LOOPBACK_URL, scriptedList } from '../support/cli.js'
 import { bodyOf, createFamily, FAMILY, lines, objects, type Row } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
@@ -329,6 +330,91 @@ describe('--max-cost', () => {
     expect(stderr).toContain(
       'error: The estimate is 0.2 USD and 0.1 USD of earlier rounds, but --max-cost allows 0.25 USD.',
     )
+  })
+})
+
+describe('the prices of a list that is a day old', () => {
+  /** A service whose list has one price, or which does not answer. */
+  async function createListed(rows: readonly Row[]) {
+    const batch = await createFamily(rows)
+    const list: { price: number | undefined } = { price: 1 }
+    const fetch: Fetch = (request) => {
+      if (!asksForList(request)) return batch.service.counting(request)
+      const models = [{ name: IMAGE, kind: 'image', price: { run: list.price } }]
+      const answer = list.price === undefined ? { status: 500 } : { status: 200, body: { models } }
+      return scriptedList(answer).fetch(request)
+    }
+    const passDay = (price: number | undefined) => {
+      batch.service.clock.jump(86_400_000)
+      list.price = price
+    }
+    return {
+      ...batch,
+      passDay,
+      run: (words: readonly string[], options: Parameters<typeof batch.run>[1] = {}) =>
+        batch.run(words, { fetch, ...options }),
+    }
+  }
+
+  it('are asked for again before --max-cost is checked, by a batch and by its plan', async () => {
+    const { run, passDay, created } = await createListed([FOX])
+    expect((await run(['--dry-run', '--max-cost', '1'])).code).toBe(0)
+    passDay(100)
+    for (const flags of [['--dry-run'], []]) {
+      const { code, stderr } = await run(['--max-cost', '10', ...flags])
+      expect({ code, created: created() }).toEqual({ code: 2, created: [] })
+      expect(stderr).toContain('The estimate is 100 credits, but --max-cost allows 10 credits.')
+    }
+    passDay(5)
+    const { code, stderr } = await run(['--max-cost', '10'])
+    expect(code).toBe(0)
+    expect(stderr.match(/Estimate: 5 credits$/gm)).toHaveLength(2)
+  })
+
+  it('are asked for again before each round of --watch', async () => {
+    const { run, write, passDay, created } = await createListed([FOX])
+    const interrupts = createInterrupts()
+    const acts: (() => void)[] = [
+      () => {
+        passDay(100)
+        write([FOX, HEN])
+      },
+      () => interrupts.interrupt('SIGINT'),
+    ]
+    let seen = 0
+    const { code, stderr } = await run(['--watch', '--yes', '--max-cost', '10'], {
+      interrupts,
+      stdin: new PassThrough(),
+      onStderr(text) {
+        const waits = text.match(/^Watching .*$/gm)?.length ?? 0
+        if (waits > seen) setImmediate(acts[seen++] ?? (() => {}))
+      },
+    })
+    expect({ code, created: created() }).toEqual({ code: 130, created: ['a fox'] })
+    expect(stderr).toContain('The estimate is 100 credits, but --max-cost allows 10 credits.')
+  })
+
+  it('refuse --max-cost if they cannot be read, also for a create that only the journal knows as unsent', async () => {
+    const { run, passDay, created, editLock, path, service } = await createListed([FOX])
+    expect((await run(['--max-cost', '1'])).code).toBe(0)
+    const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
+    editLock((runs) => {
+      const { hash, model } = runs.fox ?? {}
+      runs.fox = { pending: { hash, model, state: 'unconfirmed', token } }
+    })
+    rmSync(path('fox.png'))
+    withJournal(service.home, (journal) => journal.prepare(LOOPBACK_URL, [token]))
+    created()
+    passDay(undefined)
+    const { code, stderr } = await run(['--max-cost', '10'])
+    expect({ code, created: created() }).toEqual({ code: 2, created: [] })
+    expect(stderr).toContain("error: The service's list of models could not be read since 2026-01-01")
+    // A plan shows the same row, works offline, and changes nothing.
+    expect((await run(['--dry-run'])).stderr).toContain('1 run: 1 to create; at least 2 requests. Estimate: 1 credit')
+    passDay(11)
+    expect((await run(['--max-cost', '10'])).stderr).toContain('The estimate is 11 credits, but')
+    expect((await run(['--max-cost', '11'])).code).toBe(0)
+    expect(created()).toEqual(['a fox'])
   })
 })
 

@@ -2,6 +2,8 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Lock, type LockEntry, NO_LOCK } from '../../src/batch/lock/lock.js'
+import { takeUnsent } from '../../src/cli/batch/known-creates.js'
 import { NO_MARKS } from '../../src/download/marks.js'
 import { RushesError, usageError } from '../../src/errors.js'
 import { type Journal, openJournal } from '../../src/journal/index.js'
@@ -230,5 +232,41 @@ describe('a journal that is locked for a while', () => {
     }
     expect(warnings).toHaveLength(2)
     expect(notes).toHaveLength(2)
+  })
+})
+
+describe('a create that was prepared', () => {
+  const token = 'fox-1'
+  const create = { state: 'unconfirmed', token, hash: 'h', model: 'acme/still-1', kind: 'image' } as const
+  const entries = new Map([['fox', { name: 'fox', pending: create } as unknown as LockEntry]])
+  const lock = { ...NO_LOCK, entries }
+  /** The plan of a second batch, which creates the row. */
+  const plan = { lock: NO_LOCK }
+
+  it('is taken by a second batch, and the first one can then not send it', async () => {
+    const { recorder } = createLockable()
+    recorder.prepare([token])
+    const first = recorder.note({ ...INTENT, requestId: token, isPrepared: true }, 'required')
+    await takeUnsent({ recorder: async () => recorder }, { lock, plan })
+    expect(recorder.createOf(token)).toBeUndefined()
+    expect(() => first.sending()).toThrow()
+  })
+
+  it('stops a second batch if the first one has sent it since the second has planned', async () => {
+    const { recorder } = createLockable()
+    recorder.prepare([token])
+    const first = recorder.note({ ...INTENT, requestId: token, isPrepared: true }, 'required')
+    first.sending()
+    const take = (adopted: Pick<Lock, 'entries'>) =>
+      takeUnsent({ recorder: async () => recorder }, { lock, plan: { lock: { ...NO_LOCK, ...adopted } } })
+    await expect(take(NO_LOCK)).rejects.toThrow(
+      'Another batch of this manifest has sent a create meanwhile. This one has sent nothing.',
+    )
+    first.accepted('r1', {})
+    await expect(take(NO_LOCK)).rejects.toThrow('Another batch')
+    // A plan that follows this run creates nothing.
+    const { token: _, ...known } = create
+    const accepted = { name: 'fox', pending: { ...known, state: 'accepted', run: 'r1' } }
+    await take({ entries: new Map([['fox', accepted as unknown as LockEntry]]) })
   })
 })

@@ -212,6 +212,32 @@ describe('a kept list', () => {
   })
 })
 
+it('is kept for each account: two keys of one service have their own lists and prices', async () => {
+  const home = temporaryFolder()
+  const asked: string[] = []
+  const fetch: Fetch = (request) => {
+    const key = String(request.headers.authorization).replace(/^\w+ /, '')
+    asked.push(key)
+    const models = [{ ...STILL, name: `acme/of-${key.slice(3)}` }]
+    return scriptedList({ status: 200, body: { models } }).fetch(request)
+  }
+  const models = async (env: Readonly<Record<string, string>>) =>
+    (await runCli(['models'], { home, fetch, env: { ...SET, ...env } })).stdout
+  writeFileSync(join(home, 'key'), 'rk_file', { mode: 0o600 })
+  const sources: readonly (readonly [name: string, env: Readonly<Record<string, string>>])[] = [
+    ['one', { RUSHES_API_KEY: 'rk_one' }],
+    ['two', { RUSHES_API_KEY: 'rk_two' }],
+    ['file', { RUSHES_API_KEY: '', RUSHES_API_KEY_FILE: join(home, 'key') }],
+  ]
+  for (const _ of [1, 2])
+    for (const [name, env] of sources) {
+      const stdout = await models(env)
+      for (const [other] of sources) expect(stdout.includes(`acme/of-${other}`)).toBe(other === name)
+    }
+  expect(asked).toEqual(['rk_one', 'rk_two', 'rk_file'])
+  for (const name of readdirSync(join(home, 'state', 'models'))) expect(name).not.toMatch(/rk_|one|two|file/)
+})
+
 describe('an added model', () => {
   it('whose file is damaged is one warning, and is not replaced by that of the service', async () => {
     const { run, home, inputs } = openHome()

@@ -54,7 +54,7 @@ function adoptedEntry(locked: LockEntry, creates: KnownCreates): LockEntry | und
  * one of them can then no longer send it. Throws `usage` if that batch has sent it already.
  */
 export async function takeUnsent(
-  ctx: Context,
+  ctx: Pick<Context, 'recorder'>,
   { lock, plan }: { readonly lock: Lock; readonly plan: Pick<Plan, 'lock'> },
 ): Promise<void> {
   const left = new Set(tokensIn(plan.lock))

@@ -410,7 +410,9 @@ describe('the prices of a list that is a day old', () => {
     expect({ code, created: created() }).toEqual({ code: 2, created: [] })
     expect(stderr).toContain("error: The service's list of models could not be read since 2026-01-01")
     // A plan shows the same row, works offline, and changes nothing.
-    expect((await run(['--dry-run'])).stderr).toContain('1 run: 1 to create; at least 2 requests. Estimate: 1 credit')
+    expect((await run(['--dry-run'])).stderr).toContain(
+      '1 run: 1 to create; at least 2 requests. Estimate: 1 credit',
+    )
     passDay(11)
     expect((await run(['--max-cost', '10'])).stderr).toContain('The estimate is 11 credits, but')
     expect((await run(['--max-cost', '11'])).code).toBe(0)

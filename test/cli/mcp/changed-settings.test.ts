@@ -83,7 +83,8 @@ describe('the list of models of a session', () => {
     Object.assign(list, { steps: 50, price: 3 })
     await service.run(['models', '--refresh'], { fetch })
     const { tools } = await service.clock.runUntil(mcp.client.listTools())
-    const { properties } = tools.find(({ name }) => name === 'create_image')?.inputSchema ?? expect.unreachable()
+    const { properties } =
+      tools.find(({ name }) => name === 'create_image')?.inputSchema ?? expect.unreachable()
     expect(properties?.steps).toMatchObject({ maximum: 50 })
     const shown = await mcp.call('list_models', { model: IMAGE })
     expect(shown.structured.model).toMatchObject({ price: { run: 3 } })

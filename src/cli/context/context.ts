@@ -75,7 +75,7 @@ export interface Context extends Io {
   recorder(): Promise<Recorder>
   /** Returns the documents of the models. Throws `usage` when `local.models` cannot be read. */
   models(): Promise<KnownModels>
-  /** Opens them anew, for one part of a long command. */
+  /** Opens them again, for one part of a long command. */
   openModels(): Promise<KnownModels>
   connect(options?: ConnectOptions): Promise<Connection>
   /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */

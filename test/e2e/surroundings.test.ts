@@ -39,10 +39,7 @@ it.skipIf(process.platform === 'win32').each([
   ['gallery', 'The current folder no longer exists'],
   ['mcp', 'The current folder no longer exists'],
   ['serve --port 0', 'the current folder no longer exists'],
-  [
-    'run image --local fox',
-    'Cannot write outputs: the current folder no longer exists. Nothing was sent.',
-  ],
+  ['run image --local fox', 'Cannot write outputs: the current folder no longer exists. Nothing was sent.'],
 ])('in a folder that was removed, %s names it and exits 2', async (words, message) => {
   const { code, stdout, stderr } = await bash(
     createPlace(),

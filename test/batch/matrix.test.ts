@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { identityOf } from '../../src/journal/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
+import { expectLinear } from '../support/growth.js'
 import { entriesOf, folderWith, NAMING, problemsOf, type read } from './folder.js'
 import { readsAnyMatrix } from './manifest-properties.js'
 
@@ -583,18 +584,7 @@ it('the time of reading grows with the combinations, not with their square', asy
         matrix: { a: list('a', count / 100), b: list('b', 10), c: list('c', 10) },
       },
     ])
-  const timeOf = async (count: number) => {
-    const text = textOf(count)
-    const before = process.cpuUsage()
-    expect(await entriesOf(text, { name: 'a.json' })).toHaveLength(count)
-    const { user, system } = process.cpuUsage(before)
-    return user + system
-  }
-  // Processor time, and the shortest of each, since others may use the machine. With the square, it would be a hundred times.
-  const [few, many]: [number[], number[]] = [[], []]
-  for (let round = 0; round < 4; round++) {
-    few.push(await timeOf(100))
-    many.push(await timeOf(1_000))
-  }
-  expect(Math.min(...many) / Math.min(...few)).toBeLessThan(30)
+  await expectLinear(1_000, async (count) => {
+    expect(await entriesOf(textOf(count), { name: 'a.json' })).toHaveLength(count)
+  })
 })

@@ -5,20 +5,24 @@ import { openDatabase } from '../../src/host/database.js'
 import type { Fetch } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { JOURNAL_MIGRATIONS } from '../../src/journal/journal-run.js'
-import { type Ran, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
+import { type Ran, runCli, SET, scripted } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
+import { expectLinearTimes, LARGER } from '../support/growth.js'
 import { withJournal } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const MANY = 10_000
-/** The promise is a second. It takes a quarter of one; slow machines have more. */
-const MOST_WORK_MS = 2_000
 
-const LINES = Array.from({ length: MANY }, (_, at) => `run_${String(at).padStart(6, '0')}\n`).join('')
+const linesOf = (runs: number) =>
+  Array.from({ length: runs }, (_, at) => `run_${String(at).padStart(6, '0')}\n`).join('')
 
-let home = ''
+const homes = new Map<number, string>()
 beforeAll(() => {
-  home = temporaryFolder()
+  for (const runs of [MANY, MANY / LARGER]) homes.set(runs, homeWith(runs))
+})
+
+function homeWith(runs: number): string {
+  const home = temporaryFolder()
   withJournal(home, () => {})
   const db = openDatabase({ path: join(home, 'state', 'journal.db'), migrations: JOURNAL_MIGRATIONS })
   db.run(
@@ -26,28 +30,29 @@ beforeAll(() => {
      INSERT INTO runs (address, id, profile, kind, model, input, identity, phase, status, created_at)
      SELECT 'http://127.0.0.1:1', printf('run_%06d', at), 'default', 'image', 'acme/still-1', '{"prompt":"a fox"}',
        at, 'going', 'accepted', 1767000000000 FROM numbers`,
-    MANY,
+    runs,
   )
   db.close()
-})
+  return home
+}
 
 const running = scripted({ status: 200, body: { status: 'processing' } })
 
 interface Ended extends Ran {
-  /** Processor time from the limit or the signal to the end. */
-  readonly workMs: number
+  /** Processor time from the limit or the signal to the end, in microseconds. */
+  readonly endedIn: number
   readonly requests: number
 }
 
-/** Runs a command that is ended by its limit of 5 s, or by a signal at the twentieth request. */
-async function ended(words: readonly string[], options: RunOptions & { signal: boolean }): Promise<Ended> {
+/** Runs a command on many runs that is ended by its limit of 5 s, or by a signal at the twentieth request. */
+async function ended(words: readonly string[], runs: number, hasSignal: boolean): Promise<Ended> {
   const manual = createManualClock()
   const interrupts = createInterrupts()
   let before = process.cpuUsage()
   let requests = 0
   const fetch: Fetch = async (request) => {
     requests++
-    if (options.signal && requests === 20) {
+    if (hasSignal && requests === 20) {
       before = process.cpuUsage()
       interrupts.interrupt('SIGINT')
     }
@@ -61,10 +66,19 @@ async function ended(words: readonly string[], options: RunOptions & { signal: b
         ring()
       }),
   }
-  const env = { ...SET, ...options.env }
-  const ran = await runCli(words, { ...options, env, home, clock, interrupts, fetch })
+  const home = homes.get(runs) ?? expect.unreachable()
+  const stdin = words.includes('-') ? { stdin: linesOf(runs) } : {}
+  const ran = await runCli([...words, '--quiet'], { ...stdin, env: SET, home, clock, interrupts, fetch })
   const { user, system } = process.cpuUsage(before)
-  return { ...ran, requests, workMs: (user + system) / 1_000 }
+  return { ...ran, requests, endedIn: user + system }
+}
+
+/** Checks that ten times the runs take ten times as long to end, which is a quarter of a second for all of them. */
+async function expectLinearEnd(words: readonly string[], hasSignal: boolean): Promise<Ended> {
+  const few = await ended(words, MANY / LARGER, hasSignal)
+  const many = await ended(words, MANY, hasSignal)
+  expectLinearTimes(few.endedIn, many.endedIn)
+  return many
 }
 
 describe('of a dozen runs', () => {
@@ -125,15 +139,12 @@ describe('of a dozen runs', () => {
 
 describe('of ten thousand runs', () => {
   it('a time limit is exit 11, also for those that were never asked about', async () => {
-    const { code, stderr, workMs } = await ended(['wait', '--all', '--timeout', '5s', '--quiet'], {
-      signal: false,
-    })
+    const { code, stderr } = await expectLinearEnd(['wait', '--all', '--timeout', '5s'], false)
     expect({ code, stderr }).toEqual({
       code: 11,
       stderr:
         'error: 10000 runs are still running after 5 s.\n  Resume with `rushes wait --all`. `rushes list` shows their ids.\n',
     })
-    expect(workMs).toBeLessThan(MOST_WORK_MS)
   })
 
   it.each([
@@ -148,14 +159,9 @@ describe('of ten thousand runs', () => {
     ],
     ['status -', ''],
   ])('a signal ends `%s`, which says how to resume', async (words, says) => {
-    const stdin = words.endsWith('-') ? LINES : undefined
-    const { code, stderr, requests, workMs } = await ended([...words.split(' '), '--quiet'], {
-      signal: true,
-      ...(stdin === undefined ? {} : { stdin }),
-    })
+    const { code, stderr, requests } = await expectLinearEnd(words.split(' '), true)
     expect(code).toBe(130)
     expect(stderr).toContain(`error: Interrupted.${says === '' ? '' : ` ${says}`}\n`)
     expect(requests).toBeLessThan(25)
-    expect(workMs).toBeLessThan(MOST_WORK_MS)
   })
 })

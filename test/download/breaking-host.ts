@@ -3,7 +3,6 @@ import { once as onceOf } from 'node:events'
 import { readdirSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as after } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { createPart } from '../../src/download/part-session.js'
 import { PNG, serve, sha256 } from './download-setup.js'
@@ -85,11 +84,8 @@ function send(response: ServerResponse, body: Buffer, breakAfter: number | undef
   if (breakAfter === 0) return void response.destroy()
   response.write(body.subarray(0, breakAfter))
   const read = readOf(id, Math.min(breakAfter, body.length))
-  void Promise.race([read, onceOf(response, 'close'), after(PATIENCE_MS)]).then(() => response.destroy())
+  void Promise.race([read, onceOf(response, 'close')]).then(() => response.destroy())
 }
-
-/** For a reader that tells nothing; one that does may be slow on a busy machine. */
-const PATIENCE_MS = 3_000
 
 /** The beginning of a file, as a command leaves it whose network broke. */
 export async function leavePart(folder: string, bytes = 100_000): Promise<void> {

@@ -610,7 +610,8 @@ describe('an abort', () => {
       socket.once('data', () => {
         heard.resolve()
         stop.abort(REASON)
-        setImmediate(() => socket.write('HTTP/1.1 200 Connection Established\r\n\r\n'))
+        // The connection closes after the client has read this, and has sent what it wants to send.
+        setImmediate(() => socket.end('HTTP/1.1 200 Connection Established\r\n\r\n'))
       })
       socket.on('close', () => closed.resolve())
     })
@@ -619,9 +620,8 @@ describe('an abort', () => {
     await expect(network.fetch(post('http://api.test/', undefined, { signal: stop.signal }))).rejects.toBe(
       REASON,
     )
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    await network.close()
     await closed.promise
+    await network.close()
     expect(bytes.join('')).toContain('CONNECT')
     expect(bytes.join('')).not.toContain('POST')
   })

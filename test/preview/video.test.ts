@@ -106,9 +106,7 @@ testPosix('an abort ends the ffmpeg that was started', async () => {
   const stop = new AbortController()
   const refused = expect(render(temporaryFolder(), tools, stop)).rejects.toThrow('enough')
   const pidFile = join(tools, 'ffmpeg.pid')
-  await expect
-    .poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').trim(), { timeout: 10_000 })
-    .toMatch(/\d/)
+  await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').trim()).toMatch(/\d/)
   const pid = Number(readFileSync(pidFile, 'utf8'))
   stop.abort(new Error('enough'))
   await refused

@@ -129,7 +129,7 @@ test('no more runs are made at once than were asked for', async () => {
     await service.clock.advance(1_000)
     return engine.jobs.length
   }
-  await expect.poll(begun, { timeout: 20_000 }).toBe(3)
+  await expect.poll(begun).toBe(3)
   expect(engine.waiting).toBe(2)
 })
 

@@ -4,6 +4,7 @@ import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import { RUNS_PATH } from '../../../src/protocol/id.js'
 import { createCredits } from '../../../src/service/console/credits.js'
 import { withReadTurns } from '../../../src/service/console/limits.js'
+import { createPasswords, type Passwords } from '../../../src/service/rules/credentials.js'
 import type { FoundRuns } from '../../../src/service/store/console-store.js'
 import type { ServiceStore } from '../../../src/service/store/contract.js'
 import {
@@ -201,8 +202,21 @@ test('the console never counts against the API key of the account', async () => 
 })
 
 // Each takes 110 ms of processor time. `test/service/rules/credentials.test.ts` proves how many wait, and how many run at once.
-test('8 sign-ins at once are all answered, and /healthz meanwhile', async () => {
-  const service = await createConsoleService({ passwords: undefined })
+test('8 sign-ins at once are all answered, and /healthz during the derivations', async () => {
+  const { store, matches } = createPasswords()
+  let underWay = 0
+  let derived = 0
+  const passwords: Passwords = {
+    store,
+    async matches(password, stored) {
+      underWay++
+      const isMatch = await matches(password, stored)
+      underWay--
+      derived++
+      return isMatch
+    },
+  }
+  const service = await createConsoleService({ passwords })
   await createUser(service)
   await service.clock.advance(60_000)
   const before = process.memoryUsage().rss
@@ -214,18 +228,19 @@ test('8 sign-ins at once are all answered, and /healthz meanwhile', async () => 
   ).finally(() => {
     isOver = true
   })
-  const times: number[] = []
+  /** How many had been derived at each answer of /healthz that was requested and sent between two of them. */
+  const between = new Set<number>()
   let largest = before
   while (!isOver) {
-    const startedAtMs = performance.now()
+    const derivedBefore = underWay > 0 ? derived : undefined
     expect((await createBrowser(service).get('/healthz')).status).toBe(200)
-    times.push(performance.now() - startedAtMs)
+    if (derivedBefore === derived) between.add(derived)
     largest = Math.max(largest, process.memoryUsage().rss)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   expect((await signIns).sort()).toEqual([200, ...Array(7).fill(401)])
-  // The slowest one is that of a busy machine; `npm run proof -- abuse` measures it against a bare server.
-  expect(times.sort((a, b) => a - b)[Math.floor(times.length / 2)]).toBeLessThan(100)
+  // Two may end at the same time. `npm run proof -- abuse` measures how long an answer takes.
+  expect(between.size).toBeGreaterThanOrEqual(4)
   expect((largest - before) / 1_048_576).toBeLessThan(200)
 })
 

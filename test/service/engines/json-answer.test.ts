@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { readJsonAnswer } from '../../../src/service/engines/upstream/json-answer.js'
@@ -94,7 +93,10 @@ test('JSON without end that is no picture, and pictures without end, are bounded
   await expect(readJsonAnswer(pictures, folder)).rejects.toThrow('too many results')
 })
 
-test('a text that is decoded into nothing does not block the event loop', async () => {
+test.each([
+  ['a text that is decoded into nothing', '\\n'.repeat(32_768), 15_000],
+  ['a picture', 'A'.repeat(65_536), 15_000 + (64 * 65_536 * 3) / 4],
+])('%s does not block the event loop', async (_, text, bytes) => {
   let turn = 0
   let next = setImmediate(function count() {
     turn++
@@ -103,12 +105,12 @@ test('a text that is decoded into nothing does not block the event loop', async 
   const turns: number[] = []
   async function* answer(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(`"${BASE64.slice(0, 20_000)}`)
-    for (const part = Buffer.from('\\n'.repeat(32_768)); turns.length < 64; turns.push(turn)) yield part
+    for (const part = Buffer.from(text); turns.length < 64; turns.push(turn)) yield part
     yield Buffer.from('"')
   }
   const { file, value } = await readJsonAnswer(answer(), temporaryFolder())
   clearImmediate(next)
-  expect(readFileSync(await file(value)).byteLength).toBe(15_000)
+  expect(readFileSync(await file(value)).byteLength).toBe(bytes)
   expect(turns.filter((each, index) => each === turns[index + 4])).toEqual([])
 })
 
@@ -122,26 +124,21 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-test('a picture of 300 MB needs neither its size in memory nor the event loop', async () => {
+test('a picture of 300 MB does not need its size in memory', async () => {
   const part = Buffer.from('A'.repeat(65_536))
   async function* answer(): AsyncGenerator<Uint8Array> {
     yield Buffer.from('{"data":"')
     for (let at = 0; at < 6_100; at++) yield part
     yield Buffer.from('"}')
   }
-  const delay = monitorEventLoopDelay({ resolution: 1 })
   const before = process.memoryUsage()
   let peak = 0
   const watch = setInterval(() => {
     const { rss } = process.memoryUsage()
     peak = Math.max(peak, rss)
   }, 5)
-  delay.enable()
   const read = await readJsonAnswer(answer(), temporaryFolder())
-  delay.disable()
   clearInterval(watch)
   await read.file((read.value as { data: string }).data)
   expect(peak - before.rss).toBeLessThan(150_000_000)
-  // A garbage collection and a busy machine included.
-  expect(delay.percentile(99) / 1e6).toBeLessThan(50)
 })

@@ -4,7 +4,7 @@ import { parseFault } from '../../../src/service/faults/grammar.js'
 import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createInstantEngine } from '../../support/engines.js'
 import { createFaultyProxy } from '../../support/faults.js'
-import { bodyOf, dial, isWhole } from '../../support/line.js'
+import { bodyOf, dial, isWhole, type Line } from '../../support/line.js'
 import { createListeningService, finished, type TestService } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
@@ -64,6 +64,14 @@ async function hear(bench: Bench, text: string) {
   return line
 }
 
+/** Resolves when the other side has read what the line sent: it reads connections in their order, and answers a later one. */
+async function isRead(bench: Bench, line: Line): Promise<void> {
+  await line.connected()
+  expect(statusLine((await hear(bench, get(bench, `${RUNS}/run_unknown`))).heard)).toBe(
+    'HTTP/1.1 404 Not Found',
+  )
+}
+
 const statusLine = (heard: string): string => heard.split('\r\n')[0] ?? ''
 /** Turns of the clock in which the service renders whatever it has accepted. */
 const rendered = (bench: Bench) => bench.clock.advance(2_000)
@@ -112,7 +120,7 @@ describe.each([
     const line = dial(bench.url)
     line.send(`POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${bench.apiKey}\r\n`)
     line.send(`Content-Length: 100000\r\n\r\n${'x'.repeat(999)}`)
-    await bench.clock.runUntil(new Promise((resolve) => setTimeout(resolve, 20)))
+    await isRead(bench, line)
     expect(line.ended).toBeUndefined()
     line.send('x')
     expect(await bench.clock.runUntil(line.hungUp())).toBe('reset')
@@ -149,8 +157,8 @@ describe.each([
     const half = dial(bench.url)
     half.send(get(bench, output))
     await bench.clock.runUntil(half.until((heard) => bodyOf(heard).length >= 100))
-    // Real, and short: that nothing comes can only be waited for.
-    await bench.clock.runUntil(new Promise((resolve) => setTimeout(resolve, 50)))
+    await isRead(bench, silent)
+    await isRead(bench, half)
     expect([silent.heard, silent.ended]).toEqual(['', undefined])
     expect([bodyOf(half.heard).length, half.ended]).toEqual([100, undefined])
     await rendered(bench)

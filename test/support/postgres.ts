@@ -1,5 +1,6 @@
 /** PostgreSQL for a test file: one server per process, started at the first use, and one database per test. */
 import { describe, onTestFinished } from 'vitest'
+import { type Clock, systemClock } from '../../src/host/clock.js'
 import { hasPostgres, startPostgres, type TestPostgres } from './postgres-server.js'
 
 export { canRestartPostgres, hasPostgres, startPostgres, type TestPostgres } from './postgres-server.js'
@@ -9,6 +10,12 @@ if (!hasPostgres)
 
 /** Like `describe`. Skips the tests without PostgreSQL. */
 export const describePostgres = describe.skipIf(!hasPostgres)
+
+/** For stores whose connections may come late on a busy machine: its time stands still, so retries do not run out. */
+export const STILL_CLOCK: Pick<Clock, 'monotonic' | 'sleep'> = {
+  monotonic: () => 0,
+  sleep: systemClock.sleep,
+}
 
 let shared: Promise<TestPostgres> | undefined
 

@@ -6,11 +6,13 @@ import {
   type PostgresDatabase,
   type Queries,
 } from '../../../src/service/store/postgres/database.js'
+import { createRetryWindow } from '../../../src/service/store/postgres/driver.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
 import {
   canRestartPostgres,
   describePostgres,
+  STILL_CLOCK,
   sharedPostgres,
   startPostgres,
 } from '../../support/postgres.js'
@@ -24,7 +26,7 @@ describePostgres('on PostgreSQL', () => {
   beforeAll(async () => {
     url = await (await sharedPostgres()).createDatabase()
     await openSchema(url)
-    database = createDatabase({ url, maxConnections: 4 })
+    database = createDatabase({ url, maxConnections: 4, retryWindow: createRetryWindow(STILL_CLOCK) })
   })
   afterAll(async () => {
     await database.close()

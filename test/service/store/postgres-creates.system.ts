@@ -2,12 +2,12 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
-import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
 import { claimRun } from '../../support/runs.js'
 
 async function opened(url: string): Promise<Store> {
-  const store = await openPostgresStore(url)
+  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
   onTestFinished(() => store.close())
   return store
 }
@@ -156,21 +156,11 @@ describePostgres('on PostgreSQL', () => {
     const { url, store, runOf } = await openWithKeys(10)
     const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
     const server = await sharedPostgres()
-    let isOver = false
-    const lock = server
-      .query(
-        'BEGIN; SELECT 1 FROM rushes.accounts WHERE id = 1 FOR UPDATE; SELECT pg_sleep(1.5); COMMIT',
-        url,
-      )
-      .then(() => {
-        isOver = true
-      })
-    const holds = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(1.5)%' AND wait_event = 'PgSleep'`
-    await expect.poll(() => server.query(holds)).toHaveLength(1)
+    const commit = await server.hold('SELECT 1 FROM rushes.accounts WHERE id = 1 FOR UPDATE', url)
     const waiting = Array.from({ length: 5 }, (_, n) => store.addRun(runOf(`run_${n}`), () => {}))
     await store.addRun(runOf('free', { accountId: other, keyId: undefined, price: 0 }), () => {})
-    expect(isOver).toBe(false)
-    await Promise.all([lock, ...waiting])
+    await commit()
+    await Promise.all(waiting)
     expect((await store.verify()).problems).toEqual([])
   })
 })

@@ -3,12 +3,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/service/store/postgres/driver.js'
 import { FILE_SQL } from '../../../src/service/store/postgres/files.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
-import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 /** With a stored image and a connection of its own. */
 async function openWithImage() {
   const url = await temporaryDatabase()
-  const store = await openPostgresStore(url)
+  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
   onTestFinished(() => store.close())
   const accountId = await store.ensureAccount({ name: 'acme', credits: 0, nowMs: 0 })
   const key = await store.holdImage({ sha256: 'a1b2', bytes: 1 }, 0)

@@ -10,7 +10,7 @@ import { FILE_SQL } from '../../../src/service/store/postgres/files.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import { SQL } from '../../../src/service/store/postgres/run-statements.js'
-import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { claimRun } from '../../support/runs.js'
 
 const STATEMENTS: readonly PreparedStatement[] = [ACCOUNT_SQL, CONSOLE_SQL, FILE_SQL, SQL].flatMap(
@@ -26,7 +26,7 @@ async function addColumns(url: string, name: string): Promise<void> {
 }
 
 async function opened(url: string) {
-  const store = await openPostgresStore(url)
+  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
   onTestFinished(() => store.close())
   return store
 }

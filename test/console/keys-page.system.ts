@@ -3,7 +3,13 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
 import { refusal, setBanned, withStore } from '../support/console.js'
-import { holdAnswers, openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
+import {
+  holdAnswers,
+  openSignedIn,
+  pressBoth,
+  type ServedConsole,
+  serveConsole,
+} from '../support/console-page.js'
 import { ask } from '../support/service.js'
 
 /** The status of a request with this key: 404 for a run that does not exist, when the key works. */
@@ -27,6 +33,7 @@ describePages('API keys of the console', (pages) => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys', {
       permissions: ['clipboard-read', 'clipboard-write'],
+      hasClock: true,
     })
     const secret = await createKey(page, 'laptop')
     expect(secret).toMatch(/^rk_[\w-]{43}$/)
@@ -34,8 +41,11 @@ describePages('API keys of the console', (pages) => {
     expect(await page.getByRole('region', { name: 'export lines' }).innerText()).toContain(
       `export RUSHES_BASE_URL=${service.url}\nexport RUSHES_API_KEY=${secret}\nexport RUSHES_IMAGE_MODEL=rushes/preview-image\n`,
     )
+    // Otherwise the label is back after 2 s, perhaps before the test has read it.
+    await page.clock.pauseAt(Date.now() + 60_000)
     await page.getByRole('button', { name: 'Copy API key' }).click()
     await page.getByRole('button', { name: 'Copied', exact: true }).waitFor()
+    await page.clock.resume()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret)
 
     // Neither a press beside the dialog nor a key loses what is shown once.
@@ -311,14 +321,12 @@ describePages('the keyboard', (pages) => {
     const { page } = await openSignedIn(pages, service, '#/account')
     const focused = page.locator('button:focus', { hasText: 'New key' })
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('k')
+    await pressBoth(page, 'g', 'k')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     const shortcuts = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await page.keyboard.press('?')
     await shortcuts.waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('c')
+    await pressBoth(page, 'g', 'c')
     expect(page.url()).toContain('#/keys')
     await page.keyboard.press('Escape')
     // Nothing outside an open dialog can have the focus. One that the browser has closed has no role any more, but it is

@@ -13,7 +13,6 @@ import {
   createPaintingEngine,
   EMAIL,
   giveFiles,
-  PATIENCE,
   type PageService,
   servePage,
   XSS,
@@ -84,7 +83,7 @@ describePages('a new run', (pages) => {
     await prompt(page).press('Control+Enter')
     await page.getByText('Rendering', { exact: true }).waitFor()
     // The reference images are loaded first.
-    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    await expect.poll(() => engine.waiting).toBe(1)
     engine.finish()
     await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
     const [run] = await runsOf(service)
@@ -133,7 +132,7 @@ describePages('a new run', (pages) => {
     await prompt(page).fill('a film of a fox')
     await page.getByText('1080p').click()
     await page.reload()
-    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a film of a fox')
+    await expect.poll(() => prompt(page).inputValue()).toBe('a film of a fox')
     await cost(page, 'Cost 10 · Balance 10,000')
     await giveFiles(page, 'drop', [['one.png', ONE_PIXEL_PNG]])
     await expect.poll(() => names(page)).toEqual(['one.png'])
@@ -143,7 +142,7 @@ describePages('a new run', (pages) => {
     await page.getByLabel('Email').fill(EMAIL)
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a film of a fox')
+    await expect.poll(() => prompt(page).inputValue()).toBe('a film of a fox')
     expect(await names(page)).toEqual(['one.png'])
     await create(page)
     await page.getByRole('heading', { level: 1, name: 'a film of a fox' }).waitFor()
@@ -158,7 +157,7 @@ describePages('a new run', (pages) => {
     })
     const { page } = await service.open(`#/runs/${run.id}`, { ignored: /401/ })
     await page.getByRole('link', { name: 'Run again with changes' }).click()
-    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a fox\nin two lines')
+    await expect.poll(() => prompt(page).inputValue()).toBe('a fox\nin two lines')
     await page.getByText('1 reference image left out.').waitFor()
     await page.getByText('seed', { exact: true }).waitFor()
     expect(await names(page)).toEqual(['https://e.test/a.png'])
@@ -172,7 +171,7 @@ describePages('a new run', (pages) => {
     await page.getByLabel('Email').fill(EMAIL)
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await expect.poll(() => prompt(page).inputValue(), PATIENCE).toBe('a wolf')
+    await expect.poll(() => prompt(page).inputValue()).toBe('a wolf')
     await create(page)
     await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
     expect((await runsOf(service))[0]?.input).toEqual({

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { becomesTrue, describePages } from '../support/browser.js'
+import { pressBoth } from '../support/console-page.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { hasS3rver, inEnvironment, startS3Store } from '../support/s3-store.js'
 import { runSql } from '../support/test-database.js'
-import { afterPolls, createPaintingEngine, PATIENCE, servePage, XSS } from './service-with-page.js'
+import { afterPolls, createPaintingEngine, servePage, XSS } from './service-with-page.js'
 
 const linkOf = ({ id }: { readonly id: string }) => `#/runs/${id}`
 const ONE_URL = ['https://e.test/a?b=1&c=<d>']
@@ -24,7 +25,7 @@ describePages('one run', (pages) => {
     await page.getByText('Waiting in the queue').waitFor()
     engine.finish()
     await afterPolls(page, () => page.getByText('Rendering', { exact: true }).isVisible()).toBe(true)
-    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    await expect.poll(() => engine.waiting).toBe(1)
     engine.finish()
     await afterPolls(page, () => page.locator('.output img').isVisible()).toBe(true)
     await becomesTrue(page, 'document.querySelector(".output img")?.naturalWidth === 1')
@@ -99,8 +100,7 @@ describePages('one run', (pages) => {
     const newer = await service.create({ prompt: 'a wolf' })
     const { page } = await service.open(linkOf(old))
     await page.getByRole('link', { name: 'Newer run (k)' }).waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('k')
+    await pressBoth(page, 'g', 'k')
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.goBack()
     await page.getByRole('heading', { level: 1, name: 'a fox' }).waitFor()
@@ -176,7 +176,7 @@ describePages('one run', (pages) => {
     const run = await service.create({ prompt: "it's a fox", image_urls: [DATA, ...ONE_URL] })
     const { page } = await service.open(linkOf(run), { permissions: ['clipboard-read', 'clipboard-write'] })
     const code = page.getByRole('tabpanel').locator('code')
-    await expect.poll(() => code.textContent(), PATIENCE).toContain(`rushes run image 'it'\\''s a fox'`)
+    await expect.poll(() => code.textContent()).toContain(`rushes run image 'it'\\''s a fox'`)
     expect(await code.textContent()).toContain(`--base-url ${service.url}`)
     await page.getByRole('button', { name: 'Copy rushes command' }).click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent())
@@ -199,7 +199,7 @@ describePages('one run', (pages) => {
     const run = await service.create({ prompt: 'a wolf', image_urls: [SENT, output, ...ONE_URL] })
     const { page } = await service.open(linkOf(run))
     const widths = "[...document.querySelectorAll('.run-sources img')].map((image) => image.naturalWidth)"
-    await expect.poll(() => page.evaluate(widths), PATIENCE).toEqual([1, 1])
+    await expect.poll(() => page.evaluate(widths)).toEqual([1, 1])
     expect(await page.locator('.run-sources li').allTextContents()).toEqual([
       `${ONE_PIXEL_PNG.length} B`,
       'picture.png',
@@ -221,14 +221,15 @@ describePages('one run', (pages) => {
     const engine = createPaintingEngine()
     const service = await servePage(pages, { engine })
     const run = await service.create({ prompt: 'WAIT for a fox' })
-    const { page } = await service.open(linkOf(run))
-    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
-    await expect.poll(() => page.getByRole('timer').textContent(), PATIENCE).toMatch(/^· [1-9] s$/)
+    await expect.poll(() => engine.waiting).toBe(1)
+    const { page } = await service.open(linkOf(run), { hasClock: true })
+    const [rendering] = await runSql(service, `SELECT started_at FROM runs WHERE id = '${run.id}'`)
+    await page.clock.setFixedTime(Number(rendering?.started_at) + 5_000)
+    await expect.poll(() => page.getByRole('timer').textContent()).toBe('· 5 s')
     for (const prompt of ['one', 'two', 'three']) await service.create({ prompt })
+    await runSql(service, "UPDATE runs SET finished_at = started_at + 7000 WHERE status = 'succeeded'")
     await page.reload()
-    await expect
-      .poll(() => page.getByRole('timer').textContent(), PATIENCE)
-      .toMatch(/^· \d+ s · usually \d+ s$/)
+    await expect.poll(() => page.getByRole('timer').textContent()).toBe('· 5 s · usually 7 s')
   })
 
   it('shows why it failed, and whatever others wrote as text', async () => {

@@ -7,14 +7,7 @@ import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
 import { runSql } from '../support/test-database.js'
-import {
-  afterPolls,
-  createPaintingEngine,
-  PATIENCE,
-  type PageService,
-  servePage,
-  XSS,
-} from './service-with-page.js'
+import { afterPolls, createPaintingEngine, type PageService, servePage, XSS } from './service-with-page.js'
 
 const rowOf = (page: Page, prompt: string) => page.getByRole('row').filter({ hasText: prompt })
 const prompts = (page: Page) => page.locator('.run-prompt a').allTextContents()
@@ -94,35 +87,35 @@ describePages('the list of runs', (pages) => {
     await service.create({ prompt: 'a blue whale' }, 'video')
     await service.create({ prompt: 'FAIL fox' })
     const { page } = await service.open('#/runs')
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a blue whale', 'a red fox'])
+    await expect.poll(() => prompts(page)).toEqual(['FAIL fox', 'a blue whale', 'a red fox'])
 
     await page.getByLabel('Model').selectOption('image')
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a red fox'])
+    await expect.poll(() => prompts(page)).toEqual(['FAIL fox', 'a red fox'])
     await page.getByLabel('Status').selectOption('succeeded')
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['a red fox'])
+    await expect.poll(() => prompts(page)).toEqual(['a red fox'])
     expect(new URL(page.url()).hash).toBe('#/runs?status=succeeded&kind=image')
 
     await page.reload()
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['a red fox'])
+    await expect.poll(() => prompts(page)).toEqual(['a red fox'])
     expect(await page.getByLabel('Model').inputValue()).toBe('image')
     await page.goBack()
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['FAIL fox', 'a red fox'])
+    await expect.poll(() => prompts(page)).toEqual(['FAIL fox', 'a red fox'])
     expect(await page.getByLabel('Status').inputValue()).toBe('')
 
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByRole('searchbox').fill('BLUE')
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['a blue whale'])
+    await expect.poll(() => prompts(page)).toEqual(['a blue whale'])
     expect(new URL(page.url()).hash).toBe('#/runs?search=BLUE')
     await page.getByRole('searchbox').fill('unicorn')
     await page.getByText('No runs match these filters.').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
-    await expect.poll(() => prompts(page), PATIENCE).toHaveLength(3)
+    await expect.poll(() => prompts(page)).toHaveLength(3)
     expect(await page.getByRole('searchbox').inputValue()).toBe('')
 
     await page.getByLabel('Key', { exact: true }).selectOption('console')
     await page.getByText('No runs match these filters.').waitFor()
     await page.getByLabel('Key', { exact: true }).selectOption({ label: 'first' })
-    await expect.poll(() => prompts(page), PATIENCE).toHaveLength(3)
+    await expect.poll(() => prompts(page)).toHaveLength(3)
   })
 
   it('follows runs into and out of a filter', async () => {
@@ -145,7 +138,7 @@ describePages('the list of runs', (pages) => {
     const service = await servePage(pages)
     for (const prompt of ['one', 'two', 'three']) await service.create({ prompt })
     const { page } = await service.open('#/runs')
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['three', 'two', 'one'])
+    await expect.poll(() => prompts(page)).toEqual(['three', 'two', 'one'])
     const focused = () => page.evaluate('document.activeElement?.textContent')
     for (const [key, prompt] of [
       ['j', 'three'],
@@ -157,7 +150,7 @@ describePages('the list of runs', (pages) => {
       ['j', 'two'],
     ] as const) {
       await page.keyboard.press(key)
-      await expect.poll(focused, PATIENCE).toBe(prompt)
+      await expect.poll(focused).toBe(prompt)
     }
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'two' }).waitFor()
@@ -166,7 +159,7 @@ describePages('the list of runs', (pages) => {
     await page.getByRole('link', { name: 'Newer run (k)' }).click()
     await page.getByRole('heading', { level: 1, name: 'two' }).waitFor()
     await page.getByRole('link', { name: 'All runs' }).click()
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['three', 'two', 'one'])
+    await expect.poll(() => prompts(page)).toEqual(['three', 'two', 'one'])
   })
 
   it('is a grid too: with the arrow keys, live, and kept for the next visit', async () => {
@@ -191,12 +184,12 @@ describePages('the list of runs', (pages) => {
       ['ArrowUp', 150],
     ] as const) {
       await page.keyboard.press(key)
-      await expect.poll(focused, PATIENCE).toBe(`fox ${number}`)
+      await expect.poll(focused).toBe(`fox ${number}`)
     }
 
     const run = await service.create({ prompt: 'WAIT for a wolf' })
     await afterPolls(page, () => tile('WAIT for a wolf').getByText('processing').isVisible()).toBe(true)
-    await expect.poll(() => engine.waiting, PATIENCE).toBe(1)
+    await expect.poll(() => engine.waiting).toBe(1)
     engine.finish()
     await afterPolls(page, () => tile('WAIT for a wolf').getByText('succeeded').isVisible()).toBe(true)
 
@@ -209,7 +202,7 @@ describePages('the list of runs', (pages) => {
     const anchor = await page.evaluate<string>(`${shown}.dataset.run`)
     // Another number of columns moves the run, and the page scrolls to it.
     await page.setViewportSize({ width: 800, height: 720 })
-    await expect.poll(async () => columnsOf(page), PATIENCE).toBeLessThan(columns)
+    await expect.poll(async () => columnsOf(page)).toBeLessThan(columns)
     await becomesTrue(
       page,
       `(() => {
@@ -219,7 +212,7 @@ describePages('the list of runs', (pages) => {
     )
     await page.setViewportSize({ width: 1_280, height: 720 })
     await page.getByRole('button', { name: 'Large grid' }).click()
-    await expect.poll(async () => columnsOf(page), PATIENCE).toBeLessThan(columns)
+    await expect.poll(async () => columnsOf(page)).toBeLessThan(columns)
     await page.evaluate('scrollTo(0, 1e9)')
     await tile('fox 1').last().waitFor()
     await page.reload()
@@ -248,10 +241,10 @@ describePages('the list of runs', (pages) => {
         const { width, tiles, outside } = await gridOf(page)
         return { isNarrow: width < 390, tileWidths: new Set(tiles.map((tile) => tile.width)).size, outside }
       }
-      await expect.poll(narrow, PATIENCE).toEqual({ isNarrow: true, tileWidths: 1, outside: [] })
+      await expect.poll(narrow).toEqual({ isNarrow: true, tileWidths: 1, outside: [] })
 
       await page.setViewportSize({ width: 1_280, height: 800 })
-      await expect.poll(() => gridOf(page), PATIENCE).toEqual(wide)
+      await expect.poll(() => gridOf(page)).toEqual(wide)
     }
   })
 
@@ -309,26 +302,20 @@ describePages('the list of runs', (pages) => {
     fill(service, 1_000)
     const { page } = await service.open('#/runs')
     await rowOf(page, 'fox 1000').waitFor()
-    const seen = (await page.evaluate(`new Promise((resolve) => {
-      const seen = { most: 0, frames: [] }
-      let last = performance.now()
-      const step = (now) => {
-        seen.frames.push(now - last)
-        last = now
+    const most = await page.evaluate(`new Promise((resolve) => {
+      let most = 0
+      const step = () => {
         const rows = document.querySelectorAll('.runs-body .run-row')
-        seen.most = Math.max(seen.most, rows.length)
-        if ([...rows].some((row) => row.dataset.run === 'run_1')) resolve(seen)
+        most = Math.max(most, rows.length)
+        if ([...rows].some((row) => row.dataset.run === 'run_1')) resolve(most)
         else {
           scrollBy({ top: 2100, behavior: 'instant' })
           requestAnimationFrame(step)
         }
       }
       requestAnimationFrame(step)
-    })`)) as { readonly most: number; readonly frames: readonly number[] }
-    expect(seen.most).toBeLessThan(50)
-    const frames = seen.frames.toSorted((one, other) => one - other)
-    // Most of the machines that run the tests draw without a graphics card, and beside other tests.
-    expect(frames[frames.length >> 1]).toBeLessThan(100)
+    })`)
+    expect(most).toBeLessThan(50)
     expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('1001')
     expect(await rowOf(page, 'fox 1').last().getAttribute('aria-rowindex')).toBe('1001')
   })
@@ -367,7 +354,7 @@ describePages('the list of runs', (pages) => {
     expect(await rowOf(page, 'FAIL').locator('.run-error').textContent()).toContain(XSS)
     // A list of runs of one key does not repeat its name.
     await page.getByLabel('Key', { exact: true }).selectOption('console')
-    await expect.poll(() => prompts(page), PATIENCE).toEqual(['without a key'])
+    await expect.poll(() => prompts(page)).toEqual(['without a key'])
     expect(await page.getByRole('columnheader', { name: 'Key' }).count()).toBe(0)
   })
 

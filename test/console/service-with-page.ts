@@ -33,9 +33,6 @@ export const EMAIL = 'ann@example.com'
 /** Text that would do harm as markup. */
 export const XSS = '</script><img src=x onerror=alert(1)>'
 
-/** For what the page asks for every few seconds. */
-export const PATIENCE = { timeout: 20_000 } as const
-
 /** What a page with `hasClock` shows when it has asked again, without the seconds between its requests. */
 export const afterPolls = <T>(page: Page, read: () => Promise<T>) =>
   expect.poll(
@@ -44,7 +41,7 @@ export const afterPolls = <T>(page: Page, read: () => Promise<T>) =>
       return await read()
     },
     // A user may ask 20 times a second.
-    { ...PATIENCE, interval: 100 },
+    { interval: 100 },
   )
 
 export interface PageService {
@@ -95,7 +92,7 @@ export async function servePage(pages: Pages, options: Partial<ServiceOptions> =
       const run = (await response.json()) as RunDetails
       const statusOf = () => withStore(parts, async (store) => (await store.findRun(run.id, 1))?.status)
       if (!String(input.prompt).includes('WAIT'))
-        await expect.poll(statusOf, { ...PATIENCE, interval: 10 }).toMatch(/succeeded|failed/)
+        await expect.poll(statusOf, { interval: 10 }).toMatch(/succeeded|failed/)
       return run
     },
     open: (fragment, more) =>

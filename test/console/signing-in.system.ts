@@ -150,7 +150,7 @@ describePages('signing in to the console', (pages) => {
     await heading(page, 'New run').waitFor()
     expect(await message.count()).toBe(0)
     await page.getByLabel('Prompt').fill('a fox')
-    await page.getByRole('button', { name: 'Create run' }).click({ timeout: 1_000 })
+    await page.getByRole('button', { name: 'Create run' }).click()
     await page.waitForURL(/#\/runs\/run_/)
   })
 

@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import { expect, it } from 'vitest'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { describePages, type OpenedPage } from '../support/browser.js'
-import { PATIENCE, servePage } from './service-with-page.js'
+import { servePage } from './service-with-page.js'
 
 /** 24 by 12 pixels, which browsers show and the service does not read. */
 const BMP = Buffer.alloc(54 + 24 * 12 * 4, 0x80)
@@ -56,7 +56,7 @@ describePages('thumbnails', (pages) => {
     const service = await servePage(pages, { engine })
     for (let count = 0; count < 3; count++) await service.create({ prompt: 'fox' })
     const opened = await service.open('#/runs')
-    await expect.poll(() => widths(opened), PATIENCE).toEqual([160, 160, 160])
+    await expect.poll(() => widths(opened)).toEqual([160, 160, 160])
     expect(requestsFor(opened, '/outputs/')).toEqual([])
     expect(requestsFor(opened, '/thumbnail').length).toBe(3)
 
@@ -66,7 +66,7 @@ describePages('thumbnails', (pages) => {
     })
     const transferred = `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/thumbnail')).map(({ transferSize }) => transferSize)`
     await opened.page.reload()
-    await expect.poll(() => widths(opened), PATIENCE).toEqual([160, 160, 160])
+    await expect.poll(() => widths(opened)).toEqual([160, 160, 160])
     // From the cache of the browser.
     expect(await opened.page.evaluate(transferred)).toEqual([0, 0, 0])
     expect(received).toEqual([true, true, true])
@@ -79,8 +79,8 @@ describePages('thumbnails', (pages) => {
     for (const name of readdirSync(outputs)) rmSync(join(outputs, name), { recursive: true })
     for (const prompt of ['BMP', 'damaged']) await service.create({ prompt })
     const opened = await service.open('#/runs', { ignored: /status of (404|410)/ })
-    await expect.poll(() => opened.page.locator('.thumb-empty').count(), PATIENCE).toBe(2)
-    await expect.poll(() => widths(opened), PATIENCE).toEqual([24])
+    await expect.poll(() => opened.page.locator('.thumb-empty').count()).toBe(2)
+    await expect.poll(() => widths(opened)).toEqual([24])
     expect(requestsFor(opened, '/thumbnail')).toHaveLength(2)
     expect(requestsFor(opened, '/outputs/')).toEqual([expect.stringContaining('fox.bmp')])
   })

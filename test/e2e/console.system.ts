@@ -2,24 +2,19 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { createPlace, rushes, serve, start } from '../support/binary.js'
-import { describePages } from '../support/browser.js'
+import { becomesTrue, describePages } from '../support/browser.js'
 import { openConsole } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 
 const PASSWORD = 'correct horse battery staple'
 
-/** The renderer draws on a machine that is busy with other tests. */
-const PATIENCE = { timeout: 90_000 }
-
 const goTo = (page: Page, name: string) =>
   page.getByRole('navigation').first().getByRole('link', { name, exact: true }).click()
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
-const shows = (page: Page, text: string) => page.getByText(text, { exact: true }).first().waitFor(PATIENCE)
-const becomesTrue = (page: Page, expression: string) =>
-  expect.poll(() => page.evaluate(expression), PATIENCE).toBe(true)
+const shows = (page: Page, text: string) => page.getByText(text, { exact: true }).first().waitFor()
 
 describePages('the console of rushes serve', (pages) => {
-  it('leads from the first start to signing out', { timeout: 300_000 }, async () => {
+  it('leads from the first start to signing out', async () => {
     const place = await serve(createPlace())
     const said: { console: string } = JSON.parse(place.process.printed.stdout)
     const { page } = await openConsole(pages, place, '', {

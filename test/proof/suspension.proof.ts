@@ -23,3 +23,13 @@ describe.concurrent('SIGSTOP before the answer, SIGCONT after 75 s', () => {
     expect(requests.filter((each) => each === asked)).toHaveLength(1)
   })
 })
+
+it('the status that came while the process was stopped beyond its --timeout counts', async () => {
+  const { code, stdout, stderr, outputUrl } = await suspended({
+    words: ['run', 'image', 'a fox', '--timeout', '3s'],
+    asked: 'status',
+    answerAfterMs: 0,
+    continueAfterMs: 3_500,
+  })
+  expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: `${outputUrl}\n` })
+})

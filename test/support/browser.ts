@@ -5,6 +5,7 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { describe, expect, onTestFinished } from 'vitest'
 import { findChromium } from './find-chromium.js'
+import { PATIENCE_MS } from './patience.js'
 
 export interface OpenedPage {
   readonly page: Page
@@ -17,6 +18,8 @@ export interface OpenOptions extends BrowserContextOptions {
   readonly ignored?: RegExp | undefined
   /** Whether the test can change the time of the page, with `page.clock`. */
   readonly hasClock?: boolean | undefined
+  /** Runs in the page before its own scripts. */
+  readonly initScript?: string
 }
 
 export interface Pages {
@@ -41,7 +44,7 @@ const startedBrowser = (executablePath: string): Promise<Browser> => {
  * `page.waitForFunction`.
  */
 export const becomesTrue = (page: Page, expression: string): Promise<void> =>
-  expect.poll(() => page.evaluate(expression), { timeout: 20_000 }).toBe(true)
+  expect.poll(() => page.evaluate(expression)).toBe(true)
 
 /** Tests with a browser. */
 export function describePages(name: string, define: (pages: Pages) => void): void {
@@ -49,9 +52,11 @@ export function describePages(name: string, define: (pages: Pages) => void): voi
   if (path === undefined) console.log(`Skipped: ${name} (no Chromium; install it or set CHROME_PATH)`)
   describe.skipIf(path === undefined)(name, () => {
     define({
-      async open(url, { ignored, hasClock, ...options } = {}) {
+      async open(url, { ignored, hasClock, initScript = '', ...options } = {}) {
         const browser = await startedBrowser(path ?? '')
         const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+        context.setDefaultTimeout(PATIENCE_MS)
+        await context.addInitScript(initScript)
         const page = await context.newPage()
         const complaints: string[] = []
         const requests: string[] = []

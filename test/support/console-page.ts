@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { Page as BrowserPage } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
+import { TOAST_MS } from '../../src/console/components/toast.js'
 import { AUTH_PATHS } from '../../src/protocol/console.js'
 import { type Page, readPage } from '../../src/service/console/page.js'
 import type { OpenedPage, OpenOptions, Pages } from './browser.js'
@@ -42,6 +43,13 @@ export interface OpenConsoleOptions extends OpenOptions {
   readonly elsewhere?: string
 }
 
+/** Toasts stay until the page changes or they are dismissed: on a slow machine they would be gone before a test reads them. */
+const KEEP_TOASTS = `{
+  const { setTimeout } = window
+  window.setTimeout = (work, ms, ...more) =>
+    ${JSON.stringify(Object.values(TOAST_MS))}.includes(ms) ? 0 : setTimeout(work, ms, ...more)
+}`
+
 /** Opens a page of the console. Errors of the browser, and requests to other origins, fail the test. */
 export async function openConsole(
   pages: Pages,
@@ -49,7 +57,11 @@ export async function openConsole(
   fragment = '',
   { elsewhere, ...options }: OpenConsoleOptions = {},
 ): Promise<OpenedPage> {
-  const opened = await pages.open(`${url}/${fragment}`, { ignored: REFUSALS, ...options })
+  const opened = await pages.open(`${url}/${fragment}`, {
+    ignored: REFUSALS,
+    initScript: KEEP_TOASTS,
+    ...options,
+  })
   const allowed = [new URL(url).origin, elsewhere]
   onTestFinished(() => {
     const origins = new Set(opened.requests.map((request) => new URL(request).origin))
@@ -100,6 +112,11 @@ export async function sessionCookie(
   return browser.cookie
 }
 
+/** Presses two keys without a pause: the page takes them as one shortcut only within 1.5 s. */
+export async function pressBoth(page: BrowserPage, first: string, second: string): Promise<void> {
+  await Promise.all([page.keyboard.press(first), page.keyboard.press(second)])
+}
+
 export interface HeldAnswer {
   /** Sends the response. Resolves when the page has shown it. */
   release(): Promise<void>
@@ -128,7 +145,7 @@ export async function holdAnswers(page: BrowserPage, method: string, url: string
   return {
     /** Waits for the response with this index. */
     async taken(at: number): Promise<HeldAnswer> {
-      await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(at)
+      await expect.poll(() => held.length).toBeGreaterThan(at)
       return held[at] as HeldAnswer
     },
   }

@@ -24,7 +24,7 @@ interface Toast {
   readonly page: string
 }
 
-const TOAST_MS = { good: 4_000, bad: 8_000 } as const
+export const TOAST_MS = { good: 4_000, bad: 8_000 } as const
 
 const toastStore = createStore<readonly Toast[]>([])
 let count = 0

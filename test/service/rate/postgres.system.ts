@@ -19,6 +19,11 @@ import {
 import { until } from '../../support/until.js'
 
 const LIMIT = { requests: 20, windowMs: 10_000 }
+/** Real time, which does not end during a test. */
+const LONG = { requests: 20, windowMs: 3_600_000 }
+
+const openDatabase = (url: string) =>
+  createDatabase({ url, maxConnections: 4, retryWindow: createRetryWindow(STILL_CLOCK) })
 
 describePostgres('on PostgreSQL', () => {
   let url: string
@@ -26,7 +31,7 @@ describePostgres('on PostgreSQL', () => {
   beforeAll(async () => {
     url = await (await sharedPostgres()).createDatabase()
     await openSchema(url)
-    database = createDatabase({ url, maxConnections: 4, retryWindow: createRetryWindow(STILL_CLOCK) })
+    database = openDatabase(url)
   })
   afterAll(async () => {
     await database.close()
@@ -80,10 +85,10 @@ describePostgres('on PostgreSQL', () => {
   }
 
   test('several nodes share the limit, by the clock of the server', async () => {
-    const nodes = Array.from({ length: 3 }, () => createDatabase({ url, maxConnections: 5 }))
+    const nodes = Array.from({ length: 3 }, () => openDatabase(url))
     const limiters = nodes.map((node) => createPostgresRateLimiter(node))
-    expect(await takeMany(limiters, 300)).toBe(20)
-    expect(await takeMany(limiters, 30)).toBe(0)
+    expect(await takeMany(limiters, 300, LONG)).toBe(20)
+    expect(await takeMany(limiters, 30, LONG)).toBe(0)
     await Promise.all(nodes.map((node) => node.close()))
   })
 
@@ -104,20 +109,19 @@ describePostgres('on PostgreSQL', () => {
       onTestFinished(() => server.stop())
       const crashing = await server.createDatabase()
       await openSchema(crashing)
-      const pool = createDatabase({ url: crashing, maxConnections: 4 })
+      const pool = openDatabase(crashing)
       onTestFinished(() => pool.close())
       const limiters = [createPostgresRateLimiter(pool)]
-      const long = { requests: 20, windowMs: 3_600_000 }
-      expect(await takeMany(limiters, 30, long)).toBe(20)
+      expect(await takeMany(limiters, 30, LONG)).toBe(20)
       await server.restart()
-      expect(await takeMany(limiters, 30, long)).toBe(0)
+      expect(await takeMany(limiters, 30, LONG)).toBe(0)
       const sinceEmptied = async () =>
         (await pool.all({ name: 'mark', text: "SELECT expires_at FROM rates WHERE key = ''" })).map(
           (row) => Number(row.expires_at) / 1_000,
         )
       // A node writes it once a second at most, when it refuses.
       await until('the mark', async () => {
-        expect(await takeMany(limiters, 1, long)).toBe(0)
+        expect(await takeMany(limiters, 1, LONG)).toBe(0)
         return (await sinceEmptied()).length === 1
       })
       // One window after the crash.

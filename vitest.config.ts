@@ -9,9 +9,9 @@ export const COMMON = {
   css: true,
   // Variables that a test sets are set back after it.
   unstubEnvs: true,
-  // Guards against hanging alone: a slow machine must not reach it.
-  testTimeout: 300_000,
-  hookTimeout: 300_000,
+  // Only prevents endless waiting: even a slow machine must not reach it.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
   expect: { poll: { timeout: PATIENCE_MS } },
 }
 

@@ -11,7 +11,6 @@ export default defineConfig({
     include: ['test/proof/**/*.proof.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
-    testTimeout: 600_000,
     fileParallelism: false,
   },
 })

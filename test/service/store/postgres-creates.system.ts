@@ -65,19 +65,19 @@ describePostgres('on PostgreSQL', () => {
   })
 
   test('110 large creates at once are all made, in groups of a bounded size, and hold up no other account', async () => {
-    const { store, accountId, runOf, transactions } = await openWithKeys(1_000)
+    const { url, store, accountId, runOf, transactions } = await openWithKeys(1_000)
     const otherId = await store.ensureAccount({ name: 'other', credits: 10, nowMs: 0 })
     const check = () => {}
-    await store.addRun(runOf('theirs', { accountId: otherId, keyId: undefined }), check)
     const input = { prompt: '\u0001'.repeat(100_000), notes: 'x'.repeat(175_000) }
-    let made = 0
-    const creates = Array.from({ length: 110 }, async (_, n) => {
-      await store.addRun(runOf(`run_${n}`, { input }), check)
-      made++
-    })
-    await creates[0]
+    // Until the others are served, none of the creates can end.
+    const commit = await (await sharedPostgres()).hold(
+      `SELECT 1 FROM rushes.accounts WHERE id = ${accountId} FOR UPDATE`,
+      url,
+    )
+    const creates = Array.from({ length: 110 }, (_, n) => store.addRun(runOf(`run_${n}`, { input }), check))
+    await store.addRun(runOf('theirs', { accountId: otherId, keyId: undefined }), check)
     expect(await store.findRun('theirs', otherId)).toMatchObject({ status: 'queued' })
-    expect(made).toBeLessThan(110)
+    await commit()
     await Promise.all(creates)
     // 5 of 775 KB are within 4 MiB; the first is made alone, and so is that of the other account.
     expect(await transactions()).toBe(24)

@@ -56,7 +56,8 @@ test.skipIf(!hasPostgres)('a login that is refused for a while is waited for, as
   const name = `rushes_test_${process.pid}_rotated`
   await server.query(`DROP ROLE IF EXISTS ${name}; CREATE ROLE ${name} LOGIN`)
   await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
-  const { store, add, status } = await openWithKey(Object.assign(new URL(url), { username: name }).href, 5)
+  const own = Object.assign(new URL(url), { username: name }).href
+  const { store, add, status } = await openWithKey(own, 5, systemClock)
   await add('run_1')
   await claimRun(store, 'me', { nowMs: 1 })
   await server.query(`ALTER ROLE ${name} NOLOGIN`)

@@ -5,7 +5,11 @@ import { RUNS_PATH } from '../../../src/protocol/id.js'
 import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createReadiness } from '../../../src/service/node.js'
-import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
+import {
+  openPostgresStore,
+  type PostgresOptions,
+  type PostgresStore,
+} from '../../../src/service/store/postgres/index.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
 import { createCommandedEngine } from '../../support/engines.js'
@@ -25,8 +29,8 @@ import { until } from '../../support/until.js'
 const LIMIT = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
 const RUN = { keyId: undefined, model: 'm', kind: 'image', input: {}, price: 0, createdAtMs: 1 } as const
 
-async function openNode(url: string): Promise<PostgresStore> {
-  const store = await openPostgresStore(url, { clock: STILL_CLOCK })
+async function openNode(url: string, clock: PostgresOptions['clock'] = STILL_CLOCK): Promise<PostgresStore> {
+  const store = await openPostgresStore(url, { clock })
   onTestFinished(() => store.close())
   return store
 }
@@ -160,7 +164,7 @@ describePostgres('on PostgreSQL', () => {
   test('it is ready only while the connection that stays works too', async () => {
     const { url } = await openNodes()
     const proxy = await createPostgresProxy(url)
-    const third = await openNode(proxy.url)
+    const third = await openNode(proxy.url, systemClock)
     await third.renewLease('third')
     await third.checkWritable()
     await proxy.close()
@@ -170,7 +174,8 @@ describePostgres('on PostgreSQL', () => {
   })
 
   test('it is not ready on a database that has become read-only', async () => {
-    const { url, one } = await openNodes()
+    const url = await temporaryDatabase()
+    const one = await openNode(url, systemClock)
     const server = await sharedPostgres()
     await one.checkWritable()
     await server.query(

@@ -6,10 +6,10 @@ import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { fileRecordsContract } from '../../contract/file-records.js'
 import { storeContract } from '../../contract/store.js'
 import { userContract } from '../../contract/user-store.js'
-import { describePostgres, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
+import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
 async function openStore() {
-  const store = await openPostgresStore(await temporaryDatabase())
+  const store = await openPostgresStore(await temporaryDatabase(), { clock: STILL_CLOCK })
   onTestFinished(() => store.close())
   return store
 }
@@ -22,7 +22,7 @@ describePostgres('on PostgreSQL', () => {
   consoleContract(openStore)
   creditLedgerContract(async () => {
     const url = await temporaryDatabase()
-    const store = await openPostgresStore(url)
+    const store = await openPostgresStore(url, { clock: STILL_CLOCK })
     onTestFinished(() => store.close())
     const server = await sharedPostgres()
     return { store, run: async (sql) => void (await server.query(`SET search_path = rushes; ${sql}`, url)) }

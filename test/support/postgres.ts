@@ -11,7 +11,7 @@ if (!hasPostgres)
 /** Like `describe`. Skips the tests without PostgreSQL. */
 export const describePostgres = describe.skipIf(!hasPostgres)
 
-/** For stores whose connections may come late on a busy machine: its time stands still, so retries do not run out. */
+/** For stores whose connections may come late on a busy machine: its time does not pass, so retries do not run out. */
 export const STILL_CLOCK: Pick<Clock, 'monotonic' | 'sleep'> = {
   monotonic: () => 0,
   sleep: systemClock.sleep,

@@ -170,13 +170,12 @@ function errorOf(state: RunState, isLocal: boolean): RushesError | undefined {
   return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
 }
 
-/** Whether the service says that the run was refunded. Its field is not published, so the usual forms are tried. */
+/** Whether the answer says that the run was refunded: in the text of its error, or as `refunded: true`. */
 function isRefunded({ service }: RunState): boolean {
   if (!isObject(service)) return false
-  const { refunded, billing_status, error } = service
+  const { refunded, error } = service
   return (
     refunded === true ||
-    billing_status === 'refunded' ||
     /(?<!\bnot (be )?)\brefunded\b/i.test(isObject(error) ? String(error.message) : String(error))
   )
 }

@@ -42,6 +42,7 @@ import {
 } from './journal-run.js'
 import {
   addLabels,
+  type EarlierOutput,
   everyFile,
   findAtEveryAddress,
   findByOutput,
@@ -104,8 +105,8 @@ export interface Journal {
   addLabels(address: string, id: string, labels: readonly string[]): void
   /** Returns the newest run with this id at each address, newest first. */
   findAtEveryAddress(id: string): readonly JournalRun[]
-  /** Returns the newest run at the address with an output link that contains the text. */
-  findByOutput(address: string, text: string): JournalRun | undefined
+  /** Returns the output that an image of the run was. `linkOf` returns equal texts for links to the same output. */
+  findByOutput(run: JournalRun, image: string, linkOf: (link: string) => string): EarlierOutput | undefined
   /** Returns the paths to which files with this content were downloaded, newest first. */
   pathsWithContent(sha256: string): readonly string[]
   /** Removes rows that have not changed since they were read. Downloaded files are kept. */
@@ -266,7 +267,7 @@ export function openJournal({
     addLabels: (address, id, labels) =>
       void onRun(address, id, () => db.transaction(() => addLabels(db, address, id, labels))),
     findAtEveryAddress: (id) => findAtEveryAddress(db, id),
-    findByOutput: (address, text) => findByOutput(db, address, text),
+    findByOutput: (run, image, linkOf) => findByOutput(db, run, image, linkOf),
     pathsWithContent: (sha256) => pathsWithContent(db, sha256),
     remove: (runs) => removeRuns(db, runs),
     typicalDuration: (address, model) => typicalDurationOf(durationsOf(db, address, model)),

@@ -1,6 +1,7 @@
 /** Tables of the journal, and conversion of their rows to values. */
 import type { Row } from '../host/database.js'
 import type { FileMarks } from '../protocol/media.js'
+import { outputOfLink } from '../protocol/output-link.js'
 
 /** A released script never changes. `test/journal/indexes.test.ts` lists which statement uses which index. */
 export const JOURNAL_MIGRATIONS: readonly string[] = [
@@ -234,7 +235,19 @@ export const fileOfRow = (row: Row): JournalFile => ({
 
 /** Sorts the files of a run by output, because downloads end in any order. Copies of one output keep their order. */
 export function sortByOutput(files: readonly JournalFile[], { urls }: JournalRun): readonly JournalFile[] {
-  // A link that was fetched again may differ.
-  const indexOf = ({ url }: JournalFile) => (urls.includes(url) ? urls.indexOf(url) : urls.length)
-  return [...files].sort((a, b) => indexOf(a) - indexOf(b))
+  const positions = positionsOf(urls)
+  const positionOf = ({ url }: JournalFile) => positions(url) ?? urls.length
+  return files
+    .map((file) => ({ file, position: positionOf(file) }))
+    .sort((a, b) => a.position - b.position)
+    .map(({ file }) => file)
+}
+
+/** Returns a function from a link to the position of its output, from 0. A link that was signed again may differ. */
+export function positionsOf(urls: readonly string[]): (url: string) => number | undefined {
+  const positions = new Map<string, number>()
+  for (const linkOf of [(url: string) => url, outputOfLink])
+    for (const [position, url] of urls.entries())
+      if (!positions.has(linkOf(url))) positions.set(linkOf(url), position)
+  return (url) => positions.get(url) ?? positions.get(outputOfLink(url))
 }

@@ -8,6 +8,7 @@ import {
   fileOfRow,
   type JournalFile,
   type JournalRun,
+  positionsOf,
   runOfRow,
 } from './journal-run.js'
 
@@ -36,15 +37,40 @@ export const findAtEveryAddress = (db: OpenDatabase, id: string): readonly Journ
     })
     .sort((one, other) => other.row - one.row)
 
-/** Returns the newest run at the address with an output link that contains the text. Reads all runs. */
-export function findByOutput(db: OpenDatabase, address: string, text: string): JournalRun | undefined {
-  const row = db.get(
-    `SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0
-     ORDER BY created_at DESC LIMIT 1`,
-    address,
-    text,
+/** An output of an earlier run. `index` counts from 0. */
+export interface EarlierOutput {
+  readonly id: string
+  readonly index: number
+}
+
+/**
+ * Returns the output that an image of the run was: of the newest earlier run at the same address with a link to it.
+ * `linkOf` returns equal texts for links to the same output. Reads all runs.
+ */
+export function findByOutput(
+  db: OpenDatabase,
+  { address, row, createdAtMs }: JournalRun,
+  image: string,
+  linkOf: (link: string) => string,
+): EarlierOutput | undefined {
+  const wanted = linkOf(image)
+  // Reading a link takes longer than searching for a part of it, which has the same characters in every form of a link.
+  const [part = ''] = (wanted.replace(/^[^/]*\/\/[^/]*/, '').match(/(?<![%\w.~-])[\w.~-]+/g) ?? []).sort(
+    (a, b) => b.length - a.length,
   )
-  return row === undefined ? undefined : runOfRow(row)
+  const rows = db.all(
+    `SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND (created_at, row) < (?, ?)
+       AND instr(urls, ?) > 0 ORDER BY created_at DESC, row DESC`,
+    address,
+    createdAtMs,
+    row,
+    part,
+  )
+  for (const { id, urls } of rows.map(runOfRow)) {
+    const index = urls.findIndex((url) => linkOf(url) === wanted)
+    if (id !== undefined && index !== -1) return { id, index }
+  }
+  return undefined
 }
 
 /** Returns the paths to which files with this content were downloaded, newest first. Reads all runs. */
@@ -178,15 +204,28 @@ export function recordStatus(
       address,
       id,
     )
+  if (urls.length > 0) recordLinks(db, address, id, urls)
+}
+
+/** Records the latest links of a run, also for its files: the links are what connects a file with its output. */
+function recordLinks(db: OpenDatabase, address: string, id: string, urls: readonly string[]): void {
+  const found = db.get(FIND, address, id)
+  if (found === undefined || found.urls === JSON.stringify(urls)) return
+  const { row, urls: before } = runOfRow(found)
   // A run that succeeded without URLs may get them later.
-  if (urls.length > 0)
-    db.run(
-      `UPDATE runs SET urls = ?1, error_code = NULL, error_message = NULL, answer = NULL
-       WHERE address = ?2 AND id = ?3 AND urls IS NOT ?1`,
-      JSON.stringify(urls),
-      address,
-      id,
-    )
+  db.run(
+    `UPDATE runs SET urls = ?, error_code = NULL, error_message = NULL, answer = NULL
+     WHERE address = ? AND id = ?`,
+    JSON.stringify(urls),
+    address,
+    id,
+  )
+  const positions = positionsOf(before)
+  for (const { file, url } of db.all('SELECT file, url FROM files WHERE row = ?', row)) {
+    const fresh = urls[positions(String(url)) ?? -1]
+    if (fresh !== undefined && fresh !== url)
+      db.run('UPDATE files SET url = ? WHERE file = ?', fresh, Number(file))
+  }
 }
 
 export function addLabels(db: OpenDatabase, address: string, id: string, labels: readonly string[]): void {

@@ -38,9 +38,9 @@ function createDesk() {
       files: Readonly<Record<string, string>>,
       more: object = {},
       address = 'http://127.0.0.1:1',
+      urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`),
     ) {
       addRow(home, { id, address, ...more }, (journal) => {
-        const urls = Object.keys(files).map((name) => `https://cdn.example.com/${id}/${name}`)
         journal.recordStatus(address, { state: finishedState(id, urls) })
         const written = Object.entries(files).map(([name, content], at) => {
           const path = join(folder, name)
@@ -225,6 +225,20 @@ describe('the command that repeats a run', () => {
     await desk.gallery()
     // The image that it needs is no longer on this machine.
     expect(desk.shown()[0]).not.toHaveProperty('again')
+  })
+
+  it('names the earlier run by the whole link of its output, without the signature', async () => {
+    const desk = createDesk()
+    const address = 'http://127.0.0.1:1'
+    const imageOf = (id: string, more = '') => `https://cdn.example.com/file?id=${id}${more}`
+    const add = (id: string, images: readonly string[]) =>
+      desk.add(id, { [`${id}.png`]: id }, { input: { prompt: 'x', image_urls: images } }, address, [
+        imageOf(id),
+      ])
+    add('run_a', [])
+    add('run_b', [imageOf('run_a', '&signature=2'), 'https://other.example.com/file?id=run_a'])
+    await desk.gallery('--base-url', address)
+    expect(desk.shown()[0]?.again).toContain(`-i run:run_a -i 'https://other.example.com/file?id=run_a' `)
   })
 })
 

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Journal } from '../../src/journal/index.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { addRow, finishedState, rowsOf } from '../support/journal.js'
@@ -146,12 +147,15 @@ describe('--again', () => {
     const path = join(home, "it's.png")
     writeFileSync(path, ONE_PIXEL_PNG)
     const stored = { sha256: 'a'.repeat(64), bytes: ONE_PIXEL_PNG.byteLength, content_type: 'image/png' }
-    const state = finishedState('r0', ['https://cdn.example/0.png?old', 'https://cdn.example/1.png?old'])
+    const state = finishedState('r0', [
+      'https://cdn.example/0.png?signature=old',
+      'https://cdn.example/1.png?signature=old',
+    ])
     addRow(home, { id: 'r0' }, (journal) => {
       journal.recordStatus(LOOPBACK_URL, { state })
       journal.recordFiles(LOOPBACK_URL, 'r0', [{ path, url: '', ...stored }])
     })
-    const image_urls = [stored, 'https://cdn.example/1.png?new', 'https://cdn.example/0.png']
+    const image_urls = [stored, 'https://cdn.example/1.png?signature=new', 'https://cdn.example/0.png']
     addRow(home, { id: 'r1', input: { prompt: 'a fox', image_urls } })
     const { line } = await again(home)
     expect(wordsIn(line)).toEqual([
@@ -168,5 +172,27 @@ describe('--again', () => {
     )
     const object = JSON.parse((await runCli(['show', 'r1', '--json'], { home, env: SET })).stdout)
     expect(object).toMatchObject({ id: 'r1', again: null })
+  })
+
+  it.each<[string, readonly string[], string, string | undefined]>([
+    [
+      'another query',
+      ['https://a.example/file?id=r1', 'https://a.example/file?id=r0'],
+      'file?id=r0',
+      'run:r0#2',
+    ],
+    ['the path of another host', ['https://b.example/0.png'], '0.png', undefined],
+    ['another signature', ['https://a.example/0.png?X-Amz-Date=1&X-Amz-Signature=a'], '0.png', 'run:r0'],
+  ])('names the earlier output that an image was, and no other: %s', async (_, urls, image, source) => {
+    const home = temporaryFolder()
+    const finish = (id: string, links: readonly string[]) => (journal: Journal) =>
+      journal.recordStatus(LOOPBACK_URL, { state: finishedState(id, links) })
+    addRow(home, { id: 'r0' }, finish('r0', urls))
+    const url = `https://a.example/${image}`
+    addRow(home, { id: 'r1', input: { prompt: 'a fox', image_urls: [url] } }, finish('r1', [`${url}&new`]))
+    // Its own output and that of a later run are not what it was made from.
+    addRow(home, { id: 'r2' }, finish('r2', [url]))
+    const { line } = await again(home)
+    expect(wordsIn(line).slice(4, 6)).toEqual(['-i', source ?? url])
   })
 })

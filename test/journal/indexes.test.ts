@@ -50,7 +50,8 @@ function callEverything(): string {
     addLabels: () => journal.addLabels(ADDRESS, 'a', ['x']),
     reusable: () => journal.reusable(ADDRESS, 'acme/still-1', {}, 5),
     findAtEveryAddress: () => journal.findAtEveryAddress('a'),
-    findByOutput: () => journal.findByOutput(ADDRESS, '/1.png'),
+    findByOutput: () =>
+      journal.findByOutput(journal.find(ADDRESS, 'a') ?? expect.unreachable(), 'https://x/1.png', String),
     pathsWithContent: () => journal.pathsWithContent('a'),
     remove: () => journal.remove(journal.unconfirmed(ADDRESS)),
     typicalDuration: () => journal.typicalDuration(ADDRESS, 'acme/still-1'),
@@ -128,14 +129,14 @@ describe('the indexes of the journal', () => {
         "runs_by_id ← UPDATE runs SET phase = ?, status = ?, finished_at = ?, elapsed_ms = coalesce(?, ? - created_at), took_ms = ?,",
         "runs_by_id ← UPDATE runs SET status = 'queued', error_code = NULL, error_message = NULL WHERE address = ? AND id = ? AND ph",
         "runs_by_id ← UPDATE runs SET status = ?, error_code = NULL, error_message = NULL WHERE address = ? AND id = ? AND phase = '",
-        "runs_by_id ← UPDATE runs SET urls = ?1, error_code = NULL, error_message = NULL, answer = NULL WHERE address = ?2 AND id = ",
+        "runs_by_id ← UPDATE runs SET urls = ?, error_code = NULL, error_message = NULL, answer = NULL WHERE address = ? AND id = ?",
         "runs_by_identity ← SELECT * FROM runs WHERE phase = 'succeeded' AND identity = ? AND address = ? AND error_code IS NULL ORDER BY ",
         "runs_by_key ← SELECT * FROM runs WHERE key = ?",
         "runs_by_key ← SELECT 1 FROM runs WHERE key = ?",
         "runs_by_request ← INSERT OR IGNORE INTO prepared (address, request_id, prepared_at) SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1",
         "runs_by_request ← SELECT * FROM runs WHERE address = ? AND request_id = ? ORDER BY row DESC LIMIT 1",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time ORDER BY created_at DESC, row DESC LIMIT ?",
-        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND instr(urls, ?) > 0 ORDER BY created_at DESC L",
+        "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND (created_at, row) < (?, ?) AND instr(urls, ?)",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE address = ? AND status = ? COLLATE NOCASE ORDER BY created_at",
         "runs_by_time ← SELECT * FROM runs INDEXED BY runs_by_time WHERE created_at >= ? ORDER BY created_at DESC, row DESC LIMIT ?",
         "runs_by_time ← SELECT coalesce(id, key) AS name, id IS NOT NULL AS confirmed, address, phase, status, kind, model, substr(jso",
@@ -155,6 +156,7 @@ describe('the indexes of the journal', () => {
         "sqlite_autoindex_files_1 ← INSERT INTO runs (row, key, id, address, profile, kind, model, input, identity, phase, status, pid, started_at",
         "sqlite_autoindex_files_1 ← SELECT * FROM files WHERE row = ?",
         "sqlite_autoindex_files_1 ← SELECT * FROM files WHERE row = ? ORDER BY file",
+        "sqlite_autoindex_files_1 ← SELECT file, url FROM files WHERE row = ?",
       ]
     `)
   })

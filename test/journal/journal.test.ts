@@ -333,6 +333,28 @@ describe('the life of a row', () => {
     ])
   })
 
+  it.each([
+    ['are signed again', (number: number) => `https://a.example/${number}.png?X-Amz-Signature=fresh`],
+    ['are other links', (number: number) => `https://b.example/file?id=${number}`],
+    ['change places', (number: number) => `https://a.example/${4 - number}.png?X-Amz-Signature=first`],
+  ])('keeps the order of its outputs when their links %s', (_, freshLink) => {
+    const { journal } = createTestJournal()
+    accepted(journal, 'r1')
+    const firstLink = (number: number) => `https://a.example/${number}.png?X-Amz-Signature=first`
+    journal.recordStatus(ADDRESS, { state: finishedState('r1', [1, 2, 3].map(firstLink)) })
+    const record = (number: number, url: string) =>
+      journal.recordFiles(ADDRESS, 'r1', [{ ...FILE, path: `/${number}.png`, url }])
+    record(2, firstLink(2))
+    // Downloaded with a link that no recorded status has.
+    record(3, 'https://a.example/3.png?X-Amz-Signature=other')
+    journal.recordStatus(ADDRESS, { state: finishedState('r1', [1, 2, 3].map(freshLink)) })
+    record(1, freshLink(1))
+    const run = journal.find(ADDRESS, 'r1')
+    const files = run && journal.filesOf(run)
+    expect(files?.map(({ path }) => path)).toEqual(['/1.png', '/2.png', '/3.png'])
+    expect(files?.map(({ url }) => url)).toEqual([1, 2, 3].map(freshLink))
+  })
+
   it('is removed with its files, unless it has changed since it was read', () => {
     const { journal } = createTestJournal()
     const place = journal.intend(INTENT)

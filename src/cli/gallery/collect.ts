@@ -15,7 +15,7 @@ import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { quoteWord, shortened } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { commandAgain, type EarlierOutputs, modelsOf } from '../runs/again.js'
+import { commandAgain, type EarlierOutputs, linkIn, modelsOf } from '../runs/again.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
 import { addressOr, flagsFor } from '../runs/where.js'
@@ -123,16 +123,19 @@ function describeFile({ input }: JournalRun, file: FoundFile, folder: string): G
  * needs them: the functions of the journal read all runs for each lookup.
  */
 function earlierOutputs(journal: Journal, everyFile: ReturnType<Journal['everyFile']>): EarlierOutputs {
-  let tables: { byLink: Map<string, JournalRun>; byContent: Map<string, string[]> } | undefined
+  let tables: ReturnType<typeof build> | undefined
   const build = () => {
-    const byLink = new Map<string, JournalRun>()
+    // Newest first.
+    const byLink = new Map<string, { readonly run: JournalRun; readonly index: number }[]>()
     const byContent = new Map<string, string[]>()
     for (const run of journal.list({})) {
-      for (const url of run.urls)
-        if (isHttpUrl(url)) {
-          const link = `${run.address}\n${new URL(url).pathname}`
-          if (!byLink.has(link)) byLink.set(link, run)
-        }
+      const linkOf = linkIn(run)
+      for (const [index, url] of run.urls.entries()) {
+        const link = `${run.address}\n${linkOf(url)}`
+        const outputs = byLink.get(link)
+        if (outputs === undefined) byLink.set(link, [{ run, index }])
+        else outputs.push({ run, index })
+      }
       for (const { sha256, path } of everyFile.get(run.row) ?? [])
         byContent.set(sha256, [...(byContent.get(sha256) ?? []), path])
     }
@@ -143,7 +146,14 @@ function earlierOutputs(journal: Journal, everyFile: ReturnType<Journal['everyFi
     return tables
   }
   return {
-    findByOutput: (address, pathname) => table().byLink.get(`${address}\n${pathname}`),
+    findByOutput({ address, row, createdAtMs }, image, linkOf) {
+      const outputs = table().byLink.get(`${address}\n${linkOf(image)}`) ?? []
+      for (const { run, index } of outputs) {
+        const isEarlier = run.createdAtMs < createdAtMs || (run.createdAtMs === createdAtMs && run.row < row)
+        if (run.id !== undefined && isEarlier) return { id: run.id, index }
+      }
+      return undefined
+    },
     pathsWithContent: (sha256) => table().byContent.get(sha256) ?? [],
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Journal, JournalRun } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
+import { outputOfLink } from '../../protocol/output-link.js'
 import { builtInSchema, isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printableJson, quoteWord } from '../../protocol/text.js'
@@ -101,7 +102,7 @@ interface Source {
  * Returns the value of `-i` for an image of the run. Undefined if the image is neither a URL nor an image that was
  * sent.
  */
-function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unknown): Source | undefined {
+function sourceOf(journal: EarlierOutputs, run: JournalRun, image: unknown): Source | undefined {
   if (isSentImage(image)) {
     const path = journal
       .pathsWithContent(image.sha256)
@@ -109,23 +110,26 @@ function sourceOf(journal: EarlierOutputs, { address }: JournalRun, image: unkno
     return path === undefined ? { missing: lostImage(image) } : { word: path }
   }
   if (typeof image !== 'string' || !isHttpUrl(image)) return undefined
-  const earlier = outputOf(journal, address, image)
+  const earlier = outputOf(journal, run, image)
   if (earlier !== undefined) return { word: earlier }
   // A URL of the local service is no longer valid: its port closed with its process.
-  return address === LOCAL_ADDRESS && new URL(image).hostname === '127.0.0.1'
+  return run.address === LOCAL_ADDRESS && new URL(image).hostname === '127.0.0.1'
     ? { missing: `Its reference image ${image} is no longer available.` }
     : { word: image }
 }
 
 /** Returns `run:<id>` if the URL is an output of an earlier run: the URL may have expired. */
-function outputOf(journal: EarlierOutputs, address: string, image: string): string | undefined {
-  const { pathname } = new URL(image)
-  if (pathname.length < 2) return undefined
-  const run = journal.findByOutput(address, pathname)
-  const at = run?.urls.findIndex((url) => isHttpUrl(url) && new URL(url).pathname === pathname) ?? -1
-  if (run?.id === undefined || at === -1) return undefined
-  return at === 0 ? `run:${run.id}` : `run:${run.id}#${at + 1}`
+function outputOf(journal: EarlierOutputs, run: JournalRun, image: string): string | undefined {
+  const found = journal.findByOutput(run, image, linkIn(run))
+  if (found === undefined) return undefined
+  return found.index === 0 ? `run:${found.id}` : `run:${found.id}#${found.index + 1}`
 }
+
+/** Returns the function that compares links of a run. Each `--local` process has its own port. */
+export const linkIn = ({ address }: Pick<JournalRun, 'address'>): ((link: string) => string) =>
+  address === LOCAL_ADDRESS
+    ? (link) => outputOfLink(link).replace(/^http:\/\/127\.0\.0\.1(:\d+)?/, '')
+    : outputOfLink
 
 const lostImage = ({ content_type, bytes, sha256 }: SentImage): string =>
   `The journal does not contain its reference image (${content_type}, ${bytes} bytes, sha256 ${sha256}).`

@@ -33,14 +33,33 @@ export function createNamer(target: Target, separator: Separator = sep): Namer {
   const nextNumbers: NextNumbers = new Map()
   let index = 0
   return {
-    name: (outputs) =>
-      outputs.map((output, at) => {
+    name(outputs) {
+      const positions = positionsInRuns(outputs)
+      return outputs.map((output, at) => {
         index += 1
         if (target.kind === 'stdout') return '-'
-        const template = templateFor(target, outputs, at, separator)
+        const template = templateFor(target, positions[at], separator)
         return distinct(nameOne(template, output, index, separator), nextNumbers, separator)
-      }),
+      })
+    },
   }
+}
+
+/** Position of an output among the outputs of its run, from 0, and their number. */
+interface PositionInRun {
+  readonly position: number
+  readonly outputs: number
+}
+
+/** Returns the position of each output in its run. */
+export function positionsInRuns(outputs: readonly OutputToName[]): readonly PositionInRun[] {
+  const counts = new Map<string, number>()
+  const found = outputs.map(({ runId }) => {
+    const position = counts.get(runId) ?? 0
+    counts.set(runId, position + 1)
+    return { runId, position }
+  })
+  return found.map(({ runId, position }) => ({ position, outputs: counts.get(runId) ?? 1 }))
 }
 
 /**
@@ -49,15 +68,11 @@ export function createNamer(target: Target, separator: Separator = sep): Namer {
  */
 function templateFor(
   target: Exclude<Target, { kind: 'stdout' }>,
-  outputs: readonly OutputToName[],
-  at: number,
+  { position, outputs }: PositionInRun = { position: 0, outputs: 1 },
   separator: Separator,
 ): string {
   if (target.kind === 'template') return target.template
-  const ofThisRun = (list: readonly OutputToName[]) =>
-    list.filter(({ runId }) => runId === outputs[at]?.runId).length
-  const hasSeveral = ofThisRun(outputs) > 1
-  const name = hasSeveral ? `{id}-${ofThisRun(outputs.slice(0, at + 1))}.{ext}` : '{id}.{ext}'
+  const name = outputs > 1 ? `{id}-${position + 1}.{ext}` : '{id}.{ext}'
   return inFolder(target.folder, name, separator)
 }
 

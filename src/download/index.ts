@@ -18,7 +18,7 @@ import { type DeliveredOutput, deliverToFile, deliverToStream, StreamFailed } fr
 import { createProgress, type DownloadProgress } from './download-progress.js'
 import { downloadFailed } from './failures.js'
 import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
-import { createNamer, type Namer, type OutputToName } from './file-names.js'
+import { createNamer, type Namer, type OutputToName, positionsInRuns } from './file-names.js'
 import { type Destination, type DownloadedFile, type EarlierFile, earlierFilesOf } from './final-files.js'
 import { createPartLister } from './part-session.js'
 import type { Target } from './target.js'
@@ -90,6 +90,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
     async download(outputs, options) {
       const { target, namer = createNamer(target), overwrite = false, signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
+      const positions = positionsInRuns(outputs)
       const list = createPartLister()
       const earlier = earlierFilesOf(options.earlier ?? [])
       const createMeter = createProgress(outputs.length, options.onProgress)
@@ -100,7 +101,7 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           source: output,
           runId: output.runId,
           kind: output.kind,
-          position: outputs.slice(0, at).filter(({ runId }) => runId === output.runId).length,
+          position: positions[at]?.position ?? 0,
           name: names[at] ?? '',
           overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
           list,
@@ -120,7 +121,9 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
           if (target.kind !== 'stdout') return deliverToFile(downloaderOptions, whole)
           return deliverToStream(downloaderOptions, whole, onlyStream(options, outputs.length))
         }
-        const result = await slots.use((release) => settle(() => deliver(release), output, signal))
+        // An abort takes the outputs that still wait out of the queue.
+        const use = (release: () => void) => settle(() => deliver(release), output, signal)
+        const result = await slots.use(use, { signal })
         meter.end()
         onSettled?.(result, output)
         return result

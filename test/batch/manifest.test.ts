@@ -6,7 +6,7 @@ import { formatOf } from '../../src/batch/manifest/format.js'
 import { inputToSend } from '../../src/batch/manifest/index.js'
 import { identityOf } from '../../src/journal/identity.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
-import { entriesOf, folderWith, problemsOf, type read } from './folder.js'
+import { entriesOf, folderWith, problemsOf, read } from './folder.js'
 import { readsAnyText } from './manifest-properties.js'
 
 const outline = async (text: string, options?: Parameters<typeof read>[1]) =>
@@ -153,7 +153,73 @@ runs:
   })
 })
 
+describe('a text of YAML without quotes', () => {
+  const warningsOf = async (text: string) => {
+    const result = await read(text)
+    if (!result.ok) throw new Error(result.problems.map(({ message }) => message).join('\n'))
+    return result.warnings.map(({ line, column, message }) => `${line}:${column} ${message}`)
+  }
+  const rest = 'which YAML reads as a comment: to send the whole text, put it in quotes'
+
+  it.each([
+    ['prompt: a car in #ff0000 paint', `3:13 prompt ends before "#ff0000 paint", ${rest}`],
+    ['prompt: a car # the hero', `3:13 prompt ends before "# the hero", ${rest}`],
+    ['prompt: a\n      car #red', `3:13 prompt ends before "#red", ${rest}`],
+    [
+      'prompt: "{colour}"\n    matrix:\n      colour:\n        - soft #ff0000',
+      `6:11 the text ends before "#ff0000", ${rest}`,
+    ],
+  ])('is a warning if a comment cuts it: %s', async (fields, warning) => {
+    const name = fields.includes('matrix') ? '"{colour}"' : 'x'
+    expect(await warningsOf(`runs:\n  - name: ${name}\n    ${fields}\n    kind: image\n`)).toEqual([warning])
+  })
+
+  it.each(['"a car in #ff0000"', 'a car#1', '|  # the hero\n      a car in #ff0000', `'a' # b`])(
+    'is no warning if nothing is cut, or the text has quotes: %s',
+    async (prompt) => {
+      expect(
+        await warningsOf(`# all\nruns:\n  - kind: image # the first\n    name: x\n    prompt: ${prompt}\n`),
+      ).toEqual([])
+    },
+  )
+
+  it.each([
+    ['a sign that says: hello', '2:13 put the text in quotes: without them, a ": " in it starts a map'],
+    [
+      'a sign\n      that says: hello',
+      '2:13 put the text in quotes: without them, a ": " in it starts a map',
+    ],
+    ['@home', '2:13 put the text in quotes: without them, it cannot start with "@"'],
+    ['%a', '2:13 put the text in quotes: without them, it cannot start with "%"'],
+  ])('is one problem that names the quotes: %s', async (prompt, problem) => {
+    expect(await problemsOf(`runs:\n  - prompt: ${prompt}\n    name: x\n`)).toEqual([problem])
+  })
+})
+
 describe('JSON and CSV', () => {
+  it.each([
+    ',,,\nname,prompt,kind,\nx,a fox,image,\n,,,\n , ,,\n',
+    'name;prompt;kind\n;;\nx;a fox;image\n;;\n',
+  ])('leave out the empty rows that a spreadsheet writes: %j', async (text) => {
+    expect(await outline(text, { name: 'a.csv' })).toEqual(['x → x.{ext}'])
+  })
+
+  it('name the line of a wrong cell below empty rows', async () => {
+    expect(await problemsOf('kind,quality,name\n,,\n,,\nimage,best,x\n', { name: 'a.csv' })).toEqual([
+      '4:1 prompt is missing',
+      expect.stringMatching(/^4:7 quality /),
+    ])
+  })
+
+  it.each(['sep=;\r\nname;prompt\r\nx;a fox\r\n', '\ufeffsep=,\nname,prompt\nx,y\n'])(
+    'have one problem for the line of Excel that names the delimiter: %j',
+    async (text) => {
+      expect(await problemsOf(text, { name: 'a.csv' })).toEqual([
+        expect.stringMatching(/^1:1 remove the line "sep=[;,]": only Excel reads it/),
+      ])
+    },
+  )
+
   it.each([
     [
       'a.json',

@@ -60,22 +60,32 @@ function isJson(text: string): boolean {
   }
 }
 
-const PARSERS: Readonly<Record<Format, (text: string, report: ReportProblem) => Node | undefined>> = {
+type Parse = (text: string, report: ReportProblem, warn: ReportProblem) => Node | undefined
+
+const PARSERS: Readonly<Record<Format, Parse>> = {
   yaml: parseYaml,
-  json: parseJsonText,
+  json: (text, report) => parseJsonText(text, report),
   'json-lines': parseJsonLines,
   csv: parseCsv,
 }
 
-/** Parses a manifest. If it is invalid, reports the problems and returns undefined. Never throws. */
-export function parseManifest(path: string, bytes: Uint8Array, report: ReportProblem): Node | undefined {
+/**
+ * Parses a manifest. If it is invalid, reports the problems and returns undefined. Never throws. `warn`: called for text
+ * that may mean something else than its author thinks.
+ */
+export function parseManifest(
+  path: string,
+  bytes: Uint8Array,
+  report: ReportProblem,
+  warn: ReportProblem,
+): Node | undefined {
   const text = decode(bytes, report)
   if (text === undefined) return undefined
   if (text.trim() === '') {
     report(START, 'the manifest is empty')
     return undefined
   }
-  return PARSERS[formatOf(path, text)](text, report)
+  return PARSERS[formatOf(path, text)](text, report, warn)
 }
 
 /** Decodes UTF-8 and removes the byte order mark that some editors write. */
@@ -104,12 +114,20 @@ interface CsvRecord {
 /**
  * Parses CSV into a list of rows. The first line contains the field names. An empty cell leaves out its field. The
  * other cells are texts: the model of the row decides their types. The delimiter is a comma, or the semicolon or tab
- * that some spreadsheets write.
+ * that some spreadsheets write. Rows without a value are left out: a spreadsheet writes deleted rows as `,,,`.
  */
-function parseCsv(written: string, report: ReportProblem): ListNode {
+function parseCsv(written: string, report: ReportProblem): ListNode | undefined {
   // The parser drops half of a CRLF from its raw records, which would shift all positions.
   const text = written.replace(/\r\n?/g, '\n')
   const positionAt = positionsIn(text)
+  const [setting] = /^sep=.$/im.exec(text.slice(0, 'sep=;\n'.length)) ?? []
+  if (setting !== undefined) {
+    report(
+      START,
+      `remove the line "${setting}": only Excel reads it, and the delimiter is detected without it`,
+    )
+    return undefined
+  }
   const delimiter = delimiterOf(text)
   const records = readRecords(text, delimiter, report)
   const rows: Node[] = []
@@ -120,6 +138,7 @@ function parseCsv(written: string, report: ReportProblem): ListNode {
     const cells = cellStarts(raw, delimiter).map((start) => positionAt(offset + start))
     offset += raw.length
     const at = cells[0] ?? positionAt(offset)
+    if (record.every((cell) => cell.trim() === '')) continue
     if (names === undefined) names = namesOf(record, cells, columns, report)
     else rows.push({ type: 'fields', fields: fieldsOf(record, cells, names, report), at })
   }

@@ -72,7 +72,12 @@ export interface FurtherOutputFile {
 }
 
 export type ManifestResult =
-  | { readonly ok: true; readonly manifest: Manifest }
+  | {
+      readonly ok: true
+      readonly manifest: Manifest
+      /** Text that may mean something else than its author thinks. */
+      readonly warnings: readonly ManifestProblem[]
+    }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] }
 
 /** A row of the manifest, or one combination of its matrix. */
@@ -94,7 +99,8 @@ interface ManifestContext {
 export async function readManifest(options: ManifestOptions): Promise<ManifestResult> {
   const problems = createProblemCollector()
   const folder = resolve(dirname(options.path))
-  const parsed = parseManifest(options.path, options.bytes, problems.report)
+  const warnings = createProblemCollector()
+  const parsed = parseManifest(options.path, options.bytes, problems.report, warnings.report)
   const sections = parsed && sectionsOf(parsed, options, problems.report)
   const expanded = sections && expandRows(sections, options, problems.report)
   const reading: ManifestContext = {
@@ -114,7 +120,8 @@ export async function readManifest(options: ManifestOptions): Promise<ManifestRe
   expanded?.flush()
   const found = problems.list()
   if (found.length > 0) return { ok: false, problems: found }
-  return { ok: true, manifest: { path: options.path, folder, models: sections?.models ?? {}, entries } }
+  const { models = {} } = sections ?? {}
+  return { ok: true, manifest: { path: options.path, folder, models, entries }, warnings: warnings.list() }
 }
 
 /** Reads the sections, and checks the names that several rows share against the models of all rows. */

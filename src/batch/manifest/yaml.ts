@@ -2,8 +2,9 @@
  * Parses YAML 1.2 into nodes: `16:9` and `yes` are texts. Anchors, aliases and merge keys (`<<`) work. An alias shares
  * its node and is not copied. Sizes count expanded aliases, so that an alias bomb is refused.
  */
-import { isAlias, isMap, isScalar, isSeq, type ParsedNode, type YAMLMap } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, type ParsedNode, type Scalar, type YAMLMap } from 'yaml'
 import { parseYamlDocuments } from '../../host/yaml.js'
+import { shortened } from '../../protocol/text.js'
 import {
   type Field,
   type ListNode,
@@ -21,8 +22,8 @@ import {
 /** Maximum number of values in a manifest, with aliases expanded. */
 const MAX_VALUES = 1_000_000
 
-/** Parses YAML. If the text is invalid, reports the problems and returns undefined. */
-export function parseYaml(text: string, report: ReportProblem): Node | undefined {
+/** Parses YAML. If the text is invalid, reports the problems and returns undefined. `warn`: see `parseManifest`. */
+export function parseYaml(text: string, report: ReportProblem, warn: ReportProblem): Node | undefined {
   const positionAt = positionsIn(text)
   const documents = parseYamlDocuments(text, MAX_DEPTH)
   if (documents === undefined) {
@@ -31,7 +32,14 @@ export function parseYaml(text: string, report: ReportProblem): Node | undefined
   }
   const [document, ...others] = documents
   const yamlErrors = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
-  for (const { pos, message } of yamlErrors) report(positionAt(pos[0]), lowerFirst(message))
+  const quoted = new Set(yamlErrors.flatMap(({ code, pos }) => (code in NEEDS_QUOTES ? [pos[0]] : [])))
+  for (const { code, pos, message } of yamlErrors) {
+    const character = text.charAt(pos[0])
+    const needed = NEEDS_QUOTES[code]?.(character)
+    if (needed !== undefined) report(positionAt(pos[0]), needed)
+    // Another error at the same place follows from the missing quotes.
+    else if (!quoted.has(pos[0])) report(positionAt(pos[0]), lowerFirst(message))
+  }
   for (const other of others)
     report(positionAt(other.range[0]), 'a second YAML document starts here; a manifest can have only one')
   if (yamlErrors.length > 0 || others.length > 0) return undefined
@@ -39,7 +47,14 @@ export function parseYaml(text: string, report: ReportProblem): Node | undefined
     report(START, 'the manifest is empty')
     return undefined
   }
-  return createReader(positionAt, report)(document.contents as ParsedNode)
+  return createReader(positionAt, report, warn)(document.contents as ParsedNode)
+}
+
+/** Errors of texts that need quotes, by the code of the library. */
+const NEEDS_QUOTES: Readonly<Record<string, (character: string) => string>> = {
+  BLOCK_AS_IMPLICIT_KEY: () => 'put the text in quotes: without them, a ": " in it starts a map',
+  BAD_SCALAR_START: (character) =>
+    `put the text in quotes: without them, it cannot start with "${character}"`,
 }
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
@@ -51,7 +66,7 @@ interface NodeSize {
 
 const ONE: NodeSize = { values: 1, depth: 0 }
 
-function createReader(positionAt: PositionAt, report: ReportProblem) {
+function createReader(positionAt: PositionAt, report: ReportProblem, warn: ReportProblem) {
   /** Nodes by anchor. A node is added when it is complete, so that it cannot contain itself. */
   const anchors = new Map<string, Node>()
   const sizes = new WeakMap<Node, NodeSize>()
@@ -95,7 +110,10 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
   function readNew(node: Exclude<ParsedNode, { source: string; type: 'alias' }>): Node {
     const here = at(node)
     if (isSeq(node)) {
-      const items = node.items.map((item) => read(item as ParsedNode | null, here))
+      const items = node.items.map((item) => {
+        if (isScalar(item)) warnOfComment(undefined, item as ParsedNode & Scalar)
+        return read(item as ParsedNode | null, here)
+      })
       return limitSize({ type: 'list', items, at: here }, items)
     }
     if (isMap(node)) return readMap(node as YAMLMap<ParsedNode, ParsedNode | null>, here)
@@ -115,6 +133,7 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
     for (const { key, value } of items) {
       const keyAt = key === null ? here : at(key)
       const name = isScalar(key) && key.value !== null ? nameOf(key) : undefined
+      if (name !== undefined && isScalar(value)) warnOfComment(name, value)
       const made = read(value, keyAt)
       if (name === undefined) report(keyAt, 'invalid field name')
       else if (name === '<<') merged.push(...sourcesOf(made, keyAt))
@@ -126,6 +145,19 @@ function createReader(positionAt: PositionAt, report: ReportProblem) {
       for (const [name, field] of source.fields) if (!fields.has(name)) fields.set(name, field)
     const children = [...fields.values()].map(({ value }) => value)
     return limitSize({ type: 'fields', fields, at: here }, children)
+  }
+
+  /** Warns of a text that may end too early: without quotes, " #" starts a comment. */
+  function warnOfComment(name: string | undefined, { type, comment, range }: ParsedNode & Scalar): void {
+    if (type !== 'PLAIN' || comment == null) return
+    // Other texts have comments on purpose, unless the comment is a colour.
+    if (!/(^|_)prompt$/i.test(name ?? '') && !/^[\da-f]{3,8}\b/i.test(comment)) return
+    const [first = ''] = comment.split('\n', 1)
+    warn(
+      positionAt(range[0]),
+      `${name ?? 'the text'} ends before "#${shortened(first, 40)}", which YAML reads as a comment: ` +
+        'to send the whole text, put it in quotes',
+    )
   }
 
   function sourcesOf(node: Node, keyAt: Position): readonly MapNode[] {

@@ -94,6 +94,8 @@ export async function checkManifest(
       annotate(ctx, { title: 'Manifest', message, at: { path, line, column } })
     return manifestError(word === '-' ? 'standard input' : word, read.problems)
   }
+  for (const { line, column, message } of read.warnings.slice(0, MAX_WARNINGS))
+    ctx.out.warn(`${word === '-' ? 'standard input' : word}:${line}:${column}: ${message}.`)
   return { manifest: read.manifest, prices: await openPrices(ctx), lockPath }
 }
 
@@ -148,6 +150,8 @@ async function readFile({ interrupts }: Context, path: string): Promise<Uint8Arr
 
 /** Maximum number of problems shown: one or two screens. */
 const MAX_SHOWN = 200
+
+const MAX_WARNINGS = 20
 
 function manifestError(name: string, problems: readonly ManifestProblem[]): RushesError {
   const lines = problems

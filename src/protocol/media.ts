@@ -57,6 +57,18 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
   return SIGNATURES.find(({ matches }) => matches(head))?.type
 }
 
+/** The brands of HEIC and HEIF. An AVIF image may also have `mif1`. */
+const isHeic = (head: string): boolean =>
+  head.slice(4, 8) === 'ftyp' && /^(hei[cfmsx]|hev[cmsx]|mif1|msf1)/.test(head.slice(8))
+
+/** Returns why bytes are no image that can be sent, as the end of a sentence that begins with the name of the file. */
+export function imageProblem(bytes: Uint8Array): string {
+  const isPhoto = isHeic(String.fromCharCode(...bytes.subarray(0, 64)))
+  if (!isPhoto) return 'is not a PNG, JPEG, WebP, GIF or AVIF image'
+  const commands = '`magick photo.heic photo.jpg`, on macOS `sips -s format jpeg photo.heic --out photo.jpg`'
+  return `is a HEIC image. Convert it to JPEG first (${commands})`
+}
+
 export type MediaType = 'image' | 'video' | 'audio' | 'file'
 
 /**

@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { describeError } from '../../host/system-error.js'
-import { dataUrl, MediaSummary } from '../../protocol/media.js'
+import { dataUrl, imageProblem, MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
@@ -103,7 +103,7 @@ async function readImage(
     if (found.size > maxBodyBytes) return tooLargeMessage(` has ${found.size} bytes`, maxBodyBytes)
     const bytes = await readFile(path)
     const type = imageTypeOf(bytes)
-    return type === undefined ? ' is not a PNG, JPEG, WebP, GIF or AVIF image' : summaryOf(bytes, type)
+    return type === undefined ? ` ${imageProblem(bytes)}` : summaryOf(bytes, type)
   } catch (error) {
     return describeError(error, '')
   }

@@ -4,7 +4,7 @@ import { tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { dataUrl, imageTypeOf } from '../../protocol/media.js'
+import { dataUrl, imageProblem, imageTypeOf } from '../../protocol/media.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
 import { isRunOutput } from './run-outputs.js'
@@ -31,7 +31,7 @@ async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readon
   const bytes = await readStdin(stdin, 'the reference images', signal)
   const type = imageTypeOf(bytes)
   if (type !== undefined) return [dataUrl(bytes, type)]
-  if (bytes.includes(0)) throw notAnImage('Standard input')
+  if (bytes.includes(0)) throw notAnImage('Standard input', bytes)
   const resolved: string[] = []
   for (const line of linesOf(bytes.toString('utf8'))) resolved.push(await resolveReference(line, signal))
   return resolved
@@ -47,7 +47,7 @@ async function resolveReference(source: string, signal: AbortSignal): Promise<st
   if (isRunOutput(source)) return source
   const bytes = await readImage(source, signal)
   const type = imageTypeOf(bytes)
-  if (type === undefined) throw notAnImage(source)
+  if (type === undefined) throw notAnImage(source, bytes)
   return dataUrl(bytes, type)
 }
 
@@ -65,8 +65,5 @@ async function readImage(path: string, signal: AbortSignal): Promise<Buffer> {
   }
 }
 
-const notAnImage = (what: string) =>
-  usageError(
-    `${what} is not a PNG, JPEG, WebP, GIF or AVIF image.`,
-    'The content of the file decides, not its name.',
-  )
+const notAnImage = (what: string, bytes: Uint8Array) =>
+  usageError(`${what} ${imageProblem(bytes)}.`, 'The content of the file decides, not its name.')

@@ -1,6 +1,6 @@
 /** Reference images of a form: reads files, accepts URLs, changes the order, and checks sizes and types. */
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { imageTypeOf } from '../../protocol/media.js'
+import { imageProblem, imageTypeOf } from '../../protocol/media.js'
 import { isHttpUrl } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 
@@ -41,7 +41,7 @@ export const MAX_FILE_BYTES = Math.floor(((MAX_BODY_BYTES - OTHER_BYTES) / 4) * 
 export function fileProblem(name: string, bytes: Uint8Array, size: number): string | undefined {
   if (size === 0) return `${name} is empty.`
   if (size > MAX_FILE_BYTES) return `${name} is larger than 48 MB. Use a smaller image, or its URL.`
-  return imageTypeOf(bytes) === undefined ? `${name} is not a PNG, JPEG, WebP, GIF or AVIF image.` : undefined
+  return imageTypeOf(bytes) === undefined ? `${name} ${imageProblem(bytes)}.` : undefined
 }
 
 /** Returns the error of an invalid URL, as a sentence; undefined if the URL is valid. */

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { imageProblem, imageTypeOf } from '../../src/protocol/media.js'
+
+const ftyp = (...brands: string[]) =>
+  Buffer.from(`\0\0\0\x18ftyp${brands[0]}\0\0\0\0${brands.join('')}`, 'latin1')
+
+describe('a file that cannot be sent', () => {
+  it.each([['heic', 'mif1'], ['heix'], ['mif1', 'heic'], ['msf1']])(
+    'gets a command that converts it if it is a photo of a phone: %s',
+    (...brands) => {
+      expect(imageTypeOf(ftyp(...brands))).toBeUndefined()
+      expect(imageProblem(ftyp(...brands))).toBe(
+        'is a HEIC image. Convert it to JPEG first (`magick photo.heic photo.jpg`, on macOS ' +
+          '`sips -s format jpeg photo.heic --out photo.jpg`)',
+      )
+    },
+  )
+
+  it.each([Buffer.from('no image'), Buffer.alloc(0), ftyp('isom')])(
+    'else gets the list of types: %s',
+    (bytes) => {
+      expect(imageProblem(bytes)).toBe('is not a PNG, JPEG, WebP, GIF or AVIF image')
+    },
+  )
+
+  it('is no AVIF image, which may have a brand of HEIF too', () => {
+    expect(imageTypeOf(ftyp('mif1', 'avif'))).toBe('image/avif')
+  })
+})

@@ -5,6 +5,7 @@ import { type Fetch, HttpFailure, type HttpResponse } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retry } from '../host/retry.js'
 import { createRunUrl } from '../protocol/id.js'
+import { writeJson } from '../protocol/json.js'
 import { MAX_BODY_BYTES } from '../protocol/limits.js'
 import { isModelName, type ModelInput } from '../protocol/models.js'
 import { isObject, parseJson } from '../protocol/parse.js'
@@ -56,14 +57,16 @@ export function encodeCreate(body: CreateBody): Uint8Array {
 
 function jsonOf(body: CreateBody): string {
   try {
-    return JSON.stringify(body, (_, value: unknown) => {
-      // `JSON.stringify` would write it as null.
-      if (typeof value === 'number' && !Number.isFinite(value))
-        throw new Error(`${value} is not a number of JSON`)
-      return value
+    return writeJson(body, {
+      replace(value) {
+        // `JSON.stringify` would write it as null.
+        if (typeof value === 'number' && !Number.isFinite(value))
+          throw new Error(`${value} is not a number of JSON`)
+        return value
+      },
     })
   } catch (error) {
-    // JSON has no BigInt and no circular references.
+    // JSON has no circular references.
     const why = shortened(printable(messageOf(error)))
     throw usageError(`The input of the run cannot be written as JSON: ${why}. Nothing was sent.`)
   }

@@ -3,6 +3,7 @@
  * share one session cookie. If another user signs in, the page reloads so that it does not mix the data of two users.
  */
 import { AUTH_PATHS, SESSION_HEADER, type Session } from '../protocol/console.js'
+import { readJson, writeJson } from '../protocol/json.js'
 import { AUTH_LIMIT, RUNS_LIMIT } from '../protocol/limits.js'
 import { plural } from './format.js'
 import { linkTo, navigate, parseRoute, relativePath, type UrlQuery, withQuery } from './routes.js'
@@ -204,7 +205,7 @@ async function send(method: HttpMethod, path: string, options: ApiRequest) {
   if (idempotencyKey !== undefined) init.headers = { ...init.headers, 'idempotency-key': idempotencyKey }
   if (body !== undefined || method !== 'GET') {
     init.headers = { ...init.headers, 'content-type': 'application/json' }
-    init.body = JSON.stringify(body ?? {})
+    init.body = writeJson(body ?? {})
   }
   const session = sessionStore.get()
   // Without the header, the session endpoint returns the cookie's session even if another user has signed in.
@@ -235,7 +236,7 @@ function timeoutMsOf(method: HttpMethod, { isText }: ApiRequest, { body }: Reque
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@
  * in; then the URL fragment selects the page.
  */
 import { Component, type ComponentChildren, render } from 'preact'
+import { writeJson } from '../protocol/json.js'
 import { AccountPage } from './account/account-page.js'
 import { lastAnswerStore, refreshSession, sessionStore } from './api.js'
 import { LinkButton } from './components/button.js'
@@ -115,7 +116,7 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
         {data !== undefined && (
           <details class="raw" open>
             <summary>Last response of the service, as JSON</summary>
-            <CodeBlock code={JSON.stringify(data, null, 2)} label="JSON" />
+            <CodeBlock code={writeJson(data, { indent: 2 })} label="JSON" />
           </details>
         )}
       </div>

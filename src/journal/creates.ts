@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { RushesError } from '../errors.js'
 import type { OpenDatabase } from '../host/database.js'
 import { ownerOf, ownerText, type RunningTest } from '../host/process-lock.js'
+import { writeJson } from '../protocol/json.js'
 import { identityOf, withoutData } from './identity.js'
 import { type JournalRun, type RunEstimate, runOfRow, storedPhase } from './journal-run.js'
 
@@ -75,7 +76,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
       profile,
       kind ?? null,
       model,
-      JSON.stringify(withoutData(input)),
+      writeJson(withoutData(input)),
       identityOf(model, meaning),
       process.pid,
       ownerText(owner),

@@ -111,6 +111,7 @@ function canonical(value: unknown): string {
   // No JSON text begins with `!`, so the hash differs from that of a summary.
   if (value instanceof LikeSummary) return `!${canonical(value.value)}`
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   const fields = Object.entries(value)
     .filter(([, each]) => each !== undefined)

@@ -1,5 +1,6 @@
 /** Tables of the journal, and conversion of their rows to values. */
 import type { Row } from '../host/database.js'
+import { readJson } from '../protocol/json.js'
 import type { FileMarks } from '../protocol/media.js'
 import { outputOfLink } from '../protocol/output-link.js'
 
@@ -180,7 +181,7 @@ const number = (value: unknown): number | undefined => (typeof value === 'number
 
 const parsed = (value: unknown): unknown => {
   try {
-    return JSON.parse(text(value) ?? 'null')
+    return readJson(text(value) ?? 'null')
   } catch {
     return null
   }

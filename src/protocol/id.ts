@@ -31,7 +31,7 @@ export function checkRunId(id: unknown): string {
 }
 
 const asId = (value: unknown): string | undefined => {
-  const text = Number.isSafeInteger(value) ? String(value) : value
+  const text = Number.isSafeInteger(value) || typeof value === 'bigint' ? String(value) : value
   return typeof text === 'string' && isRunId(text) ? text : undefined
 }
 

@@ -3,6 +3,7 @@
  * regular expression in it is used, and its texts are printed with `printable`. A property that is not a string, a
  * number, a boolean or a list of strings is kept as `other`.
  */
+import { writeJson } from './json.js'
 import {
   isModelName,
   KINDS,
@@ -91,7 +92,7 @@ const isUsableName = (name: unknown): name is string =>
 /** Infinity for a value that is nested too deeply to be written as JSON. */
 function sizeOf(value: unknown): number {
   try {
-    return new TextEncoder().encode(JSON.stringify(value)).length
+    return new TextEncoder().encode(writeJson(value)).length
   } catch {
     return Number.POSITIVE_INFINITY
   }
@@ -223,6 +224,9 @@ function readItems({ items }: Json): object {
   return isUsable ? {} : { items: others }
 }
 
+const isNumeric = (value: unknown): value is number | bigint =>
+  typeof value === 'bigint' || Number.isFinite(value)
+
 /** Checks the keywords that are used. Other keywords are kept and ignored. */
 function checkKeywords(
   { type, enum: values, minimum, maximum, maxLength, maxItems }: Json,
@@ -231,7 +235,7 @@ function checkKeywords(
   const isNumber = type === 'integer' || type === 'number'
   const fits = (value: unknown) =>
     isNumber
-      ? Number.isFinite(value) && (type === 'number' || Number.isInteger(value))
+      ? isNumeric(value) && (type === 'number' || typeof value === 'bigint' || Number.isInteger(value))
       : typeof value === 'string' && value !== ''
   if (values !== undefined) {
     const isList = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES
@@ -240,11 +244,11 @@ function checkKeywords(
       report(['enum'], `must be a list of 1 to ${MAX_VALUES} values of type ${String(type)}${quotes}`)
   }
   for (const [name, bound] of Object.entries({ minimum, maximum }))
-    if (bound !== undefined && !Number.isFinite(bound)) report([name], 'must be a number')
+    if (bound !== undefined && !isNumeric(bound)) report([name], 'must be a number')
   for (const [name, bound] of Object.entries({ maxLength, maxItems }))
     if (bound !== undefined && !(Number.isSafeInteger(bound) && (bound as number) >= 0))
       report([name], 'must be a whole number from 0')
-  if (typeof minimum === 'number' && typeof maximum === 'number' && minimum > maximum)
+  if (isNumeric(minimum) && isNumeric(maximum) && minimum > maximum)
     report(['minimum'], `${minimum} is greater than the maximum ${maximum}`)
 }
 

@@ -22,10 +22,11 @@ interface StringSchema extends Described {
 interface NumberSchema extends Described {
   /** An `integer` is a number without a fraction. */
   readonly type: 'integer' | 'number'
-  readonly enum?: readonly number[]
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly default?: number
+  /** A BigInt only for an integer that a number cannot hold, as in inputs: see `json.ts`. */
+  readonly enum?: readonly (number | bigint)[]
+  readonly minimum?: number | bigint
+  readonly maximum?: number | bigint
+  readonly default?: number | bigint
 }
 
 interface BooleanSchema extends Described {

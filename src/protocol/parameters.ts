@@ -2,6 +2,7 @@
  * Parameters of the models: their flags, descriptions of their types, and conversion from text without loss of digits.
  * Only this file and the flags depend on the types.
  */
+import { integerOf } from './json.js'
 import { KINDS, type Kind, MODEL_INPUTS, type ModelSchema, type ParameterSchema } from './models.js'
 import { isObject } from './parse.js'
 import { printable, quoteWord } from './text.js'
@@ -115,8 +116,8 @@ export function describeType(schema: ParameterSchema): string {
 }
 
 interface Bounds {
-  readonly minimum?: number
-  readonly maximum?: number
+  readonly minimum?: number | bigint
+  readonly maximum?: number | bigint
 }
 
 function describeBounds({ minimum, maximum }: Bounds): string {
@@ -132,18 +133,21 @@ export const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
  * Converts the text of a flag or CSV cell to the type of the schema. Returns the text unchanged if it is invalid or
  * would lose digits: validation then reports it with the same message as an invalid value in `--input`.
  */
-export function valueOfText({ type }: ParameterSchema, text: string): string | number | boolean {
+export function valueOfText({ type }: ParameterSchema, text: string): string | number | bigint | boolean {
   switch (type) {
     case 'boolean':
       return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text
     case 'integer':
-      return WHOLE_NUMBER.test(text) && isExact(text, Number(text)) ? Number(text) : text
+      return WHOLE_NUMBER.test(text) ? exactNumber(text) : text
     case 'number':
-      return NUMBER.test(text) && isExact(text, Number(text)) ? Number(text) : text
+      return NUMBER.test(text) ? exactNumber(text) : text
     default:
       return text
   }
 }
+
+const exactNumber = (text: string): string | number | bigint =>
+  integerOf(text) ?? (isExact(text, Number(text)) ? Number(text) : text)
 
 interface RunWords {
   /** Words quoted for a POSIX shell: the prompt, then flags with their values. */

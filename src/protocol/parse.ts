@@ -1,5 +1,6 @@
 /** Parses unknown JSON into the types of the protocol, or returns the first error. */
 import { textOfDetail } from './error-detail.js'
+import { readJson } from './json.js'
 import { phaseOf, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
@@ -13,7 +14,7 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 export function parseJson(text: string): Parsed<unknown> {
   try {
-    return { ok: true, value: JSON.parse(text.replace(/^\uFEFF/, '')) as unknown }
+    return { ok: true, value: readJson(text.replace(/^\uFEFF/, '')) }
   } catch {
     return { ok: false, wrong: text.trim() === '' ? 'the body is empty' : 'the body is not JSON' }
   }

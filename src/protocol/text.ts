@@ -4,6 +4,7 @@
  * show text in another order.
  */
 import leven from 'leven'
+import { writeJson } from './json.js'
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
@@ -41,10 +42,10 @@ const MAX_LEVELS = 200
  */
 function jsonOf(value: unknown, indent: number | undefined): string {
   try {
-    return JSON.stringify(value, null, indent) ?? 'null'
+    return writeJson(value, { indent })
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return JSON.stringify(withinLevels(value, MAX_LEVELS), null, indent)
+    return writeJson(withinLevels(value, MAX_LEVELS), { indent })
   }
 }
 

@@ -1,5 +1,6 @@
 /** Parses incomplete JSON from a connection that broke. */
 import { visit } from 'jsonc-parser/lib/esm/main.js'
+import { integerOf } from './json.js'
 
 type TornObject = Record<string, unknown>
 
@@ -36,7 +37,8 @@ export function parseTornJson(text: string): unknown {
           if (parent !== undefined) parent.name = name
         },
         onLiteralValue(value, offset, length) {
-          if (typeof value === 'string' || offset + length < text.length) put(value)
+          const digits = typeof value === 'number' ? text.slice(offset, offset + length) : ''
+          if (typeof value === 'string' || offset + length < text.length) put(integerOf(digits) ?? value)
         },
         onError() {
           throw new Error('the end of the usable text')

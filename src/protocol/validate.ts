@@ -1,4 +1,5 @@
 /** Checks inputs against the model schemas. Errors list the allowed values and suggest the nearest one. */
+import { writeJson } from './json.js'
 import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
 import { nearest, shortened } from './text.js'
@@ -13,7 +14,8 @@ export interface InputProblem {
 }
 
 /** Returns a value as JSON for a message. Not `String(data)`, because an object may have its own `toString`. */
-const shownValue = (data: unknown): string => shortened(JSON.stringify(data) ?? 'undefined', 100)
+const shownValue = (data: unknown): string =>
+  shortened(data === undefined ? 'undefined' : writeJson(data), 100)
 
 /** A document may list 1,000 long values. */
 const MAX_LISTED = 1_000
@@ -82,10 +84,10 @@ function lengthProblem(text: string, maxLength: number | undefined): string | un
 function hasType({ type }: ParameterSchema, value: unknown): boolean {
   switch (type) {
     case 'integer':
-      return Number.isInteger(value)
+      return Number.isInteger(value) || typeof value === 'bigint'
     // `1e999` in JSON is parsed as Infinity.
     case 'number':
-      return typeof value === 'number'
+      return typeof value === 'number' || typeof value === 'bigint'
     case 'array':
       return Array.isArray(value)
     case 'other':

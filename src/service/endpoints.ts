@@ -8,6 +8,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
+import { writeJson } from '../protocol/json.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { priceOf } from '../protocol/price.js'
 import type { FileStore } from './files/contract.js'
@@ -133,7 +134,7 @@ export function createEndpoints({
         ? undefined
         : {
             key: idempotencyKey,
-            request: hash('sha256', JSON.stringify({ model, input }), 'hex'),
+            request: hash('sha256', writeJson({ model, input }), 'hex'),
             expiresAtMs: nowMs + IDEMPOTENCY_KEY_MS,
           }
     // The prices of documents are whole (models/read-models.ts). A model without a price costs nothing.

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { formatOf } from '../../src/batch/manifest/format.js'
 import { inputToSend } from '../../src/batch/manifest/index.js'
 import { identityOf } from '../../src/journal/identity.js'
+import { writeJson } from '../../src/protocol/json.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { entriesOf, folderWith, problemsOf, read } from './folder.js'
 import { readsAnyText } from './manifest-properties.js'
@@ -92,7 +93,7 @@ describe('the formats', () => {
       fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), async (input) => {
         const text = JSON.stringify([{ name: 'a', model: 'acme/x', input }], null, '\t')
         const [entry] = await entriesOf(text, { name: 'a.json', folder })
-        expect(JSON.stringify(entry?.input)).toBe(JSON.stringify(JSON.parse(text)[0].input))
+        expect(writeJson(entry?.input)).toBe(writeJson(JSON.parse(text)[0].input))
       }),
     )
   })
@@ -290,51 +291,51 @@ describe('a number', () => {
   const other = (value: string) => `- {name: a, model: acme/x, input: {seed: ${value}}}`
   const loss = (text: string, sent: string) =>
     `${text} would be sent as ${sent}: write that, or put it in quotes to send a text`
-  const lost = loss('9007199254740993', '9007199254740992')
+  const lost = loss('36893488147419103233', '36893488147419103000')
 
   it.each<[string, string, string]>([
-    ['a.yaml', other('9007199254740993'), `1:42 ${lost}`],
+    ['a.yaml', other('36893488147419103233'), `1:42 ${lost}`],
     [
       'a.yaml',
-      other('[1, {deep: -9007199254740993}]'),
-      '1:53 -9007199254740993 would be sent as -9007199254740992',
+      other('[1, {deep: -36893488147419103233}]'),
+      '1:53 -36893488147419103233 would be sent as -36893488147419103000',
     ],
     ['a.yaml', other('0.1000000000000000055'), `1:42 ${loss('0.1000000000000000055', '0.1')}`],
-    ['a.yaml', other('0x20000000000001'), `1:42 ${loss('0x20000000000001', '9007199254740992')}`],
+    ['a.yaml', other('0x20000000000000001'), `1:42 ${loss('0x20000000000000001', '36893488147419103000')}`],
     ['a.yaml', other('.inf'), '1:42 .inf cannot be sent as a number: put it in quotes to send a text'],
     ['a.yaml', other('-.INF'), '1:42 -.INF cannot be sent as a number'],
     ['a.yaml', other('.nan'), '1:42 .nan cannot be sent as a number'],
     ['a.yaml', other('1e400'), '1:42 1e400 cannot be sent as a number'],
     ['a.yaml', other('1e-400'), `1:42 ${loss('1e-400', '0')}`],
-    ['a.yaml', other('!!int 9007199254740993'), `1:48 ${lost}`],
+    ['a.yaml', other('!!int 36893488147419103233'), `1:48 ${lost}`],
     [
       'a.yaml',
-      'defaults: {model: acme/x, input: {seed: 9007199254740993}}\nruns: [{name: a}]',
+      'defaults: {model: acme/x, input: {seed: 36893488147419103233}}\nruns: [{name: a}]',
       `1:41 ${lost}`,
     ],
     [
       'a.yaml',
-      '- {name: "{i}", model: acme/x, matrix: {i: [1, 9007199254740993]}, input: {seed: "{i}"}}',
-      `1:82 ${lost}`,
+      '- {name: "{i}", model: acme/x, matrix: {i: [1, 36893488147419103233]}, input: {seed: "{i}"}}',
+      `1:86 ${lost}`,
     ],
     [
       'a.yaml',
-      '- {name: "{n}", model: acme/x, matrix: {n: [1], input: [{s: 9007199254740992}, {s: 9007199254740993}]}}',
-      `1:84 ${lost}`,
+      '- {name: "{n}", model: acme/x, matrix: {n: [1], input: [{s: 36893488147419103000}, {s: 36893488147419103233}]}}',
+      `1:88 ${lost}`,
     ],
     [
       'a.yaml',
       '- {name: a, kind: video, prompt: x, duration: 5.00000000000000001}',
       '1:47 5.00000000000000001 would be sent as 5',
     ],
-    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 9007199254740993}}]', `1:53 ${lost}`],
+    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}]', `1:53 ${lost}`],
     [
       'a.json',
       '[{"name": "a", "model": "acme/x", "input": {"seed": -1e400}}]',
       '1:53 -1e400 cannot be sent as a number',
     ],
-    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 9007199254740993}}', `1:52 ${lost}`],
-    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 9007199254740993}"', `2:10 ${lost}`],
+    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}', `1:52 ${lost}`],
+    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 36893488147419103233}"', `2:10 ${lost}`],
   ])('that would be sent as another one is an error: %s %s', async (name, text, problem) => {
     const problems = await problemsOf(text, { name })
     expect(problems).toHaveLength(1)
@@ -342,7 +343,12 @@ describe('a number', () => {
   })
 
   it.each<[string, unknown]>([
-    ['9007199254740992', 9007199254740992],
+    ['9007199254740992', 9007199254740992n],
+    ['9007199254740993', 9007199254740993n],
+    ['-9223372036854775808', -9223372036854775808n],
+    ['18446744073709551615', 18446744073709551615n],
+    ['0xffffffffffffffff', 18446744073709551615n],
+    ['!!int 9007199254740993', 9007199254740993n],
     ['1.50', 1.5],
     ['-0', 0],
     ['1e3', 1000],
@@ -351,10 +357,27 @@ describe('a number', () => {
     ['"9007199254740993"', '9007199254740993'],
     ['1_000', '1_000'],
     ['0b1', '0b1'],
-  ])('%s is sent as %j', async (written, value) => {
+  ])('%s is sent as %s', async (written, value) => {
     const [entry] = await entriesOf(other(written))
-    expect(JSON.stringify(entry?.input)).toBe(JSON.stringify({ seed: value }))
+    expect(writeJson(entry?.input)).toBe(writeJson({ seed: value }))
   })
+
+  it.each([
+    ['a.yaml', other('18446744073709551615')],
+    ['a.yaml', 'defaults: {model: acme/x, input: {seed: 18446744073709551615}}\nruns: [{name: a}]'],
+    ['a.yaml', '- {name: a, model: acme/x, matrix: {i: [18446744073709551615]}, input: {seed: "{i}"}}'],
+    ['a.json', '[{"name": "a", "model": "acme/x", "input": {"seed": 18446744073709551615}}]'],
+    ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 18446744073709551615}}'],
+    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 18446744073709551615}"'],
+  ])(
+    'of 64 bits keeps its digits in every format, and is another input than its neighbour: %s %s',
+    async (name, text) => {
+      const [entry] = await entriesOf(text, { name })
+      expect(writeJson(entry?.input)).toBe('{"seed":18446744073709551615}')
+      const [neighbour] = await entriesOf(text.replace('1615', '1614'), { name })
+      expect(identityOf('acme/x', entry?.meaning)).not.toBe(identityOf('acme/x', neighbour?.meaning))
+    },
+  )
 
   it('has all its digits where it is a text, also from a matrix', async () => {
     const text =

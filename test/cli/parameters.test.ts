@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { agents } from '../../src/cli/help/topic-texts.js'
+import { writeJson } from '../../src/protocol/json.js'
 import { type InputOf, KINDS, type ModelDocument, type ParameterSchema } from '../../src/protocol/models.js'
 import { builtInSchema, describeValues, flagsOf, valueOfText } from '../../src/protocol/parameters.js'
 import { createCliService, LOOPBACK_URL, runCli, SET } from '../support/cli.js'
@@ -85,8 +86,12 @@ describe('a text', () => {
     ['integer', '', ''],
     ['integer', '7 ', '7 '],
     ['integer', '0x7', '0x7'],
-    ['integer', '9007199254740993', '9007199254740993'],
-    ['integer', '9007199254740992', 9007199254740992],
+    ['integer', '9007199254740993', 9007199254740993n],
+    ['integer', '18446744073709551615', 18446744073709551615n],
+    ['number', '-9223372036854775808', -9223372036854775808n],
+    ['integer', '18446744073709551616', '18446744073709551616'],
+    ['integer', '36893488147419103233', '36893488147419103233'],
+    ['integer', '9007199254740992', 9007199254740992n],
     ['number', '0.10000000000000001', '0.10000000000000001'],
     ['number', '5e2', 500],
     ['number', '1', 1],
@@ -95,7 +100,7 @@ describe('a text', () => {
     ['boolean', 'TRUE', true],
     ['boolean', 'maybe', 'maybe'],
     ['string', '7', '7'],
-  ])('as %s: %j is %j', (type, text, value) => {
+  ])('as %s: "%s" is %s', (type, text, value) => {
     expect(valueOfText({ type, description: '' } as ParameterSchema, text)).toBe(value)
   })
 })
@@ -133,7 +138,11 @@ describe('a flag', () => {
     ],
     [
       ['--seed', '9007199254740993'],
-      '--seed must have fewer digits: 9007199254740993 would be sent as 9007199254740992.',
+      '--seed must be a whole number from 0 to 4294967295, not 9007199254740993.',
+    ],
+    [
+      ['--seed', '36893488147419103233'],
+      '--seed must have fewer digits: 36893488147419103233 would be sent as 36893488147419103000.',
     ],
     [['--strength', '1e-400'], '--strength must have fewer digits: 1e-400 would be sent as 0.'],
     [['--strength=-1e400'], '--strength must be a number up to 1, not "-1e400".'],
@@ -381,5 +390,48 @@ describe('TypeScript', () => {
     // @ts-expect-error Another type.
     const text: Made = { seed: '7' }
     expect([made, wrong, text]).toHaveLength(3)
+  })
+})
+
+describe('an integer of 64 bits', () => {
+  const WIDE = documentOf('image', {
+    seed: { type: 'integer', description: '', minimum: 0, maximum: 18446744073709551615n },
+  })
+  const SEED = '18446744073709551613'
+
+  it.each<[string, readonly string[]]>([
+    ['a flag', ['--seed', SEED]],
+    ['--input', ['--input', `{"seed": ${SEED}}`]],
+  ])('keeps its digits from %s to the service and back, and makes another request', async (_, words) => {
+    const service = await createCliService({ models: [{ document: WIDE }] })
+    const added = await runCli(['models', 'add', '-'], { home: service.home, stdin: writeJson(WIDE) })
+    expect(added.code).toBe(0)
+    const run = (...more: readonly string[]) =>
+      service.run(['run', 'image', 'a fox', '--model', 'acme/image', ...more])
+    const { code, stdout } = await run(...words, '--json')
+    expect(code).toBe(0)
+    // The request, and the run of the service's status.
+    expect(
+      Buffer.from(service.requests.find(({ method }) => method === 'POST')?.body ?? '').toString(),
+    ).toContain(`"seed":${SEED}`)
+    expect(stdout).toContain(`"seed":${SEED}`)
+    const again = await service.run(['show', '--last', '--again'])
+    expect(again.stdout).toContain(`--seed ${SEED} `)
+    expect((await service.run(['show', '--last'])).stdout).toContain(`seed\t${SEED}\n`)
+
+    const creates = () => service.requests.filter(({ method }) => method === 'POST').length
+    expect((await run('--seed', SEED, '--reuse')).code).toBe(0)
+    expect(creates()).toBe(1)
+    expect((await run('--seed', SEED.replace(/3$/, '4'), '--reuse')).code).toBe(0)
+    expect(creates()).toBe(2)
+    const beyond = await run('--seed', '18446744073709551616')
+    expect(beyond).toMatchObject({ code: 2, stdout: '' })
+    expect((await run('--seed=-1')).stderr).toContain(
+      '--seed must be a whole number from 0 to 18446744073709551615, not -1.',
+    )
+    const models = await service.run(['models', 'acme/image'])
+    expect(models.stdout).toContain('18446744073709551615')
+    const page = await service.run(['models', 'acme/image', '--json'])
+    expect(page.stdout).toContain('"maximum":18446744073709551615')
   })
 })

@@ -67,8 +67,13 @@ describe('edge 1: a 201 with an id is the only success', () => {
     ['an id that is none is passed over', { status: 201, body: { id: '', run_id: 'a' } }, 'a'],
     [
       'a number too large to be exact is passed over',
-      { status: 201, body: '{"id":9007199254740993,"run_id":"a"}' },
+      { status: 201, body: '{"id":36893488147419103233,"run_id":"a"}' },
       'a',
+    ],
+    [
+      'an integer of 64 bits keeps its digits',
+      { status: 201, body: '{"id":18446744073709551615,"run_id":"a"}' },
+      '18446744073709551615',
     ],
   ]
   it.each(places)('%s', async (_, step, id) => {

@@ -129,7 +129,13 @@ describe('the input', () => {
 
   it('is checked as the service checks it, and JSON before it is sent', () => {
     const values = {
-      ...{ lora: 'abcdef', steps: '70', 'cfg.scale': '9007199254740993', words: 'a\nb\nc', sampler: 's14' },
+      ...{
+        lora: 'abcdef',
+        steps: '70',
+        'cfg.scale': '36893488147419103233',
+        words: 'a\nb\nc',
+        sampler: 's14',
+      },
       ...{ control: '{"a":' },
     }
     const problems = fieldProblems(FLUX, values, [])
@@ -145,7 +151,7 @@ describe('the input', () => {
     const { control: _, ...others } = problems
     const input = inputOf(FLUX, values, [])
     expect(fieldMessages(refusalOf(input, FLUX))).toEqual(others)
-    expect(fieldProblems(FLUX, { prompt: 'a', lora: 'b', control: '[9007199254740993]' }, [])).toEqual({
+    expect(fieldProblems(FLUX, { prompt: 'a', lora: 'b', control: '[36893488147419103233]' }, [])).toEqual({
       control: 'This has a number with more digits than JSON can send.',
     })
   })

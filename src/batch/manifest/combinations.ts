@@ -2,6 +2,7 @@
  * Reads one matrix: checks its keys and values, and returns its combinations without those that `exclude` removes.
  * Pure.
  */
+import { writeJson } from '../../protocol/json.js'
 import { nearest, shortened } from '../../protocol/text.js'
 import {
   type Field,
@@ -250,7 +251,7 @@ export function namedBy(value: Node | undefined): Scalar | undefined {
 function idOf(key: string, value: Node, { isJson }: RowFields): string {
   // In JSON, `name` is a field like any other.
   const name = isJson(key) ? undefined : namedBy(value)
-  return name === undefined ? JSON.stringify(sorted(plainValue(value))) : `name ${name.text}`
+  return name === undefined ? writeJson(sorted(plainValue(value))) : `name ${name.text}`
 }
 
 function sorted(value: unknown): unknown {

@@ -6,6 +6,7 @@ import {
   type Field,
   MAX_DEPTH,
   type Node,
+  numberScalar,
   type Position,
   type PositionAt,
   positionsIn,
@@ -129,7 +130,11 @@ function readJson(
           if (typeof value === 'number' && /[\w.+-]/.test(text.charAt(offset + length)))
             throw new InvalidJson(offset, messageOf('ValueExpected', offset, length))
           const written = typeof value === 'string' ? value : text.slice(offset, offset + length)
-          add(scalar(value, positionAt(offset), written), offset)
+          const at = positionAt(offset)
+          add(
+            typeof value === 'number' ? numberScalar(value, at, written) : scalar(value, at, written),
+            offset,
+          )
         },
         onError(code, offset, length) {
           throw new InvalidJson(offset, messageOf(printParseErrorCode(code), offset, length))

@@ -6,6 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { describeError } from '../../host/system-error.js'
+import { writeJson } from '../../protocol/json.js'
 import { dataUrl, imageProblem, MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { isHttpUrl } from '../../protocol/parse.js'
@@ -130,7 +131,7 @@ export const meaningOf = (input: ModelInput, references: readonly ImageReference
 export const bytesToSend = (input: ModelInput, references: readonly ImageReference[]): number =>
   references.reduce(
     (sum, each) => sum + (each.from === 'file' ? 4 * Math.ceil(each.summary.bytes / 3) + 30 : 0),
-    Buffer.byteLength(JSON.stringify(input)),
+    Buffer.byteLength(writeJson(input)),
   )
 
 /**

@@ -1,11 +1,12 @@
 /** Parsed form of a manifest, the same for every format: values and problems with their positions. */
 import { LineCounter } from 'yaml'
+import { integerOf } from '../../protocol/json.js'
 import { describeLoss, isExact } from '../../protocol/parameters.js'
 import { shortened } from '../../protocol/text.js'
 
 export interface Scalar {
   readonly type: 'scalar'
-  readonly value: string | number | boolean | null
+  readonly value: string | number | bigint | boolean | null
   /** Text as written, so that a number keeps its digits. */
   readonly text: string
   readonly at: Position
@@ -44,6 +45,10 @@ export const scalar = (value: Scalar['value'], at: Position, text = String(value
   text,
   at,
 })
+
+/** Returns the scalar of a number, which keeps the digits of an integer of 64 bits. */
+export const numberScalar = (value: number, at: Position, text: string): Scalar =>
+  scalar(integerOf(text) ?? value, at, text)
 
 /** Returns the value without positions. */
 export function plainValue(node: Node): unknown {

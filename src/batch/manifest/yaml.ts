@@ -11,6 +11,7 @@ import {
   MAX_DEPTH,
   type MapNode,
   type Node,
+  numberScalar,
   type Position,
   type PositionAt,
   positionsIn,
@@ -118,12 +119,10 @@ function createReader(positionAt: PositionAt, report: ReportProblem, warn: Repor
     }
     if (isMap(node)) return readMap(node as YAMLMap<ParsedNode, ParsedNode | null>, here)
     const value: unknown = isScalar(node) ? node.value : null
-    if (typeof value === 'number' || typeof value === 'boolean')
-      return scalar(
-        value,
-        here,
-        isScalar(node) && typeof node.source === 'string' ? node.source : String(value),
-      )
+    if (typeof value === 'number' || typeof value === 'boolean') {
+      const source = isScalar(node) && typeof node.source === 'string' ? node.source : String(value)
+      return typeof value === 'number' ? numberScalar(value, here, source) : scalar(value, here, source)
+    }
     return scalar(value === null || value === undefined ? null : String(value), here)
   }
 

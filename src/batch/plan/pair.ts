@@ -1,5 +1,6 @@
 /** Assigns entries of the lock file to runs of the manifest, and finds the model of each run. Pure. */
 import { posix } from 'node:path'
+import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { hashesOf, type Lock, type LockEntry } from '../lock/lock.js'
 import { sameFileKey } from '../manifest/collisions.js'
@@ -267,7 +268,7 @@ const runsOf = (entry: LockEntry | undefined) =>
 /** Whether two rows differ only in their images. */
 function haveOneText(a: ManifestEntry, b: ManifestEntry): boolean {
   const textOf = ({ kind, input: { image_urls: _, ...others } }: ManifestEntry) =>
-    JSON.stringify([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
+    writeJson([kind, Object.entries(others).sort(([x], [y]) => (x < y ? -1 : 1))])
   return textOf(a) === textOf(b)
 }
 

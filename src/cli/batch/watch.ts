@@ -10,6 +10,7 @@ import { countsOf } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
+import { writeJson } from '../../protocol/json.js'
 import type { Context } from '../context/context.js'
 import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
@@ -312,7 +313,7 @@ const createsOf = ({ plan, prices }: PreparedBatch): ReadonlySet<string> =>
     plan.steps.flatMap((step) => {
       const { action, entry, model, hash } = step
       const paid = [entry.name, model, hash ?? entry.meaning, estimateOf(step, prices)?.millionths]
-      return action.do === 'create' ? [JSON.stringify(paid)] : []
+      return action.do === 'create' ? [writeJson(paid)] : []
     }),
   )
 

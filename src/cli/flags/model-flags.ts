@@ -13,7 +13,7 @@ import { repeated } from './values.js'
 
 const SHORT: Readonly<Record<string, string>> = { image_urls: '-i' }
 
-export type ParameterValue = string | number | boolean | readonly string[]
+export type ParameterValue = string | number | bigint | boolean | readonly string[]
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
@@ -86,7 +86,7 @@ export function parametersGiven(
   const values = parametersOf(model).flatMap(([name, flag, schema]) => {
     const key = optionOf(name, flag, schema).attributeName()
     const value = Object.hasOwn(options, key)
-      ? (options[key] as Exclude<ParameterValue, number> | undefined)
+      ? (options[key] as Exclude<ParameterValue, number | bigint> | undefined)
       : undefined
     if (value === undefined) return []
     return [[name, typeof value === 'string' ? valueOfText(schema, value) : value] as const]

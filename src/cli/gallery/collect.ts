@@ -79,7 +79,7 @@ const promptOf = ({ input }: JournalRun): string =>
 /** Leaves out URLs, which may be signed, and values that are lists, objects or null. */
 const parametersOf = ({ input }: JournalRun): readonly string[] =>
   Object.entries(isObject(input) ? input : {}).flatMap(([name, value]) =>
-    name === 'prompt' || !['string', 'number', 'boolean'].includes(typeof value) || isHttpUrl(value)
+    name === 'prompt' || !['string', 'number', 'bigint', 'boolean'].includes(typeof value) || isHttpUrl(value)
       ? []
       : [shortened(`${name} ${value}`, 200)],
   )

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
+import { writeJson } from '../../protocol/json.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { amountOf, sumOf } from '../../protocol/price.js'
 import { inputProblems } from '../../protocol/validate.js'
@@ -224,7 +225,7 @@ function requestOptions(
   return {
     kind,
     model,
-    input: JSON.stringify(isList ? others : input),
+    input: writeJson(isList ? others : input),
     prompt: { words: [] },
     parameters: isList ? { image_urls: images } : {},
   }

@@ -1,4 +1,5 @@
 /** The parameters of a model as arguments of a tool. Pure. */
+import { writeJson } from '../../protocol/json.js'
 import type { JsonSchema } from '../../protocol/json-schema.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
@@ -32,11 +33,15 @@ function argumentOf(schema: ParameterSchema): JsonSchema {
         : written
   const known = Object.entries(schema).filter(
     ([name, value]) =>
-      KEYWORDS.includes(name) && schema.type !== 'other' && JSON.stringify(value).length <= MAX_KEYWORD,
+      KEYWORDS.includes(name) && schema.type !== 'other' && writeJson(value).length <= MAX_KEYWORD,
   )
   return {
-    ...Object.fromEntries(known),
+    ...Object.fromEntries(known.map(([name, value]) => [name, asNumbers(value)])),
     ...(schema.type === 'array' && { items: { type: 'string' } }),
     description,
   }
 }
+
+/** Clients parse the schemas with `JSON.parse`: a bound of 64 bits is rounded there in any case. */
+const asNumbers = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map(asNumbers) : typeof value === 'bigint' ? Number(value) : value

@@ -1,5 +1,6 @@
 /** Tools for existing runs: wait, status, download, and queries of the journal. */
 import { RushesError, usageError } from '../../errors.js'
+import { writeJson } from '../../protocol/json.js'
 import { schemaJson } from '../../protocol/model-document.js'
 import { KINDS } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
@@ -179,9 +180,7 @@ const briefOf = (line: JournalLine): Brief => ({
 })
 
 const promptIn = (input: unknown): string =>
-  printable(
-    isObject(input) && typeof input.prompt === 'string' ? input.prompt : JSON.stringify(input ?? null),
-  )
+  printable(isObject(input) && typeof input.prompt === 'string' ? input.prompt : writeJson(input ?? null))
 
 const lineOf = ({ id, key, status, kind, created_at, prompt, files }: Brief): string =>
   [id ?? key, status, kind ?? 'model', created_at, files.map(shownPath).join(' ') || 'no files', prompt].join(

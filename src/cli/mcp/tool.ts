@@ -156,6 +156,8 @@ const PATHS: readonly string[] = ['path', 'file', 'files']
  */
 function printableValue(value: unknown, name = ''): unknown {
   if (typeof value === 'string') return PATHS.includes(name) ? value : withoutControls(value)
+  // The message is written with `JSON.stringify`, and clients read it with `JSON.parse`.
+  if (typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return value.map((each) => printableValue(each, name))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, printableValue(each, key)]))

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorCode } from '../../host/system-error.js'
+import { readJson, writeJson } from '../../protocol/json.js'
 import { documentJson, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { addedModelPath, addedModelsFolder } from '../settings/folders.js'
@@ -45,7 +46,7 @@ function namesIn(folder: string): readonly string[] {
 
 function readFile(path: string): ModelDocument | 'invalid' | undefined {
   try {
-    return readModelDocument(JSON.parse(readFileSync(path, 'utf8')), () => {}) ?? 'invalid'
+    return readModelDocument(readJson(readFileSync(path, 'utf8')), () => {}) ?? 'invalid'
   } catch (error) {
     return ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') ? undefined : 'invalid'
   }
@@ -59,7 +60,7 @@ export async function addModel(configFolder: string, document: ModelDocument): P
   ])
   makeFolders(addedModelsFolder(configFolder), 0o700)
   const path = addedModelPath(configFolder, document.name)
-  await writeAtomically(path, `${JSON.stringify(documentJson(document), null, 2)}\n`, { mode: 0o600 })
+  await writeAtomically(path, `${writeJson(documentJson(document), { indent: 2 })}\n`, { mode: 0o600 })
 }
 
 /** Removes the file of a model, also if it is not valid. Throws the system's errors. */

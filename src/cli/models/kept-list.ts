@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { readJson, writeJson } from '../../protocol/json.js'
 import { type DocumentPath, documentJson, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -69,7 +70,7 @@ export async function writeKept(stateFolder: string, owner: ListOwner, kept: Kep
 }
 
 /** Every line begins with the name of its model. A line end cannot be part of a JSON text. */
-const lineOf = (document: ModelDocument): string => `${JSON.stringify(documentJson(document))}\n`
+const lineOf = (document: ModelDocument): string => `${writeJson(documentJson(document))}\n`
 
 /** Returns the document of a model. Undefined if the list does not have it, or if its line is damaged. */
 export function findInLines(lines: Buffer, name: string): ModelDocument | undefined {
@@ -88,7 +89,7 @@ export const documentsInLines = (lines: Buffer): readonly ModelDocument[] =>
 
 function documentOf(line: string): ModelDocument | undefined {
   try {
-    return readModelDocument(JSON.parse(line), () => {})
+    return readModelDocument(readJson(line), () => {})
   } catch {
     return undefined
   }

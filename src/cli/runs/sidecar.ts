@@ -6,6 +6,7 @@ import { RushesError } from '../../errors.js'
 import { writeAtomically } from '../../host/files.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeReason } from '../../host/system-error.js'
+import { writeJson } from '../../protocol/json.js'
 import { parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { KnownRun } from '../../runs/follow.js'
@@ -80,7 +81,7 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
       },
     )
   try {
-    await writeAtomically(path, `${JSON.stringify(sidecarJson(options), null, 2)}\n`)
+    await writeAtomically(path, `${writeJson(sidecarJson(options), { indent: 2 })}\n`)
   } catch (error) {
     throw new RushesError(
       'download_failed',

@@ -1,5 +1,6 @@
 /** Formats runs as table cells for `list`, `show` and `status`. */
 import type { JournalFile, JournalRun } from '../../journal/index.js'
+import { writeJson } from '../../protocol/json.js'
 import { marksText } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText } from '../../protocol/price.js'
@@ -13,7 +14,7 @@ import { formatAgo, formatSeconds } from './format.js'
 /** Returns the prompt on one line, or the whole input when it has no prompt. */
 export function promptOf({ input }: JournalRun): string {
   const prompt = isObject(input) ? input.prompt : undefined
-  return printable(typeof prompt === 'string' ? prompt : JSON.stringify(input))
+  return printable(typeof prompt === 'string' ? prompt : writeJson(input))
 }
 
 /** Cells: id or row key, status, kind, model, created_at, prompt, and the address of the service or `local`. */
@@ -76,7 +77,7 @@ function marksRow(file: JournalFile): string | undefined {
 }
 
 function inputRows(input: unknown): readonly Detail[] {
-  if (!isObject(input)) return [['input', JSON.stringify(input)]]
+  if (!isObject(input)) return [['input', writeJson(input)]]
   return Object.entries(input).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((each) => [name, valueText(each)] as const),
   )
@@ -86,7 +87,7 @@ function valueText(value: unknown): string {
   if (typeof value === 'string') return value
   if (isObject(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number')
     return `${value.content_type}, ${formatBytes(value.bytes)}, sha256 ${value.sha256}`
-  return JSON.stringify(value)
+  return writeJson(value)
 }
 
 const fileText = (file: JournalFile): string =>

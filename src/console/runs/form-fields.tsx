@@ -35,7 +35,8 @@ export function ParameterField({ field, value, error, onChange }: ParameterField
   const placeholder = isPrompt ? 'A red fox in the snow at dusk' : standard
   const text = { ...notes, name, value, placeholder, onInput: onChange }
   if (schema.type === 'integer' || schema.type === 'number') {
-    const { type, minimum: min, maximum: max } = schema
+    const { type, minimum, maximum } = schema
+    const [min, max] = [minimum?.toString(), maximum?.toString()]
     return <TextField {...text} {...{ min, max }} type="number" step={type === 'integer' ? 1 : 'any'} />
   }
   const rows = isPrompt ? 5 : schema.type === 'string' ? 1 : 3

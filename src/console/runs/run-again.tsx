@@ -2,6 +2,7 @@
 import { useId, useRef, useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
 import { RUNS_PATH } from '../../protocol/id.js'
+import { writeJson } from '../../protocol/json.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { printable, printableJson, quoteWord } from '../../protocol/text.js'
@@ -146,7 +147,7 @@ function markedBody({ model, input }: CommandRun): {
   readonly json: string
   readonly mark: (index: number) => string
 } {
-  const plain = JSON.stringify({ model, input })
+  const plain = writeJson({ model, input })
   let stem = 'DATA'
   while (plain.includes(stem)) stem += '_'
   const mark = (index: number) => `${stem}${index}`

@@ -56,8 +56,8 @@ const MAX_SEED = 2 ** 31 - 1
 
 function randomSeed(schema: ModelDocument['input']['properties'][string] | undefined): number | undefined {
   if (schema?.type !== 'integer' && schema?.type !== 'number') return undefined
-  const minimum = Math.ceil(Math.max(0, schema.minimum ?? 0))
-  const maximum = Math.floor(Math.min(MAX_SEED, schema.maximum ?? MAX_SEED))
+  const minimum = Math.ceil(Math.max(0, Number(schema.minimum ?? 0)))
+  const maximum = Math.floor(Math.min(MAX_SEED, Number(schema.maximum ?? MAX_SEED)))
   return maximum <= minimum ? minimum : randomInt(minimum, maximum + 1)
 }
 

@@ -10,6 +10,7 @@
  */
 import type { Clock } from '../../host/clock.js'
 import { RUNS_PATH } from '../../protocol/id.js'
+import { readJson, writeJson } from '../../protocol/json.js'
 import { isObject } from '../../protocol/parse.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
 import {
@@ -147,7 +148,7 @@ function createLastingEffects(takeRunEffect: () => RunEffect | undefined): Lasti
       if (accepted !== undefined && typeof run.id === 'string') runs.set(run.id, accepted)
       const effect = runs.get(runIdOf(path) ?? '')
       const rewritten = withLinks(effect === undefined ? run : withEffect(run, effect), renewed)
-      return createResponse(response.status, response.headers, JSON.stringify(rewritten))
+      return createResponse(response.status, response.headers, writeJson(rewritten))
     },
   }
 }
@@ -157,7 +158,7 @@ const isJson = ({ headers }: FaultResponse): boolean =>
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOwnedSlots } from '../../host/slots.js'
 import { savedName } from '../../protocol/download-name.js'
 import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { writeJson } from '../../protocol/json.js'
 import { documentJson } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { CreatedRun, Endpoints } from '../endpoints.js'
@@ -56,7 +57,7 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
     const body = await inTurn(caller.accountId, async () =>
-      JSON.stringify(runObject(await endpoints.findRun(caller, request.params.id), baseUrl())),
+      writeJson(runObject(await endpoints.findRun(caller, request.params.id), baseUrl())),
     )
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
     return body
@@ -75,7 +76,7 @@ function modelList(models: readonly ModelDocument[]): TaggedBytes {
   const listed = models.map((document) =>
     documentJson({ ...document, default: defaultDocument(models, document.kind) === document }),
   )
-  return tagged(Buffer.from(JSON.stringify({ models: listed })))
+  return tagged(Buffer.from(writeJson({ models: listed })))
 }
 
 interface TaggedBytes {

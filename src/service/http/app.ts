@@ -4,6 +4,7 @@
  */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import type { Clock } from '../../host/clock.js'
+import { writeJson } from '../../protocol/json.js'
 import type { Faults } from '../faults/index.js'
 import { createNetworkMatcher } from '../rules/networks.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
@@ -82,6 +83,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     clientErrorHandler: sendRawRefusal,
   })
+  // Inputs may have integers that `JSON.stringify` refuses.
+  app.setReplySerializer((payload) => writeJson(payload))
   limitPipelining(app)
   refuseUnsupported(app)
   app.server.maxConnections = limits.connections

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../host/clock.js'
+import { readJson } from '../../protocol/json.js'
 import { invalidBody, type SchemaProblem } from '../rules/console-requests.js'
 import { Refusal } from '../rules/refusal.js'
 import type { HttpLimits } from './connections.js'
@@ -167,7 +168,7 @@ function acceptAnyContentType(app: FastifyInstance): void {
 function jsonOf(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) return {}
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+    return readJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
     throw new Refusal('invalid_json')
   }

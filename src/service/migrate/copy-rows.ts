@@ -1,6 +1,7 @@
 /** Copies the rows of `service.db` into an empty schema of PostgreSQL, in one transaction. */
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { OpenDatabase, Row, SqlValue } from '../../host/database.js'
+import { readJson } from '../../protocol/json.js'
 import type { Verification } from '../store/account-store.js'
 import { LEDGER_STATEMENTS } from '../store/postgres/accounts.js'
 import { isConnectionLost, nameOf } from '../store/postgres/connection-errors.js'
@@ -181,7 +182,7 @@ const isSet = (value: unknown): boolean => value !== 0
 function runOf(row: Row): CopiedRow {
   const { error_code, error_message, stored_input, ...same } = row
   const isInterrupted = row.status === 'processing'
-  const input = JSON.parse(String(stored_input)) as StoredInput
+  const input = readJson(String(stored_input)) as StoredInput
   return {
     ...same,
     ...(isInterrupted && { status: 'queued', started_at: null }),

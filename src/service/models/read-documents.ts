@@ -2,6 +2,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
 import { type RushesError, usageError } from '../../errors.js'
 import { parseYamlDocuments, type YamlDocument } from '../../host/yaml.js'
+import { integerOf } from '../../protocol/json.js'
 import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
 import { printable, shortened } from '../../protocol/text.js'
 
@@ -94,6 +95,10 @@ function plainValue(document: YamlDocument, reportAt: (offset: number, message: 
   for (const { pos, message } of [...document.errors, ...document.warnings])
     report(pos[0], message.charAt(0).toLowerCase() + message.slice(1))
   visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'number' && !Number.isSafeInteger(node.value))
+        node.value = integerOf(node.source ?? '') ?? node.value
+    },
     Map(_, { items }) {
       const names = new Set<string>()
       for (const { key } of items) {

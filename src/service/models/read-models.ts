@@ -6,6 +6,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RushesError, usageError } from '../../errors.js'
 import { describeReason } from '../../host/system-error.js'
+import { writeJson } from '../../protocol/json.js'
 import { documentJson, type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
@@ -61,7 +62,7 @@ export function readModels({ path, ...options }: ReadModelsOptions): readonly Mo
       one.column - other.column
     throw problemsError(`The models in ${shownPath(path)} have`, problems.toSorted(order))
   }
-  const bytes = Buffer.byteLength(JSON.stringify(models.map(({ document }) => documentJson(document))))
+  const bytes = Buffer.byteLength(writeJson(models.map(({ document }) => documentJson(document))))
   if (bytes > MAX_LIST_BYTES)
     throw usageError(
       `The models in ${shownPath(path)} have ${Math.ceil(bytes / 1_048_576)} MiB together; the limit is 8 MiB.`,

@@ -3,6 +3,7 @@
  * service builds it at the first request; docs/openapi.json is the same text with the default names.
  */
 import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { writeJson } from '../../protocol/json.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../protocol/limits.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { LOCAL_STATUSES } from '../../protocol/run-state.js'
@@ -81,7 +82,7 @@ export const openapiDocument = (service: DocumentedService): Json => ({
 })
 
 export const openapiText = (service: DocumentedService): string =>
-  `${JSON.stringify(openapiDocument(service), null, 2)}\n`
+  `${writeJson(openapiDocument(service), { indent: 2 })}\n`
 
 /** Errors of the checks that every request with a key passes, in their order. */
 const ADMISSION: readonly RefusalCode[] = [

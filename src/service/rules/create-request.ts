@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { readJson, writeJson } from '../../protocol/json.js'
 import type { ModelDocument, ModelInput, ModelSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, shortened } from '../../protocol/text.js'
@@ -92,7 +93,7 @@ function readModelAndInput(
 
 function jsonOf(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
+    return readJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
     throw new Refusal('invalid_json', body.byteLength === 0 ? 'The body is empty.' : undefined)
   }
@@ -150,7 +151,7 @@ function checkInputBounds({ properties }: ModelSchema, input: ModelInput): void 
   const huge = pathOfHugeNumber(input, 'input')
   if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)
   const unknown = Object.entries(input).filter(([name]) => !Object.hasOwn(properties, name))
-  const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(unknown)))
+  const bytes = Buffer.byteLength(writeJson(Object.fromEntries(unknown)))
   if (bytes > MAX_UNKNOWN_BYTES)
     refuse(
       `The fields that the model does not define have ${bytes} bytes together; the limit is ${MAX_UNKNOWN_BYTES}.`,

@@ -1,5 +1,6 @@
 /** Converts database rows to the contract's values. SQLite and PostgreSQL return the same columns for these. */
 import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../../protocol/credentials.js'
+import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
@@ -159,13 +160,10 @@ export function verificationOf([
   }
 }
 
-/**
- * Parses the input. A corrupt input fails only its run: if it rejected the claim, every later claim would fail on the
- * same run.
- */
+/** Parses the input. A corrupt input fails only its run, and not each claim that finds it. */
 export function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
   try {
-    return { ...run, input: JSON.parse(String(text)) as StoredInput }
+    return { ...run, input: readJson(String(text)) as StoredInput }
   } catch {
     return { ...run, input: {}, failure: run.failure ?? CORRUPT_INPUT }
   }

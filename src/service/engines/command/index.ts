@@ -15,6 +15,7 @@ import type { Clock } from '../../../host/clock.js'
 import { replaceFile } from '../../../host/files.js'
 import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
 import { groupIsAlive } from '../../../host/process-lock.js'
+import { writeJson } from '../../../protocol/json.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
@@ -128,7 +129,7 @@ async function moveReferences(
 
 /** Overwrites `image_files`: a request must not be able to name files on this machine. */
 const inputText = (input: RenderJob['input'], imageFiles: readonly string[]): string =>
-  `${JSON.stringify({ ...input, image_files: imageFiles })}\n`
+  `${writeJson({ ...input, image_files: imageFiles })}\n`
 
 /** `env` is the result of `commandEnvironment`. */
 const environmentOf = (env: ChildEnvironment, job: RenderJob, inputFolder: string): ChildEnvironment => ({

@@ -1,4 +1,5 @@
 /** How servers of the images interface differ, as read in their sources (docs/engines.md). */
+import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import { nested } from '../sent-parameters.js'
 import type { SourceFile } from '../upstream/request-body.js'
@@ -48,7 +49,7 @@ export function sdcppPrompt(
     .filter(([field]) => !SDCPP_BODY.includes(field))
     .map(([field, value]) => [SDCPP_FIELDS[field] ?? field, value] as const)
   // The value of a parameter may contain the end of the element.
-  const json = JSON.stringify(nested(extra)).replaceAll('<', '\\u003c')
+  const json = writeJson(nested(extra)).replaceAll('<', '\\u003c')
   return extra.length === 0 ? prompt : `${prompt}<${TAG}>${json}</${TAG}>`
 }
 

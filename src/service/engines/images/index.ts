@@ -3,6 +3,7 @@
  * request per run, for one picture. The servers differ, and what an answer shows about a server is remembered
  * (dialect.ts).
  */
+import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
@@ -121,7 +122,7 @@ function requestOf(
   return { method: 'POST', path: 'images/edits', form }
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : writeJson(value))
 
 /** Resolves with the file of the first picture: a server may send more than one, or fewer. */
 async function pictureOf(answer: JsonAnswer, upstream: Upstream, job: RenderJob): Promise<string> {

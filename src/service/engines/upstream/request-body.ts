@@ -7,6 +7,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { fileTypeFromFile } from 'file-type'
 import type { RequestStream } from '../../../host/http.js'
+import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { RenderJob } from '../engine.js'
 
@@ -51,11 +52,12 @@ type Piece = string | { readonly file: SourceFile; readonly isBase64: boolean }
 export function jsonBody(value: unknown): RequestBody {
   const mark = randomUUID()
   const files: SourceFile[] = []
-  const json = JSON.stringify(value, (_, each) =>
-    isObject(each) && SOURCE in each
-      ? `${mark}${files.push(each as unknown as SourceFile) - 1}${mark}`
-      : each,
-  )
+  const json = writeJson(value, {
+    replace: (each) =>
+      isObject(each) && SOURCE in each
+        ? `${mark}${files.push(each as unknown as SourceFile) - 1}${mark}`
+        : each,
+  })
   const pieces = json.split(mark).map((piece, index): Piece => {
     const file = index % 2 === 0 ? undefined : files[Number(piece)]
     return file === undefined ? piece : { file, isBase64: true }

@@ -5,6 +5,7 @@
 import { onAbort, withTimeout } from '../../../host/abort.js'
 import type { Clock } from '../../../host/clock.js'
 import { stepOf } from '../../../host/retry.js'
+import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
 import type { EngineParts, ReadEngine } from '../read-engine.js'
@@ -54,7 +55,7 @@ export const readVideos: ReadEngine = (settings, document) => {
       fields[framesField] = frames
     }
     return Object.entries(fields).flatMap(([name, value]): readonly FormField[] =>
-      value === undefined ? [] : [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]],
+      value === undefined ? [] : [[name, typeof value === 'object' ? writeJson(value) : String(value)]],
     )
   }
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CONSOLE_PATHS, type KeyTermsBody, type LoginRequest } from '../../../protocol/console.js'
+import { writeJson } from '../../../protocol/json.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
 import type { FileStore } from '../../files/contract.js'
@@ -92,7 +93,7 @@ interface ById {
 
 /** Route of the models. Serializes them once: they stay the same until the service ends. */
 async function addModelsRoute(app: FastifyInstance, { models, limits }: Console): Promise<void> {
-  const bytes = Buffer.from(JSON.stringify({ models }))
+  const bytes = Buffer.from(writeJson({ models }))
   const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
   app.get(CONSOLE_PATHS.models, async (request, reply) => {

@@ -1,4 +1,5 @@
 /** Adds runs. Creates of one account that wait at the same time share a transaction. */
+import { writeJson } from '../../../protocol/json.js'
 import type { AccountState } from '../../rules/key-checks.js'
 import type { AddedRun, FileName, NewRun } from '../contract.js'
 import { accountStateOfRow, keylessStateOf, newRunColumns } from '../rows.js'
@@ -159,7 +160,7 @@ export function createRunAdder({ merged }: Pick<PostgresDatabase, 'merged'>) {
     return outcomes
   }, bytesOf)
   return (run: NewRun, check: Create['check']): Promise<AddedRun> =>
-    add(run.accountId, { run: { ...run, inputText: JSON.stringify(run.input) }, check })
+    add(run.accountId, { run: { ...run, inputText: writeJson(run.input) }, check })
 }
 
 const bytesOf = ({ run }: Create): number => Buffer.byteLength(run.inputText)

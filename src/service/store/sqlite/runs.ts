@@ -1,5 +1,6 @@
 /** Runs, the queue and the end of workers, on SQLite. Each function is one statement or one transaction. */
 import type { OpenDatabase, SqlValue } from '../../../host/database.js'
+import { writeJson } from '../../../protocol/json.js'
 import { KINDS, type Kind } from '../../../protocol/models.js'
 import type { AccountStore } from '../account-store.js'
 import type { ConsoleStore, UserStore } from '../console-store.js'
@@ -179,7 +180,7 @@ export function createRunStore(database: OpenDatabase): RunStore {
         if (files.some(isRemoved)) return { refused: 'file_removed' }
         const columns = newRunColumns(added)
         run(addRunSql(Object.keys(columns)), ...Object.values(columns))
-        run(SQL.addInput, id, JSON.stringify(input))
+        run(SQL.addInput, id, writeJson(input))
         if (files.length > 0) {
           run(SQL.recordImages, JSON.stringify(files.filter(({ kind }) => kind === 'input')))
           run(SQL.addRunFiles, id, JSON.stringify(files))

@@ -1,5 +1,6 @@
 /** Finds, lists and updates the runs of the journal after their create. */
 import type { OpenDatabase, SqlValue } from '../host/database.js'
+import { writeJson } from '../protocol/json.js'
 import type { RunState } from '../protocol/run-state.js'
 import type { UnknownOutcome } from './creates.js'
 import {
@@ -200,7 +201,7 @@ export function recordStatus(
       `UPDATE runs SET error_code = 'bad_response', error_message = ?, answer = ?
        WHERE address = ? AND id = ? AND phase = 'succeeded' AND urls IS NULL`,
       failure ?? withoutUrls,
-      JSON.stringify(service),
+      writeJson(service),
       address,
       id,
     )

@@ -9,7 +9,7 @@ import { openDatabase } from '../src/host/database.js'
 import type { Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
-import { SQLITE_MIGRATIONS } from '../src/service/store/sqlite/migrations.js'
+import { SQLITE_SCHEMA } from '../src/service/store/sqlite/schema.js'
 import { startPostgres } from '../test/support/postgres-server.js'
 import { median, row } from './table.js'
 
@@ -38,7 +38,7 @@ async function fillSqlite(queue: Queue): Promise<Filled> {
   const { accounts, models } = queue
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
   const path = join(folder, 'service.db')
-  const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
+  const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
   database.transaction(() => {
     for (let id = 1; id <= accounts; id++)
       database.run(
@@ -48,8 +48,8 @@ async function fillSqlite(queue: Queue): Promise<Filled> {
       )
     const add = (id: string, account: number, model: string) =>
       database.run(
-        `INSERT INTO runs (id, account_id, model, kind, input, price, status, owner, created_at)
-         VALUES (?1, ?2, ?3, 'image', '{}', 0, 'queued', '', 0)`,
+        `INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
+         VALUES (?1, ?2, ?3, 'image', '{}', 0, 'queued', 0)`,
         ...[id, account, model],
       )
     for (let at = 0; at < RUNS; at++)

@@ -175,10 +175,8 @@ const DISTANT_ROWS = [
   `INSERT INTO keys (id, account_id, name, hash, disabled, created_at, archived_at)
    VALUES (20, 10, 'far', 'x', 1, 1, 2)`,
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
-  `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, attempts, created_at)
-   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far","aspect_ratio":"16:9"}', 'succeeded', '', 2, 1)`,
-  // As a run of this version has it.
-  "UPDATE runs SET aspect_ratio = '1:1' WHERE sequence = 1",
+  `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at)
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1)`,
   "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
   "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 'writing', 'run_far', 'w', 9)",
@@ -199,9 +197,7 @@ describePostgres('admin migrate', () => {
     expect(await unfilledColumns(sqlite, before)).toEqual([])
     await move(dataFolder, postgres.databaseUrl)
 
-    const { accounts = [], keys = [], runs = [], run_inputs: stored = [], ...same } = before
-    const inputs = new Map(stored.map(({ run_id, input }) => [run_id, input]))
-    const prompts = ['a fox  and  half', 'with an image', 'it fails', 'later', 'now', 'far']
+    const { accounts = [], keys = [], runs = [], ...same } = before
     expect(await readTables(postgres)).toEqual({
       ...same,
       accounts: accounts.map(({ served, ...row }) => ({ ...row, banned: row.banned === 1 })),
@@ -214,15 +210,11 @@ describePostgres('admin migrate', () => {
         disabled: row.disabled === 1,
         allowed_ips: JSON.parse(String(row.allowed_ips)),
       })),
-      runs: runs.map(({ error_code: code, error_message: message, input: ofEarlierVersion, ...row }, at) => ({
+      runs: runs.map((row) => ({
         ...row,
-        input: inputs.get(row.id) ?? ofEarlierVersion,
-        aspect_ratio: ['1:1', null, null, null, null, '16:9'][at],
         ...(row.status === 'processing' && { status: 'queued', started_at: null }),
         owner: '',
         claim: '',
-        failure: code === null ? null : JSON.stringify({ code, message }),
-        prompt: prompts[at],
       })),
     })
     const [sequences] = await runSql(
@@ -477,10 +469,9 @@ describePostgres('admin migrate', () => {
     // Of the size that the service accepts, and one that is larger than a page.
     await runSql(
       sqlite,
-      `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, created_at)
-       SELECT 100 + value, 'run_' || value, 1, 'm', 'image', '', 'succeeded', '', 1 FROM generate_series(1, 20)`,
-      `INSERT INTO run_inputs SELECT 'run_' || value,
-         json_object('prompt', value, 'note', hex(zeroblob(CASE value WHEN 15 THEN 3000000 ELSE 400000 END)))
+      `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, status, created_at)
+       SELECT 100 + value, 'run_' || value, 1, 'm', 'image',
+         json_object('prompt', value, 'note', hex(zeroblob(CASE value WHEN 15 THEN 3000000 ELSE 400000 END))), 0, 'succeeded', 1
        FROM generate_series(1, 20)`,
     )
     const url = await temporaryDatabase()

@@ -177,9 +177,7 @@ test('a run whose stored input is damaged fails alone, and is refunded', async (
   const service = await createTestService({ rendering: false })
   const damaged = await create(service)
   const whole = await create(service)
-  const table = usesPostgres ? 'runs SET input' : 'run_inputs SET input'
-  const id = usesPostgres ? 'id' : 'run_id'
-  await runSql(service, `UPDATE ${table} = substr(input, 1, 5) WHERE ${id} = '${damaged}'`)
+  await runSql(service, `UPDATE runs SET input = substr(input, 1, 5) WHERE id = '${damaged}'`)
   service.service.startRendering()
   expect(await ended(service, whole)).toMatchObject({ status: 'succeeded' })
   expect(await ended(service, damaged)).toMatchObject({

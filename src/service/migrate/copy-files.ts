@@ -89,7 +89,7 @@ export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Pro
       const key = outputKey(output)
       yield { path: join(folders.outputs, key), key, sha256, contentType, store: storage.outputs }
     }
-    // Lists the folder to find the existing images, because earlier versions removed images without a record.
+    // Lists the folder to find the images that exist.
     for (const key of await readdir(folders.inputs)) {
       const sha256 = images.get(key)
       if (sha256 !== undefined)

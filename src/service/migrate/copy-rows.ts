@@ -6,8 +6,7 @@ import { LEDGER_STATEMENTS } from '../store/postgres/accounts.js'
 import { isConnectionLost, nameOf } from '../store/postgres/connection-errors.js'
 import { type Client, createClient } from '../store/postgres/driver.js'
 import { openSchema } from '../store/postgres/open-schema.js'
-import { aspectRatioOf, promptOf, verificationOf } from '../store/rows.js'
-import type { StoredInput } from '../stored-run.js'
+import { verificationOf } from '../store/rows.js'
 
 type CopiedRow = Readonly<Record<string, unknown>>
 
@@ -179,27 +178,14 @@ const isSet = (value: unknown): boolean => value !== 0
 
 /** Converts a run. Workers have ended, so runs in processing return to the queue, as after a restart. */
 function runOf(row: Row): CopiedRow {
-  const { error_code, error_message, stored_input, ...same } = row
   const isInterrupted = row.status === 'processing'
-  const input = JSON.parse(String(stored_input)) as StoredInput
   return {
-    ...same,
+    ...row,
     ...(isInterrupted && { status: 'queued', started_at: null }),
-    input: stored_input,
-    prompt: row.prompt ?? promptOf(input),
-    aspect_ratio: row.aspect_ratio ?? aspectRatioOf(input),
     owner: '',
     claim: '',
-    failure: error_code === null ? null : JSON.stringify({ code: error_code, message: error_message }),
   }
 }
-
-/**
- * Reads the input from both tables: a process of an earlier version that had the file open during its migration writes
- * inputs into `runs`.
- */
-const RUNS =
-  '(SELECT runs.*, coalesce(run_inputs.input, runs.input) AS stored_input FROM runs LEFT JOIN run_inputs ON run_id = id)'
 
 /**
  * Tables, ordered so that each row follows the rows that it refers to. Sessions, links and codes are not copied: users
@@ -230,9 +216,8 @@ export const TABLES: readonly CopiedTable[] = [
   { name: 'users', key: ['id'] },
   {
     name: 'runs',
-    from: RUNS,
     key: ['sequence'],
-    bytes: 'octet_length(stored_input) + coalesce(octet_length(error_message), 0)',
+    bytes: 'octet_length(input) + coalesce(octet_length(failure), 0)',
     convert: runOf,
   },
   {

@@ -1,5 +1,5 @@
 /** Converts database rows to the contract's values. SQLite and PostgreSQL return the same columns for these. */
-import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../../protocol/credentials.js'
+import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
@@ -39,13 +39,9 @@ export const numberOr = (value: unknown): number | undefined => (value === null 
 const listOr = (value: unknown): readonly string[] | undefined =>
   ((typeof value === 'string' ? JSON.parse(value) : value) as readonly string[] | null) ?? undefined
 
-/** Limits a time to the range of `Date`: earlier versions accepted longer lifetimes. */
-const timeOr = (value: unknown): number | undefined =>
-  value === null ? undefined : Math.min(Number(value), MAX_TIME_MS)
-
 const limitsOf = (row: Row) => ({
   disabled: isSet(row.disabled),
-  expiresAtMs: timeOr(row.expires_at),
+  expiresAtMs: numberOr(row.expires_at),
   allowedIps: listOr(row.allowed_ips),
   rate: rateOf(row),
 })
@@ -112,7 +108,7 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   quota: numberOr(row.quota),
   balance: Number(row.balance),
   disabled: isSet(row.disabled),
-  expiresAtMs: timeOr(row.expires_at),
+  expiresAtMs: numberOr(row.expires_at),
   banned: isSet(row.banned),
 })
 
@@ -297,7 +293,7 @@ export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.ki
 export const runOfRow = (row: Row, outputs?: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
 
-/** Converts a row, except its input. PostgreSQL returns the outputs in the row, and the failure as JSON. */
+/** Converts a row, except its input. PostgreSQL returns the outputs in the row. */
 export const runSummaryOf = (
   row: Row,
   outputs = row.outputs as readonly Row[] | null | undefined,
@@ -308,13 +304,8 @@ export const runSummaryOf = (
   kind: row.kind as Kind,
   status: row.status as LocalStatus,
   outputs: (outputs ?? []).map(outputOfRow),
-  failure: failureOf(row),
+  failure: row.failure === null ? undefined : (JSON.parse(String(row.failure)) as RunFailure),
   createdAtMs: Number(row.created_at),
   startedAtMs: numberOr(row.started_at),
   finishedAtMs: numberOr(row.finished_at),
 })
-
-function failureOf({ failure, error_code, error_message }: Row): RunFailure | undefined {
-  if (typeof failure === 'string') return JSON.parse(failure) as RunFailure
-  return error_code == null ? undefined : { code: String(error_code), message: String(error_message) }
-}

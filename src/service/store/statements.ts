@@ -10,10 +10,7 @@ export const sqliteText = (text: string): string => text.replace(/\$(?=\d)/g, '?
 export const sqliteTexts = <Texts extends Readonly<Record<string, string>>>(texts: Texts): Texts =>
   Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, sqliteText(text)])) as Texts
 
-/**
- * Columns of a key, except its hashes. Not `*`: in PostgreSQL, a prepared statement with `*` fails on every connection
- * after a newer version adds a column, and libsql spends most of a read on columns.
- */
+/** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
       keys.spent, keys.quota, keys.used, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, keys.created_at,
       keys.last_used_at, keys.old_until, keys.archived_at, accounts.name AS account, accounts.banned AS banned`
@@ -78,11 +75,20 @@ export const ACCOUNTS = {
   recordKeyUse: `UPDATE keys SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at < $2, true)`,
 } as const
 
+const WRONG_OWNER = `(amount IS NOT NULL
+        AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
+
+/**
+ * Condition for a run whose result was not recorded. A pattern for text, because PostgreSQL's JSON types reject some
+ * messages. `_` matches any character.
+ */
+const IS_NOT_RECORDED = `failure LIKE '{"code":"not_recorded",%'`
+
 /**
  * Order matters: `verificationOf` expects the totals first, then the failed runs without a recorded result. Every other
  * statement returns one sentence per wrong sum.
  */
-export const ledgerStatements = (isNotRecorded: string): Readonly<Record<string, string>> => ({
+export const LEDGER: Readonly<Record<string, string>> = {
   totals: `
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM credits) AS entries,
       (SELECT count(*) FROM runs) AS runs, CAST((SELECT coalesce(sum(balance), 0) FROM accounts) AS bigint) AS credits`,
@@ -90,7 +96,7 @@ export const ledgerStatements = (isNotRecorded: string): Readonly<Record<string,
   notRecorded: `
     SELECT runs.id, accounts.name AS account, price AS credits
     FROM runs JOIN accounts ON accounts.id = runs.account_id
-    WHERE status = 'failed' AND ${isNotRecorded} ORDER BY runs.sequence`,
+    WHERE status = 'failed' AND ${IS_NOT_RECORDED} ORDER BY runs.sequence`,
 
   balances: `
     SELECT format('Account %s has a balance of %s, and its entries sum to %s.', name, balance, entries) AS problem
@@ -137,12 +143,9 @@ export const ledgerStatements = (isNotRecorded: string): Readonly<Record<string,
     SELECT format('Run %s is %s, costs %s, and was given back %s.', runs.id, status, price,
       coalesce(CAST(amount AS text), 'nothing')) AS problem
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
-    WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' AND NOT coalesce(${isNotRecorded}, false) THEN price ELSE 0 END
+    WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' AND NOT coalesce(${IS_NOT_RECORDED}, false) THEN price ELSE 0 END
       OR ${WRONG_OWNER}`,
-})
-
-const WRONG_OWNER = `(amount IS NOT NULL
-        AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
+}
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
 export const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,

@@ -10,15 +10,9 @@ import {
   termValues,
   verificationOf,
 } from '../rows.js'
-import { ACCOUNTS, ENTRY_COLUMNS, KEYS, ledgerStatements } from '../statements.js'
+import { ACCOUNTS, ENTRY_COLUMNS, KEYS, LEDGER } from '../statements.js'
 import type { PostgresDatabase, Transaction } from './database.js'
 import { type PgValue, type PreparedStatement, statementsOf } from './driver.js'
-
-/**
- * LIKE pattern for the stored failure of a run whose result was not recorded. A pattern for text, because PostgreSQL's
- * JSON types reject some messages. `_` matches any character.
- */
-const NOT_RECORDED = '{"code":"not_recorded",%'
 
 export const ACCOUNT_SQL = statementsOf({
   ...ACCOUNTS,
@@ -51,7 +45,7 @@ export const ACCOUNT_SQL = statementsOf({
 
 export const LEDGER_STATEMENTS: readonly PreparedStatement[] = Object.values(
   statementsOf({
-    ...ledgerStatements(`failure LIKE '${NOT_RECORDED}'`),
+    ...LEDGER,
 
     queues: `
       SELECT format('Account %s has %s queued runs that no worker finds.', name, queued) AS problem

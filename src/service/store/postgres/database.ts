@@ -4,13 +4,7 @@
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
-import {
-  forgetValues,
-  isConnectionLost,
-  isOverloaded,
-  isPlanStale,
-  isSerializationFailure,
-} from './connection-errors.js'
+import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
   createPool,
   createRetryWindow,
@@ -161,7 +155,7 @@ export function createDatabase({
         onConnection((client) =>
           client.query({ ...statement, values: [...values] }).then(
             (value) => ({ value }),
-            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) && !isPlanStale(error) }),
+            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
           ),
         ),
       true,
@@ -203,7 +197,7 @@ export function createDatabase({
     } catch (error) {
       const isLost = isConnectionLost(error)
       if (!isLost) await client.query('ROLLBACK').catch(() => {})
-      return { error, isUnknown: isLost && isCommitting && !isPlanStale(error) }
+      return { error, isUnknown: isLost && isCommitting }
     }
   }
 

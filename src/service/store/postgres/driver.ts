@@ -92,7 +92,7 @@ export const LOCKS = 0x72_75_73_68
 
 /** Held by a transaction that claims a run, so that accounts are served in turn. */
 export const CLAIMS_LOCK = 0
-/** Held by a process that creates or migrates the schema. */
+/** Held by a process that creates the schema. */
 export const FORMAT_LOCK = -1
 
 const MAX_WAIT_MS = 5_000

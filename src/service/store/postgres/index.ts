@@ -6,7 +6,7 @@
  *   database.ts         statements and transactions on a pool, retried after a lost connection
  *   creates.ts          creates of one account that wait at the same time share a transaction
  *   node-connection.ts  the permanent connection: locks of workers, and notifications of queued runs
- *   open-schema.ts      creates and migrates the schema `rushes` at the start
+ *   open-schema.ts      creates the schema `rushes` at the first start
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../host/clock.js'
@@ -57,7 +57,7 @@ export interface PostgresOptions {
 }
 
 /**
- * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by a newer version of
+ * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by another version of
  * `rushes`.
  */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {

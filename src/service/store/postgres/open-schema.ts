@@ -1,14 +1,13 @@
-/** Creates or migrates the schema at the start of a process, and explains why a database cannot be used. */
+/** Creates the schema at the first start, and explains why a database cannot be used. */
 import { type RushesError, usageError } from '../../../errors.js'
 import { errorCode } from '../../../host/system-error.js'
 import { checkUrl, explainConnection, nameOf } from './connection-errors.js'
 import { type Client, createClient, FORMAT_LOCK, LOCKS } from './driver.js'
-import { POSTGRES_MIGRATIONS, SCHEMA, SCHEMA_VERSION } from './schema.js'
+import { SCHEMA, SCHEMA_VERSION } from './schema.js'
 
 const MIN_VERSION = 14
 
 export interface SchemaOptions {
-  readonly migrations?: readonly string[]
   /**
    * Whether to create a missing schema. If false, throws for a database without the schema, because the URL is probably
    * wrong.
@@ -16,58 +15,34 @@ export interface SchemaOptions {
   readonly make?: boolean
 }
 
-/**
- * Creates or migrates the schema. If it throws `RushesError` (usage), no migration was left half done. Processes that
- * start at the same time wait for each other.
- */
-export async function openSchema(
-  url: string,
-  { migrations = POSTGRES_MIGRATIONS, make = true }: SchemaOptions = {},
-): Promise<void> {
+/** Creates the schema if it is missing. Throws `RushesError` (usage). Processes that start at once wait for each other. */
+export async function openSchema(url: string, { make = true }: SchemaOptions = {}): Promise<void> {
   checkUrl(url)
-  const newest = SCHEMA_VERSION + migrations.length
   const client = await connect(url)
   try {
     await checkServer(client, url)
-    // One script per transaction: while it held the locks of another script, it could deadlock with running nodes.
-    while ((await migrateOnce()) < newest);
+    await client.query('BEGIN')
+    await client.query(`SELECT pg_advisory_xact_lock(${LOCKS}, ${FORMAT_LOCK})`)
+    const version = await findVersion(client, url)
+    if (version !== 0 && version !== SCHEMA_VERSION)
+      throw usageError(
+        `${nameOf(url)} was written by another version of rushes: it has format ${version}, ` +
+          `and this version reads format ${SCHEMA_VERSION}.`,
+        'Use that version, or another database (--database).',
+      )
+    if (version === 0) {
+      if (!make)
+        throw usageError(
+          `${nameOf(url)} contains no data of a service.`,
+          'Check the name of the database. `rushes serve --database` creates the data when it starts.',
+        )
+      await client.query(`CREATE SCHEMA IF NOT EXISTS rushes; SET LOCAL search_path = rushes; ${SCHEMA}`)
+    }
+    await client.query('COMMIT')
   } catch (error) {
     throw explainRights(url, error) ?? explainConnection(url, error) ?? error
   } finally {
     await client.end().catch(() => {})
-  }
-
-  /** Creates the schema with all migrations, or carries out the next migration. Returns the version. */
-  async function migrateOnce(): Promise<number> {
-    await client.query('BEGIN')
-    await client.query(`SELECT pg_advisory_xact_lock(${LOCKS}, ${FORMAT_LOCK})`)
-    const version = await findVersion(client, url)
-    if (version > newest)
-      throw usageError(
-        `${nameOf(url)} was written by a newer version of rushes: it has format ${version}, ` +
-          `and this version reads up to ${newest}.`,
-        'Update rushes, or use another database (--database).',
-      )
-    if (version > 0 && version < SCHEMA_VERSION)
-      throw usageError(
-        `${nameOf(url)} was written by an older version of rushes: it has format ${version}, ` +
-          `and this version reads from ${SCHEMA_VERSION}.`,
-        'Start the version before this one on it once, which updates the format, or use another database (--database).',
-      )
-    if (version === 0 && !make)
-      throw usageError(
-        `${nameOf(url)} contains no data of a service.`,
-        'Check the name of the database. `rushes serve --database` creates the data when it starts.',
-      )
-    if (version === 0) await client.query('CREATE SCHEMA IF NOT EXISTS rushes')
-    await client.query('SET LOCAL search_path = rushes')
-    if (version === 0) await client.query(SCHEMA)
-    const done = version === 0 ? newest : Math.min(version + 1, newest)
-    for (const script of migrations.slice(Math.max(version - SCHEMA_VERSION, 0), done - SCHEMA_VERSION))
-      await client.query(script)
-    if (version < done) await client.query(`UPDATE format SET version = ${done}`)
-    await client.query('COMMIT')
-    return done
   }
 }
 

@@ -15,7 +15,7 @@ import {
   termValues,
   verificationOf,
 } from '../rows.js'
-import { ACCOUNTS, ENTRY_COLUMNS, KEYS, ledgerStatements, sqliteText, sqliteTexts } from '../statements.js'
+import { ACCOUNTS, ENTRY_COLUMNS, KEYS, LEDGER, sqliteText, sqliteTexts } from '../statements.js'
 
 const SQL = {
   ...sqliteTexts(ACCOUNTS),
@@ -43,9 +43,7 @@ const SQL = {
     WHERE accounts.name = ?1 ORDER BY credits.sequence DESC LIMIT ?2`,
 } as const
 
-export const LEDGER_STATEMENTS: readonly string[] = Object.values(
-  ledgerStatements("error_code = 'not_recorded'"),
-)
+export const LEDGER_STATEMENTS: readonly string[] = Object.values(LEDGER)
 
 const valuesOf = (terms: Partial<KeyTerms>): readonly SqlValue[] =>
   termValues<SqlValue>(terms, (value) => (typeof value === 'boolean' ? Number(value) : JSON.stringify(value)))

@@ -31,7 +31,7 @@ import {
 } from '../statements.js'
 
 /** Only the needed columns, because libsql spends most of a read on columns. */
-const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, key_id, prompt, aspect_ratio, price, error_code, error_message,
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, key_id, prompt, aspect_ratio, price, failure,
       keys.name AS key_name`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = key_id'
 

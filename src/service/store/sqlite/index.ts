@@ -16,11 +16,11 @@ import type { Store } from '../contract.js'
 import { createAccountStore } from './accounts.js'
 import { createConsoleStore, createUserStore } from './console.js'
 import { createFileRecords } from './files.js'
-import { SQLITE_MIGRATIONS } from './migrations.js'
 import { explainMoved, refuseMoved } from './moved-mark.js'
 import { createRunStore } from './runs.js'
+import { SQLITE_SCHEMA } from './schema.js'
 
-/** Throws `RushesError` (usage) if the file cannot be used or was written by a newer version of `rushes`. */
+/** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
 export function openSqliteStore(path: string): Store {
   return storeOf(openServiceDatabase(path))
 }
@@ -41,7 +41,7 @@ export function openServiceDatabase(
       refuseForeign(path, options.busyTimeoutMs)
       if (!evenMoved) refuseMoved(path, options.busyTimeoutMs)
     }
-    return openDatabase({ ...options, path, migrations: SQLITE_MIGRATIONS })
+    return openDatabase({ ...options, path, migrations: [SQLITE_SCHEMA] })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   }
@@ -113,8 +113,8 @@ export function storeOf(database: OpenDatabase): Store {
 export function explainDatabaseError(path: string, error: unknown): RushesError | undefined {
   if (error instanceof NewerFormat)
     return usageError(
-      `${path} was written by a newer version of rushes: it has ${error.message}.`,
-      'Update rushes, or use another data folder (--data).',
+      `${path} was written by another version of rushes: it has ${error.message}.`,
+      'Use that version, or another data folder (--data).',
     )
   if (isCorruption(error))
     return new RushesError('usage', `${path} is damaged, or not a database.`, { hint: RESTORE, cause: error })

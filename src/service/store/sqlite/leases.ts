@@ -2,12 +2,12 @@
 import type { OpenDatabase, Row } from '../../../host/database.js'
 import type { Store, WorkerRecord } from '../contract.js'
 import { countUnfinishedSql, modelUses } from '../model-use.js'
-import { processColumns, type WorkerLocks } from './worker-locks.js'
+import type { WorkerLocks } from './worker-locks.js'
 
 const SQL = {
   renewLease: `
-    INSERT INTO workers (id, host, pid, born_at, models, heartbeat_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    INSERT INTO workers (id, models, heartbeat_at)
+    VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))
     ON CONFLICT (id) DO UPDATE SET models = excluded.models, heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
 
   extendLease: `
@@ -41,7 +41,7 @@ export function createLeaseStore({ run, all, transaction }: OpenDatabase, locks:
       transaction(() => {
         const others = all(SQL.listWorkers).map((row) => String(row.id))
         locks.hold(id, others)
-        run(SQL.renewLease, id, ...processColumns(), JSON.stringify(models))
+        run(SQL.renewLease, id, JSON.stringify(models))
       }),
     extendLease: async (id) => run(SQL.extendLease, id).changes > 0,
     listWorkers: async () => all(SQL.listWorkers).map(workerOfRow),

@@ -29,15 +29,7 @@ const SQL = {
 
   // Executed for every status request. Reads no other columns, because libsql spends most of a read on columns.
   findRun: `
-    SELECT ${STORED_RUN_COLUMNS}, error_code, error_message, coalesce(run_inputs.input, runs.input) AS input
-    FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1 AND account_id = ?2`,
-
-  addInput: `INSERT INTO run_inputs (run_id, input) VALUES (?1, ?2)`,
-
-  // Reads both columns: a process of an older version, which continues while a newer version migrates the file, writes
-  // the input into `runs`.
-  inputOfRun: `
-    SELECT coalesce(run_inputs.input, runs.input) AS input FROM runs LEFT JOIN run_inputs ON run_id = id WHERE id = ?1`,
+    SELECT ${STORED_RUN_COLUMNS}, failure, input FROM runs WHERE id = ?1 AND account_id = ?2`,
 
   liveImage: `SELECT 1 FROM files WHERE kind = 'input' AND key = ?1 AND state IN ('writing', 'stored')`,
 
@@ -74,7 +66,7 @@ const SQL = {
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
 
   failRun: `
-    UPDATE runs SET status = 'failed', finished_at = ?3, error_code = ?4, error_message = ?5
+    UPDATE runs SET status = 'failed', finished_at = ?3, failure = ?4
     WHERE id = ?1 AND owner = ?2 AND status = 'processing'
     RETURNING *`,
 
@@ -84,10 +76,9 @@ const SQL = {
       attempts = attempts + 1,
       status = iif(attempts + 1 >= ?3, 'failed', 'queued'),
       owner = iif(attempts + 1 >= ?3, owner, ''),
-      error_code = iif(attempts + 1 >= ?3, ?4, NULL),
-      error_message = iif(attempts + 1 >= ?3, ?5, NULL),
+      failure = iif(attempts + 1 >= ?3, ?4, NULL),
       started_at = iif(attempts + 1 >= ?3, started_at, NULL),
-      finished_at = iif(attempts + 1 >= ?3, ?6, NULL)
+      finished_at = iif(attempts + 1 >= ?3, ?5, NULL)
     WHERE owner = ?1 AND status = 'processing' AND (?2 IS NULL OR id = ?2)
     RETURNING *`,
 
@@ -108,10 +99,9 @@ const SQL = {
   writeNothing: `UPDATE accounts SET served = served WHERE id = (SELECT min(id) FROM accounts)`,
 } as const
 
-/** Adds a run with an empty input: the input is in the table `run_inputs` (migrations.ts). */
 const addRunSql = (columns: readonly string[]): string => `
-    INSERT INTO runs (${columns.join(', ')}, input, status, owner)
-    VALUES (${columns.map((_, index) => `?${index + 1}`).join(', ')}, '', 'queued', '')`
+    INSERT INTO runs (${columns.join(', ')}, status)
+    VALUES (${columns.map((_, index) => `?${index + 1}`).join(', ')}, 'queued')`
 
 const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
 
@@ -143,13 +133,13 @@ export function createRunStore(database: OpenDatabase): RunStore {
   }
 
   function applyCrash(
-    { crashes, failure: { code, message }, refunds }: CrashLimit,
+    { crashes, failure, refunds }: CrashLimit,
     owner: string,
     id: string | null,
     nowMs: number,
   ) {
     run(SQL.recordCrashedAttempts, owner, id, crashes, nowMs)
-    return moveRuns({ nowMs, refunds }, SQL.recordCrash, owner, id, crashes, code, message, nowMs)
+    return moveRuns({ nowMs, refunds }, SQL.recordCrash, owner, id, crashes, JSON.stringify(failure), nowMs)
   }
 
   const isRemoved = ({ kind, key }: FileName): boolean =>
@@ -177,9 +167,8 @@ export function createRunStore(database: OpenDatabase): RunStore {
         if (before !== undefined) return before
         if (keyId !== undefined || price > 0) check(ledger.accountState({ accountId, keyId }))
         if (files.some(isRemoved)) return { refused: 'file_removed' }
-        const columns = newRunColumns(added)
+        const columns = { ...newRunColumns(added), input: JSON.stringify(input) }
         run(addRunSql(Object.keys(columns)), ...Object.values(columns))
-        run(SQL.addInput, id, JSON.stringify(input))
         if (files.length > 0) {
           run(SQL.recordImages, JSON.stringify(files.filter(({ kind }) => kind === 'input')))
           run(SQL.addRunFiles, id, JSON.stringify(files))
@@ -204,7 +193,7 @@ export function createRunStore(database: OpenDatabase): RunStore {
         const row = get(SQL.claimRun, worker, nowMs, ...lists)
         if (row === undefined) return undefined
         run(SQL.markServed, Number(row.account_id))
-        return runOfRow({ ...row, ...get(SQL.inputOfRun, String(row.id)) })
+        return runOfRow(row)
       }),
     finishRun: async ({ id, owner, nowMs }: ClaimedRun, outputs) =>
       transaction(() => {
@@ -213,8 +202,8 @@ export function createRunStore(database: OpenDatabase): RunStore {
           run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256)
         return true
       }),
-    failRun: async ({ id, owner, nowMs }, { code, message }, { refunds } = { refunds: true }) =>
-      transaction(() => moveRuns({ nowMs, refunds }, SQL.failRun, id, owner, nowMs, code, message)),
+    failRun: async ({ id, owner, nowMs }, failure, { refunds } = { refunds: true }) =>
+      transaction(() => moveRuns({ nowMs, refunds }, SQL.failRun, id, owner, nowMs, JSON.stringify(failure))),
     recordCrash: async ({ id, owner, nowMs }, limit) =>
       transaction(() => applyCrash(limit, owner, id, nowMs)),
     async findOutput(token, name) {

@@ -3,7 +3,6 @@
  * only the expired lease shows that it has ended.
  */
 import { existsSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import {
   type HeldLock,
@@ -14,23 +13,13 @@ import {
   takeLock,
 } from '../../../host/process-lock.js'
 
-/**
- * Columns that describe the worker's process to people. Earlier versions compared them with their own values to find
- * ended processes. With this host, they treat the worker as a worker on another machine.
- */
-export const processColumns = (): readonly [host: string, pid: number, bornAtMs: number] => [
-  `${hostname()} (locked)`,
-  process.pid,
-  Math.round(performance.timeOrigin),
-]
-
 export interface WorkerLocks {
   /**
    * Takes the worker's lock. Call it in the transaction that writes the worker's row. `others`: ids of all other rows,
    * whose locks are kept.
    */
   hold(id: string, others: readonly string[]): void
-  /** Returns false if no lock proves it, for example for a worker of an earlier version. */
+  /** Returns false if no lock proves it. */
   hasEnded(id: string): boolean
   /** Removes the worker's lock. Call it in the transaction that removes the worker's row. */
   remove(id: string): void

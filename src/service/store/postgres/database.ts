@@ -14,7 +14,6 @@ import {
   type RetryWindow,
   type Row,
 } from './driver.js'
-import { createMerger } from './merging.js'
 
 /** Query timeout of full checks, which read whole tables. */
 const MAX_SLOW_MS = 3_600_000
@@ -43,16 +42,7 @@ export interface TransactionOptions {
 }
 
 /** The result of an attempt. `isUnknown`: the response to its commit was lost. */
-export type Outcome<Result> =
-  | { readonly value: Result }
-  | { readonly error: unknown; readonly isUnknown: boolean }
-
-/** One of several changes that share a transaction. */
-export interface Change<Item> {
-  readonly item: Item
-  /** See `mayHaveCommitted` of `Transaction`. */
-  readonly mayHaveCommitted: boolean
-}
+type Outcome<Result> = { readonly value: Result } | { readonly error: unknown; readonly isUnknown: boolean }
 
 /** Statements outside a transaction must be idempotent, because they are retried. */
 export interface PostgresDatabase extends Queries {
@@ -60,24 +50,10 @@ export interface PostgresDatabase extends Queries {
     work: (transaction: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
-  /**
-   * Runs waiting changes of the same key in one repeatable transaction. `work` returns the outcome of each change. If
-   * it rejects, each change runs in a separate transaction, so that no change fails because of another. `bytesOf`:
-   * approximate size of an item in bytes.
-   */
-  merged<Item, Result>(
-    work: MergedWork<Item, Result>,
-    bytesOf: (item: Item) => number,
-  ): (key: number, item: Item) => Promise<Result>
   /** Runs `work` in a read-only transaction. All its reads see the same state, and have no statement timeout. */
   snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
-
-type MergedWork<Item, Result> = (
-  transaction: Transaction,
-  changes: readonly Change<Item>[],
-) => Promise<readonly Outcome<Result>[]>
 
 export interface PoolOptions {
   readonly url: string
@@ -201,23 +177,6 @@ export function createDatabase({
     }
   }
 
-  async function attemptMerged<Item, Result>(
-    changes: readonly Change<Item>[],
-    work: MergedWork<Item, Result>,
-  ): Promise<readonly Outcome<Result>[]> {
-    const mayHaveCommitted = changes.some((change) => change.mayHaveCommitted)
-    const outcome = await onConnection((client) =>
-      attemptTransaction(client, mayHaveCommitted, (transaction) => work(transaction, changes)),
-    )
-    if ('value' in outcome) return outcome.value
-    const { error } = outcome
-    const affectsAll = isConnectionLost(error) || isSerializationFailure(error) || isOverloaded(error)
-    if (affectsAll || changes.length === 1) return changes.map(() => outcome)
-    const outcomes: Outcome<Result>[] = []
-    for (const change of changes) outcomes.push(...(await attemptMerged([change], work)))
-    return outcomes
-  }
-
   return {
     ...queriesOn(single),
     transaction: (work, { repeatable = false } = {}) =>
@@ -225,15 +184,6 @@ export function createDatabase({
         (mayHaveCommitted) => onConnection((client) => attemptTransaction(client, mayHaveCommitted, work)),
         repeatable,
       ),
-    merged<Item, Result>(work: MergedWork<Item, Result>, bytesOf: (item: Item) => number) {
-      // Each change retries separately, so that it waits no longer than a change that shares no transaction.
-      const attempt = createMerger(
-        (changes: readonly Change<Item>[]) => attemptMerged(changes, work),
-        ({ item }) => bytesOf(item),
-      )
-      return (key: number, item: Item): Promise<Result> =>
-        attempts((mayHaveCommitted) => attempt(key, { item, mayHaveCommitted }), true)
-    },
     snapshot: (work) =>
       attempts(
         () =>

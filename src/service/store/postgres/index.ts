@@ -4,7 +4,7 @@
  *
  *   driver.ts           the package `pg`, and the settings of a connection
  *   database.ts         statements and transactions on a pool, retried after a lost connection
- *   creates.ts          creates of one account that wait at the same time share a transaction
+ *   creates.ts          adds a run, and charges it
  *   node-connection.ts  the permanent connection: locks of workers, and notifications of queued runs
  *   open-schema.ts      creates the schema `rushes` at the first start
  */

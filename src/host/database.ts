@@ -33,8 +33,11 @@ export interface OpenDatabase {
    * another database.
    */
   transaction<Result>(work: () => Result): Result
+  /** As `transaction`, for `work` that waits for nothing but statements of this database. */
+  transactionOf<Result>(work: () => Promise<Result>): Promise<Result>
   /** Runs `work` so that all its reads see the same state; other processes can still write. */
   snapshot<Result>(work: () => Result): Result
+  snapshotOf<Result>(work: () => Promise<Result>): Promise<Result>
   /** Returns false if the file was removed, emptied, replaced or overwritten: writes are lost. */
   isCurrent(): boolean
   /** Path as given to `openDatabase`. */
@@ -232,6 +235,42 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
     return inSavepoint(work)
   }
 
+  async function transactionOf<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!isOpen) {
+      isOpen = true
+      try {
+        return await inTransactionOf('BEGIN IMMEDIATE', async () => {
+          if (!identity.isCurrent()) throw new ReplacedFile()
+          return await work()
+        })
+      } finally {
+        isOpen = false
+      }
+    }
+    if (!database.inTransaction) throw new Error('the transaction was rolled back')
+    exec('SAVEPOINT part')
+    try {
+      const result = await work()
+      exec('RELEASE part')
+      return result
+    } catch (error) {
+      if (database.inTransaction) exec('ROLLBACK TO part; RELEASE part')
+      throw error
+    }
+  }
+
+  async function inTransactionOf<Result>(begin: string, work: () => Promise<Result>): Promise<Result> {
+    exec(begin)
+    try {
+      const result = await work()
+      exec('COMMIT')
+      return result
+    } catch (error) {
+      rollBack(database)
+      throw error
+    }
+  }
+
   function inSavepoint<Result>(work: () => Result): Result {
     exec('SAVEPOINT part')
     try {
@@ -261,7 +300,9 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
+    transactionOf,
     snapshot: (work) => inTransaction('BEGIN', work),
+    snapshotOf: (work) => inTransactionOf('BEGIN', work),
     isCurrent: identity.isCurrent,
     path,
     inode,

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
-import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/schema.js'
+import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { claimRun } from '../support/runs.js'
 import { temporaryFolder } from '../support/service.js'
@@ -269,7 +269,7 @@ describe('admin, beside a running service', () => {
     const { service, admin } = await createAdmin()
     expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
     expect(JSON.parse((await admin('verify', '--json')).stdout)).toEqual({
-      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [], not_recorded: [] },
+      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [] },
     })
     await runSql(service, 'UPDATE accounts SET balance = 7')
     const found = await admin('verify')
@@ -282,26 +282,6 @@ describe('admin, beside a running service', () => {
     expect(json.code).toBe(8)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
     expect(JSON.parse(json.stderr).error.code).toBe('service_error')
-  })
-
-  it('names the runs whose end could not be recorded, and does not fail', async () => {
-    const { service, admin, image } = await createAdmin({ rendering: false })
-    const id = (await image(service.apiKey)).stdout.trimEnd()
-    const store = await openStoreOf(service)
-    await store.renewLease('me')
-    const held = { id, owner: 'me', nowMs: 9 }
-    expect(await claimRun(store, 'me', { preferred: [id], claims: 'requested' })).toMatchObject({ id })
-    const failure = { code: 'not_recorded', message: 'not recorded' }
-    await store.failRun(held, failure, { refunds: false })
-    await store.close()
-    const found = await admin('verify')
-    expect(found).toMatchObject({ code: 0, stdout: 'ok\n' })
-    expect(found.stderr).toContain(`${id} (default): the service could not record how it ended`)
-    expect(found.stderr).toContain('rushes admin credits add default 1')
-    expect(JSON.parse((await admin('verify', '--json')).stdout)).toMatchObject({
-      ok: true,
-      not_recorded: [{ run_id: id, account: 'default', credits: 1 }],
-    })
   })
 })
 

@@ -81,11 +81,11 @@ async function createGrown() {
   await quiet.clock.runUntil(quiet.service.close())
   const store = openSqliteStore(join(dataFolder, 'service.db'))
   await store.renewLease('dead')
-  expect((await claimRun(store, 'dead', { preferred: [rendering], claims: 'requested' }))?.id).toBe(rendering)
+  expect((await claimRun(store, 'dead', { only: [rendering] }))?.id).toBe(rendering)
   // Another worker had lost it before.
   await store.releaseWorker('dead', 6)
   await store.renewLease('dead')
-  await claimRun(store, 'dead', { preferred: [rendering], nowMs: 7, claims: 'requested' })
+  await claimRun(store, 'dead', { only: [rendering], nowMs: 7 })
   const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
   await store.addUser({ email: 'bob@example.com', accountId: 1, nowMs: 4 })
   const session = { hash: 's', userId, fromLink: true, address: undefined, userAgent: undefined }
@@ -136,7 +136,7 @@ const restart = (service: TestService, dataFolder: string, databaseUrl: string) 
   createTestService({ dataFolder, databaseUrl, clock: service.clock })
 
 /** People sign in again, and each database has workers, rates and a version of its own. */
-const NOT_MOVED = ['sessions', 'links', 'logins', 'workers', 'rates', 'format', 'sqlite_sequence', 'moved']
+const NOT_MOVED = ['tokens', 'workers', 'rates', 'format', 'sqlite_sequence', 'moved']
 
 type Tables = Readonly<Record<string, readonly Row[]>>
 
@@ -175,13 +175,13 @@ const DISTANT_ROWS = [
   `INSERT INTO keys (id, account_id, name, hash, disabled, created_at, archived_at)
    VALUES (20, 10, 'far', 'x', 1, 1, 2)`,
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
-  `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at)
-   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1)`,
+  `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at,
+     idempotency_key, request)
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r')`,
   "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
   "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 'writing', 'run_far', 'w', 9)",
   "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
-  "INSERT INTO idempotency_keys VALUES (10, 'k', 'r', 'run_far', 8)",
   // Numbers that were given, and whose rows were removed.
   'UPDATE sqlite_sequence SET seq = seq + 5',
 ]
@@ -200,21 +200,12 @@ describePostgres('admin migrate', () => {
     const { accounts = [], keys = [], runs = [], ...same } = before
     expect(await readTables(postgres)).toEqual({
       ...same,
-      accounts: accounts.map(({ served, ...row }) => ({ ...row, banned: row.banned === 1 })),
-      turns: [
-        { account_id: 1, served: accounts[0]?.served, queued_since: 4 },
-        { account_id: 2, served: accounts[1]?.served, queued_since: 5 },
-      ],
-      keys: keys.map((row) => ({
-        ...row,
-        disabled: row.disabled === 1,
-        allowed_ips: JSON.parse(String(row.allowed_ips)),
-      })),
+      accounts: accounts.map((row) => ({ ...row, banned: row.banned === 1 })),
+      keys: keys.map((row) => ({ ...row, disabled: row.disabled === 1 })),
       runs: runs.map((row) => ({
         ...row,
         ...(row.status === 'processing' && { status: 'queued', started_at: null }),
         owner: '',
-        claim: '',
       })),
     })
     const [sequences] = await runSql(
@@ -222,14 +213,13 @@ describePostgres('admin migrate', () => {
       "SELECT jsonb_object_agg(sequencename, last_value) AS last FROM pg_sequences WHERE schemaname = 'rushes'",
     )
     expect(sequences?.last).toEqual({
-      accounts_id_seq: 10,
-      keys_id_seq: 20,
+      accounts_id_seq: 15,
+      keys_id_seq: 25,
       users_id_seq: 35,
       runs_sequence_seq: 45,
       lost_attempts_id_seq: 55,
       credits_sequence_seq: 65,
-      turns_served: Math.max(...accounts.map(({ served }) => Number(served))),
-      sessions_id_seq: 6,
+      tokens_id_seq: 7,
       workers_slot_seq: null,
     })
   })

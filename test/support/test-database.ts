@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { inject } from 'vitest'
 import { openDatabase, type Row } from '../../src/host/database.js'
 import type { Store } from '../../src/service/store/contract.js'
+import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/schema.js'
 import { whenOver } from './after-file.js'
 
 /** Set by `postgres-for-all.ts`. */

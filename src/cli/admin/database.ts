@@ -39,19 +39,10 @@ export const verifyCommand: AdminCommand = {
 }
 
 async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
-  const { accounts, entries, runs, credits, problems, notRecorded } = await admin.verify()
-  if (out.mode.json)
-    out.json({
-      ...{ ok: problems.length === 0, accounts, entries, runs, credits, problems },
-      not_recorded: notRecorded.map(({ runId, ...run }) => ({ run_id: runId, ...run })),
-    })
+  const { accounts, entries, runs, credits, problems } = await admin.verify()
+  if (out.mode.json) out.json({ ok: problems.length === 0, accounts, entries, runs, credits, problems })
   else if (problems.length > 0) for (const problem of problems) out.line(problem)
   else out.line('ok')
-  for (const { runId, account, credits: price } of notRecorded)
-    out.warn(
-      `${runId} (${account}): the service could not record how it ended, and refunded nothing. ` +
-        `To give back its price: \`rushes admin credits add ${account} ${price}\`.`,
-    )
   const totals = [
     plural(accounts, 'account'),
     plural(entries, 'entry', 'entries'),

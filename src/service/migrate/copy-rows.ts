@@ -2,11 +2,11 @@
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { OpenDatabase, Row, SqlValue } from '../../host/database.js'
 import type { Verification } from '../store/account-store.js'
-import { LEDGER_STATEMENTS } from '../store/postgres/accounts.js'
 import { isConnectionLost, nameOf } from '../store/postgres/connection-errors.js'
 import { type Client, createClient } from '../store/postgres/driver.js'
 import { openSchema } from '../store/postgres/open-schema.js'
 import { verificationOf } from '../store/rows.js'
+import { LEDGER } from '../store/statements.js'
 
 type CopiedRow = Readonly<Record<string, unknown>>
 
@@ -109,9 +109,6 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
   // Blocks writes of other processes to these tables until the commit.
   await client.query('LOCK TABLE accounts, keys, runs, credits, workers IN EXCLUSIVE MODE')
   await refuseData(client, url)
-  // Disables the trigger that records the files of outputs: these records are copied as rows, and a file may have been
-  // removed.
-  await client.query('ALTER TABLE outputs DISABLE TRIGGER outputs_stored')
   const columns = await columnsOf(client)
   for (const table of TABLES) {
     const { name } = table
@@ -131,14 +128,9 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
     if (last > 0)
       await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [table, column, last])
   }
-  const served = lastAssigned(source, 'accounts.served')
-  if (served > 0) await client.query('SELECT setval($1, $2)', ['turns_served', served])
   await client.query('UPDATE format SET migration = $1', [id])
-  // Checks deferred constraints now, not at the commit.
-  await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-  await client.query('ALTER TABLE outputs ENABLE TRIGGER outputs_stored')
   const results = []
-  for (const { text } of LEDGER_STATEMENTS) results.push((await client.query(text)).rows)
+  for (const text of Object.values(LEDGER)) results.push((await client.query(text)).rows)
   return verificationOf(results)
 }
 
@@ -183,7 +175,6 @@ function runOf(row: Row): CopiedRow {
     ...row,
     ...(isInterrupted && { status: 'queued', started_at: null }),
     owner: '',
-    claim: '',
   }
 }
 
@@ -197,12 +188,7 @@ export const TABLES: readonly CopiedTable[] = [
     key: ['id'],
     convert: (row) => ({ ...row, banned: isSet(row.banned) }),
   },
-  {
-    name: 'turns',
-    from: '(SELECT * FROM accounts WHERE served > 0)',
-    key: ['id'],
-    convert: ({ id, served }) => ({ account_id: id, served }),
-  },
+  { name: 'turns', key: ['account_id'] },
   {
     name: 'keys',
     key: ['id'],
@@ -210,7 +196,6 @@ export const TABLES: readonly CopiedTable[] = [
     convert: (row) => ({
       ...row,
       disabled: isSet(row.disabled),
-      allowed_ips: row.allowed_ips === null ? null : JSON.parse(String(row.allowed_ips)),
     }),
   },
   { name: 'users', key: ['id'] },
@@ -234,17 +219,13 @@ export const TABLES: readonly CopiedTable[] = [
     key: ['kind', 'key'],
   },
   { name: 'run_files', key: ['run_id', 'kind', 'key'] },
-  {
-    name: 'idempotency_keys',
-    key: ['account_id', 'key'],
-  },
 ]
 
 const NUMBERED = [
   'accounts.id',
   'keys.id',
   'users.id',
-  'sessions.id',
+  'tokens.id',
   'runs.sequence',
   'lost_attempts.id',
   'credits.sequence',

@@ -6,8 +6,7 @@
  * have sent requests before the crash. The row with the empty key has the time since which the table is complete.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
-import type { PostgresDatabase, Queries } from '../store/postgres/database.js'
-import type { PreparedStatement } from '../store/postgres/driver.js'
+import type { Database, Queries } from '../store/sql.js'
 import type { RateLimit, RateLimiter } from './rate-limiter.js'
 
 /** Current time in microseconds. */
@@ -17,9 +16,7 @@ const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
  * $2: maximum number of requests; $3: window in microseconds. The $2-th last request must be at least one window old.
  * If its time is at least one window ahead, the clock was set back, and it does not count.
  */
-const TAKE: PreparedStatement = {
-  name: 'takeRate',
-  text: `
+const TAKE = `
     INSERT INTO rates AS r (key, times, expires_at)
     SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock
     WHERE $2::integer > 0 AND (
@@ -29,18 +26,11 @@ const TAKE: PreparedStatement = {
     ON CONFLICT (key) DO UPDATE SET
       times = (${NOW} || r.times)[1:$2::integer], expires_at = excluded.expires_at
     WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
-    RETURNING 1`,
-}
+    RETURNING 1`
 
-const REMOVE_IDLE: PreparedStatement = {
-  name: 'removeIdleRates',
-  text: `DELETE FROM rates WHERE expires_at < ${NOW} AND key <> ''`,
-}
+const REMOVE_IDLE = `DELETE FROM rates WHERE expires_at < ${NOW} AND key <> ''`
 
-const MARK_COMPLETE: PreparedStatement = {
-  name: 'markRatesComplete',
-  text: `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT (key) DO NOTHING`,
-}
+const MARK_COMPLETE = `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT (key) DO NOTHING`
 
 const SWEEP_EVERY_MS = 60_000
 /**
@@ -53,7 +43,7 @@ const MARK_EVERY_MS = 1_000
 class Refused extends Error {}
 
 export function createPostgresRateLimiter(
-  { run, transaction }: Pick<PostgresDatabase, 'run' | 'transaction'>,
+  { run, transaction }: Pick<Database, 'run' | 'transaction'>,
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): RateLimiter {
   let sweptAtMs = clock.monotonic()

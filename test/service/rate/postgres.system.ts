@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
 import type { RateLimiter } from '../../../src/service/rate/rate-limiter.js'
-import {
-  createDatabase,
-  type PostgresDatabase,
-  type Queries,
-} from '../../../src/service/store/postgres/database.js'
+import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
+import type { Queries } from '../../../src/service/store/sql.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
 import {
   canRestartPostgres,
@@ -37,11 +34,13 @@ describePostgres('on PostgreSQL', () => {
     const prefix = `${++opened}`
     let [nowMs, monotonicMs] = [1_000_000, 0]
     const onClock = ({ run }: Pick<Queries, 'run'>): Pick<Queries, 'run'> => ({
-      run({ name, text }, ...values) {
+      run(text, ...values) {
         const now = `to_timestamp(${nowMs}::numeric / 1000)`
-        const statement = { name: `${name} ${nowMs}`, text: text.replaceAll('clock_timestamp()', now) }
         const [key, ...others] = values
-        return run(statement, ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]))
+        return run(
+          text.replaceAll('clock_timestamp()', now),
+          ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]),
+        )
       },
     })
     const limiter = createPostgresRateLimiter(
@@ -62,9 +61,7 @@ describePostgres('on PostgreSQL', () => {
         nowMs += ms
       },
       keys: async () =>
-        (
-          await database.all({ name: 'keys', text: 'SELECT key FROM rates WHERE key LIKE $1' }, `${prefix} %`)
-        ).map(({ key }) => key),
+        (await database.all('SELECT key FROM rates WHERE key LIKE $1', `${prefix} %`)).map(({ key }) => key),
     }
   }
 
@@ -110,7 +107,7 @@ describePostgres('on PostgreSQL', () => {
       await server.restart()
       expect(await takeMany(limiters, 30, long)).toBe(0)
       const sinceEmptied = async () =>
-        (await pool.all({ name: 'mark', text: "SELECT expires_at FROM rates WHERE key = ''" })).map(
+        (await pool.all("SELECT expires_at FROM rates WHERE key = ''")).map(
           (row) => Number(row.expires_at) / 1_000,
         )
       // A node writes it once a second at most, when it refuses.

@@ -80,7 +80,7 @@ describePostgres('on PostgreSQL', () => {
       ),
     )
     expect(await server.query('SELECT name, version FROM rushes.accounts, rushes.format', url)).toEqual([
-      { name: 'kept', version: 2 },
+      { name: 'kept', version: '2' },
     ])
   })
 

@@ -4,54 +4,26 @@
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
+import type { Database, Dialect, Queries, Row, SqlValue, Transaction } from '../sql.js'
 import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
+  CLAIMS_LOCK,
   createPool,
   createRetryWindow,
-  type PgValue,
+  LOCKS,
   type PoolClient,
-  type PreparedStatement,
+  prepared,
   type RetryWindow,
-  type Row,
 } from './driver.js'
 
 /** Query timeout of full checks, which read whole tables. */
 const MAX_SLOW_MS = 3_600_000
 const MAX_END_MS = 1_000
 
-export interface Queries {
-  all(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
-  get(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<Row | undefined>
-  /** Returns the number of affected rows. */
-  run(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<number>
-}
-
-export interface Transaction extends Queries {
-  /** Sends the last statement together with the commit. */
-  commitWith(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
-  /**
-   * Whether the response to the commit of an earlier attempt was lost. If true, `work` checks whether it was committed.
-   * True only with `repeatable`.
-   */
-  readonly mayHaveCommitted: boolean
-}
-
-export interface TransactionOptions {
-  /** Whether `work` checks `mayHaveCommitted` or is idempotent. If false, a lost response rejects. */
-  readonly repeatable?: boolean
-}
-
 /** The result of an attempt. `isUnknown`: the response to its commit was lost. */
 type Outcome<Result> = { readonly value: Result } | { readonly error: unknown; readonly isUnknown: boolean }
 
-/** Statements outside a transaction must be idempotent, because they are retried. */
-export interface PostgresDatabase extends Queries {
-  transaction<Result>(
-    work: (transaction: Transaction) => Promise<Result>,
-    options?: TransactionOptions,
-  ): Promise<Result>
-  /** Runs `work` in a read-only transaction. All its reads see the same state, and have no statement timeout. */
-  snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
+export interface PostgresDatabase extends Database {
   close(): Promise<void>
 }
 
@@ -125,11 +97,11 @@ export function createDatabase({
     })
   }
 
-  const single = (statement: PreparedStatement, values: readonly PgValue[]) =>
+  const single: Send = (text, values) =>
     attempts(
       () =>
         onConnection((client) =>
-          client.query({ ...statement, values: [...values] }).then(
+          client.query({ ...prepared(text), values: [...values] }).then(
             (value) => ({ value }),
             (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
           ),
@@ -143,32 +115,16 @@ export function createDatabase({
     work: (transaction: Transaction) => Promise<Result>,
   ): Promise<Outcome<Result>> {
     let isCommitting = false
-    let isCommitted = false
     const queries = queriesOn(
-      async (statement, values) => await client.query({ ...statement, values: [...values] }),
+      async (text, values) => await client.query({ ...prepared(text), values: [...values] }),
     )
-    const commit = () => {
-      isCommitting = true
-      return client.query('COMMIT')
-    }
     const begun = client.query('BEGIN')
     begun.catch(() => {})
     try {
-      const value = await work({
-        ...queries,
-        mayHaveCommitted,
-        async commitWith(statement, ...values) {
-          const last = queries.all(statement, ...values)
-          const committed = commit()
-          committed.catch(() => {})
-          const rows = await last
-          await committed
-          isCommitted = true
-          return rows
-        },
-      })
+      const value = await work({ ...queries, mayHaveCommitted })
       await begun
-      if (!isCommitted) await commit()
+      isCommitting = true
+      await client.query('COMMIT')
       return { value }
     } catch (error) {
       const isLost = isConnectionLost(error)
@@ -178,6 +134,7 @@ export function createDatabase({
   }
 
   return {
+    dialect: POSTGRES,
     ...queriesOn(single),
     transaction: (work, { repeatable = false } = {}) =>
       attempts(
@@ -193,9 +150,7 @@ export function createDatabase({
               await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
               await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
               const value = await work(
-                queriesOn((statement, values) =>
-                  client.query({ ...slow, text: statement.text, values: [...values] } as never),
-                ),
+                queriesOn((text, values) => client.query({ ...slow, text, values: [...values] } as never)),
               )
               await client.query('COMMIT')
               return { value }
@@ -222,12 +177,23 @@ interface Result {
   readonly rowCount: number | null
 }
 
-function queriesOn(
-  query: (statement: PreparedStatement, values: readonly PgValue[]) => Promise<Result>,
-): Queries {
-  return {
-    all: async (statement, ...values) => (await query(statement, values)).rows,
-    get: async (statement, ...values) => (await query(statement, values)).rows[0],
-    run: async (statement, ...values) => (await query(statement, values)).rowCount ?? 0,
-  }
+type Send = (text: string, values: readonly SqlValue[]) => Promise<Result>
+
+const queriesOn = (send: Send): Queries => ({
+  all: async (text, ...values) => (await send(text, values)).rows,
+  get: async (text, ...values) => (await send(text, values)).rows[0],
+  run: async (text, ...values) => (await send(text, values)).rowCount ?? 0,
+})
+
+export const POSTGRES: Dialect = {
+  lock: (table) => ` FOR NO KEY UPDATE${table === undefined ? '' : ` OF ${table}`}`,
+  lockShared: ' FOR KEY SHARE',
+  lockFree: ' FOR UPDATE SKIP LOCKED',
+  lockClaims: `SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`,
+  // A list is one value, which the planner cannot inspect. Otherwise it would plan every call again.
+  inList: (parameter) => `= ANY (${parameter}::text[])`,
+  list: (parameter, alias) => `unnest(${parameter}::text[]) AS ${alias} (value)`,
+  index: () => '',
+  // With the collation "C", `lower` changes only ASCII letters.
+  contains: (text, part) => `position(lower(${part} COLLATE "C") IN lower(${text} COLLATE "C")) > 0`,
 }

@@ -4,26 +4,19 @@ import { type Clock, systemClock } from '../../../host/clock.js'
 import { stepOf } from '../../../host/retry.js'
 import { driverUrl } from './connection-errors.js'
 
-export type Row = Readonly<Record<string, unknown>>
-export type PgValue = string | number | boolean | null | readonly string[] | readonly number[]
-
-/** PostgreSQL rejects this character, so no stored value contains it. */
-export const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
-
-/** A statement with a name is prepared once per connection. With an empty name, it is prepared for each call. */
+/** A statement with a name is prepared once per connection. */
 export interface PreparedStatement {
   readonly name: string
   readonly text: string
 }
 
-export type Statements<Texts> = { readonly [Name in keyof Texts]: PreparedStatement }
+const statements = new Map<string, PreparedStatement>()
 
-export const statementsOf = <Texts extends Readonly<Record<string, string>>>(
-  texts: Texts,
-): Statements<Texts> =>
-  Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, { name, text }]),
-  ) as unknown as Statements<Texts>
+export function prepared(text: string): PreparedStatement {
+  const known = statements.get(text) ?? { name: `rushes_${statements.size}`, text }
+  statements.set(text, known)
+  return known
+}
 
 /**
  * The server cancels a statement after 5 s. The driver stops waiting a little later, in case the server does not

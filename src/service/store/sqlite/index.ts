@@ -13,12 +13,12 @@ import {
 import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
 import { isBusy } from '../../../host/system-error.js'
 import type { Store } from '../contract.js'
-import { createAccountStore } from './accounts.js'
-import { createConsoleStore, createUserStore } from './console.js'
-import { createFileRecords } from './files.js'
+import { createStore } from '../index.js'
+import { verificationOf } from '../rows.js'
+import type { Database } from '../sql.js'
+import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
 import { explainMoved, refuseMoved } from './moved-mark.js'
-import { createRunStore } from './runs.js'
-import { SQLITE_SCHEMA } from './schema.js'
+import { createLeases, createWorkerLocks } from './worker-locks.js'
 
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
 export function openSqliteStore(path: string): Store {
@@ -79,7 +79,12 @@ function refuseLost(path: string): void {
     )
 }
 
-export function storeOf(database: OpenDatabase): Store {
+/** `isAlone`: see `createSqliteDatabase`. */
+export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
+  const database = createSqliteDatabase(open, { isAlone })
+  const locks = createWorkerLocks(open.path)
+  const store = createStore(database, createLeases(database, locks))
+
   /**
    * Throws `ReplacedFile` instead of returning undefined if the file was removed or replaced: a missing row then proves
    * nothing.
@@ -88,26 +93,44 @@ export function storeOf(database: OpenDatabase): Store {
     <Args extends readonly unknown[], Found>(find: (...args: Args) => Promise<Found | undefined>) =>
     async (...args: Args): Promise<Found | undefined> => {
       const found = await find(...args)
-      if (found === undefined && !database.isCurrent()) throw new ReplacedFile()
+      if (found === undefined && !open.isCurrent()) throw new ReplacedFile()
       return found
     }
 
-  const accounts = createAccountStore(database)
-  const users = createUserStore(database)
-  const runs = createRunStore(database)
   return {
-    ...accounts,
-    ...users,
-    ...createConsoleStore(database),
-    ...createFileRecords(database),
-    ...runs,
-    findKey: assertNotReplaced(accounts.findKey),
-    findUser: assertNotReplaced(users.findUser),
-    findSession: assertNotReplaced(users.findSession),
-    findRun: assertNotReplaced(runs.findRun),
-    findOutput: assertNotReplaced(runs.findOutput),
+    ...store,
+    findKey: assertNotReplaced(store.findKey),
+    findUser: assertNotReplaced(store.findUser),
+    findSession: assertNotReplaced(store.findSession),
+    findRun: assertNotReplaced(store.findRun),
+    findOutput: assertNotReplaced(store.findOutput),
+    async verify() {
+      const corruption = await findCorruption(database)
+      const ledger = await store.verify().catch((error) => {
+        // The corruption is already reported.
+        if (corruption.length === 0) throw error
+        return verificationOf([])
+      })
+      return {
+        ...ledger,
+        problems: [...corruption.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
+      }
+    },
+    async close() {
+      await database.close()
+      locks.end()
+    },
   }
 }
+
+/**
+ * Returns the result of the integrity check. Asks for one row only, because SQLite fails after its first row if a page
+ * cannot be read.
+ */
+const findCorruption = async ({ get }: Database): Promise<readonly string[]> =>
+  String((await get('PRAGMA integrity_check(1)'))?.integrity_check)
+    .split('\n')
+    .filter((line) => line !== 'ok' && !line.startsWith('***'))
 
 /** Explains an error of the database. Returns undefined for other errors. */
 export function explainDatabaseError(path: string, error: unknown): RushesError | undefined {

@@ -30,14 +30,12 @@ export interface OpenDatabase {
    * Runs `work` in a transaction. Takes the write lock immediately: a transaction that reads first and then writes can
    * fail with SQLITE_BUSY in spite of the busy timeout. Inside another transaction it creates a savepoint, which can
    * fail without the outer transaction. Throws `ReplacedFile` if the file is not current, so that nothing is written to
-   * another database.
+   * another database. If `work` returns a promise, the transaction ends with it: `work` then waits for nothing but
+   * statements of this database.
    */
   transaction<Result>(work: () => Result): Result
-  /** As `transaction`, for `work` that waits for nothing but statements of this database. */
-  transactionOf<Result>(work: () => Promise<Result>): Promise<Result>
   /** Runs `work` so that all its reads see the same state; other processes can still write. */
   snapshot<Result>(work: () => Result): Result
-  snapshotOf<Result>(work: () => Promise<Result>): Promise<Result>
   /** Returns false if the file was removed, emptied, replaced or overwritten: writes are lost. */
   isCurrent(): boolean
   /** Path as given to `openDatabase`. */
@@ -193,6 +191,8 @@ interface PreparedStatement {
   readonly writes: boolean
 }
 
+type Scope = Readonly<Record<'commit' | 'rollBack', () => void>>
+
 function wrap(database: SqliteConnection, path: string, inode: number | undefined): OpenDatabase {
   const identity = identifyFile(path, inode)
   const statements = new Map<string, PreparedStatement>()
@@ -203,84 +203,60 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
   }
   const exec = (sql: string) => database.exec(sql)
 
-  function inTransaction<Result>(begin: string, work: () => Result): Result {
-    exec(begin)
-    try {
-      const result = work()
-      exec('COMMIT')
-      return result
-    } catch (error) {
-      rollBack(database)
-      throw error
-    }
-  }
-
   let isOpen = false
 
-  /** Inside another transaction it creates a savepoint, which can fail without the outer transaction. */
-  function transaction<Result>(work: () => Result): Result {
-    if (!isOpen) {
-      try {
-        return inTransaction('BEGIN IMMEDIATE', () => {
-          isOpen = true
-          if (!identity.isCurrent()) throw new ReplacedFile()
-          return work()
-        })
-      } finally {
-        isOpen = false
-      }
-    }
+  /** Begins a transaction. Inside another one it is a savepoint, which can fail without the outer transaction. */
+  function begin(): Scope {
     // A full disk rolls back the whole transaction. Later statements would be committed separately.
-    if (!database.inTransaction) throw new Error('the transaction was rolled back')
-    return inSavepoint(work)
-  }
-
-  async function transactionOf<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (!isOpen) {
-      isOpen = true
-      try {
-        return await inTransactionOf('BEGIN IMMEDIATE', async () => {
-          if (!identity.isCurrent()) throw new ReplacedFile()
-          return await work()
-        })
-      } finally {
-        isOpen = false
+    if (isOpen && !database.inTransaction) throw new Error('the transaction was rolled back')
+    if (isOpen) {
+      exec('SAVEPOINT part')
+      return {
+        commit: () => exec('RELEASE part'),
+        rollBack: () => database.inTransaction && exec('ROLLBACK TO part; RELEASE part'),
       }
     }
-    if (!database.inTransaction) throw new Error('the transaction was rolled back')
-    exec('SAVEPOINT part')
-    try {
-      const result = await work()
-      exec('RELEASE part')
-      return result
-    } catch (error) {
-      if (database.inTransaction) exec('ROLLBACK TO part; RELEASE part')
-      throw error
+    exec('BEGIN IMMEDIATE')
+    isOpen = true
+    const scope = {
+      commit() {
+        exec('COMMIT')
+        isOpen = false
+      },
+      rollBack() {
+        isOpen = false
+        rollBack(database)
+      },
     }
+    if (identity.isCurrent()) return scope
+    scope.rollBack()
+    throw new ReplacedFile()
   }
 
-  async function inTransactionOf<Result>(begin: string, work: () => Promise<Result>): Promise<Result> {
-    exec(begin)
-    try {
-      const result = await work()
-      exec('COMMIT')
-      return result
-    } catch (error) {
-      rollBack(database)
+  /** Runs `work`, and ends the scope when it has ended. */
+  function within<Result>({ commit, rollBack }: Scope, work: () => Result): Result {
+    const done = <Value>(value: Value): Value => {
+      commit()
+      return value
+    }
+    const fail = (error: unknown): never => {
+      rollBack()
       throw error
     }
-  }
-
-  function inSavepoint<Result>(work: () => Result): Result {
-    exec('SAVEPOINT part')
     try {
       const result = work()
-      exec('RELEASE part')
-      return result
+      return result instanceof Promise ? (result.then(done).catch(fail) as Result) : done(result)
     } catch (error) {
-      if (database.inTransaction) exec('ROLLBACK TO part; RELEASE part')
-      throw error
+      return fail(error)
     }
+  }
+
+  const transaction = <Result>(work: () => Result): Result => within(begin(), work)
+
+  function snapshot<Result>(work: () => Result): Result {
+    exec('BEGIN')
+    const end = () => rollBack(database)
+    return within({ commit: end, rollBack: end }, work)
   }
 
   /**
@@ -300,9 +276,7 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
     get: (sql, ...values) => perform(sql, (statement) => statement.get(values) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(values) as Row[]),
     transaction,
-    transactionOf,
-    snapshot: (work) => inTransaction('BEGIN', work),
-    snapshotOf: (work) => inTransactionOf('BEGIN', work),
+    snapshot,
     isCurrent: identity.isCurrent,
     path,
     inode,

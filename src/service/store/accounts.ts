@@ -116,8 +116,13 @@ export function createAccountStore(database: Database): AccountStore {
   return {
     ensureAccount: (account) =>
       transaction(
-        async (tx) =>
-          (await insertAccount(tx, account)) ?? Number((await tx.get(SQL.findAccount, account.name))?.id),
+        async (tx) => {
+          const find = () => tx.get(SQL.findAccount, account.name)
+          // Looks first: on PostgreSQL, an INSERT that adds nothing uses up an id.
+          const found = await find()
+          if (found !== undefined) return Number(found.id)
+          return (await insertAccount(tx, account)) ?? Number((await find())?.id)
+        },
         { repeatable: true },
       ),
     async addAccount(account) {

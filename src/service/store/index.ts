@@ -16,7 +16,7 @@ import { createRunStore } from './runs.js'
 import type { Database } from './sql.js'
 import { createUserStore } from './users.js'
 
-/** `pages`: connections of their own for lists and sums, if the database has them. */
+/** `pages`: separate connections for lists and sums, if the database has them. */
 export const createStore = (
   database: Database,
   leases: LeaseStore,

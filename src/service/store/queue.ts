@@ -129,7 +129,7 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
     claimRun: ({ worker, nowMs, models, only }) =>
       transaction(
         async (tx) => {
-          // Sends the statements at once. Each sees what was committed before it began.
+          // Sends the statements at once. Each sees all earlier commits.
           const [, lease, next] = await Promise.all([
             dialect.lockClaims === undefined ? undefined : tx.get(dialect.lockClaims),
             tx.get(SQL.holdLease, worker),

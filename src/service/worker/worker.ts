@@ -83,7 +83,7 @@ export function createWorker(options: WorkerOptions): Worker {
   let claims: Claims | undefined
   let claiming: Promise<void> | undefined
   let claimAgain = false
-  /** Whether runs of claims with a lost response are to be returned to the queue. */
+  /** Whether the next round first returns the runs of claims with a lost response to the queue. */
   let isReturnDue = false
   let disarm: Disarm = () => {}
   let stopListening = () => {}
@@ -111,11 +111,9 @@ export function createWorker(options: WorkerOptions): Worker {
   })
 
   /**
-   * Claims runs until all slots are in use. Only one round runs at a time, so that `concurrency` is not exceeded; a
-   * call during a round starts another round afterwards.
+   * Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round.
    */
   function fillSlots(): void {
-    // `fillSlots` is called again when a render ends, so a full worker can skip this call.
     if (claims === undefined || closing.signal.aborted) return
     if (!isReturnDue && claimableModels().length === 0) return
     claimAgain = true
@@ -127,7 +125,6 @@ export function createWorker(options: WorkerOptions): Worker {
       })
   }
 
-  /** A run that cannot be claimed now, for example of a full model, causes no claim. */
   function wake({ id, model }: QueuedRun): void {
     if (claims === 'requested') requested.set(id, model)
     if (claimableModels().includes(model)) fillSlots()
@@ -141,10 +138,8 @@ export function createWorker(options: WorkerOptions): Worker {
     for (;;) {
       const claimable = claimableModels()
       if (claimable.length === 0 || closing.signal.aborted) return
-      const only =
-        claims === 'requested'
-          ? [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
-          : undefined
+      const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
+      const only = claims === 'requested' ? asked : undefined
       if (only?.length === 0) return
       const run = await store.claimRun({ worker: lease.id, nowMs: clock.now(), models: claimable, only })
       if (run === undefined) {

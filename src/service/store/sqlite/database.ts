@@ -60,8 +60,8 @@ export function createSqliteDatabase(open: OpenDatabase, { isAlone }: { isAlone:
     get: (sql, ...values) => inTurn(() => queries.get(sql, ...values)),
     run: (sql, ...values) => inTurn(() => queries.run(sql, ...values)),
     transaction: (work) =>
-      inTurn(() => open.transactionOf(() => work({ ...queries, mayHaveCommitted: false }))),
-    snapshot: (work) => inTurn(() => open.snapshotOf(() => work(queries))),
+      inTurn(() => open.transaction(() => work({ ...queries, mayHaveCommitted: false }))),
+    snapshot: (work) => inTurn(() => open.snapshot(() => work(queries))),
     close: () => inTurn(async () => open.close()),
   }
 }

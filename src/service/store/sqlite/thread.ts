@@ -80,7 +80,7 @@ async function commit(batch: readonly PendingChange[]): Promise<void> {
   const results: Promise<unknown>[] = []
   const attempted = () => batch.slice(0, results.length)
   try {
-    await database.transactionOf(async () => {
+    await database.transaction(async () => {
       const untilMs = performance.now() + MAX_COMMIT_MS
       for (const { request } of batch) {
         if (results.length > 0 && performance.now() > untilMs) break

@@ -1,6 +1,6 @@
 /**
- * Leases of workers on SQLite. Detects workers that have ended: each worker holds a file lock while its process runs. For a worker without a lock,
- * only the expired lease shows that it has ended.
+ * Leases of workers on SQLite. Detects workers that have ended: each worker holds a file lock while its process runs.
+ * For a worker without a lock, only the expired lease shows that it has ended.
  */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
 import type { RateLimiter } from '../../../src/service/rate/rate-limiter.js'
 import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
 import type { Queries } from '../../../src/service/store/sql.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
-import {
-  canRestartPostgres,
-  describePostgres,
-  sharedPostgres,
-  startPostgres,
-} from '../../support/postgres.js'
-import { until } from '../../support/until.js'
+import { describePostgres, sharedPostgres } from '../../support/postgres.js'
 
 const LIMIT = { requests: 20, windowMs: 10_000 }
 
@@ -91,37 +85,6 @@ describePostgres('on PostgreSQL', () => {
     advance(10_000)
     expect(await takeMany([limiter], 30)).toBe(20)
   })
-
-  test.skipIf(!canRestartPostgres)(
-    'a crash of the server, which empties the table, grants nothing twice',
-    async () => {
-      const server = await startPostgres()
-      onTestFinished(() => server.stop())
-      const crashing = await server.createDatabase()
-      await openSchema(crashing)
-      const pool = createDatabase({ url: crashing, maxConnections: 4 })
-      onTestFinished(() => pool.close())
-      const limiters = [createPostgresRateLimiter(pool)]
-      const long = { requests: 20, windowMs: 3_600_000 }
-      expect(await takeMany(limiters, 30, long)).toBe(20)
-      await server.restart()
-      expect(await takeMany(limiters, 30, long)).toBe(0)
-      const sinceEmptied = async () =>
-        (await pool.all("SELECT expires_at FROM rates WHERE key = ''")).map(
-          (row) => Number(row.expires_at) / 1_000,
-        )
-      // A node writes it once a second at most, when it refuses.
-      await until('the mark', async () => {
-        expect(await takeMany(limiters, 1, long)).toBe(0)
-        return (await sinceEmptied()).length === 1
-      })
-      // One window after the crash.
-      const [since = 0] = await sinceEmptied()
-      const short = { requests: 20, windowMs: 20 }
-      await until('one window', () => Date.now() - since > 2 * short.windowMs)
-      expect(await takeMany(limiters, 20, short)).toBe(20)
-    },
-  )
 
   test('a limit of 1,000 is exact', async () => {
     const { limiter, advance } = open()

@@ -13,13 +13,11 @@ type CopiedRow = Readonly<Record<string, unknown>>
 export interface RowsCopy {
   readonly source: Pick<OpenDatabase, 'all' | 'get'>
   readonly url: string
-  /** Id by which `wasImported` recognizes this copy. */
+  /** Id by which `isImported` recognizes this copy. */
   readonly id: string
   readonly signal?: AbortSignal | undefined
   /** Called before the commit with the verification of the copied data. Throw to roll back everything. */
   check(verification: Verification): void
-  /** Called right before the commit. From then on, the signal has no effect. */
-  beforeCommit(): void
 }
 
 /** The response to the commit was lost, and the database cannot be queried: the rows may have been committed. */
@@ -32,24 +30,20 @@ export class CommitUnknown extends RushesError {
   }
 }
 
-/** Throws `RushesError` (usage) if the database cannot be used or already has data. */
-export async function refuseFilled(url: string): Promise<void> {
-  await openSchema(url)
-  await onSchema(url, (client) => refuseData(client, url))
-}
-
 /**
- * Returns whether the import with this id was committed. Waits up to 10 s for an import in progress. Throws if the
- * database cannot be queried.
+ * Returns whether the import with this id was committed. Waits up to 10 s for an import in progress. Throws
+ * `RushesError` (usage) if the database cannot be used or has other data.
  */
-export async function wasImported(url: string, id: string): Promise<boolean> {
+export async function isImported(url: string, id: string): Promise<boolean> {
   await openSchema(url)
   return await onSchema(url, async (client) => {
     await client.query(
       `BEGIN; SET LOCAL lock_timeout = ${MAX_LOCK_WAIT_MS}; LOCK TABLE accounts IN ROW SHARE MODE`,
     )
     const { rows } = await client.query('SELECT migration FROM format')
-    return rows[0]?.migration === id
+    if (rows[0]?.migration === id) return true
+    await refuseData(client, url)
+    return false
   })
 }
 const MAX_LOCK_WAIT_MS = 10_000
@@ -66,7 +60,7 @@ async function onSchema<Result>(url: string, work: (client: Client) => Promise<R
   }
 }
 
-/** Copies all rows in one transaction. Throws as `refuseFilled` does, or throws `CommitUnknown`. */
+/** Copies all rows in one transaction. Throws as `isImported` does, or throws `CommitUnknown`. */
 export async function copyRows(copy: RowsCopy): Promise<Verification> {
   const { url, id, signal } = copy
   await openSchema(url)
@@ -79,10 +73,9 @@ export async function copyRows(copy: RowsCopy): Promise<Verification> {
       copy.check(verification)
       signal?.removeEventListener('abort', stop)
       signal?.throwIfAborted()
-      copy.beforeCommit()
       await client.query('COMMIT').catch(async (error) => {
         if (!isConnectionLost(error)) throw error
-        const isDone = await wasImported(url, id).catch((cause) => {
+        const isDone = await isImported(url, id).catch((cause) => {
           throw new CommitUnknown(url, cause)
         })
         if (!isDone) throw error

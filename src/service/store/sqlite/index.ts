@@ -17,7 +17,6 @@ import { createStore } from '../index.js'
 import { verificationOf } from '../rows.js'
 import type { Database } from '../sql.js'
 import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
-import { explainMoved, refuseMoved } from './moved-mark.js'
 import { createLeases, createWorkerLocks } from './worker-locks.js'
 
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
@@ -25,22 +24,17 @@ export function openSqliteStore(path: string): Store {
   return storeOf(openServiceDatabase(path))
 }
 
-interface ServiceDatabaseOptions extends Pick<DatabaseOptions, 'busyTimeoutMs'> {
-  /** Whether to open data that was moved to another database. The data is then read-only. */
-  readonly evenMoved?: boolean
-}
+/** Ending of a database whose data `rushes admin migrate` has moved. */
+export const MOVED = '.moved'
 
-/** Throws as `openSqliteStore` does. Without `evenMoved`, also throws if the data was moved to another database. */
+/** Throws as `openSqliteStore` does. */
 export function openServiceDatabase(
   path: string,
-  { evenMoved = false, ...options }: ServiceDatabaseOptions = {},
+  options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
 ): OpenDatabase {
   refuseLost(path)
   try {
-    if (existsSync(path)) {
-      refuseForeign(path, options.busyTimeoutMs)
-      if (!evenMoved) refuseMoved(path, options.busyTimeoutMs)
-    }
+    if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
     return openDatabase({ ...options, path, migrations: [SQLITE_SCHEMA] })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
@@ -68,6 +62,11 @@ function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
 /** Throws if the database was lost: a service must not continue with a new database and a new first key. */
 function refuseLost(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined && existsSync(`${path}${MOVED}`))
+    throw usageError(
+      `The data of ${path} was moved to another database.`,
+      `Use it there (--database). To use this folder again as it was, rename ${path}${MOVED} to ${path}.`,
+    )
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })
   const isLost = found === undefined ? log !== undefined && log.size > 0 : isEmpty(found)
   if (isLost)
@@ -141,8 +140,6 @@ export function explainDatabaseError(path: string, error: unknown): RushesError 
     )
   if (isCorruption(error))
     return new RushesError('usage', `${path} is damaged, or not a database.`, { hint: RESTORE, cause: error })
-  const moved = explainMoved(path, error)
-  if (moved !== undefined) return moved
   if (isBusy(error))
     return usageError(
       `${path} is locked by another process.`,

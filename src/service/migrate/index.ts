@@ -1,8 +1,8 @@
 /**
  * Moves the data of a stopped service from its data folder to PostgreSQL, and its files to a storage. The folder's
- * database is locked; the rows are copied in one transaction; then the database is renamed to `service.db.moved`, which
- * a process that has it open notices before its next change. A move that ended between commit and rename is completed by the next one: PostgreSQL
- * keeps the id of the database and its sums.
+ * database is locked; the rows are copied in one transaction; then the database is renamed to `service.db.moved`, which a
+ * process that has it open notices before its next change. A move that ended between commit and rename is completed by
+ * the next one: PostgreSQL keeps the id of the database and its sums.
  */
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'

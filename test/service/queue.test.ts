@@ -225,7 +225,7 @@ test.each([
   const before = service.clock.now()
   await service.clock.runUntil(service.service.close())
   expect(service.clock.now() - before).toBeLessThan(4_500)
-  expect(await runSql(service, 'SELECT status, attempts FROM runs')).toEqual([
+  expect(await runSql(service, 'SELECT status, CAST(attempts AS integer) AS attempts FROM runs')).toEqual([
     { status: 'queued', attempts: 0 },
   ])
   expect(await runSql(service, 'SELECT id FROM workers')).toEqual([])

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { openDatabase } from '../src/host/database.js'
 import type { Store } from '../src/service/store/contract.js'
 import { openPostgresStore } from '../src/service/store/postgres/index.js'
+import { SQLITE_SCHEMA } from '../src/service/store/sqlite/database.js'
 import { openSqliteStore } from '../src/service/store/sqlite/index.js'
-import { SQLITE_MIGRATIONS } from '../src/service/store/sqlite/migrations.js'
 import { startPostgres } from '../test/support/postgres-server.js'
 import { median, row } from './table.js'
 
@@ -38,18 +38,15 @@ async function fillSqlite(queue: Queue): Promise<Filled> {
   const { accounts, models } = queue
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
   const path = join(folder, 'service.db')
-  const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
+  const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
   database.transaction(() => {
     for (let id = 1; id <= accounts; id++)
-      database.run(
-        'INSERT INTO accounts (id, name, served, created_at) VALUES (?1, ?2, ?1, 0)',
-        id,
-        `account ${id}`,
-      )
+      database.run('INSERT INTO accounts (id, name, created_at) VALUES (?1, ?2, 0)', id, `account ${id}`)
+    database.run('INSERT INTO turns (account_id, served) SELECT id, id FROM accounts')
     const add = (id: string, account: number, model: string) =>
       database.run(
-        `INSERT INTO runs (id, account_id, model, kind, input, price, status, owner, created_at)
-         VALUES (?1, ?2, ?3, 'image', '{}', 0, 'queued', '', 0)`,
+        `INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
+         VALUES (?1, ?2, ?3, 'image', '{}', 0, 'queued', 0)`,
         ...[id, account, model],
       )
     for (let at = 0; at < RUNS; at++)
@@ -74,7 +71,7 @@ async function fillPostgres(queue: Queue): Promise<Filled> {
      INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
      SELECT 'run_' || i, 1 + i % ${accounts}, '${nameOf('')}' || (i / ${accounts}) % ${models}, 'image', '{}', 0, 'queued', 0
      FROM generate_series(0, ${RUNS - 1}) AS i;
-     UPDATE turns SET served = account_id`,
+     INSERT INTO turns (account_id, served) SELECT id, id FROM accounts`,
     url,
   )
   for (const [at, model] of lastOf(queue).entries())

@@ -14,7 +14,11 @@ describe('the examples of plain commands', () => {
   const examples = EXAMPLES.filter(isPlain)
   test.each(examples.map((example) => [example.title, example] as const))('%s', async (_, example) => {
     const { files = {}, before = '', scripts } = example
-    const service = await createCliService({ models: namedModels(MODELS), engine: createFamilyEngine() })
+    const service = await createCliService({
+      hasList: true,
+      models: namedModels(MODELS),
+      engine: createFamilyEngine(),
+    })
     const folder = temporaryFolder()
     for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, name), bytes)
     const cwd = process.cwd()

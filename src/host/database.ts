@@ -30,7 +30,8 @@ export interface OpenDatabase {
    * Runs `work` in a transaction. Takes the write lock immediately: a transaction that reads first and then writes can
    * fail with SQLITE_BUSY in spite of the busy timeout. Inside another transaction it creates a savepoint, which can
    * fail without the outer transaction. Throws `ReplacedFile` if the file is not current, so that nothing is written to
-   * another database.
+   * another database. If `work` returns a promise, the transaction ends with it: `work` then waits for nothing but
+   * statements of this database.
    */
   transaction<Result>(work: () => Result): Result
   /** Runs `work` so that all its reads see the same state; other processes can still write. */
@@ -196,6 +197,8 @@ interface PreparedStatement {
   readonly writes: boolean
 }
 
+type Scope = Readonly<Record<'commit' | 'rollBack', () => void>>
+
 function wrap(database: SqliteConnection, path: string, inode: number | undefined): OpenDatabase {
   const identity = identifyFile(path, inode)
   const statements = new Map<string, PreparedStatement>()
@@ -206,48 +209,60 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
   }
   const exec = (sql: string) => database.exec(sql)
 
-  function inTransaction<Result>(begin: string, work: () => Result): Result {
-    exec(begin)
-    try {
-      const result = work()
-      exec('COMMIT')
-      return result
-    } catch (error) {
-      rollBack(database)
-      throw error
-    }
-  }
-
   let isOpen = false
 
-  /** Inside another transaction it creates a savepoint, which can fail without the outer transaction. */
-  function transaction<Result>(work: () => Result): Result {
-    if (!isOpen) {
-      try {
-        return inTransaction('BEGIN IMMEDIATE', () => {
-          isOpen = true
-          if (!identity.isCurrent()) throw new ReplacedFile()
-          return work()
-        })
-      } finally {
-        isOpen = false
+  /** Begins a transaction. Inside another one it is a savepoint, which can fail without the outer transaction. */
+  function begin(): Scope {
+    // A full disk rolls back the whole transaction. Later statements would be committed separately.
+    if (isOpen && !database.inTransaction) throw new Error('the transaction was rolled back')
+    if (isOpen) {
+      exec('SAVEPOINT part')
+      return {
+        commit: () => exec('RELEASE part'),
+        rollBack: () => database.inTransaction && exec('ROLLBACK TO part; RELEASE part'),
       }
     }
-    // A full disk rolls back the whole transaction. Later statements would be committed separately.
-    if (!database.inTransaction) throw new Error('the transaction was rolled back')
-    return inSavepoint(work)
+    exec('BEGIN IMMEDIATE')
+    isOpen = true
+    const scope = {
+      commit() {
+        exec('COMMIT')
+        isOpen = false
+      },
+      rollBack() {
+        isOpen = false
+        rollBack(database)
+      },
+    }
+    if (identity.isCurrent()) return scope
+    scope.rollBack()
+    throw new ReplacedFile()
   }
 
-  function inSavepoint<Result>(work: () => Result): Result {
-    exec('SAVEPOINT part')
-    try {
-      const result = work()
-      exec('RELEASE part')
-      return result
-    } catch (error) {
-      if (database.inTransaction) exec('ROLLBACK TO part; RELEASE part')
+  /** Runs `work`, and ends the scope when it has ended. */
+  function within<Result>({ commit, rollBack }: Scope, work: () => Result): Result {
+    const done = <Value>(value: Value): Value => {
+      commit()
+      return value
+    }
+    const fail = (error: unknown): never => {
+      rollBack()
       throw error
     }
+    try {
+      const result = work()
+      return result instanceof Promise ? (result.then(done).catch(fail) as Result) : done(result)
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  const transaction = <Result>(work: () => Result): Result => within(begin(), work)
+
+  function snapshot<Result>(work: () => Result): Result {
+    exec('BEGIN')
+    const end = () => rollBack(database)
+    return within({ commit: end, rollBack: end }, work)
   }
 
   /**
@@ -267,7 +282,7 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
     get: (sql, ...values) => perform(sql, (statement) => statement.get(bound(values)) as Row | undefined),
     all: (sql, ...values) => perform(sql, (statement) => statement.all(bound(values)) as Row[]),
     transaction,
-    snapshot: (work) => inTransaction('BEGIN', work),
+    snapshot,
     isCurrent: identity.isCurrent,
     path,
     inode,

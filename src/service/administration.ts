@@ -24,7 +24,7 @@ import type {
 } from './store/account-store.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
 import type { ModelUse } from './store/model-use.js'
-import { explainDatabaseError, openSqliteStore } from './store/sqlite/index.js'
+import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import { createUserAdministration, type UserAdministration } from './user-administration.js'
 
 export type { Backup } from './backup.js'
@@ -92,7 +92,8 @@ export interface AdministrationOptions {
 export async function openAdministration(options: AdministrationOptions): Promise<Administration> {
   const { dataFolder, databaseUrl, clock, make } = options
   if (databaseUrl !== undefined) return await openPostgresAdministration(databaseUrl, options)
-  if (!make && !existsSync(join(dataFolder, DATABASE_NAME)))
+  const path = join(dataFolder, DATABASE_NAME)
+  if (!make && !existsSync(path) && !existsSync(`${path}${MOVED}`))
     throw usageError(
       `${dataFolder} contains no data of a local service.`,
       'Give the folder with --data. `rushes serve` creates one when it starts.',

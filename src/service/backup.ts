@@ -15,7 +15,7 @@ import { flush, flushFolder, moveWithoutReplacing, removeFile, temporaryBeside }
 import { describeError, errorCode } from '../host/system-error.js'
 import type { Verification } from './store/account-store.js'
 import { verificationOf } from './store/rows.js'
-import { LEDGER_STATEMENTS } from './store/sqlite/accounts.js'
+import { LEDGER } from './store/statements.js'
 
 export interface Backup extends Verification {
   readonly path: string
@@ -39,7 +39,7 @@ export async function writeBackup({ database, path, signal }: BackupOptions): Pr
     const file = await open(temporary, 'wx', 0o600)
     await file.close()
     await raceAbort(copyDatabase(database, temporary), signal)
-    const results = await raceAbort(checkCopy(temporary, LEDGER_STATEMENTS), signal)
+    const results = await raceAbort(checkCopy(temporary, Object.values(LEDGER)), signal)
     const bytes = statSync(temporary).size
     await flushFile(temporary)
     await moveWithoutReplacing(temporary, path)

@@ -60,7 +60,7 @@ interface EndpointsOptions {
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
-  readonly worker: Pick<Worker, 'wake' | 'prefer'>
+  readonly worker: Pick<Worker, 'wake' | 'request'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   readonly inputs: Pick<FileStore, 'put'>
   /** Called at each status request of a queued run. */
@@ -135,7 +135,7 @@ export function createEndpoints({
         : {
             key: idempotencyKey,
             request: hash('sha256', writeJson({ model, input }), 'hex'),
-            expiresAtMs: nowMs + IDEMPOTENCY_KEY_MS,
+            sinceMs: nowMs - IDEMPOTENCY_KEY_MS,
           }
     // The prices of documents are whole (models/read-models.ts). A model without a price costs nothing.
     const price = isFree ? 0 : Math.ceil(priceOf(document, input) ?? 0)
@@ -177,7 +177,7 @@ export function createEndpoints({
       const run = await store.findRun(id, caller.accountId)
       if (run === undefined) throw new Refusal('run_not_found')
       if (run.status === 'queued') {
-        worker.prefer(run)
+        worker.request(run)
         onQueuedRun?.(run)
       }
       return run

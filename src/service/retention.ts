@@ -57,7 +57,7 @@ export function createRetention(options: RetentionOptions): Retention {
   async function markOld(kind: FileName['kind'], ageMs: number): Promise<void> {
     const nowMs = clock.now()
     while (!closed && (await store.markOldFiles(kind, nowMs - ageMs, nowMs)) === MAX_MARKED);
-    // List the storage too: earlier versions recorded no files, and a system crash can leave a partial file.
+    // List the storage too: a system crash can leave a partial file.
     let keys: string[] = []
     const markListed = async () => {
       if (keys.length > 0) await store.markUnknownFiles(kind, keys, nowMs)

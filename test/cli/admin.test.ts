@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
-import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/migrations.js'
+import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { claimRun } from '../support/runs.js'
 import { temporaryFolder } from '../support/service.js'
@@ -109,23 +109,6 @@ describe('admin, beside a running service', () => {
     await admin('key', 'set', '2', '--expires', 'none')
     expect((await image(ci)).code).toBe(0)
   })
-
-  it.each([1e9 * 86_400_000, 9_007_199_254_740_991])(
-    'lists and rotates a key that an earlier version let expire at %d',
-    async (expiresAtMs) => {
-      const { service, admin, key, image } = await createAdmin()
-      const ci = await key('--account', 'default', '--expires', '30d')
-      await runSql(service, `UPDATE keys SET expires_at = ${expiresAtMs} WHERE id = 2`)
-      const last = '9999-12-31T23:59:59.999Z'
-      expect((await admin('key', 'list')).stdout).toContain(`\t${last}\t`)
-      expect(JSON.parse((await admin('key', 'disable', '2', '--json')).stdout)).toMatchObject({
-        expires_at: last,
-      })
-      await admin('key', 'enable', '2')
-      expect((await image(ci)).code).toBe(0)
-      expect((await admin('key', 'rotate', '2')).code).toBe(0)
-    },
-  )
 
   it('lists as rows for a pipe, as a table for a terminal, as JSON', async () => {
     const { service, admin, key, image } = await createAdmin()
@@ -286,7 +269,7 @@ describe('admin, beside a running service', () => {
     const { service, admin } = await createAdmin()
     expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
     expect(JSON.parse((await admin('verify', '--json')).stdout)).toEqual({
-      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [], not_recorded: [] },
+      ...{ ok: true, accounts: 1, entries: 1, runs: 0, credits: 10_000, problems: [] },
     })
     await runSql(service, 'UPDATE accounts SET balance = 7')
     const found = await admin('verify')
@@ -299,26 +282,6 @@ describe('admin, beside a running service', () => {
     expect(json.code).toBe(8)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
     expect(JSON.parse(json.stderr).error.code).toBe('service_error')
-  })
-
-  it('names the runs whose end could not be recorded, and does not fail', async () => {
-    const { service, admin, image } = await createAdmin({ rendering: false })
-    const id = (await image(service.apiKey)).stdout.trimEnd()
-    const store = await openStoreOf(service)
-    await store.renewLease('me')
-    const held = { id, owner: 'me', nowMs: 9 }
-    expect(await claimRun(store, 'me', { preferred: [id], claims: 'requested' })).toMatchObject({ id })
-    const failure = { code: 'not_recorded', message: 'not recorded' }
-    await store.failRun(held, failure, { refunds: false })
-    await store.close()
-    const found = await admin('verify')
-    expect(found).toMatchObject({ code: 0, stdout: 'ok\n' })
-    expect(found.stderr).toContain(`${id} (default): the service could not record how it ended`)
-    expect(found.stderr).toContain('rushes admin credits add default 1')
-    expect(JSON.parse((await admin('verify', '--json')).stdout)).toMatchObject({
-      ok: true,
-      not_recorded: [{ run_id: id, account: 'default', credits: 1 }],
-    })
   })
 })
 
@@ -519,7 +482,7 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
     const data = temporaryFolder()
     await runCli(['admin', 'account', 'create', 'acme', '--balance', '5', '--data', data])
     const path = join(data, 'service.db')
-    const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
+    const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
     const root = Number(database.get('SELECT rootpage FROM sqlite_schema WHERE name = ?', name)?.rootpage)
     const pageBytes = Number(database.get('PRAGMA page_size')?.page_size)
     database.close()

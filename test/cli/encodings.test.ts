@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { EXIT } from '../../src/errors.js'
 import type { Fetch } from '../../src/host/http.js'
 import { responseOf, type Scripted } from '../client/wire.js'
-import { createCliService, LOOPBACK_URL, runCli } from '../support/cli.js'
+import { createCliService, LOOPBACK_URL, runCli, withoutList } from '../support/cli.js'
 import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -28,7 +28,7 @@ async function answered(argv: readonly string[], answer: Scripted) {
     RUSHES_API_KEY: 'rk_0123456789',
     RUSHES_IMAGE_MODEL: 'acme/still-1',
   }
-  return { ...(await runCli(argv, { fetch, home, env })), home, requests }
+  return { ...(await runCli(argv, { fetch: withoutList(fetch), home, env })), home, requests }
 }
 
 const RUN = ['run', 'image', 'a fox', '--no-wait']

@@ -4,7 +4,7 @@ import { exitCodeOf } from '../../src/cli/process/exit.js'
 import { RushesError } from '../../src/errors.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { submit } from '../../src/runs/create.js'
-import { createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { createCliService, runCli, SET, scripted, scriptedList, withoutList } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -126,10 +126,10 @@ describe('a signal', () => {
     const { code, stderr } = await runCli(['run', 'image', 'fox'], {
       env: SET,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         if (fetch.requests.length === 3) interrupts.interrupt(name)
         return fetch.fetch(request)
-      },
+      }),
     })
     expect(code).toBe(exit)
     expect(stderr).toContain(
@@ -144,11 +144,11 @@ describe('a signal', () => {
       env: SET,
       clock,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         interrupts.interrupt('SIGINT')
         await clock.sleep(5_000, request.signal)
         return scripted({ status: 201, body: { id: 'run_7' } }).fetch(request)
-      },
+      }),
     })
     expect(code).toBe(130)
     expect(stderr).toContain('Waiting up to 10 s for the response')
@@ -165,10 +165,10 @@ describe('a signal', () => {
       env: SET,
       clock,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         for (let sent = 0; sent < signals; sent++) interrupts.interrupt('SIGINT')
         for (;;) await clock.sleep(1_000, request.signal)
-      },
+      }),
     })
     expect(code).toBe(130)
     expect(clock.monotonic()).toBe(atMs)
@@ -183,10 +183,10 @@ describe('a signal', () => {
       env: SET,
       clock,
       interrupts,
-      fetch: (request) => {
+      fetch: withoutList((request) => {
         void clock.sleep(2_000).then(() => interrupts.interrupt('SIGINT'))
         return fetch(request)
-      },
+      }),
     })
     expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
     expect(stderr).not.toMatch(/Waiting up to|may exist/)
@@ -200,11 +200,11 @@ describe('a signal', () => {
       env: SET,
       clock,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         interrupts.interrupt('SIGINT')
         await clock.sleep(2_000, request.signal)
         return fetch(request)
-      },
+      }),
     })
     expect([code, clock.monotonic(), requests.length]).toEqual([130, 2_000, 1])
     expect(stderr).toContain('Interrupted. No run was created.')
@@ -247,11 +247,11 @@ describe('a signal', () => {
     const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '9'], {
       env: SET,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         requests.push(request.method)
         if (requests.length === 3) interrupts.interrupt('SIGINT')
         return scripted({ status: 201, body: { id: `run_${requests.length}` } }).fetch(request)
-      },
+      }),
     })
     expect(code).toBe(130)
     const created = requests.filter((method) => method === 'POST').length
@@ -270,12 +270,12 @@ describe('a signal', () => {
     const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--quiet'], {
       env: SET,
       interrupts,
-      fetch: async ({ method }) => {
+      fetch: withoutList(async ({ method }) => {
         requests++
         if (requests === 20) interrupts.interrupt('SIGINT')
         const body = method === 'POST' ? { id: `run_${requests}` } : { status: 'going' }
-        return scripted({ status: method === 'POST' ? 201 : 200, body }).fetch({} as never)
-      },
+        return scriptedList({ status: method === 'POST' ? 201 : 200, body }).fetch({} as never)
+      }),
     })
     expect(code).toBe(130)
     expect(stderr).toMatch(
@@ -287,21 +287,22 @@ describe('a signal', () => {
     const interrupts = createInterrupts()
     let requests = 0
     const clock = createManualClock()
+    // The request for the list of models uses one of the 20.
     const { code, stderr } = await runCli(['run', 'image', 'fox', '-n', '30', '--no-wait'], {
       env: SET,
       clock,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         requests++
-        if (requests === 20) void clock.sleep(1_000).then(() => interrupts.interrupt('SIGINT'))
+        if (requests === 19) void clock.sleep(1_000).then(() => interrupts.interrupt('SIGINT'))
         return scripted({ status: 201, body: { id: `run_${requests}` } }).fetch(request)
-      },
+      }),
     })
     expect(code).toBe(130)
-    expect(requests).toBe(20)
+    expect(requests).toBe(19)
     expect(stderr.match(/Interrupted/g)).toHaveLength(1)
-    expect(stderr).toContain('20 of 30 runs were created and are paid for.')
-    expect(stderr).toContain('To create the other 10, run the same command with `-n 10`.')
+    expect(stderr).toContain('19 of 30 runs were created and are paid for.')
+    expect(stderr).toContain('To create the other 11, run the same command with `-n 11`.')
   })
 
   it('is silent when the reader of standard output went away', async () => {
@@ -324,12 +325,12 @@ describe('a signal', () => {
       env,
       clock,
       interrupts,
-      fetch: async (request) => {
+      fetch: withoutList(async (request) => {
         interrupts.interrupt('stdout closed')
         interrupts.interrupt('stdout closed')
         await clock.sleep(5_000, request.signal)
         return scripted({ status: 201, body: { id: 'run_7' } }).fetch(request)
-      },
+      }),
     })
     expect(ended).toMatchObject({ code: 141, stderr: '' })
     expect((await runCli(['list'], { env })).stdout).toMatch(/^run_7\t/)

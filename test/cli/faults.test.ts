@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Fetch } from '../../src/host/http.js'
-import { type CliService, createCliService, type Ran, runCli } from '../support/cli.js'
+import { type CliService, createCliService, type Ran, runCli, withoutList } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type FaultyFetch, withFaults } from '../support/faults.js'
 import { temporaryFolder } from '../support/service.js'
@@ -42,7 +42,7 @@ async function tried(
     RUSHES_IMAGE_MODEL: 'rushes/preview-image',
   }
   const run = (words: readonly string[], through: Fetch) =>
-    runCli(words, { home, env, clock: service.clock, fetch: through })
+    runCli(words, { home, env, clock: service.clock, fetch: withoutList(through) })
   const before = service.clock.monotonic()
   const ran = await run(['run', 'image', 'a fox', '-o', join(folder, 'fox.png'), ...argv], change(fetch))
   const tookMs = service.clock.monotonic() - before

@@ -8,7 +8,7 @@ import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { type Journal, openJournal } from '../../src/journal/index.js'
 import { createRecorder } from '../../src/runs/recorder.js'
-import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { type CliService, createCliService, runCli, SET, scripted, withoutList } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { fillJournal, rowsOf, stateBytes, withJournal } from '../support/journal.js'
@@ -199,7 +199,7 @@ describe('a create whose outcome is unknown', () => {
         interrupts.interrupt('SIGINT')
         interrupts.interrupt('SIGINT')
       })
-    const { code, stderr } = await runCli(RUN, { fetch, home, interrupts, env: SET })
+    const { code, stderr } = await runCli(RUN, { fetch: withoutList(fetch), home, interrupts, env: SET })
     expect(code).toBe(130)
     expect(rowsOf(home)).toMatchObject([{ phase: 'unconfirmed', error: { code: 'interrupted' } }])
     expect(stderr).toMatch(/rushes forget '~[0-9a-f]{4}'/)
@@ -369,7 +369,7 @@ describe('a state folder', () => {
     then: () => Promise<unknown> = async () => {},
   ): Fetch {
     let hasRemoved = false
-    return async (request) => {
+    return withoutList(async (request) => {
       const response = await service.fetch(request)
       if (request.method === 'GET' && !hasRemoved) {
         hasRemoved = true
@@ -377,7 +377,7 @@ describe('a state folder', () => {
         await then()
       }
       return response
-    }
+    })
   }
 
   it.each<[string, (home: string) => void, string]>([

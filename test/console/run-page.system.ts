@@ -254,7 +254,7 @@ describePages('one run', (pages) => {
     await page.getByText('No such run').waitFor()
     expect(await page.locator('main').textContent()).toContain(XSS)
 
-    await runSql(service, "UPDATE runs SET error_code = 'not_recorded'")
+    await runSql(service, "UPDATE runs SET failure = replace(failure, 'render_failed', 'not_recorded')")
     await page.goto(`${service.url}/${linkOf(run)}`)
     await notice.getByText('This run failed. Its price was not refunded.').waitFor()
     expect(await notice.textContent()).toContain('rushes admin verify')

@@ -102,40 +102,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       expect(await problems()).toEqual([])
     })
 
-    const NOT_RECORDED = { code: 'not_recorded', message: 'not recorded' }
-    test.each<[string, (store: Store, id: string) => Promise<unknown>]>([
-      [
-        'fails',
-        (store, id) => store.failRun({ id, owner: 'me', nowMs: 9 }, NOT_RECORDED, { refunds: false }),
-      ],
-      [
-        'kills its renderer',
-        (store, id) =>
-          store.recordCrash(
-            { id, owner: 'me', nowMs: 9 },
-            { crashes: 1, failure: NOT_RECORDED, refunds: false },
-          ),
-      ],
-      [
-        'dies with its process',
-        async (store) => {
-          const me = (await store.listWorkers()).find(({ id }) => id === 'me')
-          return me && (await store.reapWorker(me, { crashes: 1, failure: NOT_RECORDED, refunds: false }, 9))
-        },
-      ],
-    ])('a run that %s, and whose end is refused, keeps its price; the check names it', async (_name, end) => {
-      const { store, addRun, claim, balance, key, entries, problems } = await createStore()
-      await addRun(5)
-      await addRun(3)
-      const id = await claim()
-      expect(await end(store, id)).toEqual({ runs: 1, refunded: 0 })
-      expect(await balance()).toBe(92)
-      expect(await key()).toMatchObject({ spent: 8, used: 2 })
-      expect(await entries()).toHaveLength(3)
-      expect(await problems()).toEqual([])
-      expect((await store.verify()).notRecorded).toEqual([{ runId: id, account: 'acme', credits: 5 }])
-    })
-
     test('a run that goes back to the queue, or succeeds, keeps what it was paid', async () => {
       const { store, addRun, claim, balance, problems } = await createStore()
       const id = await addRun(5)
@@ -182,7 +148,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
           if (banned) throw new Error('banned')
         }),
       ).rejects.toThrow('banned')
-      expect((await claimRun(store, 'me', { preferred: ['one'] }))?.id).toBe('one')
+      expect((await claimRun(store, 'me', { only: ['one'] }))?.id).toBe('one')
       expect(await store.failRun({ id: 'one', owner: 'me', nowMs: 9 }, FAILURE)).toEqual({
         runs: 1,
         refunded: 4,
@@ -446,23 +412,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       'run_3',
       '',
     ])
-  })
-
-  test('the runs of skipped accounts stay queued, preferred or not', async () => {
-    const { store, addRun, newRun, accountId } = await createStore()
-    const other = await store.ensureAccount({ name: 'other', credits: 9, nowMs: 0 })
-    const ids = [await addRun(0), await addRun(0), await addRun(0)]
-    for (const id of ['b_0', 'b_1']) await store.addRun(newRun(id, { accountId: other }), () => {})
-    const claim = (skipped: readonly number[], claims: 'all' | 'requested' = 'all') =>
-      claimRun(store, 'me', { preferred: [ids[2] ?? ''], claims: claims, skippedAccounts: skipped })
-    expect(await claim([accountId], 'requested')).toBeUndefined()
-    expect(await claim([accountId, other])).toBeUndefined()
-    expect(await claim([accountId])).toMatchObject({ id: 'b_0' })
-    // Also when each account has runs in processing.
-    expect(await claim([other])).toMatchObject({ id: ids[2] })
-    expect(await claim([accountId])).toMatchObject({ id: 'b_1' })
-    expect(await claim([accountId])).toBeUndefined()
-    expect(await claim([])).toMatchObject({ id: ids[0] })
   })
 
   test('accounts whose runs end at once are served by turns too, and a new one gets no more than its turn', async () => {

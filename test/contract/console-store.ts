@@ -30,8 +30,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const run = { id, accountId, keyId, model: 'acme/small', kind: 'image', input, price: 2 } as const
       await store.addRun({ ...run, createdAtMs: 1, ...more }, () => {})
     }
-    const claim = async (id: string) =>
-      void (await claimRun(store, 'me', { preferred: [id], claims: 'requested' }))
+    const claim = async (id: string) => void (await claimRun(store, 'me', { only: [id] }))
     const finish = async (id: string) => {
       await claim(id)
       await store.finishRun(
@@ -189,7 +188,9 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { store, accountId, otherId, add } = await createStore()
       const addMany = async (count: number, from: number) => {
         const ids = Array.from({ length: count }, (_, n) => `run_${from + n}`)
-        await Promise.all(ids.map((id) => add(id, { keyId: undefined, price: 0 })))
+        // At most 100 at once, as many as fit the connections within the time limit of a create.
+        while (ids.length > 0)
+          await Promise.all(ids.splice(0, 100).map((id) => add(id, { keyId: undefined, price: 0 })))
       }
       await add('first', {}, 'a heron')
       await addMany(1_000, 0)
@@ -276,8 +277,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { store, add, finish } = await createStore()
       await add('one')
       await add('untouched')
-      const start = (owner: string, nowMs: number) =>
-        claimRun(store, owner, { preferred: ['one'], nowMs, claims: 'requested' })
+      const start = (owner: string, nowMs: number) => claimRun(store, owner, { only: ['one'], nowMs })
       await start('me', 10)
       await store.recordCrash({ id: 'one', owner: 'me', nowMs: 12 }, LIMIT)
       await start('me', 20)

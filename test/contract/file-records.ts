@@ -33,7 +33,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     }
     const marked = () => store.listMarkedFiles(MAX_MARKED, undefined)
     const claimed = async (id: string) => {
-      await claimRun(store, 'me', { preferred: [id], claims: 'requested' })
+      await claimRun(store, 'me', { only: [id] })
       return { id, owner: 'me', nowMs: 9 }
     }
     return { store, create, holdImage, storeImage, marked, claimed }

@@ -26,7 +26,7 @@ const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
 /** Every function that moves a run, by what it makes of it. */
 const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise<unknown>>> = {
   queued: (store, id) => store.recordCrash(held(id), LIMIT),
-  processing: (store, id) => claimRun(store, 'me', { preferred: [id], claims: 'requested' }),
+  processing: (store, id) => claimRun(store, 'me', { only: [id] }),
   succeeded: (store, id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
   failed: (store, id) => store.failRun(held(id), { code: 'x', message: 'y' }),
 }
@@ -71,7 +71,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
     const otherId = await store.ensureAccount({ name: 'other', credits: 100, nowMs: 0 })
     const create = (id: string, key: string, request = 'a fox', changes: Partial<NewRun> = {}) => {
-      const idempotency = { key, request, expiresAtMs: (changes.createdAtMs ?? 1) + 1_000 }
+      const idempotency = { key, request, sinceMs: (changes.createdAtMs ?? 1) - 1_000 }
       return store.addRun(
         { ...RUN, price: 7, id, accountId, createdAtMs: 1, idempotency, ...changes },
         () => {},
@@ -87,7 +87,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const refuse = () => {
       throw new Error('refused')
     }
-    const again = { key: 'k', request: 'a fox', expiresAtMs: 9 }
+    const again = { key: 'k', request: 'a fox', sinceMs: 0 }
     expect(
       await store.addRun(
         { ...RUN, id: 'five', accountId, createdAtMs: 2, idempotency: again, price: 1 },
@@ -105,7 +105,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('a refused create leaves its idempotency key free', async () => {
     const store = await open()
     const accountId = await store.ensureAccount({ name: 'default', credits: 5, nowMs: 0 })
-    const idempotency = { key: 'k', request: 'a fox', expiresAtMs: 1_000 }
+    const idempotency = { key: 'k', request: 'a fox', sinceMs: 0 }
     const create = (id: string, check: () => void) =>
       store.addRun({ ...RUN, price: 5, id, accountId, createdAtMs: 1, idempotency }, check)
     await expect(
@@ -125,7 +125,10 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.recordCrash(held(id, 'other'), LIMIT)).toBeUndefined()
     expect(await store.findOutput('t', 'a.png')).toBeUndefined()
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
-    expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
+    // A repeat after a lost response, and another render.
+    expect(await store.finishRun(held(id), [OUTPUT])).toBe(true)
+    expect(await store.finishRun(held(id), [{ ...OUTPUT, token: 'u' }])).toBe(false)
+    expect(await store.findOutput('u', 'a.png')).toBeUndefined()
     expect(await store.findOutput('t', 'a.png')).toEqual(OUTPUT)
     expect(await store.findOutput('t', 'b.png')).toBeUndefined()
     expect(await store.findRun(id, accountId)).toMatchObject({
@@ -187,7 +190,13 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     for (const [name, input] of Object.entries({
       'a zero character': { prompt: 'a\u0000b', '\u0000': '\u0000' },
       'half of a surrogate pair': { prompt: '\ud800 and \udc00', list: ['\udfff'] },
-      'large and small numbers': { big: 1e308, small: 5e-324, precise: 0.1, integer: 2 ** 53 },
+      'large and small numbers': {
+        big: 1e308,
+        small: 5e-324,
+        precise: 0.1,
+        integer: 2n ** 53n,
+        seed: 2n ** 64n - 1n,
+      },
       'JSON as a text': { prompt: '{"a":"\\u0000"}', nested: [[{ a: null }], [], {}] },
       'the names of an object': { __proto__x: 1, constructor: 'x', toString: [true, false] },
     })) {
@@ -235,23 +244,39 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   test('a worker without a lease gets no run', async () => {
     const { store, addRun } = await createStore()
     const id = await addRun()
-    expect(await claimRun(store, 'stranger', { preferred: [id] })).toBeUndefined()
+    expect(await claimRun(store, 'stranger')).toBeUndefined()
     await store.releaseWorker('me', 7)
-    expect(await claimRun(store, 'me', { preferred: [id] })).toBeUndefined()
+    expect(await claimRun(store, 'me')).toBeUndefined()
     await store.renewLease('me')
-    expect(await claimRun(store, 'me', { preferred: [id] })).toMatchObject({ id })
+    expect(await claimRun(store, 'me')).toMatchObject({ id })
   })
 
-  test('preferred runs go first; with `requested` they are the only ones', async () => {
+  test('a claim that names runs gets the oldest of these, and no other', async () => {
     const { store, addRun } = await createStore()
     const [first, second, third] = [await addRun(), await addRun(), await addRun()]
-    expect(await claimRun(store, 'me', { preferred: ['unknown'], claims: 'requested' })).toBeUndefined()
-    expect(await claimRun(store, 'me', { preferred: [third], claims: 'requested' })).toMatchObject({
-      id: third,
-    })
-    expect(await claimRun(store, 'me', { preferred: [third], claims: 'requested' })).toBeUndefined()
-    expect(await claimRun(store, 'me', { preferred: [second] })).toMatchObject({ id: second })
-    expect(await claimRun(store, 'me', { preferred: [second] })).toMatchObject({ id: first })
+    expect(await claimRun(store, 'me', { only: ['unknown'] })).toBeUndefined()
+    expect(await claimRun(store, 'me', { only: [third, second] })).toMatchObject({ id: second })
+    expect(await claimRun(store, 'me', { only: [second] })).toBeUndefined()
+    expect(await claimRun(store, 'me')).toMatchObject({ id: first })
+  })
+
+  test('runs that a worker owns and does not hold go back to the queue, and the others stay', async () => {
+    const { store, addRun, statusOf, accountId } = await createStore()
+    const [kept, lost, theirs] = [await addRun(), await addRun(), await addRun()]
+    await store.renewLease('other')
+    await claimRun(store, 'me')
+    await claimRun(store, 'me')
+    await claimRun(store, 'other')
+    await store.returnRuns('me', [kept], 7)
+    expect(await Promise.all([kept, lost, theirs].map(statusOf))).toEqual([
+      'processing',
+      'queued',
+      'processing',
+    ])
+    expect(await store.listLostAttempts(lost)).toMatchObject([{ result: 'returned' }])
+    expect(await claimRun(store, 'other')).toMatchObject({ id: lost })
+    expect(await store.finishRun(held(lost), [OUTPUT])).toBe(false)
+    expect(await store.findRun(lost, accountId)).toMatchObject({ status: 'processing' })
   })
 
   /** Runs of two models, of accounts that were served in their order. */
@@ -304,27 +329,20 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       store.addRun({ ...RUN, id, accountId: accounts[account] ?? 0, model, createdAtMs: 1 }, never)
     for (let n = 0; n < 4; n++) await add(`other_${n}`, n, 'acme/other')
     for (const id of ['b1', 'b2']) await add(id, 5, 'acme/model-7')
-    await Promise.all(models.map((model, n) => add(`a${n}`, 4, model)))
+    for (const [n, model] of models.entries()) await add(`a${n}`, 4, model)
     const order = []
     for (let n = 0; n < 4; n++) order.push((await claimRun(store, 'me', { models }))?.accountId)
     expect(order).toEqual([5, 4, 5, 4].map((n) => accounts[n]))
     expect((await claimRun(store, 'me', { models: ['acme/other'] }))?.id).toBe('other_0')
-    const preferred = ['a400', 'a450']
-    expect((await claimRun(store, 'me', { models, preferred }))?.id).toBe('a400')
   })
 
-  test('a preferred run of another model stays queued', async () => {
+  test('a named run of another model stays queued', async () => {
     const { add, claim } = await createMixedQueue()
     await add('foreign', 0, 'acme/foreign')
     await add('mine', 0, 'acme/mine')
-    await add('late', 0, 'acme/mine')
-    for (const claims of ['requested', 'all'] as const) {
-      expect(await claim(['acme/mine'], { preferred: ['foreign', 'late'], claims })).toBe(
-        claims === 'requested' ? 'late' : 'mine',
-      )
-      expect(await claim(['acme/mine'], { preferred: ['foreign'], claims: 'requested' })).toBeUndefined()
-    }
-    expect(await claim(['acme/foreign'], { preferred: ['foreign'], claims: 'requested' })).toBe('foreign')
+    expect(await claim(['acme/mine'], { only: ['foreign', 'mine'] })).toBe('mine')
+    expect(await claim(['acme/mine'], { only: ['foreign'] })).toBeUndefined()
+    expect(await claim(['acme/foreign'], { only: ['foreign'] })).toBe('foreign')
   })
 
   test('the models are those of live workers and of unfinished runs', async () => {

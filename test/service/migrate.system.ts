@@ -1,18 +1,15 @@
-import { mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Row } from '../../src/host/database.js'
-import { withDatabase } from '../../src/host/database-file.js'
 import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { pagesOf, TABLES } from '../../src/service/migrate/copy-rows.js'
-import { migrateData, undoMigration } from '../../src/service/migrate/index.js'
+import { migrateData } from '../../src/service/migrate/index.js'
 import { hashOfKey } from '../../src/service/secrets.js'
-import { nameOf } from '../../src/service/store/postgres/connection-errors.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sqlite/index.js'
-import { createSourceLock, readMark, tablesIn } from '../../src/service/store/sqlite/moved-mark.js'
 import { filesBelow } from '../support/binary.js'
 import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
@@ -81,11 +78,11 @@ async function createGrown() {
   await quiet.clock.runUntil(quiet.service.close())
   const store = openSqliteStore(join(dataFolder, 'service.db'))
   await store.renewLease('dead')
-  expect((await claimRun(store, 'dead', { preferred: [rendering], claims: 'requested' }))?.id).toBe(rendering)
+  expect((await claimRun(store, 'dead', { only: [rendering] }))?.id).toBe(rendering)
   // Another worker had lost it before.
   await store.releaseWorker('dead', 6)
   await store.renewLease('dead')
-  await claimRun(store, 'dead', { preferred: [rendering], nowMs: 7, claims: 'requested' })
+  await claimRun(store, 'dead', { only: [rendering], nowMs: 7 })
   const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
   await store.addUser({ email: 'bob@example.com', accountId: 1, nowMs: 4 })
   const session = { hash: 's', userId, fromLink: true, address: undefined, userAgent: undefined }
@@ -96,16 +93,7 @@ async function createGrown() {
   for (const hash of ['between', hashOfKey(service.apiKey)])
     await store.rotateKey(1, { hash, prefix: 'rk_first', oldUntilMs: 4e12 })
   await store.close()
-  // Nothing proves that it has died.
-  rmSync(join(dataFolder, 'processes'), { recursive: true })
   return { service, dataFolder, key, theirs, failed, queued, rendering }
-}
-
-/** The dead worker's lease is 30 s old by the clock of the database. */
-const endLease = async (dataFolder: string) => {
-  const database = openServiceDatabase(join(dataFolder, 'service.db'))
-  database.run('UPDATE workers SET heartbeat_at = heartbeat_at - 31000')
-  database.close()
 }
 
 const move = (dataFolder: string, databaseUrl: string, signal?: AbortSignal) =>
@@ -136,7 +124,7 @@ const restart = (service: TestService, dataFolder: string, databaseUrl: string) 
   createTestService({ dataFolder, databaseUrl, clock: service.clock })
 
 /** People sign in again, and each database has workers, rates and a version of its own. */
-const NOT_MOVED = ['sessions', 'links', 'logins', 'workers', 'rates', 'format', 'sqlite_sequence', 'moved']
+const NOT_MOVED = ['tokens', 'workers', 'rates', 'format', 'sqlite_sequence']
 
 type Tables = Readonly<Record<string, readonly Row[]>>
 
@@ -175,15 +163,13 @@ const DISTANT_ROWS = [
   `INSERT INTO keys (id, account_id, name, hash, disabled, created_at, archived_at)
    VALUES (20, 10, 'far', 'x', 1, 1, 2)`,
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
-  `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, attempts, created_at)
-   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far","aspect_ratio":"16:9"}', 'succeeded', '', 2, 1)`,
-  // As a run of this version has it.
-  "UPDATE runs SET aspect_ratio = '1:1' WHERE sequence = 1",
+  `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at,
+     idempotency_key, request)
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r')`,
   "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
   "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 'writing', 'run_far', 'w', 9)",
   "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
-  "INSERT INTO idempotency_keys VALUES (10, 'k', 'r', 'run_far', 8)",
   // Numbers that were given, and whose rows were removed.
   'UPDATE sqlite_sequence SET seq = seq + 5',
 ]
@@ -191,7 +177,6 @@ const DISTANT_ROWS = [
 describePostgres('admin migrate', () => {
   it('moves every column of every table, and every sequence', async () => {
     const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
     const sqlite = { dataFolder, databaseUrl: undefined }
     const postgres = { dataFolder, databaseUrl: await temporaryDatabase() }
     await runSql(sqlite, ...DISTANT_ROWS)
@@ -199,30 +184,15 @@ describePostgres('admin migrate', () => {
     expect(await unfilledColumns(sqlite, before)).toEqual([])
     await move(dataFolder, postgres.databaseUrl)
 
-    const { accounts = [], keys = [], runs = [], run_inputs: stored = [], ...same } = before
-    const inputs = new Map(stored.map(({ run_id, input }) => [run_id, input]))
-    const prompts = ['a fox  and  half', 'with an image', 'it fails', 'later', 'now', 'far']
+    const { accounts = [], keys = [], runs = [], ...same } = before
     expect(await readTables(postgres)).toEqual({
       ...same,
-      accounts: accounts.map(({ served, ...row }) => ({ ...row, banned: row.banned === 1 })),
-      turns: [
-        { account_id: 1, served: accounts[0]?.served, queued_since: 4 },
-        { account_id: 2, served: accounts[1]?.served, queued_since: 5 },
-      ],
-      keys: keys.map((row) => ({
+      accounts: accounts.map((row) => ({ ...row, banned: row.banned === 1 })),
+      keys: keys.map((row) => ({ ...row, disabled: row.disabled === 1 })),
+      runs: runs.map((row) => ({
         ...row,
-        disabled: row.disabled === 1,
-        allowed_ips: JSON.parse(String(row.allowed_ips)),
-      })),
-      runs: runs.map(({ error_code: code, error_message: message, input: ofEarlierVersion, ...row }, at) => ({
-        ...row,
-        input: inputs.get(row.id) ?? ofEarlierVersion,
-        aspect_ratio: ['1:1', null, null, null, null, '16:9'][at],
         ...(row.status === 'processing' && { status: 'queued', started_at: null }),
         owner: '',
-        claim: '',
-        failure: code === null ? null : JSON.stringify({ code, message }),
-        prompt: prompts[at],
       })),
     })
     const [sequences] = await runSql(
@@ -230,21 +200,19 @@ describePostgres('admin migrate', () => {
       "SELECT jsonb_object_agg(sequencename, last_value) AS last FROM pg_sequences WHERE schemaname = 'rushes'",
     )
     expect(sequences?.last).toEqual({
-      accounts_id_seq: 10,
-      keys_id_seq: 20,
+      accounts_id_seq: 15,
+      keys_id_seq: 25,
       users_id_seq: 35,
       runs_sequence_seq: 45,
       lost_attempts_id_seq: 55,
       credits_sequence_seq: 65,
-      turns_served: Math.max(...accounts.map(({ served }) => Number(served))),
-      sessions_id_seq: 6,
+      tokens_id_seq: 7,
       workers_slot_seq: null,
     })
   })
 
   it('moves everything, and the service goes on with PostgreSQL as if nothing had happened', async () => {
     const { service, dataFolder, key, theirs, failed, queued, rendering } = await createGrown()
-    await endLease(dataFolder)
     const url = await temporaryDatabase()
     expect(await move(dataFolder, url)).toMatchObject({
       accounts: 3,
@@ -290,8 +258,11 @@ describePostgres('admin migrate', () => {
     const { service, dataFolder } = await createGrown()
     const url = await temporaryDatabase()
     await expect(move(temporaryFolder(), url)).rejects.toThrow(/contains no data of a local service/)
+    const running = openSqliteStore(join(dataFolder, 'service.db'))
+    await running.renewLease('alive')
     await expect(move(dataFolder, url)).rejects.toThrow(/A service works on this data/)
-    await endLease(dataFolder)
+    await running.releaseWorker('alive', 1)
+    await running.close()
     const filled = await temporaryDatabase()
     const other = await openPostgresStore(filled)
     await other.ensureAccount({ name: 'other', credits: 1, nowMs: 1 })
@@ -305,96 +276,32 @@ describePostgres('admin migrate', () => {
     expect(service.complaints.filter((line) => !/does not work/.test(String(line)))).toEqual([])
   })
 
-  it('lets nothing change the folder from the first row on, and nothing at all afterwards', async () => {
+  it('lets no process change the folder meanwhile, and none open it afterwards', async () => {
     const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
     const path = join(dataFolder, 'service.db')
-    const early = openServiceDatabase(path, { busyTimeoutMs: 0 })
-    const disableKey = () => early.run('UPDATE keys SET disabled = 1')
     const url = await temporaryDatabase()
+    const early = openServiceDatabase(path, { busyTimeoutMs: 50 })
+    onTestFinished(early.close)
+    const disableKey = () => early.run('UPDATE keys SET disabled = 1')
     const { moving, goOn } = await moveHalf(dataFolder, url)
-    await expect(open(dataFolder)).rejects.toMatchObject({
-      code: 'usage',
-      message: expect.stringMatching(/service\.db is being moved to postgres:\/\/[^@]+$/),
-    })
     expect(disableKey).toThrow(/locked/)
     await goOn()
     await moving
-
-    const moved = { code: 'usage', message: expect.stringMatching(/was moved to postgres:\/\/[^@]+$/) }
+    expect(disableKey).toThrow(/replaced/)
+    const moved = { code: 'usage', message: expect.stringContaining('was moved to another database') }
     await expect(open(dataFolder)).rejects.toMatchObject(moved)
     await expect(createTestService({ dataFolder })).rejects.toMatchObject(moved)
     await expect(move(dataFolder, url)).rejects.toMatchObject(moved)
-    // Of a process that had it open before.
-    expect(disableKey).toThrow(/moved to another database/)
-    for (const table of withDatabase(path, 0, tablesIn))
-      expect(() => early.run(`INSERT INTO ${table} DEFAULT VALUES`), table).toThrow(/moved/)
-    early.close()
 
-    expect(await undoMigration(dataFolder)).toBe(nameOf(url))
+    renameSync(`${path}.moved`, path)
     const admin = await open(dataFolder)
     expect(await admin.setBanned('studio', true)).toMatchObject({ banned: true })
     await admin.close()
-    await expect(undoMigration(dataFolder)).rejects.toThrow(/was not moved/)
-  })
-
-  it('is made by one process at a time, which no --undo disturbs', async () => {
-    const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
-    const url = await temporaryDatabase()
-    const { moving, goOn } = await moveHalf(dataFolder, url)
-    const refused = { code: 'usage', message: 'Another `admin migrate` works on this folder.' }
-    await expect(move(dataFolder, await temporaryDatabase())).rejects.toMatchObject(refused)
-    await expect(undoMigration(dataFolder)).rejects.toMatchObject(refused)
-    await goOn()
-    await moving
-    expect(readMark(join(dataFolder, 'service.db'))).toMatchObject({ state: 'moved', database: nameOf(url) })
-    await expect(move(dataFolder, url)).rejects.toThrow(/was moved to/)
-  })
-
-  it('leaves the mark of another move alone', async () => {
-    const { dataFolder } = await createGrown()
-    const database = openServiceDatabase(join(dataFolder, 'service.db'))
-    onTestFinished(database.close)
-    const lockOf = (id: string) => {
-      const lock = createSourceLock(database, { id, database: id })
-      onTestFinished(lock.close)
-      return lock
-    }
-    const [one, two] = [lockOf('one'), lockOf('two')]
-    one.hold()
-    one.seal()
-    expect(two.hold).toThrow(/may have been completed/)
-    two.undo()
-    expect(readMark(database.path)).toEqual({ id: 'one', database: 'one', state: 'committing' })
-    expect(two.complete).toThrow(/both can be changed/)
-    one.complete()
-    expect(two.hold).toThrow(/was moved to one/)
-    lockOf('one').undo()
-    expect(readMark(database.path)).toBeUndefined()
-    expect(one.complete).toThrow(/both can be changed/)
-  })
-
-  it('can be undone by another version, which does not change the format first', async () => {
-    const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
-    const url = await temporaryDatabase()
-    await move(dataFolder, url)
-    const path = join(dataFolder, 'service.db')
-    const run = (sql: string) => withDatabase(path, 0, (database) => database.exec(sql))
-    run(`PRAGMA user_version = 1; CREATE TABLE later (a);
-      CREATE TRIGGER moved_INSERT_later BEFORE INSERT ON later BEGIN SELECT RAISE(ABORT, 'moved'); END`)
-    expect(await undoMigration(dataFolder)).toBe(nameOf(url))
-    const [format] = withDatabase(path, 0, (database) => database.prepare('PRAGMA user_version').all())
-    expect(format).toEqual({ user_version: 1 })
-    run('INSERT INTO later VALUES (1)')
   })
 
   it('leaves the folder as it was when it is interrupted, also before its end', async () => {
     const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
     const url = await temporaryDatabase()
-    await expect(move(dataFolder, url, AbortSignal.abort(new Error('Ctrl-C')))).rejects.toThrow('Ctrl-C')
     const interrupt = new AbortController()
     const { moving, goOn } = await moveHalf(dataFolder, url, interrupt.signal)
     interrupt.abort(new Error('Ctrl-C'))
@@ -403,84 +310,53 @@ describePostgres('admin migrate', () => {
     const admin = await open(dataFolder)
     await admin.addCredits('studio', 5)
     await admin.close()
-
-    // As a process that is killed leaves it.
-    const database = openServiceDatabase(join(dataFolder, 'service.db'))
-    const lock = createSourceLock(database, { id: 'killed', database: nameOf(url) })
-    lock.hold()
-    await expect(open(dataFolder)).rejects.toThrow(/is being moved/)
-    lock.close()
-    database.close()
-    await (await open(dataFolder)).close()
-    expect(readMark(join(dataFolder, 'service.db'))).toBeUndefined()
     expect((await move(dataFolder, url)).credits).toBe(20_004)
   })
 
   it.each([
     { what: 'the commit is lost', reachesServer: false },
     { what: 'its answer is lost', reachesServer: true },
-  ])('has one of the two that can be written when $what', async ({ reachesServer }) => {
+  ])('moves the data once when $what', async ({ reachesServer }) => {
     const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
     const proxy = await createPostgresProxy(await temporaryDatabase())
     onTestFinished(proxy.close)
     const { moving, goOn } = await moveHalf(dataFolder, proxy.url)
     proxy.breakAt('COMMIT', reachesServer)
     await goOn()
-    const isRefused = () =>
-      open(dataFolder).then(
-        async (admin) => {
-          await admin.close()
-          return false
-        },
-        () => true,
-      )
-    if (reachesServer) {
-      expect((await moving).accounts).toBe(3)
-      expect(await isRefused()).toBe(true)
-    } else {
+    if (reachesServer) expect((await moving).accounts).toBe(3)
+    else {
       await expect(moving).rejects.toThrow(/Connection terminated/)
-      expect(await isRefused()).toBe(false)
+      await (await open(dataFolder)).close()
       expect((await move(dataFolder, proxy.url)).accounts).toBe(3)
     }
     expect(proxy.broken).toBe(1)
+    await expect(open(dataFolder)).rejects.toThrow(/was moved/)
   })
 
-  it('completes or repeats a move that ended around its commit', async () => {
+  it('completes a move that ended between commit and rename, unless the folder was used since', async () => {
     const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
     const path = join(dataFolder, 'service.db')
     const url = await temporaryDatabase()
-    const database = openServiceDatabase(path)
-    const lock = createSourceLock(database, { id: 'killed', database: nameOf(url) })
-    lock.hold()
-    lock.seal()
-    lock.close()
-    database.close()
-    await expect(open(dataFolder)).rejects.toThrow(/was interrupted, and may have been completed/)
-    await expect(move(dataFolder, await temporaryDatabase())).rejects.toThrow(/to postgres.* was interrupted/)
     const moved = await move(dataFolder, url)
-
-    // Committed, and killed before the folder was marked.
-    const marked = openServiceDatabase(path, { evenMoved: true })
-    marked.run("UPDATE moved SET state = 'committing'")
-    marked.close()
-    await expect(open(dataFolder)).rejects.toThrow(/may have been completed/)
+    renameSync(`${path}.moved`, path)
     expect(await move(dataFolder, url)).toEqual(moved)
-    expect(readMark(path)?.state).toBe('moved')
+    expect(existsSync(path)).toBe(false)
+    renameSync(`${path}.moved`, path)
+    const admin = await open(dataFolder)
+    await admin.addCredits('studio', 5)
+    await admin.close()
+    await expect(move(dataFolder, url)).rejects.toThrow(/already has the data of a service/)
   })
 
   it('holds a few large inputs at a time', async () => {
     const { dataFolder } = await createGrown()
-    await endLease(dataFolder)
     const sqlite = { dataFolder, databaseUrl: undefined }
     // Of the size that the service accepts, and one that is larger than a page.
     await runSql(
       sqlite,
-      `INSERT INTO runs (sequence, id, account_id, model, kind, input, status, owner, created_at)
-       SELECT 100 + value, 'run_' || value, 1, 'm', 'image', '', 'succeeded', '', 1 FROM generate_series(1, 20)`,
-      `INSERT INTO run_inputs SELECT 'run_' || value,
-         json_object('prompt', value, 'note', hex(zeroblob(CASE value WHEN 15 THEN 3000000 ELSE 400000 END)))
+      `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, status, created_at)
+       SELECT 100 + value, 'run_' || value, 1, 'm', 'image',
+         json_object('prompt', value, 'note', hex(zeroblob(CASE value WHEN 15 THEN 3000000 ELSE 400000 END))), 0, 'succeeded', 1
        FROM generate_series(1, 20)`,
     )
     const url = await temporaryDatabase()
@@ -504,7 +380,6 @@ describePostgres('admin migrate', () => {
     'copies the files to a storage, once, and refuses bytes that have changed',
     async () => {
       const { service, dataFolder, theirs, key } = await createGrown()
-      await endLease(dataFolder)
       const store = await startS3Store()
       inEnvironment(store.env)
       const open = () =>

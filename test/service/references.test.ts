@@ -19,7 +19,7 @@ import { type Store, withBudgetCheck } from '../../src/service/store/contract.js
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
-import { addAccount, ask, createTestService, ended, finished, temporaryFolder } from '../support/service.js'
+import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
 import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
 
@@ -132,7 +132,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
     intake: createIntake(PREVIEW_MODELS.map(({ document }) => document)),
     clock,
     rateLimiter: createMemoryRateLimiter(clock),
-    worker: { wake() {}, prefer() {} },
+    worker: { wake() {}, request() {} },
     findKey: async () => undefined,
     inputs: createLocalFiles(join(folder, 'inputs'), clock),
     onError() {},
@@ -192,19 +192,6 @@ test('a run waits while the folder of its reference is away, and then is rendere
   renameSync(`${inputs}.away`, inputs)
   expect((await ended(service, body.id)).status).toBe('succeeded')
   expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG]])
-})
-
-test('a reference that cannot be read takes no slot from other accounts', async () => {
-  const service = await createTestService({ rendering: false, concurrency: 1 })
-  const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  const inputs = join(service.dataFolder, 'inputs')
-  renameSync(inputs, `${inputs}.away`)
-  service.service.startRendering()
-  const other = { key: await addAccount(service, 'other') }
-  const plain = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
-  expect((await finished(service, plain, other)).status).toBe('succeeded')
-  renameSync(`${inputs}.away`, inputs)
-  expect((await ended(service, body.id)).status).toBe('succeeded')
 })
 
 test('a prompt stays text, whatever it looks like', async () => {

@@ -67,7 +67,7 @@ async function open() {
   async function storeImage(sha256: string) {
     const file = await saveImage(sha256)
     await create(`of_${sha256}`, [file])
-    await claimRun(store, 'me', { preferred: [`of_${sha256}`], nowMs: 0, claims: 'requested' })
+    await claimRun(store, 'me', { only: [`of_${sha256}`], nowMs: 0 })
     await store.failRun(
       { id: `of_${sha256}`, owner: 'me', nowMs: 0 },
       { code: 'render_failed', message: 'y' },
@@ -77,7 +77,7 @@ async function open() {
   /** As a worker does it, up to the end of the run. */
   async function render(id: string) {
     await create(id)
-    await claimRun(store, 'me', { preferred: [id], nowMs: 0, claims: 'requested' })
+    await claimRun(store, 'me', { only: [id], nowMs: 0 })
     const held = { id, owner: 'me', nowMs: clock.now() }
     const output = { token: id, name: 'a.png', contentType: 'image/png', bytes: 1, sha256: 'abc' }
     await store.addOutputFiles(held, [output])

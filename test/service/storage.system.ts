@@ -147,7 +147,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
         throw error
       },
     })
-    // Of an earlier version, which entered no files.
+    // Not in the database.
     store.fill(['team/outputs/token/earlier.png'])
     store.age(Date.now() - service.clock.now() + 61_000)
     expect(await retention.sweep()).toEqual({ outputs: 2, images: 1 })

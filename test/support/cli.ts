@@ -188,10 +188,7 @@ interface Scripted {
  */
 export function scripted(...answers: readonly ScriptedAnswer[]): Scripted {
   const others = scriptedList(...answers)
-  return {
-    ...others,
-    fetch: (request) => (asksForList(request) ? noList : others).fetch(request),
-  }
+  return { ...others, fetch: withoutList(others.fetch) }
 }
 
 /** Returns these responses to every request, also to one for the list of models. */
@@ -220,6 +217,12 @@ export function scriptedList(...answers: readonly ScriptedAnswer[]): Scripted {
 }
 
 const noList = scriptedList({ status: 404 })
+
+/** Makes the service behind `fetch` one without a list of models. */
+export const withoutList =
+  (fetch: Fetch): Fetch =>
+  (request) =>
+    (asksForList(request) ? noList.fetch : fetch)(request)
 
 export const SET: Readonly<Record<string, string>> = {
   RUSHES_BASE_URL: LOOPBACK_URL,

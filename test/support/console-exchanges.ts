@@ -146,7 +146,7 @@ async function meetIncompleteBodies(see: See): Promise<void> {
 async function meetBrokenDatabases(see: See): Promise<void> {
   const odd = await createConsoleService()
   const browser = await createUser(odd)
-  await runSql(odd, 'ALTER TABLE sessions RENAME TO lost_sessions')
+  await runSql(odd, 'ALTER TABLE tokens RENAME TO lost_tokens')
   await askAll(see, odd, browser)
   const { databaseUrl } = await createConsoleService()
   await (databaseUrl === undefined ? meetDamagedFile(see) : meetLostDatabase(see, databaseUrl))

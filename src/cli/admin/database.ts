@@ -39,19 +39,10 @@ export const verifyCommand: AdminCommand = {
 }
 
 async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
-  const { accounts, entries, runs, credits, problems, notRecorded } = await admin.verify()
-  if (out.mode.json)
-    out.json({
-      ...{ ok: problems.length === 0, accounts, entries, runs, credits, problems },
-      not_recorded: notRecorded.map(({ runId, ...run }) => ({ run_id: runId, ...run })),
-    })
+  const { accounts, entries, runs, credits, problems } = await admin.verify()
+  if (out.mode.json) out.json({ ok: problems.length === 0, accounts, entries, runs, credits, problems })
   else if (problems.length > 0) for (const problem of problems) out.line(problem)
   else out.line('ok')
-  for (const { runId, account, credits: price } of notRecorded)
-    out.warn(
-      `${runId} (${account}): the service could not record how it ended, and refunded nothing. ` +
-        `To give back its price: \`rushes admin credits add ${account} ${price}\`.`,
-    )
   const totals = [
     plural(accounts, 'account'),
     plural(entries, 'entry', 'entries'),
@@ -78,7 +69,6 @@ export interface MigrateFlags {
   readonly to?: string
   readonly storage?: string
   readonly allowMissing?: boolean
-  readonly undo?: boolean
 }
 
 export const addMigrateFlags = (command: Command): Command =>
@@ -90,14 +80,12 @@ export const addMigrateFlags = (command: Command): Command =>
     )
     .addOption(new Option('--storage <url>', 'Copy outputs and inputs to this bucket, s3://bucket/prefix'))
     .addOption(new Option('--allow-missing', 'Also move outputs whose file is missing'))
-    .addOption(new Option('--undo', 'Make a folder usable again whose data was moved'))
 
 export async function migrate(
   ctx: Context,
-  { from, to: toFlag, storage: storageUrl, allowMissing, undo }: MigrateFlags,
+  { from, to: toFlag, storage: storageUrl, allowMissing }: MigrateFlags,
 ): Promise<number> {
   const { out, interrupts, env } = ctx
-  if (undo) return await undoMigration(ctx, from)
   const to = databaseUrlOf(toFlag, env)
   if (from === undefined || to === undefined)
     throw usageError(
@@ -129,21 +117,10 @@ export async function migrate(
           `${files.missing} missing. Start the service with --database and --storage.`,
       )
     out.note(
-      `The database in ${from} is marked as moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
+      `The database in ${from} is now service.db.moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
     )
     return EXIT.ok
   } finally {
     storage?.close?.()
   }
-}
-
-async function undoMigration({ out }: Context, from: string | undefined): Promise<number> {
-  if (from === undefined) throw usageError('Missing --from.', 'Give the data folder with --from.')
-  const { undoMigration: undo } = await import('../../service/migrate/index.js')
-  const database = await undo(from)
-  out.note(
-    `${from} can be used again, as it was when it was moved. Do not use ${database} as well: ` +
-      'what changes in one is missing in the other.',
-  )
-  return EXIT.ok
 }

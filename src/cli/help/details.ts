@@ -47,6 +47,6 @@ export const DETAILS: Readonly<Record<string, string>> = {
     'The file appears only after the copy is complete and checked. An existing file is never replaced. ' +
     'Outputs and reference images are not part of it.',
   'rushes admin migrate':
-    'Stop the service first. If the command is interrupted, run it again. After the move, `serve` and ' +
-    '`admin` refuse the folder, until --undo.',
+    'Stop the service first. If the command is interrupted, run it again. After the move, `service.db` is named ' +
+    '`service.db.moved`, and `serve` and `admin` refuse the folder.',
 }

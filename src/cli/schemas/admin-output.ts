@@ -115,17 +115,6 @@ export const VERIFY_SCHEMA = record(
     ok: flag('Whether the file is intact and all balances match the ledger'),
     ...LEDGER,
     problems: problems('Damage and differences, one sentence each'),
-    not_recorded: list(
-      record(
-        {
-          run_id: text('The run'),
-          account: text('Name of its account'),
-          credits: credits('Its price'),
-        },
-        'One run.',
-      ),
-      'Runs that failed with `not_recorded`: nothing was refunded',
-    ),
   },
   'The result of checking the database and every balance.',
 )

@@ -135,7 +135,6 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
       const image: unknown = Array.isArray(sources) ? sources[Number(position)] : undefined
       if (!isSentImage(image)) throw refusalSaying('not_found', 'The run was sent no image with this number.')
       const { sha256, bytes, content_type: contentType } = image
-      // See `createReferenceLoader`: an earlier version added no row for an image.
       const key = (await store.findImage(sha256)) ?? sha256
       return { key, contentType, bytes, sha256, name: `reference-${Number(position) + 1}` }
     },

@@ -45,13 +45,11 @@ interface Item {
 }
 
 /**
- * Each call copies the files that earlier calls did not copy, and returns the totals of all calls. Throws `RushesError`
- * (usage) if a file is missing, cannot be read, or has a different checksum than recorded.
+ * Throws `RushesError` (usage) if a file is missing, cannot be read, or has a different checksum than recorded.
  */
-export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Promise<FilesCopied> {
+export async function copyFiles(options: CopyOptions, known: KnownFiles): Promise<FilesCopied> {
   const { folders, storage, allowMissing, signal, onProgress } = options
   const total = { copied: 0, bytes: 0, present: 0, missing: 0 }
-  const done = new Set<string>()
   let firstMissing = ''
 
   async function copy({ path, key, sha256, contentType, store }: Item): Promise<void> {
@@ -89,7 +87,7 @@ export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Pro
       const key = outputKey(output)
       yield { path: join(folders.outputs, key), key, sha256, contentType, store: storage.outputs }
     }
-    // Lists the folder to find the existing images, because earlier versions removed images without a record.
+    // Lists the folder to find the images that exist.
     for (const key of await readdir(folders.inputs)) {
       const sha256 = images.get(key)
       if (sha256 !== undefined)
@@ -97,24 +95,18 @@ export function createFileCopy(options: CopyOptions): (known: KnownFiles) => Pro
     }
   }
 
-  return async (known) => {
-    const queue = items(known)
-    const copyLoop = async () => {
-      for await (const item of queue) {
-        if (done.has(item.path)) continue
-        done.add(item.path)
-        await copy(item)
-      }
-    }
-    // All copy loops share one async generator, which serves its callers one after the other.
-    await Promise.all(Array.from({ length: CONCURRENT_FILES }, copyLoop))
-    if (total.missing > 0 && !allowMissing)
-      throw usageError(
-        `Outputs without a file: ${total.missing}, for example ${firstMissing}. Nothing was moved to the database.`,
-        'If --retain has removed them, add --allow-missing. Otherwise restore the files first.',
-      )
-    return { ...total }
+  const queue = items(known)
+  const copyLoop = async () => {
+    for await (const item of queue) await copy(item)
   }
+  // All copy loops share one async generator, which serves its callers one after the other.
+  await Promise.all(Array.from({ length: CONCURRENT_FILES }, copyLoop))
+  if (total.missing > 0 && !allowMissing)
+    throw usageError(
+      `Outputs without a file: ${total.missing}, for example ${firstMissing}. Nothing was moved to the database.`,
+      'If --retain has removed them, add --allow-missing. Otherwise restore the files first.',
+    )
+  return total
 }
 
 const unreadable = (path: string, error: unknown): RushesError =>

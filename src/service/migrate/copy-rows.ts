@@ -1,27 +1,23 @@
 /** Copies the rows of `service.db` into an empty schema of PostgreSQL, in one transaction. */
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { OpenDatabase, Row, SqlValue } from '../../host/database.js'
-import { readJson } from '../../protocol/json.js'
 import type { Verification } from '../store/account-store.js'
-import { LEDGER_STATEMENTS } from '../store/postgres/accounts.js'
 import { isConnectionLost, nameOf } from '../store/postgres/connection-errors.js'
 import { type Client, createClient } from '../store/postgres/driver.js'
 import { openSchema } from '../store/postgres/open-schema.js'
-import { aspectRatioOf, promptOf, verificationOf } from '../store/rows.js'
-import type { StoredInput } from '../stored-run.js'
+import { verificationOf } from '../store/rows.js'
+import { LEDGER } from '../store/statements.js'
 
 type CopiedRow = Readonly<Record<string, unknown>>
 
 export interface RowsCopy {
   readonly source: Pick<OpenDatabase, 'all' | 'get'>
   readonly url: string
-  /** Id by which `wasImported` recognizes this copy. */
+  /** Id by which `isImported` recognizes this copy. */
   readonly id: string
   readonly signal?: AbortSignal | undefined
   /** Called before the commit with the verification of the copied data. Throw to roll back everything. */
   check(verification: Verification): void
-  /** Called right before the commit. From then on, the signal has no effect. */
-  beforeCommit(): void
 }
 
 /** The response to the commit was lost, and the database cannot be queried: the rows may have been committed. */
@@ -34,24 +30,20 @@ export class CommitUnknown extends RushesError {
   }
 }
 
-/** Throws `RushesError` (usage) if the database cannot be used or already has data. */
-export async function refuseFilled(url: string): Promise<void> {
-  await openSchema(url)
-  await onSchema(url, (client) => refuseData(client, url))
-}
-
 /**
- * Returns whether the import with this id was committed. Waits up to 10 s for an import in progress. Throws if the
- * database cannot be queried.
+ * Returns whether the import with this id was committed. Waits up to 10 s for an import in progress. Throws
+ * `RushesError` (usage) if the database cannot be used or has other data.
  */
-export async function wasImported(url: string, id: string): Promise<boolean> {
+export async function isImported(url: string, id: string): Promise<boolean> {
   await openSchema(url)
   return await onSchema(url, async (client) => {
     await client.query(
       `BEGIN; SET LOCAL lock_timeout = ${MAX_LOCK_WAIT_MS}; LOCK TABLE accounts IN ROW SHARE MODE`,
     )
     const { rows } = await client.query('SELECT migration FROM format')
-    return rows[0]?.migration === id
+    if (rows[0]?.migration === id) return true
+    await refuseData(client, url)
+    return false
   })
 }
 const MAX_LOCK_WAIT_MS = 10_000
@@ -68,7 +60,7 @@ async function onSchema<Result>(url: string, work: (client: Client) => Promise<R
   }
 }
 
-/** Copies all rows in one transaction. Throws as `refuseFilled` does, or throws `CommitUnknown`. */
+/** Copies all rows in one transaction. Throws as `isImported` does, or throws `CommitUnknown`. */
 export async function copyRows(copy: RowsCopy): Promise<Verification> {
   const { url, id, signal } = copy
   await openSchema(url)
@@ -81,10 +73,9 @@ export async function copyRows(copy: RowsCopy): Promise<Verification> {
       copy.check(verification)
       signal?.removeEventListener('abort', stop)
       signal?.throwIfAborted()
-      copy.beforeCommit()
       await client.query('COMMIT').catch(async (error) => {
         if (!isConnectionLost(error)) throw error
-        const isDone = await wasImported(url, id).catch((cause) => {
+        const isDone = await isImported(url, id).catch((cause) => {
           throw new CommitUnknown(url, cause)
         })
         if (!isDone) throw error
@@ -111,9 +102,6 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
   // Blocks writes of other processes to these tables until the commit.
   await client.query('LOCK TABLE accounts, keys, runs, credits, workers IN EXCLUSIVE MODE')
   await refuseData(client, url)
-  // Disables the trigger that records the files of outputs: these records are copied as rows, and a file may have been
-  // removed.
-  await client.query('ALTER TABLE outputs DISABLE TRIGGER outputs_stored')
   const columns = await columnsOf(client)
   for (const table of TABLES) {
     const { name } = table
@@ -133,14 +121,9 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
     if (last > 0)
       await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [table, column, last])
   }
-  const served = lastAssigned(source, 'accounts.served')
-  if (served > 0) await client.query('SELECT setval($1, $2)', ['turns_served', served])
   await client.query('UPDATE format SET migration = $1', [id])
-  // Checks deferred constraints now, not at the commit.
-  await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-  await client.query('ALTER TABLE outputs ENABLE TRIGGER outputs_stored')
   const results = []
-  for (const { text } of LEDGER_STATEMENTS) results.push((await client.query(text)).rows)
+  for (const text of Object.values(LEDGER)) results.push((await client.query(text)).rows)
   return verificationOf(results)
 }
 
@@ -180,27 +163,13 @@ const isSet = (value: unknown): boolean => value !== 0
 
 /** Converts a run. Workers have ended, so runs in processing return to the queue, as after a restart. */
 function runOf(row: Row): CopiedRow {
-  const { error_code, error_message, stored_input, ...same } = row
   const isInterrupted = row.status === 'processing'
-  const input = readJson(String(stored_input)) as StoredInput
   return {
-    ...same,
+    ...row,
     ...(isInterrupted && { status: 'queued', started_at: null }),
-    input: stored_input,
-    prompt: row.prompt ?? promptOf(input),
-    aspect_ratio: row.aspect_ratio ?? aspectRatioOf(input),
     owner: '',
-    claim: '',
-    failure: error_code === null ? null : JSON.stringify({ code: error_code, message: error_message }),
   }
 }
-
-/**
- * Reads the input from both tables: a process of an earlier version that had the file open during its migration writes
- * inputs into `runs`.
- */
-const RUNS =
-  '(SELECT runs.*, coalesce(run_inputs.input, runs.input) AS stored_input FROM runs LEFT JOIN run_inputs ON run_id = id)'
 
 /**
  * Tables, ordered so that each row follows the rows that it refers to. Sessions, links and codes are not copied: users
@@ -212,12 +181,7 @@ export const TABLES: readonly CopiedTable[] = [
     key: ['id'],
     convert: (row) => ({ ...row, banned: isSet(row.banned) }),
   },
-  {
-    name: 'turns',
-    from: '(SELECT * FROM accounts WHERE served > 0)',
-    key: ['id'],
-    convert: ({ id, served }) => ({ account_id: id, served }),
-  },
+  { name: 'turns', key: ['account_id'] },
   {
     name: 'keys',
     key: ['id'],
@@ -225,15 +189,13 @@ export const TABLES: readonly CopiedTable[] = [
     convert: (row) => ({
       ...row,
       disabled: isSet(row.disabled),
-      allowed_ips: row.allowed_ips === null ? null : JSON.parse(String(row.allowed_ips)),
     }),
   },
   { name: 'users', key: ['id'] },
   {
     name: 'runs',
-    from: RUNS,
     key: ['sequence'],
-    bytes: 'octet_length(stored_input) + coalesce(octet_length(error_message), 0)',
+    bytes: 'octet_length(input) + coalesce(octet_length(failure), 0)',
     convert: runOf,
   },
   {
@@ -250,17 +212,13 @@ export const TABLES: readonly CopiedTable[] = [
     key: ['kind', 'key'],
   },
   { name: 'run_files', key: ['run_id', 'kind', 'key'] },
-  {
-    name: 'idempotency_keys',
-    key: ['account_id', 'key'],
-  },
 ]
 
 const NUMBERED = [
   'accounts.id',
   'keys.id',
   'users.id',
-  'sessions.id',
+  'tokens.id',
   'runs.sequence',
   'lost_attempts.id',
   'credits.sequence',

@@ -69,8 +69,8 @@ export const SHARED_SCHEMAS: Json = {
   }),
   RunError: record('Why a run failed', {
     code: text(
-      '`render_failed`; `renderer_crashed` after three crashes of its renderer; `not_recorded`, without a ' +
-        'refund, when its end could not be recorded',
+      '`render_failed`; `renderer_crashed` after three crashes of its renderer; `not_recorded` when ' +
+        'its end could not be recorded',
     ),
     message: text('What went wrong, for people'),
   }),

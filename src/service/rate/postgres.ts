@@ -1,13 +1,9 @@
 /**
  * The rate limiter for several nodes. One row per key has the times of its last requests. One statement reads and
- * writes the row, by the database's clock. A refused request writes nothing.
- *
- * A crash of the server empties the table. For one window after the crash, a key without a row is refused, since it may
- * have sent requests before the crash. The row with the empty key has the time since which the table is complete.
+ * writes the row, by the database's clock. A refused request writes nothing. A crash of the server empties the table.
  */
 import { type Clock, systemClock } from '../../host/clock.js'
-import type { PostgresDatabase, Queries } from '../store/postgres/database.js'
-import type { PreparedStatement } from '../store/postgres/driver.js'
+import type { Database, Queries } from '../store/sql.js'
 import type { RateLimit, RateLimiter } from './rate-limiter.js'
 
 /** Current time in microseconds. */
@@ -17,47 +13,25 @@ const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
  * $2: maximum number of requests; $3: window in microseconds. The $2-th last request must be at least one window old.
  * If its time is at least one window ahead, the clock was set back, and it does not count.
  */
-const TAKE: PreparedStatement = {
-  name: 'takeRate',
-  text: `
+const TAKE = `
     INSERT INTO rates AS r (key, times, expires_at)
-    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock
-    WHERE $2::integer > 0 AND (
-      EXISTS (SELECT 1 FROM rates WHERE key = $1)
-      OR EXISTS (SELECT 1 FROM rates WHERE key = '' AND abs(now - expires_at) >= $3::bigint)
-    )
+    SELECT $1, ARRAY[now], now + $3::bigint FROM (SELECT ${NOW} AS now) AS clock WHERE $2::integer > 0
     ON CONFLICT (key) DO UPDATE SET
       times = (${NOW} || r.times)[1:$2::integer], expires_at = excluded.expires_at
     WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
-    RETURNING 1`,
-}
+    RETURNING 1`
 
-const REMOVE_IDLE: PreparedStatement = {
-  name: 'removeIdleRates',
-  text: `DELETE FROM rates WHERE expires_at < ${NOW} AND key <> ''`,
-}
-
-const MARK_COMPLETE: PreparedStatement = {
-  name: 'markRatesComplete',
-  text: `INSERT INTO rates (key, times, expires_at) VALUES ('', '{}', ${NOW}) ON CONFLICT (key) DO NOTHING`,
-}
+const REMOVE_IDLE = `DELETE FROM rates WHERE expires_at < ${NOW}`
 
 const SWEEP_EVERY_MS = 60_000
-/**
- * Minimum time between two attempts to add the row with the empty key. Only a refusal can mean that the table was
- * emptied.
- */
-const MARK_EVERY_MS = 1_000
-
 /** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */
 class Refused extends Error {}
 
 export function createPostgresRateLimiter(
-  { run, transaction }: Pick<PostgresDatabase, 'run' | 'transaction'>,
+  { run, transaction }: Pick<Database, 'run' | 'transaction'>,
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): RateLimiter {
   let sweptAtMs = clock.monotonic()
-  let markedAtMs = Number.NEGATIVE_INFINITY
 
   function sweep(): void {
     if (clock.monotonic() - sweptAtMs < SWEEP_EVERY_MS) return
@@ -66,33 +40,19 @@ export function createPostgresRateLimiter(
     run(REMOVE_IDLE).catch(() => {})
   }
 
-  function markComplete(): void {
-    if (clock.monotonic() - markedAtMs < MARK_EVERY_MS) return
-    markedAtMs = clock.monotonic()
-    run(MARK_COMPLETE).catch(() => {
-      markedAtMs = Number.NEGATIVE_INFINITY
-    })
-  }
-
   const takeWith = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
     (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
-
-  async function markIfRefused(taking: Promise<boolean>): Promise<boolean> {
-    const isTaken = await taking
-    if (!isTaken) markComplete()
-    return isTaken
-  }
 
   return {
     async take(key, limit) {
       sweep()
-      return await markIfRefused(takeWith({ run }, key, limit))
+      return await takeWith({ run }, key, limit)
     },
     async takeAll(keys, limit) {
       sweep()
       // Use the same order for all requests, so that two requests do not wait for each other's rows.
       const inOrder = [...new Set(keys)].sort()
-      const taking = transaction(
+      return await transaction(
         async (queries) => {
           for (const key of inOrder) if (!(await takeWith(queries, key, limit))) throw new Refused()
           return true
@@ -102,7 +62,6 @@ export function createPostgresRateLimiter(
         if (error instanceof Refused) return false
         throw error
       })
-      return await markIfRefused(taking)
     },
   }
 }

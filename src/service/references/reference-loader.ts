@@ -59,9 +59,8 @@ export function createReferenceLoader({
   /** Returns the stored file that a source names; undefined for a URL of another host. */
   async function ownFileOf(source: ReferenceSource): Promise<OwnFile | undefined> {
     if (typeof source !== 'string') {
-      // An earlier version on the same SQLite database adds no row for an image, whose key is the SHA-256.
-      const key = (await findImage(source.sha256)) ?? source.sha256
-      return { files: inputs, key, bytes: source.bytes }
+      const key = await findImage(source.sha256)
+      return key === undefined ? undefined : { files: inputs, key, bytes: source.bytes }
     }
     const named = outputOfUrl(source)
     const output = named && (await findOutput(named.token, named.name))

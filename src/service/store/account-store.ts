@@ -101,14 +101,6 @@ export interface Verification {
   readonly credits: number
   /** One sentence per wrong sum. */
   readonly problems: readonly string[]
-  /** Runs that failed without a refund, because the database refused to record their result. Their sums are correct. */
-  readonly notRecorded: readonly NotRecordedRun[]
-}
-
-export interface NotRecordedRun {
-  readonly runId: string
-  readonly account: string
-  readonly credits: number
 }
 
 export interface AccountStore {

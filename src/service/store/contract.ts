@@ -31,8 +31,8 @@ export interface Idempotency {
   readonly key: string
   /** SHA-256 of model and input. */
   readonly request: string
-  /** Time until which the key is kept. */
-  readonly expiresAtMs: number
+  /** A run that was created after this time with the same key is the same create. */
+  readonly sinceMs: number
 }
 
 /**
@@ -64,8 +64,6 @@ export interface NewRun {
 export interface CrashLimit {
   readonly crashes: number
   readonly failure: RunFailure
-  /** Whether to refund the run. Default: true. */
-  readonly refunds?: boolean
 }
 
 /** The runs that a worker takes: all, or only runs that were created through it. */
@@ -76,14 +74,10 @@ export interface ClaimRequest {
   /** The worker, which must have a lease. */
   readonly worker: string
   readonly nowMs: number
-  /** Names of the models that it can render now. Runs of other models stay queued, also preferred ones. */
+  /** Names of the models that it can render now. Runs of other models stay queued. */
   readonly models: readonly string[]
-  /** Ids of runs that it takes before other runs of their account. Default: none. */
-  readonly preferred?: readonly string[]
-  /** With `requested`, runs that are not preferred stay queued. Default: all. */
-  readonly claims?: Claims | undefined
-  /** Accounts whose runs stay queued. Default: none. */
-  readonly skippedAccounts?: readonly number[]
+  /** Ids of the only runs that it takes. Default: all. */
+  readonly only?: readonly string[] | undefined
 }
 
 /**
@@ -112,22 +106,20 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
    * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest
-   * runs in processing, then the account served longest ago; within an account, preferred runs first, then the oldest
-   * run.
+   * runs in processing, then the account served longest ago; within an account, the oldest run.
    */
   claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
   /** Records outputs before they are stored. Returns false and records nothing if the change is refused. */
   addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
+  /** A repeat with the same outputs returns true again. */
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
+  /** Fails the run and refunds its price in the same step. Returns undefined if the change is refused. */
+  failRun(claimed: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined>
   /**
-   * Fails the run and refunds its price in the same step, unless `refunds` is false. Returns undefined if the change is
-   * refused.
+   * Returns the runs in processing that this worker owns and does not hold to the queue: the response to their claim was
+   * lost. No claim of this worker may be in progress.
    */
-  failRun(
-    claimed: ClaimedRun,
-    failure: RunFailure,
-    options?: { readonly refunds: boolean },
-  ): Promise<FailedRuns | undefined>
+  returnRuns(worker: string, held: readonly string[], nowMs: number): Promise<void>
   /**
    * Called after a renderer crash: returns the run to the queue. At the limit, fails it and refunds it as `failRun`
    * does.

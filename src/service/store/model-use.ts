@@ -1,6 +1,5 @@
 /** The models that a database knows: those that its workers carry, and those of unfinished runs. */
-import { KINDS, type Kind } from '../../protocol/models.js'
-import { isObject } from '../../protocol/parse.js'
+import type { Kind } from '../../protocol/models.js'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -47,11 +46,4 @@ export function modelUses(counts: readonly Row[], workers: readonly Row[]): read
   return [...uses.values()].sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-/** A worker of an earlier version has not recorded its models. */
-function carriedModelsOf({ models }: Row): readonly CarriedModel[] {
-  const list: unknown = JSON.parse(String(models))
-  return Array.isArray(list) ? list.filter(isCarriedModel) : []
-}
-
-const isCarriedModel = (value: unknown): value is CarriedModel =>
-  isObject(value) && typeof value.name === 'string' && KINDS.some((kind) => kind === value.kind)
+const carriedModelsOf = ({ models }: Row) => JSON.parse(String(models)) as readonly CarriedModel[]

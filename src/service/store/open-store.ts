@@ -18,7 +18,7 @@ export interface StoreLocation {
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
 }
 
-/** Throws `RushesError` (usage) if the database cannot be used or was written by a newer version of `rushes`. */
+/** Throws `RushesError` (usage) if the database cannot be used or was written by another version of `rushes`. */
 export async function openStore({
   path,
   databaseUrl,
@@ -61,7 +61,7 @@ const EXCEPTIONS: Readonly<Partial<Record<StoreMethod, StoreRoute>>> = {
  * does.
  */
 export async function openStoreThread(path: string): Promise<RunningStore> {
-  // Creates and migrates the file before the threads start, so that its errors are thrown here.
+  // Creates the file before the threads start, so that its errors are thrown here.
   const direct = openSqliteStore(path)
   await direct.close()
   const start = (role: StoreThreadData['role']): Thread<StoreRequest, StoreAnswer> =>

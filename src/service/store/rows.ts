@@ -1,5 +1,5 @@
-/** Converts database rows to the contract's values. SQLite and PostgreSQL return the same columns for these. */
-import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../../protocol/credentials.js'
+/** Converts database rows to the contract's values. */
+import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
@@ -26,8 +26,7 @@ import type {
   UserRecord,
 } from './console-store.js'
 import type { NewRun } from './contract.js'
-
-export type Row = Readonly<Record<string, unknown>>
+import type { Row, SqlValue } from './sql.js'
 
 export const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
 
@@ -36,17 +35,13 @@ export const isSet = (value: unknown): boolean => Boolean(value)
 
 export const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
 
-/** Reads a list. SQLite has no lists and stores JSON. */
+/** Reads a list, which is stored as JSON. */
 const listOr = (value: unknown): readonly string[] | undefined =>
-  ((typeof value === 'string' ? JSON.parse(value) : value) as readonly string[] | null) ?? undefined
-
-/** Limits a time to the range of `Date`: earlier versions accepted longer lifetimes. */
-const timeOr = (value: unknown): number | undefined =>
-  value === null ? undefined : Math.min(Number(value), MAX_TIME_MS)
+  value === null ? undefined : (JSON.parse(String(value)) as readonly string[])
 
 const limitsOf = (row: Row) => ({
   disabled: isSet(row.disabled),
-  expiresAtMs: timeOr(row.expires_at),
+  expiresAtMs: numberOr(row.expires_at),
   allowedIps: listOr(row.allowed_ips),
   rate: rateOf(row),
 })
@@ -82,16 +77,20 @@ export function checkActiveKeys(row: Row | undefined): void {
   if (Number(row?.active) >= MAX_ACTIVE_KEYS) throw new Refusal('too_many_keys')
 }
 
-/** A key's terms in the order of the statement's parameters. `encode` converts booleans and lists for the database. */
-export const termValues = <Value>(
-  { disabled = false, expiresAtMs, spendLimit, quota, allowedIps, rate }: Partial<KeyTerms>,
-  encode: (value: boolean | readonly string[]) => Value,
-): readonly (Value | number | null)[] => [
-  encode(disabled),
+/** A key's terms in the order of the statement's parameters. */
+export const termValues = ({
+  disabled = false,
+  expiresAtMs,
+  spendLimit,
+  quota,
+  allowedIps,
+  rate,
+}: Partial<KeyTerms>): readonly SqlValue[] => [
+  disabled,
   expiresAtMs ?? null,
   spendLimit ?? null,
   quota ?? null,
-  allowedIps === undefined ? null : encode(allowedIps),
+  allowedIps === undefined ? null : JSON.stringify(allowedIps),
   rate?.requests ?? null,
   rate?.windowMs ?? null,
 ]
@@ -113,7 +112,7 @@ export const accountStateOfRow = (row: Row): AccountState => ({
   quota: numberOr(row.quota),
   balance: Number(row.balance),
   disabled: isSet(row.disabled),
-  expiresAtMs: timeOr(row.expires_at),
+  expiresAtMs: numberOr(row.expires_at),
   banned: isSet(row.banned),
 })
 
@@ -140,11 +139,7 @@ export const ledgerEntryOfRow = (row: Row): LedgerEntry => ({
 })
 
 /** Builds the result from the rows that each verification statement returned. */
-export function verificationOf([
-  totals = [],
-  notRecorded = [],
-  ...checks
-]: readonly (readonly Row[])[]): Verification {
+export function verificationOf([totals = [], ...checks]: readonly (readonly Row[])[]): Verification {
   const [row] = totals
   return {
     accounts: Number(row?.accounts ?? 0),
@@ -152,11 +147,6 @@ export function verificationOf([
     runs: Number(row?.runs ?? 0),
     credits: Number(row?.credits ?? 0),
     problems: checks.flatMap((rows) => rows.map(({ problem }) => String(problem))),
-    notRecorded: notRecorded.map((row) => ({
-      runId: String(row.id),
-      account: String(row.account),
-      credits: Number(row.credits),
-    })),
   }
 }
 
@@ -271,8 +261,18 @@ const MAX_RATIO_CHARACTERS = 100
 export const aspectRatioOf = ({ aspect_ratio }: StoredInput): string | null =>
   typeof aspect_ratio === 'string' ? storable(aspect_ratio.slice(0, MAX_RATIO_CHARACTERS)) : null
 
-/** Values of a `NewRun` by column name. Both databases build their INSERT statements from these names. */
-export const newRunColumns = ({ id, accountId, keyId, model, kind, input, price, createdAtMs }: NewRun) =>
+/** Values of a `NewRun` by column name, without the input. */
+export const newRunColumns = ({
+  id,
+  accountId,
+  keyId,
+  model,
+  kind,
+  input,
+  price,
+  createdAtMs,
+  idempotency,
+}: NewRun) =>
   ({
     id,
     account_id: accountId,
@@ -283,6 +283,8 @@ export const newRunColumns = ({ id, accountId, keyId, model, kind, input, price,
     aspect_ratio: aspectRatioOf(input),
     price,
     created_at: createdAtMs,
+    idempotency_key: idempotency?.key ?? null,
+    request: idempotency?.request ?? null,
   }) as const
 
 /**
@@ -292,27 +294,22 @@ export const newRunColumns = ({ id, accountId, keyId, model, kind, input, price,
 export const STORED_RUN_COLUMNS = `runs.id, runs.account_id, runs.model, runs.kind, runs.status, runs.created_at,
       runs.started_at, runs.finished_at`
 
-export const runOfRow = (row: Row, outputs?: readonly Row[]): StoredRun =>
+/** Columns of a `StoredRun`, except outputs. */
+export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
+
+export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
 
-/** Converts a row, except its input. PostgreSQL returns the outputs in the row, and the failure as JSON. */
-export const runSummaryOf = (
-  row: Row,
-  outputs = row.outputs as readonly Row[] | null | undefined,
-): Omit<StoredRun, 'input'> => ({
+/** Converts a row, except its input. */
+export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun, 'input'> => ({
   id: String(row.id),
   accountId: Number(row.account_id),
   model: String(row.model),
   kind: row.kind as Kind,
   status: row.status as LocalStatus,
-  outputs: (outputs ?? []).map(outputOfRow),
-  failure: failureOf(row),
+  outputs: outputs.map(outputOfRow),
+  failure: row.failure === null ? undefined : (JSON.parse(String(row.failure)) as RunFailure),
   createdAtMs: Number(row.created_at),
   startedAtMs: numberOr(row.started_at),
   finishedAtMs: numberOr(row.finished_at),
 })
-
-function failureOf({ failure, error_code, error_message }: Row): RunFailure | undefined {
-  if (typeof failure === 'string') return JSON.parse(failure) as RunFailure
-  return error_code == null ? undefined : { code: String(error_code), message: String(error_message) }
-}

@@ -4,11 +4,14 @@ import { mkdir } from 'node:fs/promises'
 import { settlesWithin, type Timeout, untilAborted, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
+import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
-import { type FileStore, untilStorageAnswers } from '../files/contract.js'
+import { type FileStore, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
+import { isDiskUnusable } from '../log.js'
 import type { ServedModel } from '../models/served-model.js'
+import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
 import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
 
@@ -87,6 +90,37 @@ export async function removeOutputs(
   stored: Pick<FileStore, 'remove'>,
 ): Promise<void> {
   for (const output of outputs) await stored.remove(outputKey(output))
+}
+
+/** Parts that load the references of a run. */
+export interface ReferenceParts {
+  readonly references: ReferenceLoader
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly workFolder: string
+  onError(error: unknown): void
+}
+
+/** Runs `work` with the loaded references of the run, then deletes them. */
+export async function withReferences<Result>(
+  { id, input }: StoredRun,
+  { references, clock, workFolder, onError }: ReferenceParts,
+  signal: AbortSignal,
+  work: (references: RenderJob['references']) => Promise<Result>,
+): Promise<Result> {
+  const { image_urls: sources } = input
+  if (!Array.isArray(sources) || sources.length === 0) return await work([])
+  await mkdir(workFolder, { recursive: true, mode: 0o700 })
+  const folder = await makeOwnFolder(workFolder, `${id}-references-`)
+  const load = () =>
+    references.load(input, folder.path, signal).catch((error) => {
+      // Retry after a full disk or a locked database, as after unavailable storage.
+      throw isDiskUnusable(error) ? new StorageUnavailable(describeReason(error), { cause: error }) : error
+    })
+  try {
+    return await work(await untilStorageAnswers(load, { clock, signal, onError }))
+  } finally {
+    await folder.remove().catch(onError)
+  }
 }
 
 /**

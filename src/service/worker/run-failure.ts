@@ -60,12 +60,11 @@ export function crashLimitFor({ stderrTail }: RendererCrashed): CrashLimit {
 
 /**
  * Failure of a run whose end the database refuses to record, for example because of a corrupt row, a constraint or a
- * bug. The render may have succeeded, so the run is not refunded. `admin verify` finds the run by this code.
+ * bug.
  */
 export const NOT_RECORDED: RunFailure = {
   code: 'not_recorded',
-  message:
-    'The service could not record how this run ended. Its credits were not refunded; ask the owner of the service for them.',
+  message: 'The service could not record how this run ended.',
 }
 
 /** Refused writes before a run fails with `NOT_RECORDED`. All attempts together take half a minute. */

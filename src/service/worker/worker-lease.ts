@@ -10,7 +10,7 @@ import { errorCode } from '../../host/system-error.js'
 import type { ServedModel } from '../models/served-model.js'
 import { newWorkerId } from '../secrets.js'
 import type { Store, WorkerRecord } from '../store/contract.js'
-import { CRASH_LIMIT, isRefusal, MAX_REFUSALS, NOT_RECORDED } from './run-failure.js'
+import { CRASH_LIMIT } from './run-failure.js'
 
 const HEARTBEAT_MS = 5_000
 /** A lease expires when its heartbeat has not changed for this time. */
@@ -93,20 +93,11 @@ export function createWorkerLease({ store, clock, models, onError }: WorkerLease
   }
 
   const observed = new Map<string, ObservedHeartbeat>()
-  /** Number of times that the database refused to remove a worker, by worker id. */
-  const refusals = new Map<string, number>()
-
   /** Returns false when the worker cannot be removed. Only the runs of this worker then have to wait. */
   async function reap(worker: WorkerRecord): Promise<boolean> {
-    const refused = refusals.get(worker.id) ?? 0
-    const limit =
-      refused < MAX_REFUSALS ? CRASH_LIMIT : { ...CRASH_LIMIT, failure: NOT_RECORDED, refunds: false }
     try {
-      const isReaped = (await store.reapWorker(worker, limit, clock.now())) !== undefined
-      refusals.delete(worker.id)
-      return isReaped
+      return (await store.reapWorker(worker, CRASH_LIMIT, clock.now())) !== undefined
     } catch (error) {
-      if (isRefusal(error)) refusals.set(worker.id, refused + 1)
       onError(error)
       return false
     }

@@ -17,12 +17,11 @@ import { isSystemError } from '../../host/system-error.js'
 import { RendererCrashed } from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
+import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
-import { createPreferredRuns, type QueuedRun } from './preferred-runs.js'
-import { createPreparation } from './preparation.js'
-import { type RenderOptions, removeOutputs, render } from './render.js'
+import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
 import {
   crashLimitFor,
   DeadlinePassed,
@@ -39,6 +38,8 @@ export const RENDER_DEADLINE_MS = 15 * 60_000
 const CLOSE_GRACE_MS = 3_500
 const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
+type QueuedRun = Pick<StoredRun, 'id' | 'model'>
+
 export interface Worker {
   /** Starts to claim runs. With `requested`, claims only runs that were created or polled through this process. */
   start(claims?: Claims): void
@@ -46,8 +47,8 @@ export interface Worker {
   reap(): Promise<void>
   /** Must be called after a run was queued. */
   wake(run: QueuedRun): void
-  /** Must be called when a client polls a queued run. The worker claims this run before other runs of its account. */
-  prefer(run: QueuedRun): void
+  /** Must be called when a client polls a queued run. Matters only with `requested`. */
+  request(run: QueuedRun): void
   /** Returns the progress, up to 1, of a run that this worker renders. */
   progressOf(id: string): number | undefined
   /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
@@ -58,7 +59,7 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
-    'claimRun' | 'addOutputFiles' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'
+    'claimRun' | 'returnRuns' | 'addOutputFiles' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'
   >
   readonly lease: WorkerLease
   readonly clock: Clock
@@ -68,28 +69,40 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, lease, models, clock, onError, log = silentLog } = options
+  const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
   const { timeRender = (_kind, rendering) => rendering } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
-  const preferred = createPreferredRuns()
-  /** Claimed runs whose render has not ended. */
-  const claimedRuns = new Set<StoredRun>()
+  /** Ids and models of the only runs that are claimed with `requested`. */
+  const requested = new Map<string, string>()
+  /** Claimed runs that use a slot. */
+  const rendering = new Set<StoredRun>()
+  /** Ids of claimed runs whose end is not recorded. */
+  const held = new Set<string>()
   const progressById = new Map<string, number>()
   let claims: Claims | undefined
   let claiming: Promise<void> | undefined
   let claimAgain = false
+  /** Whether the next round first returns the runs of claims with a lost response to the queue. */
+  let isReturnDue = false
   let disarm: Disarm = () => {}
   let stopListening = () => {}
   /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
   let tenure = new AbortController()
 
-  const preparation = createPreparation({ ...options, onPrepared: fillSlots })
+  const remote = new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name))
+
+  /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
+  function hasFreeSlot({ document: { name }, isRemote, concurrency: ofModel }: ServedModel): boolean {
+    const runs = [...rendering]
+    const limit = ofModel ?? (isRemote ? concurrency : Number.POSITIVE_INFINITY)
+    const onNode = runs.filter(({ model }) => !remote.has(model)).length
+    return runs.filter(({ model }) => model === name).length < limit && (isRemote || onNode < concurrency)
+  }
+
   /** Names of the models whose runs may be claimed now. */
   const claimableModels = (): readonly string[] =>
-    models
-      .filter((model) => preparation.mayClaim(model, [...claimedRuns]))
-      .map(({ document: { name } }) => name)
+    models.filter(hasFreeSlot).map(({ document: { name } }) => name)
 
   lease.onLost(async () => {
     tenure.abort(new Error('The lease of this worker was lost.'))
@@ -98,12 +111,11 @@ export function createWorker(options: WorkerOptions): Worker {
   })
 
   /**
-   * Claims runs until all slots are in use. Only one round runs at a time, so that `concurrency` is not exceeded; a
-   * call during a round starts another round afterwards.
+   * Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round.
    */
   function fillSlots(): void {
-    // `fillSlots` is called again when a render ends, so a full worker can skip this call.
-    if (claims === undefined || closing.signal.aborted || claimableModels().length === 0) return
+    if (claims === undefined || closing.signal.aborted) return
+    if (!isReturnDue && claimableModels().length === 0) return
     claimAgain = true
     claiming ??= claimRuns()
       .catch(onError)
@@ -113,45 +125,36 @@ export function createWorker(options: WorkerOptions): Worker {
       })
   }
 
-  /** A run that cannot be claimed now, for example of a full model, causes no claim: it may be polled often. */
-  function onQueuedRun(run: QueuedRun, isPreferred: boolean): void {
-    // Only a worker with the model can claim the run.
-    if (isPreferred && models.some(({ document }) => document.name === run.model))
-      preferred.add(run, { bounded: claims !== 'requested' })
-    if (claimableModels().includes(run.model)) fillSlots()
+  function wake({ id, model }: QueuedRun): void {
+    if (claims === 'requested') requested.set(id, model)
+    if (claimableModels().includes(model)) fillSlots()
   }
 
   async function claimRuns(): Promise<void> {
     claimAgain = false
     await lease.acquire()
+    if (isReturnDue) await store.returnRuns(lease.id, [...held], clock.now())
+    isReturnDue = false
     for (;;) {
       const claimable = claimableModels()
       if (claimable.length === 0 || closing.signal.aborted) return
-      // Runs of a full model stay preferred until it has a free place.
-      const { ids: asked, hasMore } = preferred.next(claimable)
-      const { fullAccounts } = preparation
-      const run = await store.claimRun({
-        worker: lease.id,
-        nowMs: clock.now(),
-        models: claimable,
-        preferred: asked,
-        claims,
-        skippedAccounts: fullAccounts,
-      })
+      const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
+      const only = claims === 'requested' ? asked : undefined
+      if (only?.length === 0) return
+      const run = await store.claimRun({ worker: lease.id, nowMs: clock.now(), models: claimable, only })
       if (run === undefined) {
-        // Preferred runs of full accounts may still be in the queue, so keep all of them.
-        if (fullAccounts.length > 0) return
         // None of these runs is in the queue.
-        preferred.remove(asked)
-        if (!hasMore) return
-        continue
+        for (const id of only ?? []) requested.delete(id)
+        return
       }
-      preferred.remove([run.id])
-      claimedRuns.add(run)
+      requested.delete(run.id)
+      rendering.add(run)
+      held.add(run.id)
       const work = processRun(run)
         .catch(onError)
         .finally(() => {
-          claimedRuns.delete(run)
+          rendering.delete(run)
+          held.delete(run.id)
           progressById.delete(run.id)
           active.delete(work)
           fillSlots()
@@ -187,7 +190,7 @@ export function createWorker(options: WorkerOptions): Worker {
     try {
       // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
-      const outputs = await preparation.inSlot(run, signal, (references) =>
+      const outputs = await withReferences(run, options, signal, (references) =>
         timeRender(run.kind, render(run, references, { ...options, enterOutputs, onProgress }, limit)),
       )
       if (await finish(run, outputs))
@@ -228,7 +231,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   /**
-   * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED` and without a refund.
+   * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED`.
    * Returns undefined when the run no longer belongs to this worker.
    */
   async function record<Value>(
@@ -243,9 +246,9 @@ export function createWorker(options: WorkerOptions): Worker {
       onError(error)
     }
     // Until its end is recorded, which may take long, the run uses no slot.
-    claimedRuns.delete(run)
+    rendering.delete(run)
     fillSlots()
-    const fail = () => store.failRun(claimed(run), NOT_RECORDED, { refunds: false })
+    const fail = () => store.failRun(claimed(run), NOT_RECORDED)
     if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
     log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
     return 'not_recorded'
@@ -274,6 +277,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   async function reapWorkers(): Promise<void> {
+    isReturnDue = true
     const reaped = await lease.reapExpiredWorkers()
     fillSlots()
     for (const id of reaped) await removeFolder(join(dirname(options.workFolder), id)).catch(onError)
@@ -295,8 +299,8 @@ export function createWorker(options: WorkerOptions): Worker {
       keepReaping()
     },
     reap: reapWorkers,
-    wake: (run) => onQueuedRun(run, claims === 'requested'),
-    prefer: (run) => onQueuedRun(run, true),
+    wake,
+    request: (run) => claims === 'requested' && wake(run),
     progressOf: (id) => progressById.get(id),
     async close() {
       closing.abort()

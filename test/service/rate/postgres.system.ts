@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPostgresRateLimiter } from '../../../src/service/rate/postgres.js'
 import type { RateLimiter } from '../../../src/service/rate/rate-limiter.js'
-import {
-  createDatabase,
-  type PostgresDatabase,
-  type Queries,
-} from '../../../src/service/store/postgres/database.js'
+import { createDatabase, type PostgresDatabase } from '../../../src/service/store/postgres/database.js'
 import { createRetryWindow } from '../../../src/service/store/postgres/driver.js'
 import { openSchema } from '../../../src/service/store/postgres/open-schema.js'
+import type { Queries } from '../../../src/service/store/sql.js'
 import { rateLimiterContract } from '../../contract/rate-limiter.js'
-import {
-  canRestartPostgres,
-  describePostgres,
-  STILL_CLOCK,
-  sharedPostgres,
-  startPostgres,
-} from '../../support/postgres.js'
-import { until } from '../../support/until.js'
+import { describePostgres, STILL_CLOCK, sharedPostgres } from '../../support/postgres.js'
 
 const LIMIT = { requests: 20, windowMs: 10_000 }
 /** Real time, which does not end during a test. */
@@ -44,11 +34,13 @@ describePostgres('on PostgreSQL', () => {
     const prefix = `${++opened}`
     let [nowMs, monotonicMs] = [1_000_000, 0]
     const onClock = ({ run }: Pick<Queries, 'run'>): Pick<Queries, 'run'> => ({
-      run({ name, text }, ...values) {
+      run(text, ...values) {
         const now = `to_timestamp(${nowMs}::numeric / 1000)`
-        const statement = { name: `${name} ${nowMs}`, text: text.replaceAll('clock_timestamp()', now) }
         const [key, ...others] = values
-        return run(statement, ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]))
+        return run(
+          text.replaceAll('clock_timestamp()', now),
+          ...(key === undefined ? [] : [`${prefix} ${key}`, ...others]),
+        )
       },
     })
     const limiter = createPostgresRateLimiter(
@@ -69,9 +61,7 @@ describePostgres('on PostgreSQL', () => {
         nowMs += ms
       },
       keys: async () =>
-        (
-          await database.all({ name: 'keys', text: 'SELECT key FROM rates WHERE key LIKE $1' }, `${prefix} %`)
-        ).map(({ key }) => key),
+        (await database.all('SELECT key FROM rates WHERE key LIKE $1', `${prefix} %`)).map(({ key }) => key),
     }
   }
 
@@ -101,36 +91,6 @@ describePostgres('on PostgreSQL', () => {
     advance(10_000)
     expect(await takeMany([limiter], 30)).toBe(20)
   })
-
-  test.skipIf(!canRestartPostgres)(
-    'a crash of the server, which empties the table, grants nothing twice',
-    async () => {
-      const server = await startPostgres()
-      onTestFinished(() => server.stop())
-      const crashing = await server.createDatabase()
-      await openSchema(crashing)
-      const pool = openDatabase(crashing)
-      onTestFinished(() => pool.close())
-      const limiters = [createPostgresRateLimiter(pool)]
-      expect(await takeMany(limiters, 30, LONG)).toBe(20)
-      await server.restart()
-      expect(await takeMany(limiters, 30, LONG)).toBe(0)
-      const sinceEmptied = async () =>
-        (await pool.all({ name: 'mark', text: "SELECT expires_at FROM rates WHERE key = ''" })).map(
-          (row) => Number(row.expires_at) / 1_000,
-        )
-      // A node writes it once a second at most, when it refuses.
-      await until('the mark', async () => {
-        expect(await takeMany(limiters, 1, LONG)).toBe(0)
-        return (await sinceEmptied()).length === 1
-      })
-      // One window after the crash.
-      const [since = 0] = await sinceEmptied()
-      const short = { requests: 20, windowMs: 20 }
-      await until('one window', () => Date.now() - since > 2 * short.windowMs)
-      expect(await takeMany(limiters, 20, short)).toBe(20)
-    },
-  )
 
   test('a limit of 1,000 is exact', async () => {
     const { limiter, advance } = open()

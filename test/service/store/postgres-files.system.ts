@@ -1,7 +1,8 @@
 /** Creates and sweeps that take the same file at the same moment. What both databases share: test/contract/file-records.ts. */
 import { expect, onTestFinished, test } from 'vitest'
+import { fileStatements } from '../../../src/service/store/files.js'
+import { POSTGRES } from '../../../src/service/store/postgres/database.js'
 import { createClient } from '../../../src/service/store/postgres/driver.js'
-import { FILE_SQL } from '../../../src/service/store/postgres/files.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 
@@ -48,12 +49,13 @@ describePostgres('on PostgreSQL', () => {
     const { client, sweep } = await openWithImage()
     await client.query('BEGIN')
     await client.query("SELECT 1 FROM files WHERE key = 'a1b2' FOR NO KEY UPDATE")
-    await client.query("INSERT INTO run_files VALUES ('raw', 'input', 'a1b2')")
     await client.query(ADD_RUN)
+    await client.query("INSERT INTO run_files VALUES ('raw', 'input', 'a1b2')")
     expect(await sweep()).toBe(0)
     await client.query('COMMIT')
     expect(await sweep()).toBe(0)
-    await client.query("UPDATE runs SET status = 'failed'")
+    // The run has ended.
+    await client.query('DELETE FROM run_files')
     expect(await sweep()).toBe(1)
   })
 
@@ -93,9 +95,9 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test.each(Object.entries(FILE_SQL))(
+  test.each(Object.entries(fileStatements(POSTGRES)))(
     '%s looks at no more than it needs: an index leads to it',
-    async (_, { text }) => {
+    async (_, text) => {
       const { client } = await openWithImage()
       await client.query('SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan')
       await client.query(`PREPARE asked AS ${text}`)

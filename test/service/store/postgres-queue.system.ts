@@ -1,4 +1,4 @@
-/** The turns of accounts, which triggers keep beside the runs: always those that counting gives. */
+/** The queue under concurrent nodes: claims, ends, crashes and lost workers at once. */
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
@@ -42,16 +42,6 @@ const MODELS = ['m', 'acme/small']
 const runOf = (id: string, account: number, price = 1, model = 'm'): NewRun => ({
   ...{ id, accountId: account, keyId: account, model, kind: 'image', input: {}, price, createdAtMs: 1 },
 })
-
-/** Accounts with a flag, and accounts with queued runs. */
-async function turnsOf(url: string): Promise<{ flagged: readonly number[]; queued: readonly number[] }> {
-  const server = await sharedPostgres()
-  const ids = async (sql: string) => (await server.query(sql, url)).map(({ id }) => Number(id))
-  return {
-    flagged: await ids('SELECT account_id AS id FROM rushes.turns WHERE queued_since IS NOT NULL ORDER BY 1'),
-    queued: await ids(`SELECT DISTINCT account_id AS id FROM rushes.runs WHERE status = 'queued' ORDER BY 1`),
-  }
-}
 
 type Step =
   | {
@@ -111,8 +101,7 @@ async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
   if (each.do === 'claim') {
     await store.renewLease(each.worker)
     const run = await claimRun(store, each.worker, {
-      preferred: [`run_${each.run}`],
-      claims: each.requested ? 'requested' : 'all',
+      only: each.requested ? [`run_${each.run}`] : undefined,
       models: each.models,
     })
     return run && { id: run.id, status: run.status, accountId: run.accountId }
@@ -131,40 +120,24 @@ async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
 }
 
 describePostgres('on PostgreSQL', () => {
-  test('whatever is done, claims are those of SQLite, and the turns those that counting gives', async () => {
+  test('whatever is done, claims are those of SQLite', async () => {
     const server = await sharedPostgres()
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(step, { minLength: 10, maxLength: 40 }),
-        fc.boolean(),
-        async (steps, isServed) => {
-          const url = await server.createDatabase()
-          const store = await openPostgresStore(url, { clock: STILL_CLOCK })
-          const model = openSqliteStore(join(temporaryFolder(), 'service.db'))
-          try {
-            for (const each of [store, model]) await fill(each, 6)
-            // Which of several accounts that were never served is the first is told only for a worker of all models.
-            for (let account = 1; isServed && account <= ACCOUNTS; account++)
-              for (const each of [store, model]) {
-                await each.addRun(runOf(`first_${account}`, account, 0), () => {})
-                await each.renewLease('one')
-                await claimRun(each, 'one')
-                await each.finishRun({ id: `first_${account}`, owner: 'one', nowMs: 6 }, [])
-              }
-            for (const [n, drawn] of steps.entries()) {
-              const each = drawn.do === 'claim' && !isServed ? { ...drawn, models: MODELS } : drawn
-              expect(await carryOut(store, each, n)).toEqual(await carryOut(model, each, n))
-              const { flagged, queued } = await turnsOf(url)
-              expect(flagged).toEqual(queued)
-            }
-            expect(await store.queueLengths()).toEqual(await model.queueLengths())
-            expect(await store.verify()).toEqual(await model.verify())
-          } finally {
-            await Promise.all([store.close(), model.close()])
-            await server.dropDatabase(url)
-          }
-        },
-      ),
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+        const url = await server.createDatabase()
+        const store = await openPostgresStore(url, { clock: STILL_CLOCK })
+        const model = openSqliteStore(join(temporaryFolder(), 'service.db'))
+        try {
+          for (const each of [store, model]) await fill(each, 6)
+          for (const [n, each] of steps.entries())
+            expect(await carryOut(store, each, n)).toEqual(await carryOut(model, each, n))
+          expect(await store.queueLengths()).toEqual(await model.queueLengths())
+          expect(await store.verify()).toEqual(await model.verify())
+        } finally {
+          await Promise.all([store.close(), model.close()])
+          await server.dropDatabase(url)
+        }
+      }),
       { numRuns: 15 },
     )
   })
@@ -242,8 +215,6 @@ describePostgres('on PostgreSQL', () => {
     )
     expect(deadlocks).toEqual([{ deadlocks: 0 }])
     await expectNothingLost(nodes[0] as Store, accepted)
-    const { flagged, queued } = await turnsOf(url)
-    expect([flagged, queued]).toEqual([[], []])
   })
 
   test.skipIf(!canRestartPostgres)(
@@ -273,24 +244,6 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('a turn without runs keeps nobody, and one that is missing is found by the check', async () => {
-    const url = await temporaryDatabase()
-    const store = await fill(await opened(url), 10)
-    await store.renewLease('me')
-    const server = await sharedPostgres()
-    await store.addRun(runOf('a', 2), () => {})
-    await store.addRun(runOf('b', 2), () => {})
-    await server.query('INSERT INTO rushes.turns VALUES (1, 0, 0)', url)
-    expect(await claimRun(store, 'me')).toMatchObject({ id: 'a' })
-    // Then every account that waits is busy.
-    expect(await claimRun(store, 'me')).toMatchObject({ id: 'b' })
-    await store.addRun(runOf('c', 2), () => {})
-    await server.query('UPDATE rushes.turns SET queued_since = NULL', url)
-    expect((await store.verify()).problems).toEqual([
-      'Account account 2 has 1 queued runs that no worker finds.',
-    ])
-  })
-
   test('a create of an account does not wait for a claim of it that is not committed, nor a claim for a create', async () => {
     const url = await temporaryDatabase()
     const store = await fill(await opened(url), 10)
@@ -316,6 +269,5 @@ describePostgres('on PostgreSQL', () => {
       },
     )
     expect(await claimRun(store, 'me')).toMatchObject({ id: 'e' })
-    expect(await turnsOf(url)).toEqual({ flagged: [], queued: [] })
   })
 })

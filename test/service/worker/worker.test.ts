@@ -14,13 +14,16 @@ import { temporaryFolder } from '../../support/service.js'
 import { until } from '../../support/until.js'
 
 const RUN = storedRun()
-const queued = (id: string) => ({ id, model: RUN.model })
 
 type WorkerParts = Parameters<typeof createWorker>[0]
-type OneStore = Omit<WorkerParts['store'], 'addOutputFiles'> & Partial<WorkerParts['store']>
+type OneStore = Omit<WorkerParts['store'], 'addOutputFiles' | 'returnRuns'> & Partial<WorkerParts['store']>
 
 /** A worker with this store, in a folder of its own. */
-function createOne({ store, ...more }: { readonly store: OneStore } & Partial<Omit<WorkerParts, 'store'>>) {
+function createOne({
+  store,
+  isStarted = true,
+  ...more
+}: { readonly store: OneStore; isStarted?: boolean } & Partial<Omit<WorkerParts, 'store'>>) {
   const clock = createManualClock()
   const root = temporaryFolder()
   const outputsFolder = join(root, 'outputs')
@@ -28,7 +31,7 @@ function createOne({ store, ...more }: { readonly store: OneStore } & Partial<Om
   const errors: unknown[] = []
   let stopWork = async () => {}
   const worker = createWorker({
-    store: { addOutputFiles: async () => true, ...store },
+    store: { addOutputFiles: async () => true, returnRuns: async () => {}, ...store },
     lease: {
       id: 'worker_1',
       acquire: async () => {},
@@ -48,7 +51,7 @@ function createOne({ store, ...more }: { readonly store: OneStore } & Partial<Om
     onError: (error) => errors.push(error),
     ...more,
   })
-  worker.start()
+  if (isStarted) worker.start()
   return { worker, clock, root, outputsFolder, errors, loseLease: () => stopWork() }
 }
 
@@ -116,8 +119,7 @@ function createRefused(refuses: (change: string) => boolean, engine = createInst
     store: {
       claimRun: async () => waiting.shift(),
       finishRun: ({ id }) => change(`finish ${id}`, true),
-      failRun: ({ id }, { code }, { refunds } = { refunds: true }) =>
-        change(`${code} ${id}${refunds ? '' : ' without refund'}`, { runs: 1, refunded: 0 }),
+      failRun: ({ id }, { code }) => change(`${code} ${id}`, { runs: 1, refunded: 0 }),
       recordCrash: ({ id }) => change(`crash ${id}`, { runs: 0, refunded: 0 }),
     },
   })
@@ -134,9 +136,9 @@ test.each([
   ['finish run_1', createInstantEngine()],
   ['render_failed run_1', failing(new Error('no'))],
   ['crash run_1', failing(new RendererCrashed('no'))],
-])('an end that the database refuses ten times (%s) fails the run without a refund', async (end, engine) => {
+])('an end that the database refuses ten times (%s) fails the run as not recorded', async (end, engine) => {
   const { worker, clock, changes, errors, left } = createRefused((change) => change === end, engine)
-  const ended = 'not_recorded run_1 without refund'
+  const ended = 'not_recorded run_1'
   await clock.runUntil(until('the end', () => changes.includes(ended)))
   expect(changes).toEqual([...Array.from({ length: 10 }, () => end), ended])
   await clock.runUntil(worker.close())
@@ -184,7 +186,8 @@ test('a run that cannot be ended at all takes no slot of others, and is tried fo
 /** A worker that renders one run until `end`, and what its claims ask for. */
 function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRun | Error)[] = [RUN]) {
   const waiting = [...answers]
-  const claims: (readonly string[])[] = []
+  const claims: ClaimRequest[] = []
+  const returned: (readonly string[])[] = []
   const finished: string[] = []
   let end = () => {}
   const rendered = new Promise<void>((resolve) => {
@@ -201,8 +204,11 @@ function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRu
       },
     },
     store: {
-      async claimRun({ preferred = [] }) {
-        claims.push(preferred)
+      async returnRuns(_worker, held) {
+        returned.push(held)
+      },
+      async claimRun(request) {
+        claims.push(request)
         const answer = waiting.shift()
         if (answer instanceof Error) throw answer
         return answer
@@ -216,30 +222,18 @@ function createBusy(more: Partial<WorkerParts> = {}, answers: readonly (StoredRu
     },
     ...more,
   })
-  return { ...one, claims, finished, end: () => end() }
+  return { ...one, claims, returned, finished, end: () => end() }
 }
 
-test('a run that is polled is asked for, whatever else was polled before and belongs to other nodes now', async () => {
-  const { worker, clock, claims, end } = createBusy()
-  await clock.runUntil(until('the first claim', () => claims.length > 0))
-  worker.prefer(queued('again'))
-  for (let n = 0; n < 150; n++) worker.prefer(queued(`elsewhere_${n}`))
-  worker.prefer(queued('mine'))
-  worker.prefer(queued('again'))
-  end()
-  await clock.runUntil(until('the next claim', () => claims.length > 1))
-  expect(claims[1]).toEqual(expect.arrayContaining(['mine', 'again']))
-  await clock.runUntil(worker.close())
-})
-
-test('a claim whose answer was lost is asked for again within a second, while another run is rendered', async () => {
+test('runs that it does not hold go back to the queue within a second of a lost claim, while another run is rendered', async () => {
   const lost = Object.assign(new Error('lost'), { code: 'DATABASE_UNAVAILABLE' })
   const answers = [RUN, lost, { ...RUN, id: 'run_2' }]
-  const { worker, clock, claims, finished } = createBusy({ concurrency: 2 }, answers)
+  const { worker, clock, claims, returned, finished } = createBusy({ concurrency: 2 }, answers)
   await clock.runUntil(until('the lost claim', () => claims.length === 2))
   await clock.advance(1_000)
   await clock.runUntil(until('the end of the run', () => finished.length > 0))
   expect(finished).toEqual(['run_2'])
+  expect(returned.at(-1)).toEqual([RUN.id])
   await clock.runUntil(worker.close())
 })
 
@@ -307,7 +301,13 @@ const served = (name: string, concurrency?: number): ServedModel => ({
 })
 
 /** A worker of the models `acme/one` (one at a time) and `acme/many`. Renders last until `end` is called with the run. */
-function createShared(queue: StoredRun[], more: Partial<WorkerParts> = {}) {
+function createShared(
+  queue: StoredRun[],
+  {
+    claimRun,
+    ...more
+  }: Partial<WorkerParts> & Partial<Pick<OneStore, 'claimRun'>> & { isStarted?: boolean } = {},
+) {
   const rendering = new Map<string, () => void>()
   const asked: ClaimRequest[] = []
   const instant = createInstantEngine()
@@ -330,6 +330,7 @@ function createShared(queue: StoredRun[], more: Partial<WorkerParts> = {}) {
         const at = queue.findIndex(({ model }) => request.models.includes(model))
         return at < 0 ? undefined : queue.splice(at, 1)[0]
       },
+      ...(claimRun && { claimRun }),
       finishRun: async ({ id }) => rendering.delete(id),
       failRun: async () => undefined,
       recordCrash: async () => undefined,
@@ -383,19 +384,13 @@ test('a worker whose models are all full does not ask', async () => {
   await clock.runUntil(worker.close())
 })
 
-test('runs that wait for their references leave the place of their model to others, and are few', async () => {
-  const slow = runsOf('acme/one', 's1', 's2', 's3', 's4').map((run) => ({
+test('references are loaded within the slots of the model, so that slow hosts hold back no other model', async () => {
+  const slow = runsOf('acme/one', 's1', 's2').map((run) => ({
     ...run,
     input: { image_urls: ['https://slow.test/a.png'] },
   }))
-  const queue = [
-    ...slow.slice(0, 2),
-    ...runsOf('acme/one', 'next'),
-    ...slow.slice(2),
-    ...runsOf('acme/many', 'other'),
-  ]
   const loaded: (() => void)[] = []
-  const { worker, clock, isRendering, rendered, end } = createShared(queue, {
+  const { worker, clock, isRendering, end } = createShared([...slow, ...runsOf('acme/many', 'other')], {
     references: {
       load: () =>
         new Promise((resolve) => {
@@ -403,35 +398,35 @@ test('runs that wait for their references leave the place of their model to othe
         }),
     },
   })
-  await clock.runUntil(isRendering('next', 'other'))
-  // The place of the model is taken, so no further run of it is claimed.
-  expect([loaded.length, queue.map(({ id }) => id)]).toEqual([2, ['s3', 's4']])
-  for (const load of loaded.splice(0)) load()
-  end('next')
-  // Whichever folder was made first.
-  await clock.runUntil(until('s1 or s2', () => ['other,s1', 'other,s2'].includes(`${rendered()}`)))
-  expect(queue.map(({ id }) => id)).toEqual(['s3', 's4'])
-  const [first = '', second = ''] = rendered().includes('s1') ? ['s1', 's2'] : ['s2', 's1']
-  end(first)
-  await clock.runUntil(isRendering('other', second))
-  end(second)
-  await clock.runUntil(until('two more', () => loaded.length === 2))
+  await clock.runUntil(isRendering('other'))
+  expect(loaded).toHaveLength(1)
+  loaded.shift()?.()
+  await clock.runUntil(isRendering('other', 's1'))
+  end('s1')
+  await clock.runUntil(until('the next references', () => loaded.length === 1))
   await clock.runUntil(worker.close())
 })
 
-test('a polled run is asked for while its model has a free place, and never without the model', async () => {
-  const queue = runsOf('acme/one', 'a')
-  const { worker, clock, asked, isRendering, end } = createShared(queue)
+test('a worker of requested runs claims these alone, each while its model has a free slot', async () => {
+  const queue = runsOf('acme/one', 'a', 'waits')
+  const asked: ClaimRequest[] = []
+  const claimRun = async (request: ClaimRequest) => {
+    asked.push(request)
+    const at = queue.findIndex(({ id }) => request.only?.includes(id))
+    return at < 0 ? undefined : queue.splice(at, 1)[0]
+  }
+  const { worker, clock, isRendering, end } = createShared([], { isStarted: false, claimRun })
+  worker.start('requested')
+  await clock.advance(1_000)
+  expect(asked).toEqual([])
+  worker.wake({ id: 'a', model: 'acme/one' })
   await clock.runUntil(isRendering('a'))
-  worker.prefer({ id: 'foreign', model: 'acme/foreign' })
-  worker.prefer({ id: 'waits', model: 'acme/one' })
-  worker.prefer({ id: 'elsewhere', model: 'acme/many' })
-  const preferred = () => [...new Set(asked.flatMap((each) => each.preferred ?? []))]
-  await clock.runUntil(until('the claim', () => preferred().length > 0))
-  expect(preferred()).toEqual(['elsewhere'])
+  worker.request({ id: 'waits', model: 'acme/one' })
+  worker.request({ id: 'elsewhere', model: 'acme/many' })
+  await clock.runUntil(until('the claim', () => asked.some(({ only }) => only?.includes('elsewhere'))))
+  expect(asked.map(({ only }) => only)).not.toContainEqual(expect.arrayContaining(['waits']))
   end('a')
-  await clock.runUntil(until('a further claim', () => preferred().length > 1))
-  expect(preferred()).toEqual(['elsewhere', 'waits'])
+  await clock.runUntil(isRendering('waits'))
   await clock.runUntil(worker.close())
 })
 
@@ -441,7 +436,7 @@ test('a worker does not ask because of a run that it cannot take now', async () 
   const before = asked.length
   for (const model of ['acme/one', 'acme/foreign']) {
     worker.wake({ id: 'waits', model })
-    worker.prefer({ id: 'waits', model })
+    worker.request({ id: 'waits', model })
     await clock.advance(1)
   }
   expect(asked).toHaveLength(before)

@@ -117,17 +117,10 @@ const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006|28...|3D000|42501)$/
 const DRIVER_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying|Query read timeout|Client (has encountered|was closed)|Cannot use a pool)/
 
-/**
- * Whether a statement that was prepared on this connection now returns other columns (0A000: cached plan must not
- * change result type).
- */
-export const isPlanStale = (error: unknown): boolean => errorCode(error) === '0A000'
-
 /** Whether the connection is unusable or could not be established. */
 export function isConnectionLost(error: unknown): boolean {
   const code = errorCode(error) ?? ''
   return (
-    isPlanStale(error) ||
     SOCKET_CODES.test(code) ||
     SERVER_CODES.test(code) ||
     (error instanceof Error && code === '' && DRIVER_MESSAGES.test(error.message))

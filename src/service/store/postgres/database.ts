@@ -4,86 +4,28 @@
  */
 import { type RetryDecision, retry } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
+import type { Database, Dialect, Queries, Row, SqlValue, Transaction } from '../sql.js'
+import { forgetValues, isConnectionLost, isOverloaded, isSerializationFailure } from './connection-errors.js'
 import {
-  forgetValues,
-  isConnectionLost,
-  isOverloaded,
-  isPlanStale,
-  isSerializationFailure,
-} from './connection-errors.js'
-import {
+  CLAIMS_LOCK,
   createPool,
   createRetryWindow,
-  type PgValue,
+  LOCKS,
   type PoolClient,
-  type PreparedStatement,
+  prepared,
   type RetryWindow,
-  type Row,
 } from './driver.js'
-import { createMerger } from './merging.js'
 
 /** Query timeout of full checks, which read whole tables. */
 const MAX_SLOW_MS = 3_600_000
 const MAX_END_MS = 1_000
 
-export interface Queries {
-  all(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
-  get(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<Row | undefined>
-  /** Returns the number of affected rows. */
-  run(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<number>
-}
-
-export interface Transaction extends Queries {
-  /** Sends the last statement together with the commit. */
-  commitWith(statement: PreparedStatement, ...values: readonly PgValue[]): Promise<readonly Row[]>
-  /**
-   * Whether the response to the commit of an earlier attempt was lost. If true, `work` checks whether it was committed.
-   * True only with `repeatable`.
-   */
-  readonly mayHaveCommitted: boolean
-}
-
-export interface TransactionOptions {
-  /** Whether `work` checks `mayHaveCommitted` or is idempotent. If false, a lost response rejects. */
-  readonly repeatable?: boolean
-}
-
 /** The result of an attempt. `isUnknown`: the response to its commit was lost. */
-export type Outcome<Result> =
-  | { readonly value: Result }
-  | { readonly error: unknown; readonly isUnknown: boolean }
+type Outcome<Result> = { readonly value: Result } | { readonly error: unknown; readonly isUnknown: boolean }
 
-/** One of several changes that share a transaction. */
-export interface Change<Item> {
-  readonly item: Item
-  /** See `mayHaveCommitted` of `Transaction`. */
-  readonly mayHaveCommitted: boolean
-}
-
-/** Statements outside a transaction must be idempotent, because they are retried. */
-export interface PostgresDatabase extends Queries {
-  transaction<Result>(
-    work: (transaction: Transaction) => Promise<Result>,
-    options?: TransactionOptions,
-  ): Promise<Result>
-  /**
-   * Runs waiting changes of the same key in one repeatable transaction. `work` returns the outcome of each change. If
-   * it rejects, each change runs in a separate transaction, so that no change fails because of another. `bytesOf`:
-   * approximate size of an item in bytes.
-   */
-  merged<Item, Result>(
-    work: MergedWork<Item, Result>,
-    bytesOf: (item: Item) => number,
-  ): (key: number, item: Item) => Promise<Result>
-  /** Runs `work` in a read-only transaction. All its reads see the same state, and have no statement timeout. */
-  snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
+export interface PostgresDatabase extends Database {
   close(): Promise<void>
 }
-
-type MergedWork<Item, Result> = (
-  transaction: Transaction,
-  changes: readonly Change<Item>[],
-) => Promise<readonly Outcome<Result>[]>
 
 export interface PoolOptions {
   readonly url: string
@@ -155,13 +97,13 @@ export function createDatabase({
     })
   }
 
-  const single = (statement: PreparedStatement, values: readonly PgValue[]) =>
+  const single: Send = (text, values) =>
     attempts(
       () =>
         onConnection((client) =>
-          client.query({ ...statement, values: [...values] }).then(
+          client.query({ ...prepared(text), values: [...values] }).then(
             (value) => ({ value }),
-            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) && !isPlanStale(error) }),
+            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
           ),
         ),
       true,
@@ -173,73 +115,32 @@ export function createDatabase({
     work: (transaction: Transaction) => Promise<Result>,
   ): Promise<Outcome<Result>> {
     let isCommitting = false
-    let isCommitted = false
     const queries = queriesOn(
-      async (statement, values) => await client.query({ ...statement, values: [...values] }),
+      async (text, values) => await client.query({ ...prepared(text), values: [...values] }),
     )
-    const commit = () => {
-      isCommitting = true
-      return client.query('COMMIT')
-    }
     const begun = client.query('BEGIN')
     begun.catch(() => {})
     try {
-      const value = await work({
-        ...queries,
-        mayHaveCommitted,
-        async commitWith(statement, ...values) {
-          const last = queries.all(statement, ...values)
-          const committed = commit()
-          committed.catch(() => {})
-          const rows = await last
-          await committed
-          isCommitted = true
-          return rows
-        },
-      })
+      const value = await work({ ...queries, mayHaveCommitted })
       await begun
-      if (!isCommitted) await commit()
+      isCommitting = true
+      await client.query('COMMIT')
       return { value }
     } catch (error) {
       const isLost = isConnectionLost(error)
       if (!isLost) await client.query('ROLLBACK').catch(() => {})
-      return { error, isUnknown: isLost && isCommitting && !isPlanStale(error) }
+      return { error, isUnknown: isLost && isCommitting }
     }
   }
 
-  async function attemptMerged<Item, Result>(
-    changes: readonly Change<Item>[],
-    work: MergedWork<Item, Result>,
-  ): Promise<readonly Outcome<Result>[]> {
-    const mayHaveCommitted = changes.some((change) => change.mayHaveCommitted)
-    const outcome = await onConnection((client) =>
-      attemptTransaction(client, mayHaveCommitted, (transaction) => work(transaction, changes)),
-    )
-    if ('value' in outcome) return outcome.value
-    const { error } = outcome
-    const affectsAll = isConnectionLost(error) || isSerializationFailure(error) || isOverloaded(error)
-    if (affectsAll || changes.length === 1) return changes.map(() => outcome)
-    const outcomes: Outcome<Result>[] = []
-    for (const change of changes) outcomes.push(...(await attemptMerged([change], work)))
-    return outcomes
-  }
-
   return {
+    dialect: POSTGRES,
     ...queriesOn(single),
     transaction: (work, { repeatable = false } = {}) =>
       attempts(
         (mayHaveCommitted) => onConnection((client) => attemptTransaction(client, mayHaveCommitted, work)),
         repeatable,
       ),
-    merged<Item, Result>(work: MergedWork<Item, Result>, bytesOf: (item: Item) => number) {
-      // Each change retries separately, so that it waits no longer than a change that shares no transaction.
-      const attempt = createMerger(
-        (changes: readonly Change<Item>[]) => attemptMerged(changes, work),
-        ({ item }) => bytesOf(item),
-      )
-      return (key: number, item: Item): Promise<Result> =>
-        attempts((mayHaveCommitted) => attempt(key, { item, mayHaveCommitted }), true)
-    },
     snapshot: (work) =>
       attempts(
         () =>
@@ -249,9 +150,7 @@ export function createDatabase({
               await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
               await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
               const value = await work(
-                queriesOn((statement, values) =>
-                  client.query({ ...slow, text: statement.text, values: [...values] } as never),
-                ),
+                queriesOn((text, values) => client.query({ ...slow, text, values: [...values] } as never)),
               )
               await client.query('COMMIT')
               return { value }
@@ -278,12 +177,23 @@ interface Result {
   readonly rowCount: number | null
 }
 
-function queriesOn(
-  query: (statement: PreparedStatement, values: readonly PgValue[]) => Promise<Result>,
-): Queries {
-  return {
-    all: async (statement, ...values) => (await query(statement, values)).rows,
-    get: async (statement, ...values) => (await query(statement, values)).rows[0],
-    run: async (statement, ...values) => (await query(statement, values)).rowCount ?? 0,
-  }
+type Send = (text: string, values: readonly SqlValue[]) => Promise<Result>
+
+const queriesOn = (send: Send): Queries => ({
+  all: async (text, ...values) => (await send(text, values)).rows,
+  get: async (text, ...values) => (await send(text, values)).rows[0],
+  run: async (text, ...values) => (await send(text, values)).rowCount ?? 0,
+})
+
+export const POSTGRES: Dialect = {
+  lock: (table) => ` FOR NO KEY UPDATE${table === undefined ? '' : ` OF ${table}`}`,
+  lockShared: ' FOR KEY SHARE',
+  lockFree: ' FOR UPDATE SKIP LOCKED',
+  lockClaims: `SELECT pg_advisory_xact_lock(${LOCKS}, ${CLAIMS_LOCK})`,
+  // A list is one value, which the planner cannot inspect. Otherwise it would plan every call again.
+  inList: (parameter) => `= ANY (${parameter}::text[])`,
+  list: (parameter, alias) => `unnest(${parameter}::text[]) AS ${alias} (value)`,
+  index: () => '',
+  // With the collation "C", `lower` changes only ASCII letters.
+  contains: (text, part) => `position(lower(${part} COLLATE "C") IN lower(${text} COLLATE "C")) > 0`,
 }

@@ -4,26 +4,19 @@ import { type Clock, systemClock } from '../../../host/clock.js'
 import { stepOf } from '../../../host/retry.js'
 import { driverUrl } from './connection-errors.js'
 
-export type Row = Readonly<Record<string, unknown>>
-export type PgValue = string | number | boolean | null | readonly string[] | readonly number[]
-
-/** PostgreSQL rejects this character, so no stored value contains it. */
-export const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))
-
-/** A statement with a name is prepared once per connection. With an empty name, it is prepared for each call. */
+/** A statement with a name is prepared once per connection. */
 export interface PreparedStatement {
   readonly name: string
   readonly text: string
 }
 
-export type Statements<Texts> = { readonly [Name in keyof Texts]: PreparedStatement }
+const statements = new Map<string, PreparedStatement>()
 
-export const statementsOf = <Texts extends Readonly<Record<string, string>>>(
-  texts: Texts,
-): Statements<Texts> =>
-  Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, { name, text }]),
-  ) as unknown as Statements<Texts>
+export function prepared(text: string): PreparedStatement {
+  const known = statements.get(text) ?? { name: `rushes_${statements.size}`, text }
+  statements.set(text, known)
+  return known
+}
 
 /**
  * The server cancels a statement after 5 s. The driver stops waiting a little later, in case the server does not
@@ -92,7 +85,7 @@ export const LOCKS = 0x72_75_73_68
 
 /** Held by a transaction that claims a run, so that accounts are served in turn. */
 export const CLAIMS_LOCK = 0
-/** Held by a process that creates or migrates the schema. */
+/** Held by a process that creates the schema. */
 export const FORMAT_LOCK = -1
 
 const MAX_WAIT_MS = 5_000

@@ -1,36 +1,24 @@
 /**
- * The store's contract on PostgreSQL, for several nodes on one database. Each function is one statement or one
- * transaction. The queue is the table of runs itself: a run is claimed in the same database as credits and leases.
+ * The store on PostgreSQL, for several nodes on one database. The queue is the table of runs itself: a run is claimed in
+ * the same database as credits and leases.
  *
  *   driver.ts           the package `pg`, and the settings of a connection
  *   database.ts         statements and transactions on a pool, retried after a lost connection
- *   creates.ts          creates of one account that wait at the same time share a transaction
  *   node-connection.ts  the permanent connection: locks of workers, and notifications of queued runs
- *   open-schema.ts      creates and migrates the schema `rushes` at the start
+ *   open-schema.ts      creates the schema `rushes` at the first start
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../host/clock.js'
-import { KINDS, type Kind } from '../../../protocol/models.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
 import type { RateLimiter } from '../../rate/rate-limiter.js'
-import {
-  type ClaimedRun,
-  DatabaseUnavailable,
-  type FailedRuns,
-  type Store,
-  type WorkerRecord,
-} from '../contract.js'
-import { modelUses } from '../model-use.js'
-import { outputOfRow, type Row, runOfRow } from '../rows.js'
-import { createAccountStore } from './accounts.js'
-import { createConsoleStore, createUserStore } from './console.js'
-import { createRunAdder } from './creates.js'
-import { createDatabase, type Transaction } from './database.js'
-import { createRetryWindow, hasNul, type PgValue } from './driver.js'
-import { createFileRecords } from './files.js'
-import { createNodeConnection } from './node-connection.js'
+import type { Store, WorkerRecord } from '../contract.js'
+import { createStore } from '../index.js'
+import type { LeaseStore } from '../queue.js'
+import type { Row } from '../sql.js'
+import { createDatabase } from './database.js'
+import { createRetryWindow } from './driver.js'
+import { createNodeConnection, LIST_WORKERS } from './node-connection.js'
 import { openSchema } from './open-schema.js'
-import { SQL } from './run-statements.js'
 
 const MAX_CONNECTIONS = 10
 /**
@@ -57,7 +45,7 @@ export interface PostgresOptions {
 }
 
 /**
- * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by a newer version of
+ * Throws `RushesError` (usage) if the database cannot be reached or used, or was written by another version of
  * `rushes`.
  */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
@@ -65,8 +53,6 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
   await openSchema(url, { make })
   return storeAt(url, others)
 }
-
-const NO_FAILED_RUNS: FailedRuns = { runs: 0, refunded: 0 }
 
 function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: PostgresOptions): PostgresStore {
   const node = randomUUID()
@@ -79,8 +65,16 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     retryWindow,
   })
   const connection = createNodeConnection({ url, node, retryWindow })
-  const { get, all, run, transaction } = database
-  const addRun = createRunAdder(database)
+  const listWorkers = async () => (await database.all(LIST_WORKERS)).map(workerOfRow)
+  const leases: LeaseStore = {
+    renewLease: connection.addWorker,
+    extendLease: connection.extendLease,
+    listWorkers,
+    listLive: async () =>
+      (await listWorkers()).filter(({ isDisconnected }) => !isDisconnected).map(({ id }) => id),
+    forget: (id) => connection.forgetWorker(id).catch(() => {}),
+  }
+  const store = createStore(database, leases, pages)
 
   let notifying: Promise<unknown> | undefined
   let notifyAgain = false
@@ -92,7 +86,8 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   function announceQueued(): void {
     notifyAgain = notifying !== undefined
     if (notifyAgain) return
-    notifying = run(SQL.notifyQueued, node)
+    notifying = database
+      .run(NOTIFY_QUEUED, node)
       .catch(() => {})
       .finally(() => {
         notifying = undefined
@@ -100,153 +95,24 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       })
   }
 
-  /** Claims (by worker) and results (by run) whose response was lost, until their outcome is known. */
-  const lostClaims = new Map<string, readonly string[]>()
-  const lostResults = new Set<string>()
-
-  async function claimNext(tx: Transaction, worker: string, ...values: readonly PgValue[]) {
-    // Sends the statements without waiting, because none needs the result of an earlier one.
-    const lock = tx.run(SQL.lockClaims)
-    const lease = tx.run(SQL.holdLease, worker)
-    const before = Promise.all([lock, lease])
-    before.catch(() => {})
-    try {
-      const [row] = await tx.commitWith(SQL.claimRun, worker, ...values)
-      return row && runOfRow(row)
-    } catch (error) {
-      // Throws the error of `lock` or `lease` if one failed: the error of the claim says only that the transaction was
-      // aborted.
-      await before
-      throw error
+  /** Announces the runs that a method may have queued. */
+  const announcing =
+    <Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      const result = await method(...args)
+      announceQueued()
+      return result
     }
-  }
 
   return {
-    ...createAccountStore(database),
-    ...createUserStore(database),
-    ...createConsoleStore(pages),
-    ...createFileRecords(database),
-
-    async addRun(newRun, check) {
-      const added = await addRun(newRun, check)
-      announceQueued()
-      return added
-    },
-    async findRun(id, accountId) {
-      if (hasNul(id)) return undefined
-      const row = await get(SQL.findRun, id, accountId)
-      return row && runOfRow(row)
-    },
-    async claimRun({ worker, nowMs, models, preferred = [], claims = 'all', skippedAccounts = [] }) {
-      const claim = randomUUID()
-      const lost = lostClaims.get(worker) ?? []
-      let stillLost: readonly string[] = []
-      try {
-        const claimed = await transaction(
-          async (tx) => {
-            const tokens = tx.mayHaveCommitted ? [...lost, claim] : lost
-            if (tokens.length > 0) {
-              await tx.run(SQL.lockClaims)
-              const row = await tx.get(SQL.findClaimed, worker, tokens)
-              stillLost = row === undefined ? [] : lost.filter((token) => token !== row.claim)
-              if (row !== undefined) return runOfRow(row)
-            }
-            return await claimNext(tx, worker, nowMs, preferred, claims, claim, skippedAccounts, models)
-          },
-          { repeatable: true },
-        )
-        lostClaims.set(worker, stillLost)
-        return claimed
-      } catch (error) {
-        // Keeps all lost claims, also any that this attempt found: its response was lost with this error.
-        lostClaims.set(worker, [...lost, claim])
-        throw error
-      }
-    },
-    async finishRun({ id, owner, nowMs }: ClaimedRun, outputs) {
-      const columns = (['token', 'name', 'contentType', 'bytes', 'sha256'] as const).map((column) =>
-        outputs.map((output) => output[column]),
-      ) as readonly (readonly string[])[]
-      try {
-        const isFinished = await transaction(
-          async (tx) => {
-            const [row] = await tx.commitWith(SQL.finishRun, id, owner, nowMs, ...columns)
-            if (row !== undefined) return true
-            if (!tx.mayHaveCommitted && !lostResults.has(id)) return false
-            return (
-              (await get(
-                SQL.wasFinished,
-                id,
-                owner,
-                outputs.map(({ token }) => token),
-              )) !== undefined
-            )
-          },
-          { repeatable: true },
-        )
-        lostResults.delete(id)
-        return isFinished
-      } catch (error) {
-        if (error instanceof DatabaseUnavailable) lostResults.add(id)
-        throw error
-      }
-    },
-    failRun: async ({ id, owner, nowMs }, failure, { refunds } = { refunds: true }) =>
-      failedRunsOf(await get(SQL.failRun, id, owner, nowMs, JSON.stringify(failure), refunds)),
-    async recordCrash({ id, owner, nowMs }, { crashes, failure, refunds = true }) {
-      const moved = failedRunsOf(
-        await get(SQL.recordCrash, owner, id, crashes, JSON.stringify(failure), nowMs, refunds),
-      )
-      if (moved !== undefined) announceQueued()
-      return moved
-    },
-    async findOutput(token, name) {
-      if (hasNul(token, name)) return undefined
-      const row = await get(SQL.findOutput, token, name)
-      return row && outputOfRow(row)
-    },
-    async queueLengths() {
-      const row = await get(SQL.queueLengths)
-      return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
-    },
-
-    async listModels() {
-      const [counts, workers] = await Promise.all([all(SQL.countUnfinished), all(SQL.listCarried)])
-      return modelUses(
-        counts,
-        workers.filter(({ isDisconnected }) => isDisconnected !== true),
-      )
-    },
-
-    renewLease: connection.addWorker,
-    extendLease: connection.extendLease,
-    listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
-    reapWorker: ({ id, heartbeatAtMs }, { crashes, failure, refunds = true }, nowMs) =>
-      transaction(
-        async (tx) => {
-          // Waits until a claim of this worker that is being committed has ended.
-          if ((await tx.run(SQL.removeExpiredWorker, id, heartbeatAtMs)) === 0) return undefined
-          const values = [crashes, JSON.stringify(failure), nowMs, refunds]
-          const row = await tx.get(SQL.recordCrash, id, null, ...values)
-          return failedRunsOf(row) ?? NO_FAILED_RUNS
-        },
-        { repeatable: true },
-      ),
-    async releaseWorker(id, nowMs) {
-      await transaction(
-        async (tx) => {
-          await tx.run(SQL.removeWorker, id)
-          await tx.run(SQL.requeueRuns, id, nowMs)
-        },
-        { repeatable: true },
-      )
-      await connection.forgetWorker(id).catch(() => {})
-      announceQueued()
-    },
+    ...store,
+    addRun: announcing(store.addRun),
+    recordCrash: announcing(store.recordCrash),
+    reapWorker: announcing(store.reapWorker),
+    releaseWorker: announcing(store.releaseWorker),
     onQueued: connection.onQueued,
-
     async checkWritable() {
-      await Promise.all([run(SQL.writeNothing), connection.check()])
+      await Promise.all([store.checkWritable(), connection.check()])
     },
     rateLimiter: createPostgresRateLimiter(database, clock),
     stopWaiting: retryWindow.stop,
@@ -259,6 +125,8 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
   }
 }
 
+const NOTIFY_QUEUED = `SELECT pg_notify('rushes_queued', $1)`
+
 /** `isDisconnected` does not end a lease, because a running process can lose its connection. */
 const workerOfRow = (row: Row): WorkerRecord => ({
   id: String(row.id),
@@ -266,9 +134,3 @@ const workerOfRow = (row: Row): WorkerRecord => ({
   hasEnded: false,
   isDisconnected: row.isDisconnected === true,
 })
-
-/** Returns undefined if no run was moved. */
-const failedRunsOf = (row: Row | undefined): FailedRuns | undefined =>
-  row === undefined || row.moved === 0
-    ? undefined
-    : { runs: Number(row.runs), refunded: Number(row.refunded) }

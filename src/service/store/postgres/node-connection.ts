@@ -6,22 +6,58 @@
 import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
 import type { CarriedModel } from '../model-use.js'
+import type { Row, SqlValue } from '../sql.js'
 import { isConnectionLost, isOverloaded } from './connection-errors.js'
-import {
-  type Client,
-  createClient,
-  type PgValue,
-  type PreparedStatement,
-  prepareSession,
-  type RetryWindow,
-  type Row,
-} from './driver.js'
-import { SQL } from './run-statements.js'
+import { type Client, createClient, LOCKS, prepared, prepareSession, type RetryWindow } from './driver.js'
 
 const RECONNECT_STEPS_MS = [0, 50, 100, 250, 500, 1_000] as const
 /** Timeout of a query, after which the connection is closed. */
 const QUERY_TIMEOUT_MS = 4_000
 const QUEUED = 'rushes_queued'
+
+/** Current time of the database's clock, in milliseconds. */
+const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+const OF_THIS_DATABASE = '(SELECT oid FROM pg_database WHERE datname = current_database())'
+
+const SQL = {
+  // Adds the row and takes the lock in one statement, so that no node sees the row without the lock.
+  addWorker: `
+    WITH added AS (
+      INSERT INTO workers (id, heartbeat_at, models) VALUES ($1, ${NOW_MS}, $2)
+      ON CONFLICT (id) DO UPDATE SET
+        heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at), models = excluded.models
+      RETURNING slot
+    )
+    SELECT slot, pg_try_advisory_lock(${LOCKS}, slot) AS "isLocked" FROM added`,
+
+  // $2: whether this connection already holds the lock.
+  extendLease: `
+    WITH extended AS (
+      UPDATE workers SET heartbeat_at = greatest(heartbeat_at + 1, ${NOW_MS}) WHERE id = $1 RETURNING slot
+    )
+    SELECT slot, CASE WHEN $2::boolean THEN true ELSE pg_try_advisory_lock(${LOCKS}, slot) END AS "isLocked" FROM extended`,
+
+  // Ends a connection that this process has lost but that still holds the lock, because the server has not noticed the
+  // loss.
+  endHolder: `
+    SELECT pg_terminate_backend(pid, 1000) FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = $1::integer AND objsubid = 2 AND granted
+      AND database = ${OF_THIS_DATABASE} AND pid <> pg_backend_pid()`,
+
+  unlock: `SELECT pg_advisory_unlock(${LOCKS}, $1)`,
+
+  askNothing: `SELECT 1`,
+} as const
+
+/** Executed once a second, so it does not read the models. */
+export const LIST_WORKERS = `
+    SELECT id, heartbeat_at, NOT EXISTS (
+      SELECT 1 FROM pg_locks
+      WHERE locktype = 'advisory' AND classid = ${LOCKS} AND objid = slot::bigint AND objsubid = 2 AND granted
+        AND database = ${OF_THIS_DATABASE}
+    ) AS "isDisconnected"
+    FROM workers`
 
 export interface NodeConnection {
   /** Adds a worker of these models with its lock, or renews its lease. */
@@ -189,11 +225,11 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
 
 async function queryRow(
   client: Client,
-  statement: PreparedStatement,
-  ...values: readonly PgValue[]
+  text: string,
+  ...values: readonly SqlValue[]
 ): Promise<Row | undefined> {
   const { rows } = await client.query({
-    ...statement,
+    ...prepared(text),
     values: [...values],
     query_timeout: QUERY_TIMEOUT_MS,
   } as never)

@@ -13,35 +13,29 @@ import {
 import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
 import { isBusy } from '../../../host/system-error.js'
 import type { Store } from '../contract.js'
-import { createAccountStore } from './accounts.js'
-import { createConsoleStore, createUserStore } from './console.js'
-import { createFileRecords } from './files.js'
-import { SQLITE_MIGRATIONS } from './migrations.js'
-import { explainMoved, refuseMoved } from './moved-mark.js'
-import { createRunStore } from './runs.js'
+import { createStore } from '../index.js'
+import { verificationOf } from '../rows.js'
+import type { Database } from '../sql.js'
+import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
+import { createLeases, createWorkerLocks } from './worker-locks.js'
 
-/** Throws `RushesError` (usage) if the file cannot be used or was written by a newer version of `rushes`. */
+/** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
 export function openSqliteStore(path: string): Store {
   return storeOf(openServiceDatabase(path))
 }
 
-interface ServiceDatabaseOptions extends Pick<DatabaseOptions, 'busyTimeoutMs'> {
-  /** Whether to open data that was moved to another database. The data is then read-only. */
-  readonly evenMoved?: boolean
-}
+/** Ending of a database whose data `rushes admin migrate` has moved. */
+export const MOVED = '.moved'
 
-/** Throws as `openSqliteStore` does. Without `evenMoved`, also throws if the data was moved to another database. */
+/** Throws as `openSqliteStore` does. */
 export function openServiceDatabase(
   path: string,
-  { evenMoved = false, ...options }: ServiceDatabaseOptions = {},
+  options: Pick<DatabaseOptions, 'busyTimeoutMs'> = {},
 ): OpenDatabase {
   refuseLost(path)
   try {
-    if (existsSync(path)) {
-      refuseForeign(path, options.busyTimeoutMs)
-      if (!evenMoved) refuseMoved(path, options.busyTimeoutMs)
-    }
-    return openDatabase({ ...options, path, migrations: SQLITE_MIGRATIONS })
+    if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
+    return openDatabase({ ...options, path, migrations: [SQLITE_SCHEMA] })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   }
@@ -68,6 +62,11 @@ function refuseForeign(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): void {
 /** Throws if the database was lost: a service must not continue with a new database and a new first key. */
 function refuseLost(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined && existsSync(`${path}${MOVED}`))
+    throw usageError(
+      `The data of ${path} was moved to another database.`,
+      `Use it there (--database). To use this folder again as it was, rename ${path}${MOVED} to ${path}.`,
+    )
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })
   const isLost = found === undefined ? log !== undefined && log.size > 0 : isEmpty(found)
   if (isLost)
@@ -79,7 +78,12 @@ function refuseLost(path: string): void {
     )
 }
 
-export function storeOf(database: OpenDatabase): Store {
+/** `isAlone`: see `createSqliteDatabase`. */
+export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
+  const database = createSqliteDatabase(open, { isAlone })
+  const locks = createWorkerLocks(open.path)
+  const store = createStore(database, createLeases(database, locks))
+
   /**
    * Throws `ReplacedFile` instead of returning undefined if the file was removed or replaced: a missing row then proves
    * nothing.
@@ -88,38 +92,54 @@ export function storeOf(database: OpenDatabase): Store {
     <Args extends readonly unknown[], Found>(find: (...args: Args) => Promise<Found | undefined>) =>
     async (...args: Args): Promise<Found | undefined> => {
       const found = await find(...args)
-      if (found === undefined && !database.isCurrent()) throw new ReplacedFile()
+      if (found === undefined && !open.isCurrent()) throw new ReplacedFile()
       return found
     }
 
-  const accounts = createAccountStore(database)
-  const users = createUserStore(database)
-  const runs = createRunStore(database)
   return {
-    ...accounts,
-    ...users,
-    ...createConsoleStore(database),
-    ...createFileRecords(database),
-    ...runs,
-    findKey: assertNotReplaced(accounts.findKey),
-    findUser: assertNotReplaced(users.findUser),
-    findSession: assertNotReplaced(users.findSession),
-    findRun: assertNotReplaced(runs.findRun),
-    findOutput: assertNotReplaced(runs.findOutput),
+    ...store,
+    findKey: assertNotReplaced(store.findKey),
+    findUser: assertNotReplaced(store.findUser),
+    findSession: assertNotReplaced(store.findSession),
+    findRun: assertNotReplaced(store.findRun),
+    findOutput: assertNotReplaced(store.findOutput),
+    async verify() {
+      const corruption = await findCorruption(database)
+      const ledger = await store.verify().catch((error) => {
+        // The corruption is already reported.
+        if (corruption.length === 0) throw error
+        return verificationOf([])
+      })
+      return {
+        ...ledger,
+        problems: [...corruption.map((line) => `The database is damaged: ${line}.`), ...ledger.problems],
+      }
+    },
+    async close() {
+      await database.close()
+      locks.end()
+    },
   }
 }
+
+/**
+ * Returns the result of the integrity check. Asks for one row only, because SQLite fails after its first row if a page
+ * cannot be read.
+ */
+const findCorruption = async ({ get }: Database): Promise<readonly string[]> =>
+  String((await get('PRAGMA integrity_check(1)'))?.integrity_check)
+    .split('\n')
+    .filter((line) => line !== 'ok' && !line.startsWith('***'))
 
 /** Explains an error of the database. Returns undefined for other errors. */
 export function explainDatabaseError(path: string, error: unknown): RushesError | undefined {
   if (error instanceof NewerFormat)
     return usageError(
-      `${path} was written by a newer version of rushes: it has ${error.message}.`,
-      'Update rushes, or use another data folder (--data).',
+      `${path} was written by another version of rushes: it has ${error.message}.`,
+      'Use that version, or another data folder (--data).',
     )
   if (isCorruption(error))
     return new RushesError('usage', `${path} is damaged, or not a database.`, { hint: RESTORE, cause: error })
-  const moved = explainMoved(path, error)
-  if (moved !== undefined) return moved
   if (isBusy(error))
     return usageError(
       `${path} is locked by another process.`,

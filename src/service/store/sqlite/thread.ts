@@ -50,7 +50,7 @@ if (port === null) throw new Error('this file is the entry of a thread')
 const { path, role } = workerData as StoreThreadData
 const database = openServiceDatabase(path, { busyTimeoutMs: BUSY_TIMEOUT_MS })
 if (role !== 'change') database.get('PRAGMA query_only = ON')
-const store = withBudgetCheck(storeOf(database))
+const store = withBudgetCheck(storeOf(database, { isAlone: true }))
 
 interface PendingChange {
   readonly request: Numbered<StoreCall>
@@ -73,20 +73,20 @@ const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
   )
 
 /**
- * Commits as many changes as fit in one transaction. A store function runs all its statements before it returns, so all
- * of them are part of the transaction.
+ * Commits as many changes as fit in one transaction, each in a savepoint. No message is received meanwhile: a change
+ * waits for nothing but its statements, which run in this thread.
  */
 async function commit(batch: readonly PendingChange[]): Promise<void> {
   const results: Promise<unknown>[] = []
   const attempted = () => batch.slice(0, results.length)
   try {
-    database.transaction(() => {
+    await database.transaction(async () => {
       const untilMs = performance.now() + MAX_COMMIT_MS
       for (const { request } of batch) {
         if (results.length > 0 && performance.now() > untilMs) break
         const result = call(request)
-        result.catch(() => {})
         results.push(result)
+        await result.catch(() => {})
       }
     })
     changes = [...batch.slice(results.length), ...changes]
@@ -135,13 +135,12 @@ async function commitAll(): Promise<void> {
   const closing = changes.find(({ request }) => request.message.method === 'close')
   const batch = changes.filter((change) => change !== closing)
   changes = []
-  const committing = commit(batch)
-  if (changes.length > 0 && !retrying) {
+  await commit(batch)
+  if (changes.length > 0) {
     if (closing !== undefined) changes = [...changes, closing]
-    setImmediate(() => void commitAll())
-    return await committing
+    if (!retrying) setImmediate(() => void commitAll())
+    return
   }
-  await committing
   if (closing === undefined) return
   await sendOutcome(closing.request.id, call(closing.request))
   port?.close()

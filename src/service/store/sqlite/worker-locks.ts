@@ -1,9 +1,8 @@
 /**
- * Detects workers that have ended: each worker holds a file lock while its process runs. For a worker without a lock,
- * only the expired lease shows that it has ended.
+ * Leases of workers on SQLite. Detects workers that have ended: each worker holds a file lock while its process runs.
+ * For a worker without a lock, only the expired lease shows that it has ended.
  */
 import { existsSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import {
   type HeldLock,
@@ -13,16 +12,43 @@ import {
   removeOldLocks,
   takeLock,
 } from '../../../host/process-lock.js'
+import type { WorkerRecord } from '../contract.js'
+import type { LeaseStore } from '../queue.js'
+import type { Database, Row } from '../sql.js'
 
-/**
- * Columns that describe the worker's process to people. Earlier versions compared them with their own values to find
- * ended processes. With this host, they treat the worker as a worker on another machine.
- */
-export const processColumns = (): readonly [host: string, pid: number, bornAtMs: number] => [
-  `${hostname()} (locked)`,
-  process.pid,
-  Math.round(performance.timeOrigin),
-]
+const NOW_MS = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+
+const SQL = {
+  renewLease: `
+    INSERT INTO workers (id, models, heartbeat_at) VALUES ($1, $2, ${NOW_MS})
+    ON CONFLICT (id) DO UPDATE SET models = excluded.models, heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
+
+  extendLease: `UPDATE workers SET heartbeat_at = max(heartbeat_at + 1, ${NOW_MS}) WHERE id = $1`,
+
+  // Executed once a second, so it does not read the models.
+  listWorkers: `SELECT id, heartbeat_at FROM workers`,
+} as const
+
+export function createLeases({ all, run, transaction }: Database, locks: WorkerLocks): LeaseStore {
+  const workerOfRow = (row: Row): WorkerRecord => ({
+    id: String(row.id),
+    heartbeatAtMs: Number(row.heartbeat_at),
+    hasEnded: locks.hasEnded(String(row.id)),
+  })
+  const listWorkers = async () => (await all(SQL.listWorkers)).map(workerOfRow)
+  return {
+    renewLease: (id, models = []) =>
+      transaction(async (tx) => {
+        const others = (await tx.all(SQL.listWorkers)).map((row) => String(row.id))
+        locks.hold(id, others)
+        await tx.run(SQL.renewLease, id, JSON.stringify(models))
+      }),
+    extendLease: async (id) => (await run(SQL.extendLease, id)) > 0,
+    listWorkers,
+    listLive: async () => (await listWorkers()).filter(({ hasEnded }) => !hasEnded).map(({ id }) => id),
+    forget: async (id) => locks.remove(id),
+  }
+}
 
 export interface WorkerLocks {
   /**
@@ -30,7 +56,7 @@ export interface WorkerLocks {
    * whose locks are kept.
    */
   hold(id: string, others: readonly string[]): void
-  /** Returns false if no lock proves it, for example for a worker of an earlier version. */
+  /** Returns false if no lock proves it. */
   hasEnded(id: string): boolean
   /** Removes the worker's lock. Call it in the transaction that removes the worker's row. */
   remove(id: string): void

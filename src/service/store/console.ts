@@ -1,0 +1,200 @@
+/** The console's reads of one account. */
+import type { ConsoleStore, EntryFilter, FoundRuns, ListedRun, RunFilter } from './console-store.js'
+import {
+  accountSummaryOf,
+  DAY_MS,
+  daySpendOf,
+  keyDetailsOfRow,
+  listedEntryOf,
+  listedRunOf,
+  lostAttemptOf,
+  runSummaryOf,
+  STORED_RUN_COLUMNS,
+} from './rows.js'
+import { type Database, type Dialect, hasNul, type Row } from './sql.js'
+import { ENTRY_COLUMNS, KEYS } from './statements.js'
+
+/** Only the needed columns, because libsql spends most of a read on columns. */
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, failure,
+      keys.name AS key_name`
+const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
+
+export const consoleStatements = ({ inList, index }: Dialect) => ({
+  findAccountById: `SELECT name, balance, banned FROM accounts WHERE id = $1`,
+
+  listRuns: (where: string, limit: string) => `
+    SELECT ${RUN_COLUMNS} FROM runs${index('runs_of_account')} ${JOIN_KEY}
+    WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`,
+
+  // Finds the newest run that a page does not scan.
+  floorOfRuns: (where: string, offset: string) => `
+    SELECT sequence FROM runs${index('runs_of_account')} WHERE ${where} ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`,
+
+  // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
+  findRuns: `SELECT ${RUN_COLUMNS} FROM runs ${JOIN_KEY} WHERE runs.id ${inList('$1')} AND runs.account_id + 0 = $2`,
+
+  outputsOfRuns: `SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
+
+  latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
+
+  listLostAttempts: `SELECT started_at, ended_at, result FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
+
+  // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips.
+  listAccountKeys: `
+    ${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 AND keys.archived_at IS NULL ORDER BY keys.id DESC LIMIT $3`,
+
+  listAllAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
+
+  findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
+
+  listEntries: (where: string, limit: string) => `
+    SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
+    FROM credits JOIN accounts ON accounts.id = credits.account_id LEFT JOIN keys ON keys.id = credits.key_id
+    WHERE ${where} ORDER BY credits.sequence DESC LIMIT ${limit}`,
+
+  spendPerDay: `
+    SELECT created_at / ${DAY_MS} * ${DAY_MS} AS at, -sum(amount) AS credits, count(*) FILTER (WHERE amount < 0) AS runs
+    FROM credits WHERE account_id = $1 AND kind <> 'added' AND created_at >= $2
+    GROUP BY created_at / ${DAY_MS} ORDER BY at`,
+})
+
+export function createConsoleStore(database: Database): ConsoleStore {
+  const { get, all, dialect } = database
+  const SQL = consoleStatements(dialect)
+
+  async function runsOf(rows: readonly Row[]): Promise<readonly ListedRun[]> {
+    const succeeded = rows.filter(({ status }) => status === 'succeeded').map(({ id }) => String(id))
+    const outputs = succeeded.length === 0 ? [] : await all(SQL.outputsOfRuns, succeeded)
+    return rows.map((row) =>
+      listedRunOf(
+        row,
+        runSummaryOf(
+          row,
+          outputs.filter(({ run_id }) => run_id === row.id),
+        ),
+      ),
+    )
+  }
+
+  async function floorOf(filter: RunFilter): Promise<number | undefined> {
+    const count = maxLookedAt(filter)
+    if (count === undefined) return undefined
+    const range = whereOf(rangeConditions(filter))
+    const row = await get(SQL.floorOfRuns(range.sql, range.next), ...range.values, count)
+    return row && Number(row.sequence)
+  }
+
+  return {
+    async findAccount(id) {
+      const row = await get(SQL.findAccountById, id)
+      return row && accountSummaryOf(row)
+    },
+    async listRuns(filter) {
+      const { model = '', search, limit } = filter
+      if (hasNul(model, search ?? '')) return { runs: [], next: undefined }
+      const floor = await floorOf(filter)
+      const prompt =
+        search === undefined ? [] : [{ sql: dialect.contains('runs.prompt', '?'), value: search }]
+      const where = whereOf([...runConditions(filter, floor), ...prompt])
+      // Reads one more run to find out whether another page follows.
+      const found = await all(SQL.listRuns(where.sql, where.next), ...where.values, limit + 1)
+      return foundRuns(await runsOf(found), limit, floor)
+    },
+    async findRuns(ids, accountId) {
+      const known = ids.filter((id) => !hasNul(id))
+      return await runsOf(await all(SQL.findRuns, known, accountId))
+    },
+    latestRun: async (accountId) => Number((await get(SQL.latestRun, accountId))?.latest),
+    listLostAttempts: async (runId) => (await all(SQL.listLostAttempts, runId)).map(lostAttemptOf),
+    async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit, includesArchived }) {
+      const statement = includesArchived ? SQL.listAllAccountKeys : SQL.listAccountKeys
+      return (await all(statement, accountId, before, limit)).map(keyDetailsOfRow)
+    },
+    async findAccountKey(id, accountId) {
+      const row = await get(SQL.findAccountKey, id, accountId)
+      return row && keyDetailsOfRow(row)
+    },
+    async listAccountEntries(filter) {
+      const where = whereOf(entryConditions(filter))
+      return (await all(SQL.listEntries(where.sql, where.next), ...where.values, filter.limit)).map(
+        listedEntryOf,
+      )
+    },
+    spendPerDay: async (accountId, fromMs) => (await all(SQL.spendPerDay, accountId, fromMs)).map(daySpendOf),
+  }
+}
+
+/** A WHERE condition of a console list. `?` in `sql` is the placeholder for `value`. */
+interface Condition {
+  readonly sql: string
+  readonly value?: string | number
+}
+
+const conditionIfSet = (sql: string, value: string | number | undefined): readonly Condition[] =>
+  value === undefined ? [] : [{ sql, value }]
+
+/** Maximum number of runs that one page scans. A search reads their prompts; other filters read only an index. */
+const MAX_SEARCHED = 2_000
+const MAX_FILTERED = 50_000
+
+/**
+ * Returns the maximum number of runs to scan. Undefined without a filter, because the list then reads only the runs
+ * that it shows.
+ */
+function maxLookedAt({ status, kind, model, key, search }: RunFilter): number | undefined {
+  if (search !== undefined) return MAX_SEARCHED
+  return [status, kind, model, key].every((each) => each === undefined) ? undefined : MAX_FILTERED
+}
+
+/** `floor`: sequence of the newest run that this page does not scan. Undefined if the page scans all older runs. */
+function foundRuns(found: readonly ListedRun[], limit: number, floor: number | undefined): FoundRuns {
+  const runs = found.slice(0, limit)
+  if (found.length > limit) return { runs, next: runs.at(-1)?.sequence }
+  return { runs, next: floor === undefined ? undefined : floor + 1 }
+}
+
+/** Conditions for the runs to scan: account and sequence. */
+const rangeConditions = (filter: RunFilter): readonly Condition[] => [
+  { sql: 'runs.account_id = ?', value: filter.accountId },
+  ...conditionIfSet('runs.sequence < ?', filter.before),
+  ...conditionIfSet('runs.sequence > ?', filter.after),
+]
+
+/** All conditions except the search, which each database writes differently. */
+const runConditions = (filter: RunFilter, floor: number | undefined): readonly Condition[] => [
+  ...rangeConditions(filter),
+  ...conditionIfSet('runs.sequence > ?', floor),
+  ...conditionIfSet('runs.status = ?', filter.status),
+  ...conditionIfSet('runs.kind = ?', filter.kind),
+  ...conditionIfSet('runs.model = ?', filter.model),
+  ...(filter.key === 'console'
+    ? [{ sql: 'runs.key_id IS NULL' }]
+    : conditionIfSet('runs.key_id = ?', filter.key)),
+]
+
+const entryConditions = (filter: EntryFilter): readonly Condition[] => [
+  { sql: 'credits.account_id = ?', value: filter.accountId },
+  ...conditionIfSet('credits.sequence < ?', filter.before),
+  ...conditionIfSet('credits.kind = ?', filter.kind),
+  ...conditionIfSet('credits.key_id = ?', filter.keyId),
+  ...conditionIfSet('credits.created_at >= ?', filter.fromMs),
+  ...conditionIfSet('credits.created_at < ?', filter.untilMs),
+]
+
+interface Where {
+  /** SQL with numbered parameters. */
+  readonly sql: string
+  readonly values: readonly (string | number)[]
+  /** The next free parameter, for example `$3`. */
+  readonly next: string
+}
+
+function whereOf(conditions: readonly Condition[]): Where {
+  const values: (string | number)[] = []
+  const parts = conditions.map(({ sql, value }) => {
+    if (value === undefined) return sql
+    values.push(value)
+    return sql.replace('?', () => `$${values.length}`)
+  })
+  return { sql: parts.join(' AND '), values, next: `$${values.length + 1}` }
+}

@@ -1,0 +1,229 @@
+/** Runs, from the create to the end. The queue is in `queue.ts`. */
+import { writeJson } from '../../protocol/json.js'
+import type { AccountState } from '../rules/key-checks.js'
+import type { AddedRun, ClaimedRun, FailedRuns, FileName, NewRun, Store } from './contract.js'
+import {
+  accountStateOfRow,
+  keylessStateOf,
+  newRunColumns,
+  outputOfRow,
+  RUN_COLUMNS,
+  runOfRow,
+} from './rows.js'
+import { type Database, type Dialect, hasNul, type Row, type Transaction } from './sql.js'
+
+/** The columns of `newRunColumns`, in their order. */
+const COLUMNS = [
+  ...['id', 'account_id', 'key_id', 'model', 'kind', 'prompt', 'aspect_ratio', 'price', 'created_at'],
+  ...['idempotency_key', 'request', 'input'],
+]
+
+/**
+ * The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts) allows: each statement that changes it also
+ * checks the previous status.
+ */
+export const runStatements = ({ inList, lock }: Dialect) => ({
+  // Locks the account and then its key, until the run is charged.
+  accountState: `
+    SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
+      accounts.banned
+    FROM accounts JOIN keys ON keys.account_id = accounts.id
+    WHERE accounts.id = $1 AND keys.id = $2${lock()}`,
+
+  // Locks the account of a run without a key.
+  balance: `SELECT balance, banned FROM accounts WHERE id = $1${lock()}`,
+
+  existing: `SELECT id FROM runs WHERE id = $1`,
+
+  createdBefore: `
+    SELECT id, request FROM runs
+    WHERE account_id = $1 AND idempotency_key = $2 AND created_at > $3 ORDER BY sequence DESC LIMIT 1`,
+
+  // Locks the files until the commit, so that no sweep marks them. Always in the same order, so that creates with the
+  // same images do not deadlock.
+  liveFiles: `
+    SELECT key FROM files
+    WHERE kind IN ('input', 'output') AND key ${inList('$1')} AND (state = 'stored' OR kind = 'input' AND state = 'writing')
+    ORDER BY kind, key${lock()}`,
+
+  recordImages: `
+    UPDATE files SET state = 'stored' WHERE kind = 'input' AND key ${inList('$1')} AND state = 'writing'`,
+
+  addRunFile: `INSERT INTO run_files (run_id, kind, key) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+
+  releaseFiles: `DELETE FROM run_files WHERE run_id = $1`,
+
+  addRun: `
+    INSERT INTO runs (${COLUMNS.join(', ')}, status)
+    VALUES (${COLUMNS.map((_, at) => `$${at + 1}`).join(', ')}, 'queued')`,
+
+  // Balances and spends duplicate the sums of the entries, so that a create does not have to compute them.
+  moveBalance: `UPDATE accounts SET balance = balance + $2 WHERE id = $1`,
+
+  moveSpend: `UPDATE keys SET spent = spent + $2, used = used + $3 WHERE id = $1`,
+
+  addEntry: `
+    INSERT INTO credits (account_id, kind, amount, run_id, key_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+
+  // Executed for every status request, so it reads no other columns. `+ 0` keeps PostgreSQL's planner off the index of
+  // the account's runs until a new database has statistics.
+  findRun: `SELECT ${RUN_COLUMNS} FROM runs WHERE id = $1 AND account_id + 0 = $2`,
+
+  outputsOfRun: `SELECT * FROM outputs WHERE run_id = $1 ORDER BY position`,
+
+  findOutput: `SELECT token, name, content_type, bytes, sha256 FROM outputs WHERE token = $1 AND name = $2`,
+
+  finish: `
+    UPDATE runs SET status = 'succeeded', finished_at = $3
+    WHERE id = $1 AND owner = $2 AND status = 'processing'`,
+
+  addOutput: `
+    INSERT INTO outputs (run_id, position, token, name, content_type, bytes, sha256)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+
+  recordOutput: `
+    INSERT INTO files (kind, key, sha256, bytes, state, run_id, owner, used_at)
+    VALUES ('output', $1, $2, $3, 'stored', $4, $5, $6)
+    ON CONFLICT (kind, key) DO UPDATE SET state = 'stored', used_at = excluded.used_at`,
+
+  hasOutputs: `SELECT 1 FROM outputs WHERE run_id = $1 AND token ${inList('$2')}`,
+
+  lockRendering: `
+    SELECT id, account_id, key_id, price FROM runs
+    WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
+
+  fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
+})
+
+type RunStatements = ReturnType<typeof runStatements>
+
+type RunStore = Pick<Store, 'addRun' | 'findRun' | 'finishRun' | 'failRun' | 'findOutput'>
+
+export function createRunStore(database: Database): RunStore {
+  const { get, all, transaction, dialect } = database
+  const SQL = runStatements(dialect)
+  const fail = createFailure(dialect)
+  return {
+    addRun: (run, check) => transaction((tx) => addRun(tx, SQL, run, check), { repeatable: true }),
+    async findRun(id, accountId) {
+      const row = hasNul(id) ? undefined : await get(SQL.findRun, id, accountId)
+      return row && runOfRow(row, row.status === 'succeeded' ? await all(SQL.outputsOfRun, id) : [])
+    },
+    async findOutput(token, name) {
+      const row = hasNul(token, name) ? undefined : await get(SQL.findOutput, token, name)
+      return row && outputOfRow(row)
+    },
+    finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
+      transaction(
+        async (tx) => {
+          if ((await tx.run(SQL.finish, id, owner, nowMs)) === 0) {
+            // Each render has its own token: these outputs are there only if an earlier call was committed.
+            const tokens = outputs.map(({ token }) => token)
+            return (await tx.get(SQL.hasOutputs, id, tokens)) !== undefined
+          }
+          await Promise.all([
+            ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
+              tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
+              tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, id, owner, nowMs),
+            ]),
+            tx.run(SQL.releaseFiles, id),
+          ])
+          return true
+        },
+        { repeatable: true },
+      ),
+    failRun: ({ id, owner, nowMs }, failure) =>
+      transaction(
+        async (tx) => {
+          const row = await tx.get(SQL.lockRendering, id, owner)
+          return row && (await fail(tx, [row], failure, nowMs))
+        },
+        { repeatable: true },
+      ),
+  }
+}
+
+async function addRun(
+  tx: Transaction,
+  SQL: RunStatements,
+  run: NewRun,
+  check: (account: AccountState) => void,
+): Promise<AddedRun> {
+  const { id, accountId, keyId, price, idempotency, files = [] } = run
+  // Sends the statements at once. The first one locks the account, so a commit in progress has ended before the others
+  // look for its runs.
+  const [state, existing, before, live] = await Promise.all([
+    keyId === undefined ? tx.get(SQL.balance, accountId) : tx.get(SQL.accountState, accountId, keyId),
+    tx.mayHaveCommitted ? tx.get(SQL.existing, id) : undefined,
+    idempotency && tx.get(SQL.createdBefore, accountId, idempotency.key, idempotency.sinceMs),
+    files.length === 0
+      ? []
+      : tx.all(
+          SQL.liveFiles,
+          files.map(({ key }) => key),
+        ),
+  ])
+  if (existing !== undefined) return { id }
+  if (before !== undefined)
+    return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
+  const isLive = ({ key }: FileName) => live.some((row) => row.key === key)
+  if (files.some((file) => file.kind === 'input' && !isLive(file))) return { refused: 'file_removed' }
+  checkState(state, run, check)
+  const columns = { ...newRunColumns(run), input: writeJson(run.input) }
+  await Promise.all([
+    tx.run(SQL.addRun, ...Object.values(columns)),
+    files.length > 0 &&
+      tx.run(
+        SQL.recordImages,
+        files.map(({ key }) => key),
+      ),
+    ...files.filter(isLive).map(({ kind, key }) => tx.run(SQL.addRunFile, id, kind, key)),
+    keyId !== undefined && tx.run(SQL.moveSpend, keyId, price, 1),
+    price > 0 && tx.run(SQL.moveBalance, accountId, -price),
+    price > 0 && tx.run(SQL.addEntry, accountId, 'charge', -price, id, keyId ?? null, run.createdAtMs),
+  ])
+  return { id }
+}
+
+function checkState(
+  state: Row | undefined,
+  { accountId, keyId, price }: NewRun,
+  check: (account: AccountState) => void,
+): void {
+  if (state === undefined)
+    throw new Error(
+      keyId === undefined ? `Account ${accountId} does not exist.` : `Key ${keyId} does not exist.`,
+    )
+  if (keyId !== undefined) check(accountStateOfRow(state))
+  else if (price > 0) check(keylessStateOf(state))
+}
+
+/**
+ * Creates a function that fails runs and refunds their prices, within the transaction that has locked the runs. `rows`:
+ * id, account, key and price of each.
+ */
+export function createFailure(dialect: Dialect) {
+  const SQL = runStatements(dialect)
+  return async (
+    tx: Transaction,
+    rows: readonly Row[],
+    failure: { readonly code: string; readonly message: string },
+    nowMs: number,
+  ): Promise<FailedRuns> => {
+    let refunded = 0
+    // Locks accounts before keys, as `addRun` does, and accounts in their order.
+    for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
+      const [id, accountId, price] = [String(row.id), Number(row.account_id), Number(row.price)]
+      const keyId = row.key_id === null ? null : Number(row.key_id)
+      await Promise.all([
+        tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)),
+        tx.run(SQL.releaseFiles, id),
+        price > 0 && tx.run(SQL.moveBalance, accountId, price),
+        price > 0 && keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
+        price > 0 && tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
+      ])
+      refunded += price
+    }
+    return { runs: rows.length, refunded }
+  }
+}

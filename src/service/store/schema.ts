@@ -1,0 +1,221 @@
+/** Format 1 of the service's database. */
+
+export const FORMAT = 1
+
+/** What SQLite and PostgreSQL write differently. */
+export interface SchemaTypes {
+  /** Type of a number that the database gives to each row, and never again. */
+  readonly sequence: string
+  readonly integer: string
+  readonly boolean: string
+  /** Type of the column `slot` of a worker. */
+  readonly slot: string
+  /** Options of a table. */
+  readonly options: string
+  /** Options of a table whose rows change often. */
+  readonly changing: string
+  /** Triggers that refuse to change the ledger, and tables of this database only. */
+  readonly more: string
+}
+
+export const schemaOf = ({
+  sequence,
+  integer,
+  boolean,
+  slot,
+  options,
+  changing,
+  more,
+}: SchemaTypes): string => `
+-- One row. checked_at changes when a node checks whether the database can be written.
+CREATE TABLE format (
+  version    ${integer} NOT NULL,
+  checked_at ${integer} NOT NULL DEFAULT 0
+)${options};
+INSERT INTO format (version) VALUES (${FORMAT});
+
+CREATE TABLE accounts (
+  id         ${sequence},
+  name       text NOT NULL UNIQUE,
+  -- No balance grows beyond what a double holds exactly.
+  balance    ${integer} NOT NULL DEFAULT 0 CHECK (balance BETWEEN 0 AND 9007199254740991),
+  banned     ${boolean} NOT NULL DEFAULT false,
+  created_at ${integer} NOT NULL
+)${changing};
+
+-- The number of the turn in which a run of the account was last taken from the queue. Apart from accounts, so that a claim waits
+-- for no create.
+CREATE TABLE turns (
+  account_id ${integer} PRIMARY KEY REFERENCES accounts (id),
+  served     ${integer} NOT NULL
+)${changing};
+CREATE INDEX turns_served ON turns (served);
+
+-- Only the SHA-256 of a key is kept, in hex. Archived keys stay disabled.
+CREATE TABLE keys (
+  id             ${sequence},
+  account_id     ${integer} NOT NULL REFERENCES accounts (id),
+  name           text NOT NULL,
+  hash           text NOT NULL UNIQUE,
+  disabled       ${boolean} NOT NULL DEFAULT false,
+  expires_at     ${integer},
+  spend_limit    ${integer},
+  spent          ${integer} NOT NULL DEFAULT 0 CHECK (spent >= 0),
+  quota          ${integer},
+  used           ${integer} NOT NULL DEFAULT 0,
+  -- A list in JSON; null: from anywhere.
+  allowed_ips    text,
+  rate_requests  ${integer},
+  rate_window_ms ${integer},
+  created_at     ${integer} NOT NULL,
+  prefix         text,
+  last_used_at   ${integer},
+  -- The secret before the last rotation, and until when it works.
+  old_hash       text,
+  old_until      ${integer},
+  archived_at    ${integer} CHECK (archived_at IS NULL OR disabled)
+)${changing};
+CREATE INDEX keys_of_account ON keys (account_id, id);
+CREATE INDEX keys_rotated ON keys (old_hash) WHERE old_hash IS NOT NULL;
+-- An account has few of them, and may have had many.
+CREATE INDEX keys_active ON keys (account_id) WHERE NOT disabled;
+CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;
+
+-- A row is a lease of a process that renders runs of these models (JSON).
+CREATE TABLE workers (
+  id           text PRIMARY KEY,
+  -- On PostgreSQL, the number of the advisory lock that the worker holds while it is connected.
+  slot         ${slot},
+  models       text NOT NULL,
+  heartbeat_at ${integer} NOT NULL
+)${changing};
+
+-- input and failure are JSON in text: PostgreSQL's JSON types refuse \\u0000 and half surrogate pairs.
+CREATE TABLE runs (
+  sequence        ${sequence},
+  id              text NOT NULL UNIQUE,
+  account_id      ${integer} NOT NULL REFERENCES accounts (id),
+  key_id          ${integer} REFERENCES keys (id),
+  model           text NOT NULL,
+  kind            text NOT NULL,
+  -- The first 1,000 characters.
+  prompt          text,
+  aspect_ratio    text,
+  price           ${integer} NOT NULL,
+  status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
+  -- The worker that renders the run, or rendered it last. Empty while the run is queued.
+  owner           text NOT NULL DEFAULT '',
+  attempts        ${integer} NOT NULL DEFAULT 0,
+  failure         text,
+  created_at      ${integer} NOT NULL,
+  started_at      ${integer},
+  finished_at     ${integer},
+  -- Chosen by the client, and the SHA-256 of model and input that it sent with it.
+  idempotency_key text,
+  request         text,
+  -- Up to 0.8 MB. The last column, because SQLite reads a row up to the column that it needs.
+  input           text NOT NULL
+)${options};
+CREATE INDEX runs_repeatable ON runs (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX runs_rendering ON runs (owner, account_id) WHERE status = 'processing';
+-- With the kind, so that the queued runs of each kind are counted in the index alone.
+CREATE INDEX runs_queued ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
+-- With all that a list can be filtered by, so that the rows which it skips are not read.
+CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
+
+-- Starts of a run that ended before its render did. The last start is in the run itself.
+CREATE TABLE lost_attempts (
+  id         ${sequence},
+  run_id     text NOT NULL REFERENCES runs (id),
+  started_at ${integer} NOT NULL,
+  ended_at   ${integer} NOT NULL,
+  result     text NOT NULL CHECK (result IN ('crashed', 'returned'))
+)${options};
+CREATE INDEX lost_attempts_of_run ON lost_attempts (run_id);
+
+CREATE TABLE outputs (
+  run_id       text NOT NULL REFERENCES runs (id),
+  position     ${integer} NOT NULL,
+  token        text NOT NULL,
+  name         text NOT NULL,
+  content_type text NOT NULL,
+  bytes        ${integer} NOT NULL,
+  sha256       text NOT NULL,
+  PRIMARY KEY (run_id, position),
+  UNIQUE (token, name)
+)${options};
+
+CREATE TABLE credits (
+  sequence   ${sequence},
+  account_id ${integer} NOT NULL REFERENCES accounts (id),
+  kind       text NOT NULL CHECK (kind IN ('added', 'charge', 'refund')),
+  amount     ${integer} NOT NULL CHECK (amount <> 0),
+  run_id     text REFERENCES runs (id),
+  key_id     ${integer} REFERENCES keys (id),
+  created_at ${integer} NOT NULL,
+  CHECK ((kind = 'added') = (run_id IS NULL))
+)${options};
+-- A run is charged once, and its charge is given back once.
+CREATE UNIQUE INDEX credits_of_run ON credits (run_id, kind) WHERE run_id IS NOT NULL;
+CREATE INDEX credits_of_account ON credits (account_id, sequence, kind, key_id, created_at);
+CREATE INDEX credits_spent ON credits (account_id, created_at, amount) WHERE kind <> 'added';
+
+CREATE TABLE users (
+  id           ${sequence},
+  email        text NOT NULL UNIQUE,
+  account_id   ${integer} NOT NULL REFERENCES accounts (id),
+  password     text,
+  last_seen_at ${integer},
+  created_at   ${integer} NOT NULL
+)${options};
+
+-- Sessions, sign-in links, and the codes of \`rushes login --web\`. Only the SHA-256 is kept, in hex.
+CREATE TABLE tokens (
+  id         ${sequence},
+  kind       text NOT NULL CHECK (kind IN ('session', 'link', 'login')),
+  hash       text NOT NULL,
+  user_id    ${integer} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  created_at ${integer} NOT NULL,
+  used_at    ${integer} NOT NULL,
+  expires_at ${integer} NOT NULL,
+  -- Of a session.
+  from_link  ${boolean} NOT NULL DEFAULT false,
+  address    text,
+  user_agent text,
+  -- Of a login.
+  challenge  text,
+  name       text,
+  UNIQUE (kind, hash)
+)${options};
+CREATE INDEX tokens_of_user ON tokens (user_id, kind);
+CREATE INDEX tokens_expiring ON tokens (expires_at);
+
+-- Outputs, and images that came as data: URLs. A key that was removed is not used again.
+CREATE TABLE files (
+  kind    text NOT NULL CHECK (kind IN ('input', 'output')),
+  key     text NOT NULL,
+  sha256  text NOT NULL,
+  -- Null where only the storage knows it.
+  bytes   ${integer},
+  -- writing: known before its bytes are stored. removing: no run may use it any more. removed: its key is not free yet.
+  state   text NOT NULL CHECK (state IN ('writing', 'stored', 'removing', 'removed')),
+  -- Of an output: the run, and the worker that renders it.
+  run_id  text,
+  owner   text,
+  -- The time from which its age counts.
+  used_at ${integer} NOT NULL,
+  PRIMARY KEY (kind, key)
+)${options};
+CREATE INDEX files_by_age ON files (kind, used_at) WHERE state = 'stored';
+CREATE UNIQUE INDEX files_by_content ON files (sha256) WHERE kind = 'input' AND state IN ('writing', 'stored');
+CREATE INDEX files_unfinished ON files (state, kind) WHERE state <> 'stored';
+
+-- The files that a run needs until it has ended.
+CREATE TABLE run_files (
+  run_id text NOT NULL REFERENCES runs (id),
+  kind   text NOT NULL,
+  key    text NOT NULL,
+  PRIMARY KEY (run_id, kind, key)
+)${options};
+CREATE INDEX run_files_of_file ON run_files (kind, key);
+${more}`

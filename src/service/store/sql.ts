@@ -1,0 +1,63 @@
+/**
+ * The database as the store sees it. Statements use PostgreSQL's parameters (`$1`), and are the same text on SQLite and
+ * PostgreSQL except for what `Dialect` gives.
+ */
+import type { Row } from '../../host/database.js'
+
+export type { Row }
+
+/** A list is a parameter of `Dialect.inList` or `Dialect.list`. */
+export type SqlValue = string | number | boolean | null | readonly string[]
+
+export interface Queries {
+  all(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]>
+  get(sql: string, ...values: readonly SqlValue[]): Promise<Row | undefined>
+  /** Returns the number of affected rows. */
+  run(sql: string, ...values: readonly SqlValue[]): Promise<number>
+}
+
+export interface Transaction extends Queries {
+  /**
+   * Whether the response to the commit of an earlier attempt was lost. If true, `work` checks whether it was committed.
+   * True only with `repeatable`.
+   */
+  readonly mayHaveCommitted: boolean
+}
+
+export interface TransactionOptions {
+  /** Whether `work` checks `mayHaveCommitted` or is idempotent. If false, a lost response rejects. */
+  readonly repeatable?: boolean
+}
+
+/** A statement outside a transaction must be idempotent, because it is sent again after a lost connection. */
+export interface Database extends Queries {
+  readonly dialect: Dialect
+  transaction<Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    options?: TransactionOptions,
+  ): Promise<Result>
+  /** Runs `work` in a read-only transaction. All its reads see the same state. */
+  snapshot<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>
+}
+
+export interface Dialect {
+  /** Locks the rows of a SELECT until the commit, or only those of one table. SQLite has one writer at a time. */
+  lock(table?: string): string
+  /** Keeps the rows of a SELECT from being removed until the commit. */
+  readonly lockShared: string
+  /** Locks the rows of a SELECT, and skips rows that another transaction has locked. */
+  readonly lockFree: string
+  /** Statement that allows one claim at a time until the commit, so that each sees the turns that earlier claims took. */
+  readonly lockClaims: string | undefined
+  /** Condition after a column: its text is in the list. */
+  inList(parameter: string): string
+  /** Table of a list of texts, with the column `value`. */
+  list(parameter: string, alias: string): string
+  /** Names the index of a table for SQLite's planner, which has no statistics. */
+  index(name: string): string
+  /** Condition: the text contains the other one. Ignores case for ASCII letters only. */
+  contains(text: string, part: string): string
+}
+
+/** PostgreSQL rejects this character, so no stored text contains it. */
+export const hasNul = (...texts: readonly string[]): boolean => texts.some((text) => text.includes('\0'))

@@ -1,0 +1,163 @@
+/** Users of the console, with their sessions, sign-in links and logins. */
+import type { UserStore } from './console-store.js'
+import { loginOfRow, sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
+import { type Database, hasNul, type SqlValue, type Transaction } from './sql.js'
+
+/** Columns of a user and its account, with names that differ from the columns of the joined table. */
+const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
+      users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
+
+const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
+
+const SESSIONS = `
+    SELECT tokens.id, tokens.hash, tokens.from_link, tokens.address, tokens.user_agent, tokens.created_at,
+      tokens.used_at, tokens.expires_at, ${USER_COLUMNS}
+    FROM tokens JOIN users ON users.id = tokens.user_id JOIN accounts ON accounts.id = users.account_id`
+
+const SQL = {
+  addUser: `
+    INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING RETURNING id`,
+
+  findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
+
+  findUserById: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.id = $1`,
+
+  listUsers: `
+    SELECT ${USER_COLUMNS}, users.last_seen_at, coalesce(signed_in.sessions, 0) AS sessions
+    FROM ${USERS}
+    LEFT JOIN (
+      SELECT user_id, count(*) AS sessions FROM tokens WHERE kind = 'session' AND expires_at > $1 GROUP BY user_id
+    ) AS signed_in ON signed_in.user_id = users.id
+    ORDER BY users.id`,
+
+  removeUser: `DELETE FROM users WHERE email = $1`,
+
+  setPassword: `UPDATE users SET password = $2 WHERE id = $1`,
+
+  recordSeen: `UPDATE users SET last_seen_at = $2 WHERE id = $1 AND coalesce(last_seen_at < $2, true)`,
+
+  addToken: `
+    INSERT INTO tokens (user_id, kind, hash, created_at, used_at, expires_at, from_link, address, user_agent, challenge, name)
+    VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (kind, hash) DO NOTHING`,
+
+  useToken: `
+    DELETE FROM tokens WHERE kind = $1 AND hash = $2 AND expires_at > $3 RETURNING user_id, challenge, name`,
+
+  endExpired: `DELETE FROM tokens WHERE expires_at <= $1`,
+
+  // All tokens of the user but this session.
+  endTokens: `DELETE FROM tokens WHERE user_id = $1 AND NOT (kind = 'session' AND hash = $2)`,
+
+  keepSession: `UPDATE tokens SET from_link = false WHERE user_id = $1 AND kind = 'session' AND hash = $2`,
+
+  findSession: `${SESSIONS} WHERE tokens.hash = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2`,
+
+  extendSession: `
+    UPDATE tokens SET used_at = CASE WHEN used_at < $2 THEN $2 ELSE used_at END,
+      expires_at = CASE WHEN expires_at < $3 THEN $3 ELSE expires_at END
+    WHERE hash = $1 AND kind = 'session' AND expires_at > $2 RETURNING user_id`,
+
+  endSession: `DELETE FROM tokens WHERE hash = $1 AND kind = 'session'`,
+
+  endSessionById: `DELETE FROM tokens WHERE user_id = $1 AND id = $2 AND kind = 'session'`,
+
+  listSessions: `
+    ${SESSIONS} WHERE tokens.user_id = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2
+    ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
+} as const
+
+interface Token {
+  readonly kind: 'session' | 'link' | 'login'
+  readonly hash: string
+  readonly userId: number
+  readonly nowMs: number
+  readonly expiresAtMs: number
+  readonly fromLink?: boolean
+  readonly address?: string | undefined
+  readonly userAgent?: string | undefined
+  readonly challenge?: string
+  readonly name?: string
+}
+
+export function createUserStore({ transaction, get, all, run }: Database): UserStore {
+  const changed = async (sql: string, ...values: readonly SqlValue[]) => (await run(sql, ...values)) > 0
+
+  async function addToken(tx: Transaction, token: Token): Promise<void> {
+    const { kind, hash, userId, nowMs, expiresAtMs, fromLink = false } = token
+    const { address = null, userAgent = null, challenge = null, name = null } = token
+    await tx.run(SQL.endExpired, nowMs)
+    // The user was removed before.
+    if ((await tx.get(SQL.findUserById, userId)) === undefined) return
+    const values = [fromLink, address, userAgent, challenge, name]
+    await tx.run(SQL.addToken, userId, kind, hash, nowMs, expiresAtMs, ...values)
+  }
+
+  /** Returns the row of the user, with the columns of the token. Only one of several callers gets it. */
+  const useToken = (kind: Token['kind'], hash: string, nowMs: number) =>
+    transaction(async (tx) => {
+      const token = await tx.get(SQL.useToken, kind, hash, nowMs)
+      const user = token && (await tx.get(SQL.findUserById, Number(token.user_id)))
+      return user && { ...token, ...user }
+    })
+
+  return {
+    addUser: ({ email, accountId, nowMs }) =>
+      transaction(async (tx) => {
+        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs)
+        return row && Number(row.id)
+      }),
+    async findUser(email) {
+      const row = hasNul(email) ? undefined : await get(SQL.findUser, email.toLowerCase())
+      return row && userOfRow(row)
+    },
+    listUsers: async (nowMs) => (await all(SQL.listUsers, nowMs)).map(userDetailsOfRow),
+    removeUser: async (email) => !hasNul(email) && (await changed(SQL.removeUser, email.toLowerCase())),
+    setPassword: (userId, password, keptSession) =>
+      transaction(
+        async (tx) => {
+          await tx.run(SQL.setPassword, userId, password)
+          await tx.run(SQL.endTokens, userId, keptSession)
+          await tx.run(SQL.keepSession, userId, keptSession)
+        },
+        { repeatable: true },
+      ),
+
+    addLink: (link) => transaction((tx) => addToken(tx, { ...link, kind: 'link' }), { repeatable: true }),
+    async useLink(hash, nowMs) {
+      const row = await useToken('link', hash, nowMs)
+      return row && userOfRow(row)
+    },
+
+    addSession: (session) =>
+      transaction(
+        async (tx) => {
+          await addToken(tx, { ...session, kind: 'session' })
+          await tx.run(SQL.recordSeen, session.userId, session.nowMs)
+        },
+        { repeatable: true },
+      ),
+    async findSession(hash, nowMs) {
+      const row = await get(SQL.findSession, hash, nowMs)
+      return row && sessionOfRow(row)
+    },
+    extendSession: (hash, { usedAtMs, expiresAtMs }) =>
+      transaction(
+        async (tx) => {
+          const row = await tx.get(SQL.extendSession, hash, usedAtMs, expiresAtMs)
+          if (row !== undefined) await tx.run(SQL.recordSeen, Number(row.user_id), usedAtMs)
+        },
+        { repeatable: true },
+      ),
+    endSession: async (hash) => void (await run(SQL.endSession, hash)),
+    endSessionById: (userId, id) => changed(SQL.endSessionById, userId, id),
+    endSessions: async (userId) => void (await run(SQL.endTokens, userId, '')),
+    listSessions: async (userId, nowMs) => (await all(SQL.listSessions, userId, nowMs)).map(sessionOfRow),
+
+    addLogin: (login) => transaction((tx) => addToken(tx, { ...login, kind: 'login' }), { repeatable: true }),
+    async useLogin(hash, nowMs) {
+      const row = await useToken('login', hash, nowMs)
+      return row && loginOfRow(row)
+    },
+  }
+}

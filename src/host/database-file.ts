@@ -241,3 +241,9 @@ export function identifyFile(path: string, inode: number | undefined): FileIdent
     wasMoved: () => stat()?.ino !== inode,
   }
 }
+
+/** Replaces NUL by its symbol (U+2400): libsql returns a stored text only up to its first NUL. */
+export const bound = (values: readonly SqlValue[]): SqlValue[] =>
+  values.map((value) =>
+    typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : value,
+  )

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import {
   BUSY_TIMEOUT_MS,
+  bound,
   connect,
   createPrivately,
   type FileIdentity,
@@ -78,10 +79,7 @@ export interface DatabaseOptions {
   readonly journalMode?: 'WAL' | 'TRUNCATE'
 }
 
-/**
- * Opens a database; creates and migrates the file if needed. Throws `NewerFormat`, or the database's error if the file
- * is corrupt or cannot be created.
- */
+/** Opens a database; creates and migrates it if needed. Throws `NewerFormat`, or the error of a corrupt or unwritable file. */
 export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const {
     path,
@@ -183,12 +181,6 @@ export function createIfMissing(options: DatabaseOptions, firstRows?: string): v
     removeFresh()
   }
 }
-
-/** Replaces NUL by its symbol (U+2400): libsql returns a stored text only up to its first NUL. */
-const bound = (values: readonly SqlValue[]): SqlValue[] =>
-  values.map((value) =>
-    typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : value,
-  )
 
 const WRITES = /^\s*(WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b/is
 

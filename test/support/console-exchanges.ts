@@ -1,6 +1,6 @@
 /** Causes every response that the OpenAPI document lists for the authentication endpoints. */
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AUTH_PATHS, CONSOLE_PATHS, SESSION_HEADER } from '../../src/protocol/console.js'
 import { MAX_ACTIVE_KEYS } from '../../src/protocol/credentials.js'
@@ -169,6 +169,10 @@ async function meetDamagedFile(see: See): Promise<void> {
   const browser = createBrowser(damaged)
   browser.cookie = cookie
   await askAll(see, damaged, browser)
+  // The page of the session may be in memory since the start. A session that is not found proves nothing without the file.
+  for (const name of ['service.db', 'service.db-wal']) rmSync(join(dataFolder, name), { force: true })
+  browser.cookie = 'x'
+  await clock.runUntil(requesterOf(see)(browser, 'GET', CHECK))
 }
 
 async function meetLostDatabase(see: See, url: string): Promise<void> {

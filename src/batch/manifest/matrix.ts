@@ -1,4 +1,5 @@
 /** Expands each row with a matrix into one row per combination, before the rest of the row is read. Pure. */
+import { writeJson } from '../../protocol/json.js'
 import { nearest, shortened } from '../../protocol/text.js'
 import { type Combination, type Matrix, namedBy, readMatrix } from './combinations.js'
 import {
@@ -131,7 +132,7 @@ function readMatrices(sections: Sections, report: ReportProblem): ReadonlyMap<Ma
  * a manifest with {style} in its prompts means the same when its model gets a parameter `style`.
  */
 function isUnused({ fields }: MapNode, { defaults }: Sections): (key: string) => boolean {
-  const texts = JSON.stringify(
+  const texts = writeJson(
     [...defaults, ...fields].flatMap(([name, { value }]) =>
       NO_INPUT.includes(name) ? [] : plainValue(value),
     ),

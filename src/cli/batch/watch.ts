@@ -40,10 +40,7 @@ interface WatchState {
   lastMessage: string | undefined
 }
 
-/**
- * Result of a round. A number is the exit code of the command. `again`: the plan differs from the one shown. `silent`:
- * there is nothing new to print.
- */
+/** A number is the exit code of the command. `again`: the plan differs from the one shown. `silent`: nothing to print. */
 type RoundEnd = number | 'done' | 'again' | 'silent'
 
 /** Exit codes that end the command. Other errors can be fixed in the manifest, or may be gone at the next change. */
@@ -173,11 +170,11 @@ function problemOf(prepared: PreparedBatch): RushesError | undefined {
   try {
     refusePlan(prepared)
     refuseUnwritable(prepared)
-    return undefined
   } catch (thrown) {
     if (!isUsage(thrown)) throw thrown
     return thrown
   }
+  return undefined
 }
 
 /** Prints an error only once, even if the manifest is saved several times with the same error. */
@@ -311,9 +308,9 @@ function createConsent(questions: Questions | undefined) {
 const createsOf = ({ plan, prices }: PreparedBatch): ReadonlySet<string> =>
   new Set(
     plan.steps.flatMap((step) => {
-      const { action, entry, model, hash } = step
+      const { entry, model, hash } = step
       const paid = [entry.name, model, hash ?? entry.meaning, estimateOf(step, prices)?.millionths]
-      return action.do === 'create' ? [writeJson(paid)] : []
+      return step.action.do === 'create' ? [writeJson(paid)] : []
     }),
   )
 

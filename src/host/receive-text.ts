@@ -1,7 +1,7 @@
 /** Reads the bodies of responses as text, up to a limit, and as much as arrives. */
 import { messageOf } from '../errors.js'
 import { decodedBody, isEncoded } from './content-encoding.js'
-import type { HttpResponse } from './http.js'
+import { HttpFailure, type HttpResponse } from './http.js'
 
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
@@ -24,7 +24,7 @@ export async function receiveText(response: HttpResponse, maxBytes: number): Pro
   if (raw.failure instanceof BodyTooLarge) response.discard()
   const header = (name: string) => response.header(name)
   if (!isEncoded({ header })) return asText(raw)
-  const decoded = await receiveBytes(decodedBody({ header, body: replayed(raw) }), maxBytes)
+  const decoded = await decode(header, raw, maxBytes)
   if (decoded.failure === undefined || decoded.bytes.byteLength > 0) return asText(decoded)
   // Nothing could be decoded. If it is text, the server named an encoding that it did not apply.
   const undecoded = asText(raw)
@@ -34,8 +34,26 @@ export async function receiveText(response: HttpResponse, maxBytes: number): Pro
     : { ...undecoded, undecodable: messageOf(decoded.failure) }
 }
 
-async function* replayed({ bytes, failure }: ReceivedBytes): AsyncGenerator<Uint8Array> {
-  yield bytes
+/** Responses of the API are smaller. Decoding so many single bytes takes half a second. */
+const MAX_SINGLE_BYTES = 16_384
+
+/** Decodes a received body, up to its first error. */
+async function decode(
+  header: HttpResponse['header'],
+  raw: ReceivedBytes,
+  maxBytes: number,
+): Promise<ReceivedBytes> {
+  const decodeIn = (pieceBytes: number) =>
+    receiveBytes(decodedBody({ header, body: replayed(raw, pieceBytes) }), maxBytes)
+  const { byteLength } = raw.bytes
+  const decoded = await decodeIn(byteLength)
+  const isDamaged = decoded.failure instanceof HttpFailure && decoded.failure !== raw.failure
+  // zlib drops what it decoded of a piece with an error, such as a wrong checksum at the end, and with it a run id.
+  return isDamaged && byteLength <= MAX_SINGLE_BYTES ? decodeIn(1) : decoded
+}
+
+async function* replayed({ bytes, failure }: ReceivedBytes, pieceBytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
   if (failure !== undefined) throw failure
 }
 

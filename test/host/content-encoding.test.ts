@@ -124,6 +124,18 @@ describe('a text', () => {
     expect(await received(body, encoding, cut)).toEqual({ text: TEXT })
   })
 
+  const small = Buffer.from('{"id":"run_1"}')
+  const withWrongChecksum = zlib.gzipSync(small)
+  withWrongChecksum.fill(0, -8 + withWrongChecksum.length, -4 + withWrongChecksum.length)
+  it.each([
+    ['bytes after its end', Buffer.concat([zlib.gzipSync(small), Buffer.from('\r\n')])],
+    ['a wrong checksum', withWrongChecksum],
+  ])('that is encoded has all that can be decoded: %s', async (_, body) => {
+    const { text, binary, failure } = await received(body, 'gzip')
+    expect({ text, binary }).toEqual({ text: small.toString() })
+    expect(failure).toBeInstanceOf(HttpFailure)
+  })
+
   it('that ends within a character is a text if the connection broke', async () => {
     const half = Buffer.from('fox ä').subarray(0, -1)
     expect((await received(half, undefined, true)).binary).toBeUndefined()

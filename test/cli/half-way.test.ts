@@ -1,12 +1,15 @@
 /** Commands that stop half way: what they say of the runs that exist, and how to create the others. */
+import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
-import { createFamily } from '../support/family.js'
+import { bodyOf, createFamily } from '../support/family.js'
 import { rowsOf } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
 const RUN = ['run', 'image', 'a fox']
+const FOX = { name: 'fox', prompt: 'a fox' }
+const HEN = { name: 'hen', prompt: 'a hen' }
 const NO_BALANCE = { status: 402, body: { error: { code: 'insufficient_balance', message: 'no credits' } } }
 
 /** Accepts creates until `accepted` exist, then does `otherwise`. Runs succeed at once. */
@@ -136,6 +139,39 @@ describe('a batch that stops half way', () => {
     expect(stderr).not.toMatch(/No run was created/)
     expect((await batch.run()).code).toBe(0)
     expect(batch.created()).toHaveLength(4)
+  })
+
+  it('names the command without --force that uses the result beside a file that was kept', async () => {
+    const batch = await createFamily([{ name: 'fox', prompt: 'a fox' }])
+    await batch.run()
+    const fetch: Fetch = (request) => {
+      if (request.url.pathname.startsWith('/outputs/')) writeFileSync(batch.path('fox.png'), 'edited')
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--force', '--concurrency', '1'], { fetch })
+    expect(code).toBe(12)
+    expect(stderr).toMatch(
+      /move fox\.png away and run `rushes batch --concurrency 1 [^ `]+`: it renames fox-2\.png\./,
+    )
+    rmSync(batch.path('fox.png'))
+    batch.created()
+    expect((await batch.run(['--concurrency', '1'])).code).toBe(0)
+    expect([batch.created(), batch.pictures()]).toEqual([[], ['fox.png']])
+  })
+
+  it('names the command without --force that continues with a lock file that was changed', async () => {
+    const batch = await createFamily([FOX, HEN])
+    await batch.run()
+    const fetch: Fetch = (request) => {
+      if (request.method === 'POST' && bodyOf(request.body).input.prompt === FOX.prompt)
+        batch.editLock((runs) => {
+          runs.hen = { ...runs.hen, made_at: '2026-01-01T00:00:00.000Z' }
+        })
+      return batch.service.counting(request)
+    }
+    const { code, stderr } = await batch.run(['--force', '--concurrency', '1'], { fetch })
+    expect(code).toBe(12)
+    expect(stderr).toMatch(/Continue with `rushes batch --concurrency 1 [^ `]+`: it goes by the lock file/)
   })
 
   it('names the command that downloads a run whose output is not there', async () => {

@@ -30,6 +30,8 @@ export interface PlacesOptions {
   readonly disk: Disk
   /** Absolute path of the manifest's folder. */
   readonly folder: string
+  /** Command that continues the batch and pays for no run again. */
+  readonly continuation: string
 }
 
 /**
@@ -38,13 +40,14 @@ export interface PlacesOptions {
  */
 export async function placesFor(
   step: ActiveStep,
-  { urls, disk, folder }: PlacesOptions,
+  { urls, disk, folder, continuation }: PlacesOptions,
 ): Promise<readonly Place[]> {
   const { entry, locked, outputs: planned, flags } = step
   const isMore = urls.length > planned.length
   const found = isMore ? (await disk.again().lookAt(entry, locked, urls.length)).slice(planned.length) : []
   const known = knownOutputs(step)
-  if (known.length === 0) for (const each of found) refuseFile(each, flags.overwrite)
+  if (known.length === 0)
+    for (const each of found) refuseFile(each, { overwrites: flags.overwrite, continuation })
   return [...planned.slice(0, urls.length), ...found].map(({ file, name, fact }, at): Place => {
     const path = resolve(folder, file)
     const output = known[at] ?? placedOutput(step, at)
@@ -76,11 +79,14 @@ function placedOutput({ action, locked }: ActiveStep, at: number): Placing | und
   )
 }
 
-function refuseFile({ file, fact }: PlannedOutput, overwrites: boolean): void {
+function refuseFile(
+  { file, fact }: PlannedOutput,
+  { overwrites, continuation }: Pick<PlacesOptions, 'continuation'> & { readonly overwrites: boolean },
+): void {
   const isForeign = fact.is === 'file' && fact.known === undefined
   if (fact.is === 'missing' || isReplaceable(fact) || (overwrites && isForeign)) return
   throw new RushesError('download_failed', `${file} already exists, and is not of this row.`, {
-    hint: 'Move it away, or replace it with --overwrite. The run is paid for: the same command downloads it then.',
+    hint: `Move it away, or replace it with --overwrite. The run is paid for: ${continuation} downloads it then.`,
   })
 }
 
@@ -120,7 +126,10 @@ function statsAt(path: string): Stats | undefined {
 }
 
 /** Returns the error for files that were kept, by the path of the result beside each one. */
-export function keptError(kept: ReadonlyMap<string, string>, folder: string): RushesError | undefined {
+export function keptError(
+  kept: ReadonlyMap<string, string>,
+  { folder, continuation }: Pick<PlacesOptions, 'folder' | 'continuation'>,
+): RushesError | undefined {
   const names = [...kept].map(([result, file]) => [relative(folder, result), relative(folder, file)] as const)
   const [first] = names
   if (first === undefined) return undefined
@@ -133,7 +142,7 @@ export function keptError(kept: ReadonlyMap<string, string>, folder: string): Ru
     `${files} changed while the run was rendering, and ${names.length === 1 ? 'was' : 'were'} kept. The result is in ${results}.`,
     {
       hint:
-        `To use the result, move ${files} away and run the same command: it renames ${results}. ` +
+        `To use the result, move ${files} away and run ${continuation}: it renames ${results}. ` +
         'With --overwrite, it replaces the changed file. Nothing is paid again.',
     },
   )
@@ -179,7 +188,7 @@ export function refuseOtherBytes({ sha256 }: OutputFile, step: ActiveStep, at: n
     'download_failed',
     'The output that was downloaded again has other bytes than the lock file says.',
     {
-      hint: 'Run the same command again. If the service has changed the file, create the row again with --force --only.',
+      hint: 'If the service has changed the file, create the row again with --force --only.',
     },
   )
 }

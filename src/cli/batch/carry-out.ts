@@ -138,6 +138,7 @@ interface RowParts extends CarryOutOptions {
 
 function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row {
   const { service, signal, keeper, clock, folder, plan } = parts
+  const { continuation } = service
   const { action, entry, hash = '', model = '' } = step
   const inputs = () => {
     const { meaning = entry.meaning } = step
@@ -184,7 +185,12 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
   async function download(state: RunState): Promise<void> {
     /** Files that were kept, by the path of the result beside them. */
     const kept = new Map<string, string>()
-    const downloaded = await placesFor(step, { urls: state.urls, disk: plan.disk, folder }).then(
+    const downloaded = await placesFor(step, {
+      urls: state.urls,
+      disk: plan.disk,
+      folder,
+      continuation,
+    }).then(
       (places) =>
         service.download(step, state, places, async (file, index) => {
           refuseOtherBytes(file, step, index)
@@ -217,7 +223,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
     }
     const warnings = [...downloaded.warnings, ...leftoverWarnings(made)]
     await lock.made(made)
-    const error = keptError(kept, folder)?.with({ runId: state.id })
+    const error = keptError(kept, { folder, continuation })?.with({ runId: state.id })
     const succeeded = action.do === 'download' ? 'downloaded' : 'created'
     end({ result: error === undefined ? succeeded : 'failed', made, warnings, error })
   }
@@ -252,7 +258,7 @@ function createRow(parts: RowParts, step: ActiveStep, chainLength: number): Row 
       const limit = new RushesError(
         'wait_timeout',
         `The timeout passed. Last known status: ${status ?? 'unknown'}.`,
-        { runId: run, hint: `Continue with ${service.continuation}. Nothing is paid twice.` },
+        { runId: run, hint: `Continue with ${continuation}. Nothing is paid twice.` },
       )
       isTimedOut = true
       return errorAtLimit(limit)

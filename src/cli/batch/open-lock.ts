@@ -18,10 +18,16 @@ export interface BatchLock {
   finish(warn: (message: string) => void): Promise<readonly RushesError[]>
 }
 
+interface OpenLockOptions {
+  readonly claim: BatchClaim
+  readonly clock: Pick<Clock, 'sleep'>
+  /** Command that continues the batch and pays for no run again. */
+  readonly continuation: string
+}
+
 export function openLock(
   { lockPath, manifest, lock, plan }: PreparedBatch,
-  claim: BatchClaim,
-  clock: Pick<Clock, 'sleep'>,
+  { claim, clock, continuation }: OpenLockOptions,
 ): BatchLock {
   const file = lockFileAt(lockPath, manifest.path, clock)
   const active = activeSteps(plan)
@@ -41,7 +47,7 @@ export function openLock(
     async write(next) {
       await claim.check()
       const isWritten = await file.write(next).catch((error) => {
-        throw hasWritten ? unwritable(lockPath, error) : neverWritable(lockPath, error)
+        throw hasWritten ? unwritable(lockPath, error, continuation) : neverWritable(lockPath, error)
       })
       hasWritten ||= isWritten
       return isWritten
@@ -69,7 +75,7 @@ export function openLock(
       const error = await write(warn)
       return [
         ...(error === undefined ? [] : [error]),
-        ...(changed.size === 0 ? [] : [changedError(lockPath, [...changed])]),
+        ...(changed.size === 0 ? [] : [changedError(lockPath, [...changed], continuation)]),
       ]
     },
   }
@@ -77,13 +83,15 @@ export function openLock(
 
 const MAX_NAMES = 10
 
-function changedError(path: string, names: readonly string[]): RushesError {
+function changedError(path: string, names: readonly string[], continuation: string): RushesError {
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
   const firstNames = names.slice(0, MAX_NAMES).map(printable).join(', ')
   return new RushesError(
     'download_failed',
     `${path} was changed while this batch was running (${firstNames}${more}). This batch stopped creating runs.`,
-    { hint: 'Run the same command again: it goes by the lock file as it is now, and nothing is paid twice.' },
+    {
+      hint: `Continue with ${continuation}: it goes by the lock file as it is now, and nothing is paid twice.`,
+    },
   )
 }
 
@@ -96,11 +104,11 @@ const neverWritable = (path: string, error: unknown): RushesError =>
     'Check that the folder is writable and that the disk has space.',
   )
 
-const unwritable = (path: string, error: unknown): RushesError =>
+const unwritable = (path: string, error: unknown, continuation: string): RushesError =>
   new RushesError('download_failed', `Cannot write the lock file ${describeError(error, path)}.`, {
     hint:
       'Nothing more is created without it. Accepted runs are in `rushes list`. ' +
-      'When the folder is writable again, run the same command: it continues from there.',
+      `When the folder is writable again, continue with ${continuation}.`,
     cause: error,
   })
 

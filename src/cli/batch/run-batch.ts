@@ -51,7 +51,11 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   checkLimits(ctx, prepared)
   await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)
-  const lock = openLock(prepared, claim, ctx.clock)
+  const lock = openLock(prepared, {
+    claim,
+    clock: ctx.clock,
+    continuation: `\`${batchCommandLine(ctx.globals, prepared)}\``,
+  })
   const { keeper } = lock
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, keeper) }
   const report = createReport(ctx, prepared)

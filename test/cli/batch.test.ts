@@ -347,6 +347,27 @@ describe('a create whose outcome is unknown', () => {
     expect(stderr).not.toMatch(/unconfirmed|unknown/)
   })
 
+  it('that was not sent stays so where the batch after it ends before its first create', async () => {
+    const batch = await createFamily([FOX, HEN])
+    expect((await batch.run()).code).toBe(0)
+    const { hash, model } = batch.lock().fox
+    const token = 'd9428888-122b-11e1-b85c-61cd3cbb3210'
+    batch.editLock((runs) => {
+      runs.fox = { pending: { hash, model, state: 'unconfirmed', token } }
+    })
+    rmSync(batch.path(FOX.output))
+    withJournal(batch.service.home, (journal) => journal.prepare(LOOPBACK_URL, [token]))
+    // A file where a folder is needed: the picture of the hen cannot be moved.
+    writeFileSync(batch.path('sub'), '')
+    batch.write([FOX, { ...HEN, output: 'sub/hen.png' }])
+    batch.created()
+    const stopped = await batch.run()
+    expect([stopped.code, stopped.stderr]).toEqual([12, expect.stringContaining('Nothing was sent.')])
+    rmSync(batch.path('sub'))
+    expect((await batch.run()).code).toBe(0)
+    expect(batch.created()).toEqual([FOX.prompt])
+  })
+
   it('is named although the file of an earlier run is in place', async () => {
     const batch = await createFamily([FOX])
     await batch.run()

@@ -51,15 +51,16 @@ function adoptedEntry(locked: LockEntry, creates: KnownCreates): LockEntry | und
 
 /**
  * Removes the journal records of unsent creates before the batch runs. A batch that was suspended just before it sent
- * one of them can then no longer send it. Throws `usage` if that batch has sent it already.
+ * one of them can then no longer send it. Throws `usage` if that batch has sent it already. Resolves with whether the
+ * lock file has such creates: write it next, because only its new content says that they were not sent.
  */
 export async function takeUnsent(
   ctx: Pick<Context, 'recorder'>,
   { lock, plan }: { readonly lock: Lock; readonly plan: Pick<Plan, 'lock'> },
-): Promise<void> {
+): Promise<boolean> {
   const left = new Set(tokensIn(plan.lock))
   const resolved = tokensIn(lock).filter((token) => !left.has(token))
-  if (resolved.length === 0) return
+  if (resolved.length === 0) return false
   const recorder = await ctx.recorder()
   const runs = new Set(
     [...plan.lock.entries.values()].flatMap(({ pending }) =>
@@ -75,6 +76,7 @@ export async function takeUnsent(
       'Run the same command again when no other batch is running.',
     )
   }
+  return true
 }
 
 const tokensIn = ({ entries }: Lock): readonly string[] =>

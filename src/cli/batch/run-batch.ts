@@ -49,7 +49,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
   checkLimits(ctx, prepared)
-  await takeUnsent(ctx, prepared)
+  const hasUnsent = await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)
   const lock = openLock(prepared, {
     claim,
@@ -57,6 +57,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
     continuation: `\`${batchCommandLine(ctx.globals, prepared)}\``,
   })
   const { keeper } = lock
+  if (hasUnsent) await keeper.write()
   const plan = { ...planned, steps: await movedSteps(ctx, prepared, keeper) }
   const report = createReport(ctx, prepared)
   for (const note of notesOf(plan)) ctx.out.note(note)

@@ -652,6 +652,23 @@ describe('a batch', () => {
     expect(creates(service.requests)).toBe(2)
   })
 
+  it('names the call without force that continues a batch with force', async () => {
+    const { engine, service, mcp } = await openCommanded()
+    write(mcp, 'shots.yaml', MANIFEST)
+    const call = () => mcp.call('run_batch', { manifest: 'shots.yaml', force: true })
+    await call()
+    write(mcp, 'shots.yaml', `${MANIFEST}\n`)
+    const joined = await call()
+    expect(joined.structured.warnings).toEqual([
+      expect.stringContaining('call run_batch again without force'),
+    ])
+    engine.finish()
+    engine.finish()
+    await service.clock.advance(30_000)
+    expect((await call()).text).toContain('Call run_batch again without force, which would pay again,')
+    expect(creates(service.requests)).toBe(2)
+  })
+
   it('a call right after a cancelled one waits until that has ended, and continues without paying twice', async () => {
     const { engine, service, mcp } = await openCommanded()
     write(mcp, 'shots.yaml', MANIFEST)

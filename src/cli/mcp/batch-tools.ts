@@ -135,6 +135,7 @@ export async function runBatch(session: McpSession, finished: Finished, call: Ca
     folder: dirname(path),
     isOld,
     isChanged: started.content !== content,
+    again: flags.force ? 'run_batch again without force, which would pay again,' : 'run_batch again',
     allowance,
   })
 
@@ -225,15 +226,17 @@ interface BatchAnswerOptions {
   readonly isOld: boolean
   /** Whether the manifest has changed since the batch started. */
   readonly isChanged: boolean
+  /** The call that continues the batch and pays for no run again. */
+  readonly again: string
   readonly allowance: Allowance
 }
 
 function batchAnswer(
   outcome: JobOutcome | undefined,
-  { collected, folder, isOld, isChanged, allowance }: BatchAnswerOptions,
+  { collected, folder, isOld, isChanged, again, allowance }: BatchAnswerOptions,
 ): Answer {
   const { objects } = collected
-  const warnings = [...collected.warnings, ...(isChanged ? [CHANGED] : [])]
+  const warnings = [...collected.warnings, ...(isChanged ? [changedWarning(again)] : [])]
   const { rows, summary } = partsOf(objects)
   const errors = outcome?.errors ?? []
   const [error] = errors
@@ -243,7 +246,7 @@ function batchAnswer(
   return {
     text: [
       ...(isOld
-        ? ['This is the result of the batch that an earlier call started. Call run_batch again to continue.']
+        ? [`This is the result of the batch that an earlier call started. Call ${again} to continue.`]
         : []),
       isRunning
         ? `The batch is still running; ${plural(rows.length, 'row')} finished. Call run_batch again with the ` +
@@ -269,9 +272,9 @@ function batchAnswer(
   }
 }
 
-const CHANGED =
+const changedWarning = (again: string): string =>
   'The manifest has changed since this batch started, and the batch does not see the change. ' +
-  'When it has ended, call run_batch again.'
+  `When it has ended, call ${again} for the change.`
 
 const shownFile = (file: unknown): string => (typeof file === 'string' ? shownPath(file) : 'no file')
 

@@ -30,6 +30,8 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
     'It needs a server that the user starts with `rushes mcp $1`$2.',
   ],
   [/`rushes batch [^`]*--only (\S+) --force`/g, 'run_batch with only: ["$1"] and force: true'],
+  // The command leaves out --force, because it would pay again.
+  [/`rushes batch (?![^`]*--(?:force|help))[^`]*`/g, 'run_batch without force'],
   [/--only (\S+) --force/g, 'only: ["$1"] and force: true'],
   [/Set the model with --model <provider\/name>, /g, 'Give model, or ask the user to set '],
 ]

@@ -2,6 +2,10 @@ import { expect, it } from 'vitest'
 import { inToolWords } from '../../../src/cli/mcp/tool-words.js'
 
 it.each([
+  [
+    'Continue with `rushes batch --concurrency 2 shots.yaml`: runs that exist are not paid again.',
+    'Continue with run_batch without force: runs that exist are not paid again.',
+  ],
   ['Resume with `rushes wait --local -d run_1`.', 'Resume with wait_run.'],
   ['`rushes list` shows their ids.', 'list_runs shows their ids.'],
   ['See all parameters with `rushes models image`.', 'See all parameters with list_models.'],

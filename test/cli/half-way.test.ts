@@ -71,6 +71,32 @@ describe('run -n', () => {
     expect(stderr).not.toContain('`-n 1`')
   })
 
+  it('that meets two errors advises in none of them to try again', async () => {
+    let attempts = 0
+    const { fetch } = accepting(1, async (request) => {
+      // The tries of the four creates that are in flight.
+      if (++attempts > 12) return refusing(request)
+      return down(request)
+    })
+    const env = { ...SET, RUSHES_BASE_URL: 'https://api.example.com' }
+    const { code, stderr } = await runCli([...RUN, '-n', '6', '--no-wait'], { env, fetch })
+    expect(code).toBe(5)
+    expect(stderr).toContain('Could not reach api.example.com')
+    expect(stderr).toContain('To create the other 5, run the same command with `-n 5`.')
+    expect(stderr).not.toContain('try again')
+  })
+
+  it('names what to do about a certificate, and how many runs exist', async () => {
+    const advice = 'This machine does not trust the certificate.'
+    const { fetch } = accepting(1, async () => {
+      throw new HttpFailure('TLS failed', { sent: false, advice })
+    })
+    const { stderr } = await runCli([...RUN, '-n', '2', '--no-wait'], { env: SET, fetch })
+    expect(stderr).toContain(
+      `1 of 2 runs was created and is paid for.\n  ${advice} To create the missing one`,
+    )
+  })
+
   it('that creates nothing does not speak of runs that are paid for', async () => {
     const { fetch } = accepting(0, refusing)
     const { stderr } = await runCli([...RUN, '-n', '3'], { env: SET, fetch })

@@ -122,10 +122,8 @@ function createTally({ globals }: Context, { count, reused, isReusing }: TallyOp
       ...(reused === 0 ? [] : [`${reused} reused`]),
       ...(unconfirmed.size === 0 ? [] : [`${unconfirmed.size} unconfirmed`]),
     ]
-    // The hint of a network error is to try again, which would pay twice.
-    const fix = error.code === 'network' ? 'Check the service URL and the network.' : error.hint
     const hint = [
-      fix,
+      withoutRetry(error).hint,
       missing === 0 || created + unconfirmed.size === 0 ? undefined : restHint(missing, isReusing),
     ]
     return error.with({
@@ -143,12 +141,16 @@ function createTally({ globals }: Context, { count, reused, isReusing }: TallyOp
       .repeated()
       .flatMap((each) => (mayExist(each.error) ? [repeatedCreates(each)] : []))
     return [...firsts, ...repeated].map((error, index, all) =>
-      index === all.length - 1 ? withRest(error) : error,
+      index === all.length - 1 ? withRest(error) : withoutRetry(error),
     )
   }
 
   return { ids, unconfirmed, withRest, createErrors }
 }
+
+/** Some hints end with the advice to try again. The whole command would then create runs that exist once more. */
+const withoutRetry = (error: RushesError): RushesError =>
+  error.with({ hint: error.hint?.replace(/, then try again\.$/, '.') })
 
 const restHint = (missing: number, isReusing: boolean): string =>
   isReusing

@@ -34,7 +34,7 @@ export async function receiveText(response: HttpResponse, maxBytes: number): Pro
     : { ...undecoded, undecodable: messageOf(decoded.failure) }
 }
 
-/** Responses of the API are smaller. Decoding so many single bytes takes half a second. */
+/** Maximum size of a body that is decoded byte by byte, which is slow. Responses of the API are smaller. */
 const MAX_SINGLE_BYTES = 16_384
 
 /** Decodes a received body, up to its first error. */

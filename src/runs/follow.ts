@@ -170,14 +170,10 @@ function errorOf(state: RunState, isLocal: boolean): RushesError | undefined {
   return state.phase === 'failed' ? runFailed(state, isLocal) : undefined
 }
 
-/** Whether the answer says that the run was refunded: in the text of its error, or as `refunded: true`. */
+/** Whether the text of the service's error says that the run was refunded. */
 function isRefunded({ service }: RunState): boolean {
-  if (!isObject(service)) return false
-  const { refunded, error } = service
-  return (
-    refunded === true ||
-    /(?<!\bnot (be )?)\brefunded\b/i.test(isObject(error) ? String(error.message) : String(error))
-  )
+  const error = isObject(service) ? service.error : undefined
+  return /(?<!\bnot (be )?)\brefunded\b/i.test(isObject(error) ? String(error.message) : String(error))
 }
 
 function runFailed(state: RunState, isLocal: boolean): RushesError {

@@ -80,7 +80,7 @@ describe('a failed run', () => {
   it.each<[string, object, boolean, boolean]>([
     ['may have been charged', { error: { message: 'no' } }, false, true],
     ['of the embedded service is not charged to an account', {}, true, false],
-    ['whose object says so was refunded', { refunded: true }, false, false],
+    ['whose object has a field of any name may have been charged', { refunded: true }, false, true],
     [
       'whose error says so was refunded',
       { error: { message: 'Render failed; credits refunded.' } },

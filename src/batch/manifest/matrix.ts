@@ -132,11 +132,8 @@ function readMatrices(sections: Sections, report: ReportProblem): ReadonlyMap<Ma
  * a manifest with {style} in its prompts means the same when its model gets a parameter `style`.
  */
 function isUnused({ fields }: MapNode, { defaults }: Sections): (key: string) => boolean {
-  const texts = writeJson(
-    [...defaults, ...fields].flatMap(([name, { value }]) =>
-      NO_INPUT.includes(name) ? [] : plainValue(value),
-    ),
-  )
+  const inputs = [...defaults, ...fields].filter(([name]) => !NO_INPUT.includes(name))
+  const texts = writeJson(inputs.map(([, { value }]) => plainValue(value)))
   return (key) => !texts.includes(`{${key}}`) && !texts.includes(`{${key}.`)
 }
 

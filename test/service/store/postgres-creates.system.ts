@@ -41,15 +41,40 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test('an account whose row is locked keeps no other waiting', async () => {
-    const { url, store, runOf } = await openWithKey(10)
+  test('many creates of an account whose row is locked take no connection from other accounts', async () => {
+    const { url, store, runOf } = await openWithKey(100)
     const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
     const server = await sharedPostgres()
     const commit = await server.hold('SELECT 1 FROM rushes.accounts WHERE id = 1 FOR UPDATE', url)
-    const waiting = Array.from({ length: 5 }, (_, n) => store.addRun(runOf(`run_${n}`), () => {}))
+    let added = 0
+    const waiting = Array.from({ length: 30 }, async (_, n) => {
+      await store.addRun(runOf(`run_${n}`), () => {})
+      added++
+    })
     await store.addRun(runOf('free', { accountId: other, keyId: undefined, price: 0 }), () => {})
+    expect(await store.findRun('free', other)).toMatchObject({ status: 'queued' })
+    expect(added).toBe(0)
     await commit()
     await Promise.all(waiting)
+    expect(await store.listAccounts()).toMatchObject([{ balance: 70, runs: 30 }, { runs: 1 }])
     expect((await store.verify()).problems).toEqual([])
+  })
+
+  test('a create that waits for earlier creates of its account ends with them when the database does not answer', async () => {
+    const { url, runOf } = await openWithKey(100)
+    const clock = { ...STILL_CLOCK, nowMs: 0, monotonic: () => clock.nowMs }
+    const store = await openPostgresStore(url, { clock })
+    onTestFinished(() => store.close())
+    const server = await sharedPostgres()
+    const commit = await server.hold('SELECT 1 FROM rushes.accounts WHERE id = 1 FOR UPDATE', url)
+    const creates = Array.from({ length: 5 }, (_, n) => store.addRun(runOf(`run_${n}`), () => {}))
+    clock.nowMs = 5_000
+    await commit()
+    const results = await Promise.allSettled(creates)
+    expect(results.map((each) => (each.status === 'fulfilled' ? 'added' : each.reason.code))).toEqual([
+      ...['added', 'added'],
+      ...Array(3).fill('DATABASE_UNAVAILABLE'),
+    ])
+    expect(await store.listAccounts()).toMatchObject([{ balance: 98, runs: 2 }])
   })
 })

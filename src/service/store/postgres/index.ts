@@ -9,14 +9,15 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../host/clock.js'
+import { createOwnedSlots } from '../../../host/slots.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
 import type { RateLimiter } from '../../rate/rate-limiter.js'
-import type { Store, WorkerRecord } from '../contract.js'
+import { DatabaseUnavailable, type Store, type WorkerRecord } from '../contract.js'
 import { createStore } from '../index.js'
 import type { LeaseStore } from '../queue.js'
 import type { Row } from '../sql.js'
 import { createDatabase } from './database.js'
-import { createRetryWindow } from './driver.js'
+import { createRetryWindow, type RetryWindow } from './driver.js'
 import { createNodeConnection, LIST_WORKERS } from './node-connection.js'
 import { openSchema } from './open-schema.js'
 
@@ -75,6 +76,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     forget: (id) => connection.forgetWorker(id).catch(() => {}),
   }
   const store = createStore(database, leases, pages)
+  const inTurn = createAccountTurns(retryWindow)
 
   let notifying: Promise<unknown> | undefined
   let notifyAgain = false
@@ -106,7 +108,7 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
 
   return {
     ...store,
-    addRun: announcing(store.addRun),
+    addRun: announcing((run, check) => inTurn(run.accountId, () => store.addRun(run, check))),
     recordCrash: announcing(store.recordCrash),
     reapWorker: announcing(store.reapWorker),
     releaseWorker: announcing(store.releaseWorker),
@@ -122,6 +124,25 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       await connection.close()
       await Promise.all([pages.close(), database.close()])
     },
+  }
+}
+
+/**
+ * Maximum number of creates of one account that use a connection. Creates of one account wait for each other in the
+ * database, so more of them would take connections from other accounts, and make no run sooner.
+ */
+const CREATES_PER_ACCOUNT = 2
+
+/** Returns a function that calls `create` in the turn of the account, or rejects if that is after 5 s. */
+function createAccountTurns({ clock, pauseMs }: RetryWindow) {
+  const inSlot = createOwnedSlots(CREATES_PER_ACCOUNT, {})
+  return <Result>(accountId: number, create: () => Promise<Result>): Promise<Result> => {
+    const startedMs = clock.monotonic()
+    return inSlot(accountId, async () => {
+      if (pauseMs(startedMs, 1) === undefined)
+        throw new DatabaseUnavailable(new Error('earlier creates of this account wait for the database'))
+      return await create()
+    })
   }
 }
 

@@ -203,20 +203,21 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
 
   let isOpen = false
 
-  /** Begins a transaction. Inside another one it is a savepoint, which can fail without the outer transaction. */
-  function begin(): Scope {
+  /** A savepoint, which can fail without the outer transaction. */
+  function beginPart(): Scope {
     // A full disk rolls back the whole transaction. Later statements would be committed separately.
-    if (isOpen && !database.inTransaction) throw new Error('the transaction was rolled back')
-    if (isOpen) {
-      exec('SAVEPOINT part')
-      return {
-        commit: () => exec('RELEASE part'),
-        rollBack: () => database.inTransaction && exec('ROLLBACK TO part; RELEASE part'),
-      }
+    if (!database.inTransaction) throw new Error('the transaction was rolled back')
+    exec('SAVEPOINT part')
+    return {
+      commit: () => exec('RELEASE part'),
+      rollBack: () => database.inTransaction && exec('ROLLBACK TO part; RELEASE part'),
     }
+  }
+
+  function beginWhole(): Scope {
     exec('BEGIN IMMEDIATE')
     isOpen = true
-    const scope = {
+    return {
       commit() {
         exec('COMMIT')
         isOpen = false
@@ -226,9 +227,6 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
         rollBack(database)
       },
     }
-    if (identity.isCurrent()) return scope
-    scope.rollBack()
-    throw new ReplacedFile()
   }
 
   /** Runs `work`, and ends the scope when it has ended. */
@@ -249,7 +247,13 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
     }
   }
 
-  const transaction = <Result>(work: () => Result): Result => within(begin(), work)
+  function transaction<Result>(work: () => Result): Result {
+    if (isOpen) return within(beginPart(), work)
+    return within(beginWhole(), () => {
+      if (!identity.isCurrent()) throw new ReplacedFile()
+      return work()
+    })
+  }
 
   function snapshot<Result>(work: () => Result): Result {
     exec('BEGIN')

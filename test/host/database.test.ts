@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -313,6 +314,18 @@ describe('a transaction', () => {
     expect(texts(database)).toEqual([])
     database.transaction(() => add(database, 'b'))
     expect(texts(database)).toEqual(['b'])
+  })
+
+  it('in which the file cannot be checked leaves nothing open: the next one is committed', () => {
+    const path = newPath()
+    const [one, other] = [open(path), open(path)]
+    renameSync(path, `${path}.aside`)
+    // The system follows a link to itself until it fails.
+    symlinkSync(path, path)
+    expect(() => one.transaction(() => add(one, 'a'))).toThrow(/ELOOP/)
+    renameSync(`${path}.aside`, path)
+    one.transaction(() => add(one, 'b'))
+    expect(texts(other)).toEqual(['b'])
   })
 
   it('is not seen by a neighbour before its end', () => {

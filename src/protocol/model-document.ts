@@ -273,19 +273,31 @@ export function readPrice(
     else if (type === 'array' || type === 'object')
       problem(path, 'is a list or a map: only text, numbers and booleans can have factors')
     else if (!isObject(byValue)) problem(path, 'must be a map from a value to its factor')
-    else
-      for (const [value, factor] of Object.entries(byValue)) {
-        const listed =
-          parameter?.type === 'boolean' ? ['true', 'false'] : parameter && listedValues(parameter)
-        const isNumber = parameter?.type === 'integer' || parameter?.type === 'number'
-        if (listed !== undefined ? !listed.includes(value) : isNumber && String(Number(value)) !== value) {
-          const possible =
-            listed === undefined ? 'a number in its shortest form' : `one of ${listed.join(', ')}`
-          problem([...path, value], `"${shortened(printable(value), 80)}" is not ${possible}`)
-        } else if (!isAmount(factor)) problem([...path, value], AMOUNT)
-      }
+    else checkFactors(byValue, parameter, (value, message) => problem([...path, value], message))
   }
   return isAmount(run) ? { run, factors: factors as Price['factors'] } : undefined
+}
+
+const MAX_LISTED_CHARACTERS = 1_000
+
+function checkFactors(
+  byValue: Json,
+  parameter: ParameterSchema | undefined,
+  report: (value: string, message: string) => void,
+): void {
+  const listed = parameter?.type === 'boolean' ? ['true', 'false'] : parameter && listedValues(parameter)
+  const isNumber = parameter?.type === 'integer' || parameter?.type === 'number'
+  // Prepared once: a document can have thousands of factors for a thousand values.
+  const allowed = listed && new Set(listed)
+  const possible =
+    listed === undefined
+      ? 'a number in its shortest form'
+      : `one of ${shortened(listed.join(', '), MAX_LISTED_CHARACTERS)}`
+  for (const [value, factor] of Object.entries(byValue)) {
+    const isPossible = allowed?.has(value) ?? (!isNumber || String(Number(value)) === value)
+    if (!isPossible) report(value, `"${shortened(printable(value), 80)}" is not ${possible}`)
+    else if (!isAmount(factor)) report(value, AMOUNT)
+  }
 }
 
 const MAX_AMOUNT = 1e9

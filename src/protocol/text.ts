@@ -63,13 +63,29 @@ function withinLevels(value: unknown, levels: number): unknown {
 export const shortened = (text: string, maxLength = 300): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
 
-/** Returns the candidate closest to a mistyped word; undefined if none is close. */
+/** Maximum number of pairs of letters that one search compares: about a millisecond. */
+export const MAX_COMPARED = 100_000
+
+/**
+ * Returns the candidate closest to a mistyped word; undefined if none is close. The word and the candidates may be of
+ * any size: compares them only while `MAX_COMPARED` lasts.
+ */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  const scored = candidates
-    .map((candidate) => ({ candidate, distance: leven(word.toLowerCase(), candidate.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance)
-  const best = scored[0]
-  return best !== undefined && best.distance <= maxDistance(word, best.candidate) ? best.candidate : undefined
+  const typed = word.toLowerCase()
+  let best: { readonly candidate: string; readonly distance: number } | undefined
+  let compared = 0
+  for (const candidate of candidates) {
+    const name = candidate.toLowerCase()
+    const minDistance = Math.abs(typed.length - name.length)
+    if (minDistance > looseDistance(candidate) || (best !== undefined && minDistance >= best.distance))
+      continue
+    compared += typed.length * name.length
+    if (compared > MAX_COMPARED) break
+    const distance = leven(typed, name)
+    if (distance <= maxDistance(word, candidate) && (best === undefined || distance < best.distance))
+      best = { candidate, distance }
+  }
+  return best?.candidate
 }
 
 /** Returns ` Did you mean "list"?`, or an empty text if no candidate is close. */
@@ -84,9 +100,11 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
  */
 function maxDistance(word: string, candidate: string): number {
   const isShort = Math.min(word.length, candidate.length) <= 4
-  const isSame = lettersOf(word) === lettersOf(candidate) || candidate.startsWith(word)
-  return isShort && !isSame ? 1 : Math.max(2, candidate.length * 0.4)
+  const isSame = () => lettersOf(word) === lettersOf(candidate) || candidate.startsWith(word)
+  return isShort && !isSame() ? 1 : looseDistance(candidate)
 }
+
+const looseDistance = (candidate: string): number => Math.max(2, candidate.length * 0.4)
 
 const lettersOf = (word: string): string => [...word.toLowerCase()].sort().join('')
 

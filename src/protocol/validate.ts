@@ -47,7 +47,8 @@ export function valueProblem(schema: ParameterSchema, value: unknown): string | 
       return notListed(listed, value, schema, `the ${schema.type === 'string' ? 'string' : 'number'}s `)
     if (schema.type === 'string') return 'must be of type string'
     if (schema.type === 'array') return 'must be a list of strings'
-    if (isLossy(schema, value)) return `must have fewer digits: ${describeLoss(value, Number(value))}`
+    if (isLossy(schema, value))
+      return `must have fewer digits: ${describeLoss(shortened(value, 100), Number(value))}`
     return `must be ${describeType(schema)}, not ${shownValue(value)}`
   }
   if (listed !== undefined && !listed.includes(String(value))) return notListed(listed, value, schema)
@@ -70,8 +71,6 @@ export function valueProblem(schema: ParameterSchema, value: unknown): string | 
       return undefined
   }
 }
-
-const listOf = ({ enum: listed }: { readonly enum?: readonly string[] }) => listed && { enum: listed }
 
 /** JSON Schema counts code points. */
 function lengthProblem(text: string, maxLength: number | undefined): string | undefined {
@@ -97,26 +96,47 @@ function hasType({ type }: ParameterSchema, value: unknown): boolean {
   }
 }
 
-/** Returns the problems of an input, at most one for each parameter, and one for each entry of a list. */
+/** A check ends after this number of problems, unless its caller wants fewer: its work then has a bound. */
+export const MAX_PROBLEMS = 100
+
+/** Returns the first problems of an input: at most one for each parameter, and one for each entry of a list. */
 export function inputProblems(
-  { required, properties }: ModelSchema,
+  schema: ModelSchema,
   input: ModelInput,
+  maxProblems = MAX_PROBLEMS,
 ): readonly InputProblem[] {
-  const missing = required
-    .filter((name) => !Object.hasOwn(input, name))
-    .map((name) => ({ parameter: name, message: 'is missing' }))
-  const wrong = Object.entries(properties).flatMap(([name, schema]): readonly InputProblem[] => {
-    if (!Object.hasOwn(input, name) || input[name] === undefined) return []
-    const value = input[name]
+  const problems: InputProblem[] = []
+  for (const problem of eachProblem(schema, input)) {
+    problems.push(problem)
+    if (problems.length === maxProblems) break
+  }
+  return problems
+}
+
+function* eachProblem({ required, properties }: ModelSchema, input: ModelInput): Generator<InputProblem> {
+  for (const name of required)
+    if (!Object.hasOwn(input, name)) yield { parameter: name, message: 'is missing' }
+  for (const [name, schema] of Object.entries(properties)) {
+    const value = Object.hasOwn(input, name) ? input[name] : undefined
+    if (value === undefined) continue
     const message = valueProblem(schema, value)
-    if (message !== undefined) return [{ parameter: name, message }]
-    if (schema.type !== 'array') return []
-    return (value as readonly unknown[]).flatMap((entry, index) => {
-      const problem = valueProblem({ type: 'string', description: '', ...listOf(schema.items) }, entry)
-      return problem === undefined ? [] : [{ parameter: `${name}/${index}`, message: problem }]
-    })
-  })
-  return [...missing, ...wrong]
+    if (message !== undefined) yield { parameter: name, message }
+    else if (schema.type === 'array') yield* entryProblems(name, schema.items, value as readonly unknown[])
+  }
+}
+
+function* entryProblems(
+  name: string,
+  { enum: listed }: { readonly enum?: readonly string[] },
+  entries: readonly unknown[],
+): Generator<InputProblem> {
+  const allowed = listed && new Set(listed)
+  const schema: ParameterSchema = { type: 'string', description: '', ...(listed && { enum: listed }) }
+  for (const [index, entry] of entries.entries()) {
+    if (typeof entry === 'string' && (allowed === undefined || allowed.has(entry))) continue
+    const message = valueProblem(schema, entry)
+    if (message !== undefined) yield { parameter: `${name}/${index}`, message }
+  }
 }
 
 /**

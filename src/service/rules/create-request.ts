@@ -70,6 +70,8 @@ function checkStructure(body: Uint8Array): void {
 }
 
 const MAX_MESSAGE_LENGTH = 2_000
+/** A refused create names its first problems. The check ends there, since it may block the service's other requests. */
+const MAX_NAMED_PROBLEMS = 10
 
 /**
  * Checks in the order of docs/service.md: the model first, since the input is checked with its schema. Throws
@@ -86,7 +88,7 @@ function readModelAndInput(
   if (!isObject(input)) throw new Refusal('missing_input')
   const document = findDocument(models, model)
   if (document === undefined) throw new Refusal('model_not_found', available(model, models))
-  const problems = inputProblems(document.input, input)
+  const problems = inputProblems(document.input, input, MAX_NAMED_PROBLEMS)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
   return { document, input }
 }

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { writeJson } from '../../src/protocol/json.js'
+import { readModelDocument } from '../../src/protocol/model-document.js'
+import type { ModelSchema } from '../../src/protocol/models.js'
+import { didYouMean, MAX_COMPARED, nearest } from '../../src/protocol/text.js'
+import { inputProblems, MAX_PROBLEMS } from '../../src/protocol/validate.js'
+import { readCreate } from '../../src/service/rules/create-request.js'
+
+/** Pairs of letters that were compared, and values of lists that were read. */
+const work = vi.hoisted(() => ({ done: 0 }))
+
+// Counts, and calls the real function.
+vi.mock('leven', async (importOriginal) => {
+  const { default: leven } = await importOriginal<typeof import('leven')>()
+  return {
+    default: (one: string, other: string) => {
+      work.done += one.length * other.length
+      return leven(one, other)
+    },
+  }
+})
+
+beforeEach(() => {
+  work.done = 0
+})
+
+const countingReads = <Value>(values: readonly Value[]): readonly Value[] =>
+  new Proxy(values, {
+    get(target, name, receiver) {
+      if (typeof name === 'string' && /^\d+$/.test(name)) work.done++
+      return Reflect.get(target, name, receiver)
+    },
+  })
+
+const numbered = (count: number, length: number, prefix: string) =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`.padEnd(length, 'y'))
+
+describe('the work of a check', () => {
+  const sizes = {
+    values: fc.integer({ min: 1, max: 1_000 }),
+    valueLength: fc.integer({ min: 4, max: 200 }),
+    entries: fc.integer({ min: 0, max: 5_000 }),
+    entryLength: fc.integer({ min: 4, max: 200 }),
+    areAllowed: fc.boolean(),
+  }
+
+  it('is linear in the document and the body, for hostile documents and bodies', () => {
+    fc.assert(
+      fc.property(fc.record(sizes), ({ values, valueLength, entries, entryLength, areAllowed }) => {
+        const listed = numbered(values, valueLength, 'a')
+        const sent = areAllowed ? Array(entries).fill(listed.at(-1)) : numbered(entries, entryLength, 'x')
+        const schema: ModelSchema = {
+          type: 'object',
+          title: 'image',
+          description: '',
+          required: [],
+          properties: {
+            style: { type: 'string', description: '', enum: countingReads(listed) },
+            styles: {
+              type: 'array',
+              description: '',
+              items: { type: 'string', enum: countingReads(listed) },
+            },
+          },
+        }
+        work.done = 0
+        const problems = inputProblems(schema, { style: sent.join(''), styles: countingReads(sent) })
+        expect(problems.length).toBeLessThanOrEqual(MAX_PROBLEMS)
+        const bytes = writeJson(listed).length + writeJson(sent).length
+        expect(work.done).toBeLessThanOrEqual(MAX_PROBLEMS * (MAX_COMPARED + values) + 2 * bytes)
+      }),
+      {
+        numRuns: 40,
+        examples: [
+          [{ values: 1_000, valueLength: 60, entries: 4_900, entryLength: 8, areAllowed: false }],
+          [{ values: 1_000, valueLength: 60, entries: 4_900, entryLength: 8, areAllowed: true }],
+        ],
+      },
+    )
+  })
+
+  it('ends after the first problems, in the order of the input', () => {
+    const items = { type: 'string', enum: ['red', 'blue'] } as const
+    const properties = { colours: { type: 'array', description: '', items } } as const
+    const schema = {
+      type: 'object',
+      title: 'image',
+      description: '',
+      required: ['prompt'],
+      properties,
+    } as const
+    const problems = inputProblems(schema, { colours: ['red', ...Array(5_000).fill('bleu')] })
+    expect(problems).toHaveLength(MAX_PROBLEMS)
+    expect(problems.slice(0, 5).map(({ parameter }) => parameter)).toEqual([
+      'prompt',
+      'colours/1',
+      'colours/2',
+      'colours/3',
+      'colours/4',
+    ])
+    expect(problems[1]?.message).toBe('must be one of red, blue, not "bleu" (did you mean "blue"?)')
+  })
+})
+
+it('the service refuses a create with 4,900 wrong entries after the work of its first problems', () => {
+  const document = readModelDocument(
+    {
+      name: 'acme/styles',
+      kind: 'image',
+      input: { styles: { type: 'array', items: { type: 'string', enum: numbered(1_000, 60, 'a') } } },
+    },
+    (path, message) => expect.unreachable(`${path.join('.')} ${message}`),
+  )
+  const input = { prompt: 'x', styles: numbered(4_900, 60, 'a9') }
+  const body = Buffer.from(writeJson({ model: 'acme/styles', input }))
+  expect(() => readCreate(body, document === undefined ? [] : [document])).toThrow(
+    'input.styles/0 must be one of',
+  )
+  expect(work.done).toBeLessThanOrEqual(10 * MAX_COMPARED)
+})
+
+describe('the work of a suggestion', () => {
+  it.each<[title: string, word: string, candidates: readonly string[]]>([
+    ['many models', 'acme/still-1', numbered(20_000, 14, 'acme/still-')],
+    ['long candidates', 'x'.repeat(90_000), numbered(50, 100_000, 'a')],
+    ['a long word', 'x'.repeat(1_000_000), numbered(1_000, 12, 'a')],
+  ])('has a bound for %s', (_, word, candidates) => {
+    didYouMean(word, candidates)
+    expect(work.done).toBeLessThanOrEqual(MAX_COMPARED)
+  })
+
+  it('skips candidates whose length differs too much, however long they are', () => {
+    expect(nearest('statsu', [...numbered(100, 100_000, 'a'), 'status'])).toBe('status')
+  })
+})
+
+it('a document with thousands of wrong factors gets short problems', () => {
+  const factors = Object.fromEntries(numbered(9_000, 8, 'x').map((value) => [value, 1]))
+  const style = { type: 'string', enum: numbered(1_000, 60, 'a') }
+  const messages: string[] = []
+  const document = {
+    name: 'a/b',
+    kind: 'image',
+    input: { style },
+    price: { run: 1, factors: { style: factors } },
+  }
+  readModelDocument(document, (_, message) => messages.push(message))
+  expect(messages).toHaveLength(9_000)
+  expect(Math.max(...messages.map(({ length }) => length))).toBeLessThan(1_200)
+})

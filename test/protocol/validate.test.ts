@@ -112,7 +112,7 @@ it('the service refuses a create with 4,900 wrong entries after the work of its 
     },
     (path, message) => expect.unreachable(`${path.join('.')} ${message}`),
   )
-  const input = { prompt: 'x', styles: numbered(4_900, 60, 'a9') }
+  const input = { prompt: 'x', styles: numbered(4_900, 60, 'b') }
   const body = Buffer.from(writeJson({ model: 'acme/styles', input }))
   expect(() => readCreate(body, document === undefined ? [] : [document])).toThrow(
     'input.styles/0 must be one of',

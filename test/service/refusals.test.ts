@@ -75,9 +75,9 @@ test.each<[name: string, body: unknown, code: string, says?: RegExp]>([
   ],
   [
     'large unknown fields',
-    image({ prompt: 'x', a: 'x'.repeat(40_000), b: 'x'.repeat(40_000) }),
+    image({ prompt: 'x', a: 'x'.repeat(140_000), b: 'x'.repeat(140_000) }),
     'invalid_input',
-    /fields that the model does not define have 800\d\d bytes/,
+    /parameters other than prompt and image_urls have 2800\d\d bytes/,
   ],
   [
     'many images for a video',

@@ -43,6 +43,12 @@ const NOISE = served({
   default: true,
 })
 const FILM = served({ name: 'acme/film', kind: 'video', input: { image_urls: false } })
+/** Parameters without `maxLength`. */
+const FREE = served({
+  name: 'acme/free',
+  kind: 'image',
+  input: { negative_prompt: { type: 'string' }, words: { type: 'array', items: { type: 'string' } } },
+})
 const MANY = [FLUX, NOISE, FILM]
 
 /** Requests of an account with 100 credits and hardly any rate limit. */
@@ -85,11 +91,26 @@ test.each<[model: string, input: object, message: string]>([
   ['acme/film', { prompt: 'x', image_urls: [{ sha256: 'a' }] }, 'This model takes no image_urls.'],
   [
     'acme/flux-2',
-    { more: 'x'.repeat(66_000) },
-    'The fields that the model does not define have 66011 bytes together; the limit is 65536.',
+    { more: 'x'.repeat(263_000) },
+    'The parameters other than prompt and image_urls have 263011 bytes of JSON together; the limit is 262144.',
+  ],
+  [
+    'acme/free',
+    {
+      prompt: 'x',
+      negative_prompt: 'x'.repeat(131_000),
+      words: ['x'.repeat(131_000)],
+      more: 'x'.repeat(131),
+    },
+    'The parameters other than prompt and image_urls have 262176 bytes of JSON together; the limit is 262144.',
+  ],
+  [
+    'acme/flux-2',
+    { prompt: 'x'.repeat(263_000) },
+    'have 263013 bytes of JSON together; the limit is 262144.',
   ],
 ])('%s refuses %o', async (model, input, message) => {
-  const { create, spent } = await createPaidService()
+  const { create, spent } = await createPaidService([...MANY, FREE])
   const { status, body } = await create(model, input)
   expect([status, body.error.code]).toEqual([400, 'invalid_input'])
   expect(body.error.message).toContain(message)

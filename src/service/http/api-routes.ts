@@ -128,10 +128,11 @@ const LARGE_BYTES = 65_536
 const LARGE_BYTES_PER_MS = 32_768
 
 /**
- * Creates the status responses of each account in turns. A run can have 0.8 MB, and an account 200 keys with 20
- * requests in 10 s each: without a pause after each large response, they would delay other accounts for seconds.
+ * Creates the status responses of each account in turns. A run can have 1 MB, one of an earlier version 64 MB, and an
+ * account 200 keys with 20 requests in 10 s each: without a pause after each large response, they would delay other
+ * accounts for seconds.
  */
-function createStatusTurns(clock: BodyLimits['clock']) {
+export function createStatusTurns(clock: BodyLimits['clock']) {
   const inTurn = createOwnedSlots(STATUS_AT_ONCE, {
     maxWaiting: MAX_STATUS_WAITING,
     refusal: () =>

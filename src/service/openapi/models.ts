@@ -10,8 +10,8 @@ import { defaultDocument } from '../models/served-model.js'
 import {
   MAX_DEPTH,
   MAX_IMAGES,
+  MAX_PARAMETER_BYTES,
   MAX_PROMPT_CHARACTERS,
-  MAX_UNKNOWN_BYTES,
   MAX_URL_CHARACTERS,
   MAX_VALUES,
 } from '../rules/create-request.js'
@@ -57,8 +57,8 @@ const pascalCase = (name: string): string =>
 const count = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ',')
 
 const EXTRA_FIELDS =
-  `Fields that this schema does not name are accepted and kept in the run, at most ` +
-  `${count(MAX_UNKNOWN_BYTES)} bytes of JSON together.`
+  `Fields that this schema does not name are accepted and kept in the run. All fields but \`prompt\` and ` +
+  `\`image_urls\` have at most ${count(MAX_PARAMETER_BYTES)} bytes of JSON together.`
 
 const SENT_IMAGE: Json = {
   type: 'string',

@@ -124,7 +124,8 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
   )
 
 export const MAX_PROMPT_CHARACTERS = 100_000
-export const MAX_UNKNOWN_BYTES = 65_536
+/** Of all parameters but the prompt and images, as JSON: a status response contains them. */
+export const MAX_PARAMETER_BYTES = 262_144
 /** Maximum number of images for all models. The published API has this limit for images, and none for videos. */
 export const MAX_IMAGES = 14
 export const MAX_URL_CHARACTERS = 8_192
@@ -152,13 +153,19 @@ function checkInputBounds({ properties }: ModelSchema, input: ModelInput): void 
   if (long >= 0) refuse(`input.image_urls/${long} is longer than ${MAX_URL_CHARACTERS} characters.`)
   const huge = pathOfHugeNumber(input, 'input')
   if (huge !== undefined) refuse(`${huge} is a number outside the range of ±${Number.MAX_VALUE}.`)
-  const unknown = Object.entries(input).filter(([name]) => !Object.hasOwn(properties, name))
-  const bytes = Buffer.byteLength(writeJson(Object.fromEntries(unknown)))
-  if (bytes > MAX_UNKNOWN_BYTES)
+  const others = Object.entries(input).filter(
+    ([name]) => !Object.hasOwn(defined, name) || !HAS_LIMIT.has(name),
+  )
+  const bytes = Buffer.byteLength(writeJson(Object.fromEntries(others)))
+  if (bytes > MAX_PARAMETER_BYTES)
     refuse(
-      `The fields that the model does not define have ${bytes} bytes together; the limit is ${MAX_UNKNOWN_BYTES}.`,
+      `The parameters other than prompt and image_urls have ${bytes} bytes of JSON together; ` +
+        `the limit is ${MAX_PARAMETER_BYTES}.`,
     )
 }
+
+/** Parameters with a limit of their own, if the model defines them. */
+const HAS_LIMIT: ReadonlySet<string> = new Set(['prompt', 'image_urls'])
 
 /**
  * Returns the path of a number that is too large, such as 1e999. JSON allows numbers of any size: they are parsed as

@@ -12,7 +12,7 @@ export interface KeyName {
   readonly name: string
 }
 
-/** A run in a list. It has no input, which can be 0.8 MB. */
+/** A run in a list. It has no input, which can be 1 MB. */
 export interface ListedRun extends Omit<StoredRun, 'input'> {
   /** Number of the run among all runs. A later run has a larger number. */
   readonly sequence: number

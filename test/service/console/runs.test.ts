@@ -34,6 +34,39 @@ const addRuns = (service: TestService, count: number) =>
 
 const idsOf = (runs: readonly { id: string }[]) => runs.map(({ id }) => id)
 
+test('details of a run that is larger than a create may be now are sent in turns', async () => {
+  const service = await createConsoleService()
+  const browser = await signInByLink(service)
+  const more = 'x'.repeat(1_000_000)
+  await withStore(service, (store) =>
+    store.addRun(
+      {
+        id: 'run_old',
+        ...FOX,
+        input: { ...FOX.input, more },
+        accountId: 1,
+        keyId: 1,
+        kind: 'image',
+        price: 1,
+        createdAtMs: 0,
+      },
+      () => {},
+    ),
+  )
+  let answers = 0
+  const read = async () => {
+    const answer = await browser.get(CONSOLE_PATHS.run.replace(':id', 'run_old'))
+    answers++
+    return answer
+  }
+  await Promise.all(Array.from({ length: 4 }, read))
+  const waiting = read()
+  for (let request = 0; request < 5; request++) await browser.get(CONSOLE_PATHS.credits)
+  expect(answers).toBe(4)
+  await service.clock.advance(1_000)
+  expect((await waiting).body.input.more).toBe(more)
+})
+
 describe('runs', () => {
   test('a create is charged to the account, is checked as that of the API, and has no key', async () => {
     const service = await createConsoleService()
@@ -58,6 +91,7 @@ describe('runs', () => {
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
     for (const [body, status, code] of [
       ['{', 400, 'invalid_json'],
+      [{ ...FOX, input: { prompt: 'x', more: 'x'.repeat(263_000) } }, 400, 'invalid_input'],
       [{}, 400, 'missing_model'],
       [{ model: 'acme/none', input: {} }, 400, 'model_not_found'],
       [{ ...FOX, input: { prompt: 'x', quality: 'hihg' } }, 400, 'invalid_input'],

@@ -12,7 +12,7 @@ import type { FileStore } from '../../files/contract.js'
 import { CONSOLE_BODIES, choiceIn, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
-import { type ApiRoutes, announceRun, idempotencyKeyOf } from '../api-routes.js'
+import { type ApiRoutes, announceRun, createStatusTurns, idempotencyKeyOf } from '../api-routes.js'
 import { isKnownTag } from '../conditional-request.js'
 import { leaveBodiesUnread, readJsonBodies, withBody } from '../request-body.js'
 import { sendStoredFile } from '../stored-file.js'
@@ -107,13 +107,18 @@ async function addModelsRoute(app: FastifyInstance, { models, limits }: Console)
 async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
   const { limits, runs, keys, credits, sessions } = options.console
   readJsonBodies(app, options.api.bodyLimits)
+  const inTurn = createStatusTurns(options.api.bodyLimits.clock)
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
   const accountOf = (request: FastifyRequest) => sessionOf(request).user.accountId
   const selected = (request: FastifyRequest) => [accountOf(request), request.query as Query] as const
 
   app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
   app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...selected(request)))
-  app.get<ById>(CONSOLE_PATHS.run, (request) => runs.find(accountOf(request), request.params.id))
+  app.get<ById>(CONSOLE_PATHS.run, async (request, reply) => {
+    const account = accountOf(request)
+    const body = await inTurn(account, async () => writeJson(await runs.find(account, request.params.id)))
+    return reply.type('application/json; charset=utf-8').send(body)
+  })
   app.get<{ Params: { id: string; position: string } }>(CONSOLE_PATHS.reference, async (request, reply) => {
     const { id, position } = request.params
     const image = await runs.findReference(accountOf(request), id, position)

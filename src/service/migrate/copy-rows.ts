@@ -1,4 +1,6 @@
 /** Copies the rows of `service.db` into an empty schema of PostgreSQL, in one transaction. */
+import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { messageOf, RushesError, usageError } from '../../errors.js'
 import type { OpenDatabase, Row, SqlValue } from '../../host/database.js'
 import type { Verification } from '../store/account-store.js'
@@ -28,6 +30,25 @@ export class CommitUnknown extends RushesError {
       cause,
     })
   }
+}
+
+/**
+ * Returns the id of a copy, which depends on all rows that are copied: a folder that was used after its move, for example
+ * to disable a key, is not taken for the folder that was moved.
+ */
+export async function copyIdOf(
+  source: Pick<OpenDatabase, 'all' | 'get'>,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const hash = createHash('sha256').update(String(source.get('PRAGMA application_id')?.application_id))
+  for (const table of TABLES)
+    for (const page of pagesOf(source, table)) {
+      hash.update(table.name).update(JSON.stringify(page))
+      // Lets an interrupt be noticed.
+      await setImmediate()
+      signal?.throwIfAborted()
+    }
+  return hash.digest('hex')
 }
 
 /**

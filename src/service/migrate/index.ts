@@ -2,7 +2,7 @@
  * Moves the data of a stopped service from its data folder to PostgreSQL, and its files to a storage. The folder's
  * database is locked; the rows are copied in one transaction; then the database is renamed to `service.db.moved`, which a
  * process that has it open notices before its next change. A move that ended between commit and rename is completed by
- * the next one: PostgreSQL keeps the id of the database and its sums.
+ * the next one: PostgreSQL keeps a checksum of the rows.
  */
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ import { explainDatabaseError, MOVED, openServiceDatabase, storeOf } from '../st
 import { LEDGER } from '../store/statements.js'
 import type { StoredOutput } from '../stored-run.js'
 import { copyFiles, type FilesCopied, type KnownFiles } from './copy-files.js'
-import { copyRows, isImported } from './copy-rows.js'
+import { copyIdOf, copyRows, isImported } from './copy-rows.js'
 
 export interface Migration {
   readonly dataFolder: string
@@ -74,7 +74,7 @@ async function move(
 ): Promise<Migrated> {
   const expected = verificationOf(Object.values(LEDGER).map((sql) => source.all(sql)))
   refuseProblems(expected)
-  const id = `${source.get('PRAGMA application_id')?.application_id}: ${describe(expected)}`
+  const id = await copyIdOf(source, signal)
   const isMoved = await isImported(databaseUrl, id)
   const outputs = Number(source.get('SELECT count(*) AS outputs FROM outputs')?.outputs)
   const options = { folders, allowMissing, signal, ...(onProgress && { onProgress }) }

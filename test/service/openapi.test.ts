@@ -146,7 +146,7 @@ test('the document and the service agree on every listed value', async () => {
 })
 
 test.each<[name: string, body: object, words: RegExp]>([
-  ['unknown fields', image({ more: 'x'.repeat(66_000) }), /at most 65,536 bytes of JSON together/],
+  ['unknown fields', image({ more: 'x'.repeat(263_000) }), /at most 262,144 bytes of JSON together/],
   ['values', image({ more: Array(10_000).fill(0) }), /at most 100 levels of nesting and 10,000 values/],
   ['data: URLs', image({ image_urls: ['data:image/png;base64,?'] }), /a data: URL with an image/],
   ['UTF-16', image({ prompt: '🦊'.repeat(50_001) }), /UTF-16/],

@@ -164,7 +164,7 @@ function checkInputBounds({ properties }: ModelSchema, input: ModelInput): void 
     )
 }
 
-/** Parameters with a limit of their own, if the model defines them. */
+/** Parameters that have separate limits, if the model defines them. */
 const HAS_LIMIT: ReadonlySet<string> = new Set(['prompt', 'image_urls'])
 
 /**

@@ -96,13 +96,9 @@ export function createEndpoints({
     return records.map(({ key }) => ({ kind: 'input', key }))
   }
 
-  /** Stores the images and adds the run. Returns undefined if an image was removed before the run was added. */
-  async function addWithImages(
-    run: NewRun,
-    images: readonly EmbeddedImage[],
-  ): Promise<{ readonly id: string } | undefined> {
-    const saved = await saveImages(images)
-    const added = await store.addRun({ ...run, files: [...namedOutputs(run.input), ...saved] })
+  /** Adds the run. Returns undefined if its images must be stored first, or again. */
+  async function add(run: NewRun): Promise<{ readonly id: string } | undefined> {
+    const added = await store.addRun(run)
     if (!('refused' in added)) return added
     if (added.refused === 'file_removed') return undefined
     throw keyReused()
@@ -139,11 +135,14 @@ export function createEndpoints({
           }
     // The prices of documents are whole (models/read-models.ts). A model without a price costs nothing.
     const price = isFree ? 0 : Math.ceil(priceOf(document, input) ?? 0)
-    let added: { readonly id: string } | undefined
+    const created = { ...run, keyId, price, idempotency }
+    // A refused or repeated create stores no images.
+    let added = images.length === 0 ? undefined : await add({ ...created, onlyCheck: true })
     for (let attempt = 1; added === undefined; attempt++) {
       if (attempt > MAX_SAVES)
         throw new Refusal('overloaded', 'A reference image was removed at this moment.')
-      added = await addWithImages({ ...run, keyId, price, idempotency }, images)
+      const saved = await saveImages(images)
+      added = await add({ ...created, files: [...namedOutputs(input), ...saved] })
     }
     if (added.id !== run.id) {
       const earlier = await store.findRun(added.id, accountId)

@@ -1,6 +1,8 @@
 /** Who may ask, from where, for how much: the checks of a request in their order, and credits under concurrency. */
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openAdministration } from '../../src/service/administration.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
@@ -35,6 +37,24 @@ const codeOf = async (service: TestService, body: unknown, asking: Asking) => {
   const answer = await ask(service, 'POST', RUNS, body, asking)
   return [answer.status, answer.body.error?.code ?? 'created']
 }
+
+test('a create that the account cannot pay, or that repeats another, stores no image', async () => {
+  const { service, addKey } = await createPaidService(1, { rendering: false })
+  const { apiKey } = await addKey()
+  const withImage = (text: string) => ({
+    ...GOOD,
+    input: { prompt: 'a fox', image_urls: [`data:image/png;base64,${Buffer.from(text).toString('base64')}`] },
+  })
+  const headers = { 'idempotency-key': 'once' }
+  const files = () => readdirSync(join(service.dataFolder, 'inputs'))
+  expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
+  const stored = files()
+  expect(stored).toHaveLength(1)
+  expect(await codeOf(service, withImage('unpaid'), { key: apiKey })).toEqual([402, 'insufficient_balance'])
+  expect(await codeOf(service, withImage('other'), { key: apiKey, headers })).toEqual([400, 'invalid_input'])
+  expect(await codeOf(service, withImage('paid'), { key: apiKey, headers })).toEqual([201, 'created'])
+  expect(files()).toEqual(stored)
+})
 
 test('the checks of a create come in their order, each behind the one before', async () => {
   const { service, admin, addKey } = await createPaidService(0)

@@ -15,6 +15,7 @@ import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createMemoryRateLimiter } from '../../src/service/rate/rate-limiter.js'
 import { createReferenceFetch, isPublicAddress } from '../../src/service/references/reference-fetch.js'
 import { createReferenceLoader } from '../../src/service/references/reference-loader.js'
+import { Refusal } from '../../src/service/rules/refusal.js'
 import { type Store, withBudgetCheck } from '../../src/service/store/contract.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../support/clock.js'
@@ -111,13 +112,13 @@ test('an image that comes again while the old one is removed reaches the engine 
   ])
 })
 
-/** The endpoints on a store of their own, in which `onAdd` is called before each run is added. */
-async function createWith(onAdd: (store: Store, attempt: number) => Promise<unknown>, credits = 10) {
+/** The endpoints on a separate store, in which `onAdd` is called before each run is added. */
+async function createWith(onAdd: (store: Store, attempt: number) => Promise<unknown>) {
   const clock = createManualClock()
   const folder = temporaryFolder()
   const opened = openSqliteStore(join(folder, 'service.db'))
   onTestFinished(() => opened.close())
-  const accountId = await opened.ensureAccount({ name: 'default', credits, nowMs: 0 })
+  const accountId = await opened.ensureAccount({ name: 'default', credits: 10, nowMs: 0 })
   const store = withBudgetCheck(opened)
   mkdirSync(join(folder, 'inputs'))
   let attempts = 0
@@ -125,7 +126,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
     store: {
       ...store,
       async addRun(run) {
-        await onAdd(opened, ++attempts)
+        if (run.onlyCheck !== true) await onAdd(opened, ++attempts)
         return await store.addRun(run)
       },
     },
@@ -165,8 +166,10 @@ test('a create whose image is removed again and again is refused with 503, and c
   expect(await balance()).toBe(10)
 })
 
-test('the image of a create that is refused is an orphan: a sweep removes it', async () => {
-  const { create, store, clock, inputs } = await createWith(async () => {}, 0)
+test('the image of a create that is refused after its images were stored is an orphan: a sweep removes it', async () => {
+  const { create, store, clock, inputs } = await createWith(() =>
+    Promise.reject(new Refusal('insufficient_balance')),
+  )
   await expect(create()).rejects.toMatchObject({ status: 402 })
   expect(readdirSync(inputs)).toHaveLength(1)
   expect(await store.markOrphans(clock.now(), clock.now())).toBe(0)

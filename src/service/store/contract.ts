@@ -58,6 +58,11 @@ export interface NewRun {
    */
   readonly files?: readonly FileName[] | undefined
   readonly idempotency?: Idempotency | undefined
+  /**
+   * Whether only to check if the run would be accepted, before its images are stored: it is not added, and the result is
+   * an earlier run or `file_removed`.
+   */
+  readonly onlyCheck?: boolean | undefined
 }
 
 /** Number of renderer crashes after which a run fails, and the failure to record. */

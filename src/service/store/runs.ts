@@ -166,6 +166,10 @@ async function addRun(
   if (existing !== undefined) return { id }
   if (before !== undefined)
     return before.request === idempotency?.request ? { id: String(before.id) } : { refused: 'key_reused' }
+  if (run.onlyCheck === true) {
+    checkState(state, run, check)
+    return { refused: 'file_removed' }
+  }
   const isLive = ({ key }: FileName) => live.some((row) => row.key === key)
   if (files.some((file) => file.kind === 'input' && !isLive(file))) return { refused: 'file_removed' }
   checkState(state, run, check)

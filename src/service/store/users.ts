@@ -116,9 +116,10 @@ export function createUserStore({ transaction, get, all, run }: Database): UserS
     setPassword: (userId, password, keptSession) =>
       transaction(
         async (tx) => {
-          await tx.run(SQL.setPassword, userId, password)
+          // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
           await tx.run(SQL.endTokens, userId, keptSession)
           await tx.run(SQL.keepSession, userId, keptSession)
+          await tx.run(SQL.setPassword, userId, password)
         },
         { repeatable: true },
       ),

@@ -1,9 +1,10 @@
-/** Creates of one account at the same time. */
+/** Changes of one account at the same time: creates, and a session with a new password. */
 import { expect, onTestFinished, test } from 'vitest'
 import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'
+import { until } from '../../support/until.js'
 
 async function opened(url: string): Promise<Store> {
   const store = await openPostgresStore(url, { clock: STILL_CLOCK })
@@ -76,5 +77,30 @@ describePostgres('on PostgreSQL', () => {
       ...Array(3).fill('DATABASE_UNAVAILABLE'),
     ])
     expect(await store.listAccounts()).toMatchObject([{ balance: 98, runs: 2 }])
+  })
+
+  test('a new password and a session in use wait for each other without a deadlock', async () => {
+    const { url, store } = await openWithKey(0)
+    const userId = (await store.addUser({ email: 'ann@example.com', accountId: 1, nowMs: 1 })) ?? 0
+    const from = { fromLink: false, address: undefined, userAgent: undefined }
+    await store.addSession({ hash: 's', userId, ...from, nowMs: 1, expiresAtMs: 9 })
+    const server = await sharedPostgres()
+    const waiting = (count: number) =>
+      until('the locks', async () => {
+        const [row] = await server.query('SELECT count(*) AS n FROM pg_locks WHERE NOT granted', url)
+        return Number(row?.n) === count
+      })
+    const commit = await server.hold('SELECT 1 FROM rushes.tokens FOR UPDATE', url)
+    const extended = store.extendSession('s', { usedAtMs: 2, expiresAtMs: 10 })
+    await waiting(1)
+    const changed = store.setPassword(userId, 'scrypt', 's')
+    await waiting(2)
+    await commit()
+    await Promise.all([extended, changed])
+    const [row] = await server.query(
+      'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+      url,
+    )
+    expect(row).toEqual({ deadlocks: '0' })
   })
 })

@@ -72,9 +72,8 @@ export interface DatabaseOptions {
    */
   readonly synchronous?: 'FULL' | 'OFF'
   /**
-   * `WAL` (the default): readers and writers do not wait for each other, but recent commits are in a second file (-wal)
-   * and are lost if it is lost. `TRUNCATE`: every commit is in the main file when the call returns, and takes two or
-   * three times as long.
+   * `WAL` (the default): readers and writers do not wait for each other, but recent commits are lost with a second file
+   * (-wal). `TRUNCATE`: every commit is in the main file when the call returns, and takes two or three times as long.
    */
   readonly journalMode?: 'WAL' | 'TRUNCATE'
 }
@@ -203,9 +202,8 @@ function wrap(database: SqliteConnection, path: string, inode: number | undefine
 
   let isOpen = false
 
-  /** A savepoint, which can fail without the outer transaction. */
+  /** Begins a savepoint. A full disk rolls back the whole transaction, and later statements would be committed separately. */
   function beginPart(): Scope {
-    // A full disk rolls back the whole transaction. Later statements would be committed separately.
     if (!database.inTransaction) throw new Error('the transaction was rolled back')
     exec('SAVEPOINT part')
     return {

@@ -61,7 +61,7 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
 const isHeic = (head: string): boolean =>
   head.slice(4, 8) === 'ftyp' && /^(hei[cfmsx]|hev[cmsx]|mif1|msf1)/.test(head.slice(8))
 
-/** Returns why bytes are no image that can be sent, as the end of a sentence that begins with the name of the file. */
+/** Returns why bytes cannot be sent as an image: the end of a sentence that begins with the name of the file. */
 export function imageProblem(bytes: Uint8Array): string {
   const isPhoto = isHeic(String.fromCharCode(...bytes.subarray(0, 64)))
   if (!isPhoto) return 'is not a PNG, JPEG, WebP, GIF or AVIF image'

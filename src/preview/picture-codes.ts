@@ -36,43 +36,6 @@ const partsOf = (colour: number): readonly [number, number, number] => [
   colour & 255,
 ]
 
-/** Codes for sixel. The picture must not have more than 256 colours. */
-export function sixelCodes(picture: Pixels): string {
-  const { width, height } = picture
-  const registers = new Map<number, number>()
-  const bands: string[] = []
-  for (let top = 0; top < height; top += 6) {
-    /** For each register, the rows of each column in which it is, as six bits. */
-    const band = new Map<number, Uint8Array>()
-    for (let at = 0; at < 6 * width; at++) {
-      const [row, x] = [Math.floor(at / width), at % width]
-      const colour = colourAt(picture, x, top + row)
-      if (colour === undefined) continue
-      const register = registers.get(colour) ?? registers.size
-      registers.set(colour, register)
-      const columns = band.get(register) ?? new Uint8Array(width)
-      columns[x] = (columns[x] ?? 0) | (1 << row)
-      band.set(register, columns)
-    }
-    bands.push([...band].map(([register, columns]) => `#${register}${sixelRow(columns)}`).join('$'))
-  }
-  const palette = [...registers].map(([colour, register]) => {
-    const percents = partsOf(colour).map((part) => Math.round((part * 100) / 255))
-    return `#${register};2;${percents.join(';')}`
-  })
-  // P2=1: pixels without a colour stay as they are.
-  return `\u001bP0;1;0q"1;1;${width};${height}${palette.join('')}${bands.join('-')}\u001b\\\n`
-}
-
-/** Repeated characters are counted: `!5~` is `~~~~~`. Without the empty columns at the end. */
-function sixelRow(columns: Uint8Array): string {
-  const end = columns.findLastIndex((bits) => bits !== 0) + 1
-  return String.fromCharCode(...columns.subarray(0, end).map((bits) => 63 + bits)).replace(
-    /(.)\1{3,}/g,
-    (run, character) => `!${run.length}${character}`,
-  )
-}
-
 /** Draws two rows of pixels as one line of characters. `trueColour`: 24 bits, else the nearest of 256 colours. */
 export function halfBlocks(picture: Pixels, trueColour: boolean): string {
   const paint = (ground: 38 | 48, colour: number | undefined): string => {

@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { halfBlocks, iterm2Codes, kittyCodes, sixelCodes } from './picture-codes.js'
+import { halfBlocks, iterm2Codes, kittyCodes } from './picture-codes.js'
 import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
 import { openPicture } from './thumbnail.js'
 import { findFfmpeg } from './video/ffmpeg-encoder.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */
-export type Protocol = 'kitty' | 'iterm2' | 'sixel' | 'half blocks'
+export type Protocol = 'kitty' | 'iterm2' | 'half blocks'
 
 /** The size is the maximum, in pixels. Smaller pictures are not enlarged. */
 export interface PictureRequest extends Size {
@@ -39,9 +39,8 @@ export async function drawPicture(
   if (!isVideo && (await stat(path)).size > MAX_BYTES) throw new Error('it is larger than 64 MiB')
   const bytes = isVideo ? await firstFrame(request, searchPath, signal) : await readFile(path)
   const picture = (await openPicture(bytes, { width, height })).toColourspace('srgb')
-  // A palette has at most 256 colours.
   const png = await picture
-    .png({ palette: protocol === 'sixel' })
+    .png()
     .toBuffer()
     .catch((cause) => {
       throw new Error('the picture is corrupt', { cause })
@@ -50,7 +49,7 @@ export async function drawPicture(
   if (protocol === 'iterm2') return iterm2Codes(png)
   const raw = (await pixels())(png).toColourspace('srgb').ensureAlpha().raw()
   const { data, info } = await raw.toBuffer({ resolveWithObject: true })
-  return protocol === 'sixel' ? sixelCodes({ ...info, data }) : halfBlocks({ ...info, data }, isTrueColour)
+  return halfBlocks({ ...info, data }, isTrueColour)
 }
 
 /** Reads the first frame as a PNG of at most this size. */

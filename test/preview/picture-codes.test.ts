@@ -2,13 +2,7 @@
 import fc from 'fast-check'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import {
-  halfBlocks,
-  iterm2Codes,
-  kittyCodes,
-  type Pixels,
-  sixelCodes,
-} from '../../src/preview/picture-codes.js'
+import { halfBlocks, iterm2Codes, kittyCodes, type Pixels } from '../../src/preview/picture-codes.js'
 
 const ESC = '\u001b'
 
@@ -61,24 +55,6 @@ const pixelsOf = (...rows: readonly (readonly (readonly number[])[])[]): Pixels 
   data: Uint8Array.from(rows.flat(2)),
 })
 
-const column = (colour: readonly number[], rows: number) => Array.from({ length: rows }, () => [colour])
-
-describe('sixel', () => {
-  it('has a palette, and six rows in each character', () => {
-    expect(sixelCodes(pixelsOf(...column(RED, 6), [BLUE]))).toBe(
-      `${ESC}P0;1;0q"1;1;1;7#0;2;100;0;0#1;2;0;0;100#0~-#1@${ESC}\\\n`,
-    )
-  })
-
-  it('counts repetitions, returns to the start for each colour, and leaves out what is transparent', () => {
-    const row = [RED, RED, RED, RED, RED, BLUE, CLEAR, CLEAR]
-    expect(sixelCodes(pixelsOf(row))).toBe(
-      `${ESC}P0;1;0q"1;1;8;1#0;2;100;0;0#1;2;0;0;100#0!5@$#1!5?@${ESC}\\\n`,
-    )
-    expect(sixelCodes(pixelsOf([CLEAR]))).toBe(`${ESC}P0;1;0q"1;1;1;1${ESC}\\\n`)
-  })
-})
-
 describe('half blocks', () => {
   it('are two pixels each, and codes are written only where a colour changes', () => {
     expect(halfBlocks(pixelsOf([RED, RED, BLUE], [BLUE, BLUE, BLUE]), true)).toBe(
@@ -120,7 +96,6 @@ it('no picture can write anything but its own codes', () => {
   fc.assert(
     fc.property(pictures, fc.boolean(), (picture, trueColour) => {
       expect(halfBlocks(picture, trueColour)).toMatch(/^((\u001b\[[\d;]+m[▀▄ ]+)+\u001b\[0m\n)+$/)
-      expect(sixelCodes(picture)).toMatch(/^\u001bP0;1;0q[\x21-\x7e]*\u001b\\\n$/)
     }),
   )
 })

@@ -41,14 +41,11 @@ test('a grey picture, in grey', async () => {
   )
 })
 
-test('sixels have at most 256 colours, and kitty and iTerm2 get a PNG of this size', async () => {
+test('kitty and iTerm2 get a PNG of this size', async () => {
   const noise = { type: 'gaussian', sigma: 60, mean: 128 } as const
   const bytes = await sharp({ create: { width: 120, height: 90, channels: 3, background: 'teal', noise } })
     .jpeg()
     .toBuffer()
-  const sixels = await draw(bytes, { protocol: 'sixel' })
-  expect(sixels).toContain('"1;1;60;45#0;2;')
-  expect(sixels.match(/#\d+;2;/g)?.length).toBeLessThanOrEqual(256)
   for (const protocol of ['kitty', 'iterm2'] as const) {
     const codes = await draw(bytes, { protocol })
     const base64 = codes.replaceAll(/\u001b(_G[^;]*;|\]1337;[^:]*:|\\)|[\u0007\n]/g, '')

@@ -88,7 +88,6 @@ async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promi
   const pictures = files.length === 0 ? undefined : await openPictures(ctx, 'flag')
   for (const { path, contentType } of files)
     await pictures?.draw({ path, content_type: contentType ?? `${run.kind}/*` })
-  await pictures?.close()
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
   const words = [...(await flagsFor(ctx, run)), quoteWord(nameOfRun(run)), '--show']
   ctx.out.note(

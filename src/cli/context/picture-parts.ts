@@ -5,12 +5,10 @@ import { promisify } from 'node:util'
 import type { PictureRequest } from '../../preview/terminal-picture.js'
 import { rendererEnvironment } from '../../service/engines/child-process.js'
 import type { Env } from '../process/io.js'
-import { askTerminal } from '../terminal/ask-terminal.js'
 
 export interface PictureParts {
   /** Returns the escape codes of a picture. Rejects with the reason in plain words. */
   draw(request: PictureRequest, signal: AbortSignal): Promise<string>
-  readonly ask: typeof askTerminal
 }
 
 const MAX_CODE_BYTES = 64 * 1_048_576
@@ -28,5 +26,4 @@ export const createPictureParts = (env: Env): PictureParts => ({
       throw new Error(reason || 'the decoder crashed', { cause: error })
     }
   },
-  ask: askTerminal,
 })

@@ -92,7 +92,7 @@ export async function deliveryOf(
     sidecar: options.sidecar === true,
     patience: isDownload && options.timeout === undefined ? 'once' : await timeoutOf(ctx, options.timeout),
     open: options.open === true,
-    show: options.show === true ? 'flag' : (await ctx.setting('show')) === 'auto' ? 'setting' : undefined,
+    show: options.show === true ? 'flag' : (await ctx.setting('show')) === 'off' ? undefined : 'setting',
     again: flagsAgain(isDownload ? { ...options, download: true } : options, runs),
   }
 }

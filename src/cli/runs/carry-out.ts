@@ -294,7 +294,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
       signal: interrupts.first,
     })
     await printed
-    await pictures?.close()
+    if (pictures !== undefined) interrupts.first.throwIfAborted()
   } catch (thrown) {
     if (!(thrown instanceof Interruption)) throw thrown
     interruption = thrown

@@ -12,7 +12,7 @@ import type { Show } from '../flags/delivery.js'
 import { variable } from '../settings/table.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { supportsUtf8 } from '../terminal/style.js'
-import { formFor, mayAsk } from '../terminal/terminal-graphics.js'
+import { formFor } from '../terminal/terminal-graphics.js'
 import { linesOf, type PrintOptions } from './print-run.js'
 
 /** Maximum size of a result that is downloaded only to be drawn. */
@@ -27,8 +27,6 @@ export interface Pictures {
   printRun(record: RunRecord, options: PrintOptions): Promise<void>
   /** Draws a picture, or the first frame of a video. A note says why, if that fails. Never rejects. */
   draw(file: DrawnFile): Promise<void>
-  /** Waits for late replies of the terminal. Rejects with the reason of a signal. */
-  close(): Promise<void>
 }
 
 /** Returns why no picture may be drawn. */
@@ -40,8 +38,8 @@ function obstacleOf({ out, env, stdout, stderr }: Context): string | undefined {
 }
 
 /**
- * Returns undefined where no pictures are drawn. Asks the terminal what it can draw, without waiting for its replies:
- * call this while the cursor is on an empty line. `fetch` is for results that are not downloaded.
+ * Returns undefined where no pictures are drawn. Call this while the cursor is on an empty line. `fetch` is for results
+ * that are not downloaded.
  */
 export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Promise<Pictures | undefined> {
   const { out, env, stderr, clock } = ctx
@@ -52,14 +50,13 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
     if (show === 'flag') out.note(`Pictures are not drawn: ${obstacle}.`)
     return undefined
   }
-  const parts = await ctx.pictureParts()
-  const replies = mayAsk(env) ? parts.ask(clock, first) : undefined
+  const [parts, setting] = await Promise.all([ctx.pictureParts(), ctx.setting('show')])
 
   async function drawFile({ path, content_type }: DrawnFile, signal: AbortSignal): Promise<void> {
     // With the setting, sound and 3D models are no reason for a note after each run.
     if (show === 'setting' && !/^(image|video)\//.test(content_type)) return
     const { columns, rows } = stderr
-    const form = formFor(env, (await replies?.text()) ?? '', { columns, rows })
+    const form = formFor(env, setting, { columns, rows })
     out.picture(await parts.draw({ path, isVideo: content_type.startsWith('video/'), ...form }, signal))
   }
 
@@ -104,9 +101,5 @@ export async function openPictures(ctx: Context, show: Show, fetch?: Fetch): Pro
       }
     },
     draw,
-    async close() {
-      await replies?.ended
-      first.throwIfAborted()
-    },
   }
 }

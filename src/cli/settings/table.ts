@@ -84,6 +84,9 @@ export function maxCost(value: string, what: string): number {
   )
 }
 
+/** With all but `off`, every finished result is drawn. */
+const SHOW_VALUES = ['auto', 'kitty', 'iterm2', 'blocks', 'off']
+
 export const SETTINGS = {
   baseUrl: {
     about: 'URL of the service',
@@ -139,13 +142,16 @@ export const SETTINGS = {
     check: (value, what) => void maxCost(value, what),
   },
   show: {
-    about: 'Draw finished results in the terminal, as `--show` does, if it can: auto or off',
+    about: 'Draw finished results in the terminal, as `--show` does: auto, kitty, iterm2, blocks or off',
     environment: 'RUSHES_SHOW',
     key: 'show',
     default: 'off',
     check: (value, what) => {
-      if (value !== 'auto' && value !== 'off')
-        throw usageError(`${what}: "${value}" is not a valid value.`, 'Use auto or off.')
+      if (!SHOW_VALUES.includes(value))
+        throw usageError(
+          `${what}: "${value}" is not a valid value.`,
+          'Use auto, kitty, iterm2, blocks or off.',
+        )
     },
   },
   limitsUrl: {

@@ -203,8 +203,6 @@ function durationOf(
   return (lastMs + nowMs) / 2 - createdAtMs
 }
 
-/** Time from the response to the create to the first status request. */
-export const FIRST_POLL_MS = POLL_INTERVAL_MS.min
 /** Longest pause between status requests, when the key's whole rate limit is in use. */
 const MAX_PAUSE_MS = 5_000
 
@@ -214,14 +212,18 @@ interface PollWindow {
   readonly latestMs: number
 }
 
+/** Longest pause while less than a quarter of the key's rate limit is in use. */
+const MAX_IDLE_PAUSE_MS = 1_200
+
 /**
- * Returns the range for the next poll: 1 to 2 s. The range grows if more than half of the key's rate limit is in use,
- * up to 4 to 5 s at full use. `load`: used share, 0 to 1.
+ * Returns the range for the next poll: 1 to 1.2 s while less than a quarter of the key's rate limit is in use, 1 to 2 s up
+ * to half of it, and up to 4 to 5 s at full use. `load`: used share, 0 to 1.
  */
 export function pollWindow(load: number): PollWindow {
-  const strain = Math.max(0, load - 0.5) * 2
-  const slower = strain * (MAX_PAUSE_MS - POLL_INTERVAL_MS.max)
-  return { soonestMs: POLL_INTERVAL_MS.min + slower, latestMs: POLL_INTERVAL_MS.max + slower }
+  const { min, max } = POLL_INTERVAL_MS
+  if (load < 0.25) return { soonestMs: min, latestMs: MAX_IDLE_PAUSE_MS }
+  const slower = Math.max(0, load - 0.5) * 2 * (MAX_PAUSE_MS - max)
+  return { soonestMs: min + slower, latestMs: max + slower }
 }
 
 const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000] as const

@@ -4,8 +4,9 @@ import { withTimeout } from '../host/abort.js'
 import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered } from '../host/retry.js'
 import { checkRunId } from '../protocol/id.js'
+import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { type RunState, withoutUrls } from '../protocol/run-state.js'
-import { createFollower, FIRST_POLL_MS, type FollowEngine, type FollowStep } from './follow.js'
+import { createFollower, type FollowEngine, type FollowStep } from './follow.js'
 
 export interface WaitOptions {
   /** Counted from `countedFromMs`, else from `createdAtMs`, else from the start of the wait. Undefined: no limit. */
@@ -74,7 +75,7 @@ export async function* states(
     if (step.is === 'ended') return step
     throw limit
   }
-  let pauseMs = createdAtMs === undefined ? 0 : FIRST_POLL_MS - (clock.monotonic() - createdAtMs)
+  let pauseMs = createdAtMs === undefined ? 0 : POLL_INTERVAL_MS.min - (clock.monotonic() - createdAtMs)
   for (;;) {
     const step = await withinLimit(async (signal) => {
       if (pauseMs > 0) await clock.sleep(pauseMs, signal)

@@ -6,6 +6,7 @@ import { onAbort, raceAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
 import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered } from '../host/retry.js'
+import { POLL_INTERVAL_MS } from '../protocol/limits.js'
 import { bestAgeMs, type InFlight, nextOf, type RequestLimit, tooYoungMs } from './next.js'
 
 export interface Task {
@@ -77,8 +78,6 @@ interface Run extends InFlight {
 
 /** Number of durations kept per group. Older ones predict less. */
 const MAX_DURATIONS = 50
-const FIRST_POLL_MS = 1_000
-const STEP_MS = 1_000
 /** Assumed age of a run from an earlier command: it may have ended long ago. */
 const LONG_AGO_MS = 3_600_000
 
@@ -207,8 +206,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     if (createdAtMs === undefined) return
     isAccepted = true
     if (createdAtMs === 'not followed') return
-    const soonestMs = Math.max(FIRST_POLL_MS, tooYoungMs(durationsOf(task.group)))
-    const ages = { seenMs: 0, soonestMs, stepMs: STEP_MS }
+    const soonestMs = Math.max(POLL_INTERVAL_MS.min, tooYoungMs(durationsOf(task.group)))
+    const ages = { seenMs: 0, soonestMs, stepMs: POLL_INTERVAL_MS.min }
     const firstMs = bestAgeMs(durationsOf(task.group), ages) ?? soonestMs
     addRun(task, createdAtMs, createdAtMs + firstMs, createdAtMs)
   }
@@ -257,7 +256,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<void> {
     nowMs: number,
   ) {
     const seenMs = nowMs - createdAtMs
-    const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: STEP_MS }
+    const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: POLL_INTERVAL_MS.min }
     const best = bestAgeMs(durationsMs, ages)
     if (best !== undefined) return createdAtMs + best
     return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())

@@ -36,11 +36,11 @@ const at = (nowMs: number, load = 0) => ({ nowMs, load })
 describe('one status request', () => {
   it.each<[string, Follow, StatusOutcome, number, object]>([
     [
-      'running: again in 1 to 2 s',
+      'running: again in 1 to 1.2 s',
       CREATED,
       RUNNING,
       1_000,
-      { is: 'running', next: { soonestMs: 1_000, latestMs: 2_000 } },
+      { is: 'running', next: { soonestMs: 1_000, latestMs: 1_200 } },
     ],
     ['succeeded', CREATED, SUCCEEDED, 1_000, { is: 'ended' }],
     ['failed', CREATED, state('failed', 'failed'), 1_000, { is: 'ended' }],

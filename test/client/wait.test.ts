@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import {
   afterFailure,
   createFollower,
-  FIRST_POLL_MS,
   FULL_PATIENCE,
   isExhausted,
   nextTryMs,
@@ -27,7 +26,9 @@ const UNKNOWN = problem(404, 'run_not_found')
 
 describe('the pace', () => {
   it.each([
-    ['idle', 0, 1_000, 2_000],
+    ['idle', 0, 1_000, 1_200],
+    ['less than a quarter of the budget', 0.2, 1_000, 1_200],
+    ['a quarter', 0.25, 1_000, 2_000],
     ['half of the budget', 0.5, 1_000, 2_000],
     ['three quarters', 0.75, 2_500, 3_500],
     ['all of it', 1, 4_000, 5_000],
@@ -40,14 +41,13 @@ describe('the pace', () => {
     expect([nextTryMs(1, 30_000), nextTryMs(4, 500)]).toEqual([30_000, 8_000])
   })
 
-  it('the first look comes 1 s after the create, then one every 1 to 2 s by the dice', async () => {
-    const dice = [0, 0.5, 0.999_999]
-    const { client, clock, atMs } = createBench([GOING, GOING, GOING, DONE], {
+  it('the first look comes 1 s after the create, then one every 1 to 1.2 s by the dice, every 1 to 2 s from a quarter of the budget', async () => {
+    const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
+    const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE], {
       random: () => dice.shift() ?? 0,
     })
     await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
-    expect(atMs).toEqual([1_000, 2_000, 3_500, 5_500])
-    expect(FIRST_POLL_MS).toBe(1_000)
+    expect(atMs).toEqual([1_000, 2_000, 3_100, 4_300, 5_400, 6_900, 8_400])
   })
 
   it('the first second is counted from the create, not from the wait', async () => {

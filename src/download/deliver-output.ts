@@ -1,17 +1,22 @@
 /** Downloads one output from its URL to its final path, or to a stream (`-o -`). */
 import { createReadStream } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
-import { RushesError } from '../errors.js'
 import { raceAbort } from '../host/abort.js'
+import { isFolder, makeFolders } from '../host/directories.js'
 import { makeOwnFolder } from '../host/own-folder.js'
-import type { ProcessLock } from '../host/process-lock.js'
 import type { FileMeter } from './download-progress.js'
-import { AttemptFailed, withWriteErrors } from './failures.js'
-import { type DownloaderOptions, fetchOutput, type OutputLink, type RetryNotice } from './fetch-output.js'
+import { withWriteErrors } from './failures.js'
+import {
+  type DownloaderOptions,
+  fetchOutput,
+  type OutputLink,
+  type PartSession,
+  type RetryNotice,
+} from './fetch-output.js'
 import { misnamed } from './file-kind.js'
-import { awaitsExtension } from './file-names.js'
+import { awaitsExtension, withExtension } from './file-names.js'
 import {
   type Destination,
   type DownloadedFile,
@@ -21,8 +26,7 @@ import {
   refuseObstacle,
 } from './final-files.js'
 import { marksOfFile } from './marks.js'
-import type { Part } from './part-file.js'
-import { claimPart, openPartSession, type PartLister } from './part-session.js'
+import { createPart, type Part } from './part-file.js'
 
 export interface DeliveredOutput {
   readonly file: DownloadedFile
@@ -32,17 +36,11 @@ export interface DeliveredOutput {
 
 interface DeliveryJob {
   readonly source: OutputLink
-  readonly runId: string
   /** `image`, `video`, …; undefined if unknown. */
   readonly kind: string | undefined
-  /** Position of the output within its run, from 0. */
-  readonly position: number
   /** Path of the file. May contain `{ext}`, which the first bytes decide. */
   readonly name: string
   readonly overwrite: boolean
-  /** Shared by all jobs of a call. */
-  readonly list: PartLister
-  readonly lock: ProcessLock | undefined
   /** Files that earlier commands downloaded. */
   readonly earlier: EarlierFiles
   beforeMove?(file: DownloadedFile): Promise<Destination | undefined> | undefined
@@ -52,16 +50,8 @@ interface DeliveryJob {
 }
 
 /**
- * Downloads an output to its final path. Throws `download_failed` or the signal's reason. If a signal or the network
- * ended the download, the received bytes are kept for a later command, provided that the host can confirm that the file
- * is unchanged. Otherwise only created folders remain.
- */
-export const deliverToFile = (options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> =>
-  deliver(options, job, false)
-
-/**
  * Downloads an output, then writes it to a stream. Rejects with `StreamFailed` if the download succeeds but the stream
- * fails. Keeps no bytes.
+ * fails.
  */
 export const deliverToStream = (
   options: DownloaderOptions,
@@ -69,55 +59,48 @@ export const deliverToStream = (
   stream: Writable,
 ): Promise<DeliveredOutput> =>
   withTemporaryFile(async (path) => {
-    const { file, warnings } = await deliver(options, { ...job, name: path, overwrite: false }, true)
+    const { file, warnings } = await deliverToFile(options, { ...job, name: path, overwrite: false })
     await pipeFile(path, stream, job.signal)
     return { file: { ...file, path: '-' }, warnings }
   })
 
-async function deliver(
-  options: DownloaderOptions,
-  job: DeliveryJob,
-  isTemporary: boolean,
-): Promise<DeliveredOutput> {
-  const { name, overwrite, list, source, signal } = job
-  const key = { path: name, runId: job.runId, position: job.position, lock: job.lock }
+/** Downloads an output to its final path. Throws `download_failed` or the signal's reason; then only folders remain. */
+export async function deliverToFile(options: DownloaderOptions, job: DeliveryJob): Promise<DeliveredOutput> {
+  const { name, overwrite, source, signal } = job
   const unchanged = overwrite ? undefined : await findUnchanged(name, job.earlier, signal)
-  if (unchanged !== undefined) {
-    // Remove a part of a killed download: a later download has completed the file.
-    await (await claimPart(key, list))?.discard()
-    return { file: unchanged, warnings: [] }
-  }
-  const session = await openPartSession({ ...key, list, overwrite, isTemporary, expectedKind: job.kind })
+  if (unchanged !== undefined) return { file: unchanged, warnings: [] }
+  if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
+  const session = createSession(job)
   try {
-    if (!awaitsExtension(name)) refuseObstacle(name, overwrite)
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
     const file = { path, bytes, sha256, url, content_type: kind.contentType, ...marksOfFile(part.path) }
     const to = (await job.beforeMove?.(file)) ?? { path, mayReplace: overwrite }
     await moveIntoPlace(part.path, to.path, to.mayReplace)
-    await part.discard()
     const warning = misnamed(path, kind)
     return { file: { ...file, path: to.path }, warnings: warning === undefined ? [] : [warning] }
-  } catch (error) {
-    const isKept = await session.abandon(signal?.aborted === true || isWorthKeeping(error))
-    throw isKept && error instanceof RushesError ? withKeptPart(error, session.part) : error
+  } finally {
+    await session.part?.discard()
   }
 }
 
-/** Whether the error is a network failure or a temporary problem of the host. */
-const isWorthKeeping = (error: unknown): boolean =>
-  error instanceof RushesError && error.cause instanceof AttemptFailed && error.cause.isWorthKeeping
-
-/**
- * Adds to the hint that the part is kept. It does not recommend a command, because the same command may be a `run`,
- * which would be paid for again.
- */
-function withKeptPart(error: RushesError, part: Part | undefined): RushesError {
-  const { bytes = 0, metadata } = part ?? {}
-  const percent = Math.floor((bytes / (metadata?.totalBytes ?? Number.POSITIVE_INFINITY)) * 100)
-  const what = percent > 0 ? `${percent} % of the file is kept` : 'The downloaded part is kept'
-  return error.with({
-    hint: [error.hint, `${what}; a download to the same path resumes there.`].filter(Boolean).join(' '),
-  })
+function createSession({ name, overwrite, kind: expectedKind }: DeliveryJob): PartSession {
+  let part: Part | undefined
+  return {
+    expectedKind,
+    get part() {
+      return part
+    },
+    async open({ extension }) {
+      const path = withExtension(name, extension)
+      // Fail before downloading.
+      if (path !== name) refuseObstacle(path, overwrite)
+      part ??= await withWriteErrors(path, () => {
+        if (!isFolder(dirname(path))) makeFolders(dirname(path))
+        return createPart(path)
+      })
+      return { part, path }
+    },
+  }
 }
 
 /**

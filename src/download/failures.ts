@@ -7,8 +7,6 @@ import { printable, shortened } from '../protocol/text.js'
 interface AttemptFailedOptions {
   /** Whether the same request may succeed later. */
   readonly isRetryable: boolean
-  /** Whether a later command may resume from the received bytes. Default: `isRetryable`. */
-  readonly isWorthKeeping?: boolean | undefined
   /** The HTTP status, if it was the reason. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
@@ -18,18 +16,13 @@ interface AttemptFailedOptions {
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed'
   readonly isRetryable: boolean
-  readonly isWorthKeeping: boolean
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
 
   /** `reason` must make sense after a colon: `the host answered 503`. */
-  constructor(
-    reason: string,
-    { isRetryable, isWorthKeeping, status, retryAfterMs, cause }: AttemptFailedOptions,
-  ) {
+  constructor(reason: string, { isRetryable, status, retryAfterMs, cause }: AttemptFailedOptions) {
     super(shortened(printable(reason)), { cause })
     this.isRetryable = isRetryable
-    this.isWorthKeeping = isWorthKeeping ?? isRetryable
     this.status = status
     this.retryAfterMs = retryAfterMs
   }
@@ -82,11 +75,7 @@ interface RetryBudget {
 }
 
 /** `usefulBytes`: bytes of an earlier command from which the download can resume. */
-export const newRetryBudget = (usefulBytes: number): RetryBudget => ({
-  failures: 0,
-  tries: 0,
-  furthestBytes: usefulBytes,
-})
+export const NEW_BUDGET: RetryBudget = { failures: 0, tries: 0, furthestBytes: 0 }
 
 /** Returns the budget after a failed try. `usefulBytes`: bytes from which the next try can resume. */
 export function afterFailedTry(

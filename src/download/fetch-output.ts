@@ -12,7 +12,7 @@ import {
   downloadFailed,
   MAX_TRIES,
   mayHaveExpired,
-  newRetryBudget,
+  NEW_BUDGET,
   waitAfter,
   withWriteErrors,
 } from './failures.js'
@@ -28,7 +28,6 @@ import {
   sendRequest,
 } from './output-request.js'
 import type { Part } from './part-file.js'
-import type { PartSession } from './part-session.js'
 import {
   continuationOf,
   declaredLength,
@@ -44,8 +43,6 @@ export interface DownloaderOptions {
   /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
-  /** Folder of the process locks. Without it, the part of a killed process is taken over after five minutes. */
-  readonly stateFolder?: string | undefined
 }
 
 export interface OutputLink {
@@ -64,6 +61,16 @@ export interface RetryNotice {
   readonly number: number
 }
 
+/** The part of one output over all attempts of a command. */
+export interface PartSession {
+  /** Undefined until `open`. */
+  readonly part: Part | undefined
+  /** Kind of output that the run makes (`image`, `video`, …); undefined if unknown. */
+  readonly expectedKind: string | undefined
+  /** Returns the final path and the part to write to. Throws `download_failed` if an obstacle is at that path. */
+  open(kind: FileKind): Promise<{ readonly part: Part; readonly path: string }>
+}
+
 interface FetchOptions {
   readonly session: PartSession
   readonly meter: FileMeter
@@ -74,8 +81,7 @@ interface FetchOptions {
 type TryOutcome = (FetchedPart & { readonly url: string }) | AttemptFailed
 
 /**
- * Downloads an output to a part. Throws `download_failed` or the signal's reason. The caller moves, keeps or discards
- * the part.
+ * Downloads an output to a part. Throws `download_failed` or the signal's reason. The caller moves or discards the part.
  */
 export async function fetchOutput(
   { fetch, clock, random, userAgent }: DownloaderOptions,
@@ -85,7 +91,7 @@ export async function fetchOutput(
   let address = firstUrl
   let askForFreshUrl = freshUrl
   const useful = () => usefulBytes(session.part?.metadata, session.part?.bytes ?? 0)
-  let budget = newRetryBudget(useful())
+  let budget = NEW_BUDGET
 
   async function tryOnce(): Promise<TryOutcome> {
     const url = parseOutputUrl(address)
@@ -113,7 +119,6 @@ export async function fetchOutput(
       const { status } = failure
       return new AttemptFailed(`${failure.message}, and the service gave no new link: ${why}`, {
         isRetryable: false,
-        isWorthKeeping: true,
         status,
         cause: error,
       })
@@ -243,7 +248,6 @@ async function receiveRest(
     const totalBytes = part.metadata?.totalBytes ?? totalOf(response.header)
     meter.receive(part.bytes)
     meter.expect(totalBytes)
-    await withWriteErrors(opened.path, () => part.hashExisting(signal))
     for await (const chunks of inPieces(checked(response, meter.receive, signal), alarm))
       await withWriteErrors(opened.path, () => part.write(chunks))
     return await sealed(opened, signal, totalBytes)
@@ -252,7 +256,7 @@ async function receiveRest(
   }
 }
 
-/** Finishes a part that has all bytes. This happens if a process ended before it moved the file. */
+/** Finishes a part that has all bytes. This happens if the connection broke after the last one. */
 async function finishComplete(
   part: Part,
   { url, signal }: OutputRequest,
@@ -261,7 +265,6 @@ async function finishComplete(
 ): Promise<FetchedPart> {
   const opened = await reopened(part, url, session)
   meter.receive(part.bytes)
-  await withWriteErrors(opened.path, () => part.hashExisting(signal))
   return sealed(opened, signal)
 }
 

@@ -52,7 +52,7 @@ interface PositionInRun {
 }
 
 /** Returns the position of each output in its run. */
-export function positionsInRuns(outputs: readonly OutputToName[]): readonly PositionInRun[] {
+function positionsInRuns(outputs: readonly OutputToName[]): readonly PositionInRun[] {
   const counts = new Map<string, number>()
   const found = outputs.map(({ runId }) => {
     const position = counts.get(runId) ?? 0

@@ -3,24 +3,21 @@
  * with its final name is always complete. If one download fails, the others continue. The host of an output gets only a
  * plain GET: the given `fetch` must not add the API key.
  *
- * The next attempt or the next command resumes an interrupted download, if the host confirms that the file is
- * unchanged.
+ * The next attempt resumes an interrupted download, if the host confirms that the file is unchanged. A later command
+ * starts again.
  *
  * Limits: a host that declares no length and closes the connection properly is trusted. So is a host that gives a
- * different file the same strong ETag or, without ETags, the same date. Hosts send no checksum, so damage to a part on
- * the disk is not detected.
+ * different file the same strong ETag or, without ETags, the same date.
  */
 import type { Writable } from 'node:stream'
 import { messageOf, RushesError } from '../errors.js'
-import { processLockIn } from '../host/process-lock.js'
 import { createSlots } from '../host/slots.js'
 import { type DeliveredOutput, deliverToFile, deliverToStream, StreamFailed } from './deliver-output.js'
 import { createProgress, type DownloadProgress } from './download-progress.js'
 import { downloadFailed } from './failures.js'
 import type { DownloaderOptions, OutputLink, RetryNotice } from './fetch-output.js'
-import { createNamer, type Namer, type OutputToName, positionsInRuns } from './file-names.js'
+import { createNamer, type Namer, type OutputToName } from './file-names.js'
 import { type Destination, type DownloadedFile, type EarlierFile, earlierFilesOf } from './final-files.js'
-import { createPartLister } from './part-session.js'
 import type { Target } from './target.js'
 
 export type { DownloadProgress } from './download-progress.js'
@@ -76,22 +73,17 @@ export interface DownloadOptions {
 export interface Downloader {
   /**
    * Resolves with one result per output, in the same order. Pass all outputs of a run in one call. Rejects only with
-   * the signal's reason, after parts were kept or removed, or with the error of `stdout` (such as EPIPE).
+   * the signal's reason, after parts were removed, or with the error of `stdout` (such as EPIPE).
    */
   download(outputs: readonly RunOutput[], options: DownloadOptions): Promise<readonly DownloadResult[]>
 }
 
 export function createDownloader(downloaderOptions: DownloaderOptions): Downloader {
   const slots = createSlots(MAX_CONCURRENT_DOWNLOADS)
-  const { stateFolder } = downloaderOptions
-  const lock = stateFolder === undefined ? undefined : processLockIn(stateFolder)
-  let calls = 0
   return {
     async download(outputs, options) {
       const { target, namer = createNamer(target), overwrite = false, signal, onSettled, onRetry } = options
       const names = namer.name(outputs)
-      const positions = positionsInRuns(outputs)
-      const list = createPartLister()
       const earlier = earlierFilesOf(options.earlier ?? [])
       const createMeter = createProgress(outputs.length, options.onProgress)
 
@@ -99,13 +91,9 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
         const meter = createMeter()
         const job = {
           source: output,
-          runId: output.runId,
           kind: output.kind,
-          position: positions[at]?.position ?? 0,
           name: names[at] ?? '',
           overwrite: typeof overwrite === 'function' ? overwrite(output) : overwrite,
-          list,
-          lock,
           earlier,
           meter,
           signal,
@@ -128,10 +116,8 @@ export function createDownloader(downloaderOptions: DownloaderOptions): Download
         onSettled?.(result, output)
         return result
       })
-      calls++
       // After an abort, wait until every download has cleaned up.
       await Promise.allSettled(downloads)
-      if (--calls === 0) lock?.end()
       return Promise.all(downloads)
     },
   }

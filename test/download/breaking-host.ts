@@ -1,10 +1,7 @@
 /** A host of outputs that breaks off, forgets, lies and changes its mind, one turn a request. */
 import { once as onceOf } from 'node:events'
-import { readdirSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { createPart } from '../../src/download/part-session.js'
 import { PNG, serve, sha256 } from './download-setup.js'
 import { nextTurn, readOf, TURN } from './reader.js'
 
@@ -86,14 +83,3 @@ function send(response: ServerResponse, body: Buffer, breakAfter: number | undef
   const read = readOf(id, Math.min(breakAfter, body.length))
   void Promise.race([read, onceOf(response, 'close')]).then(() => response.destroy())
 }
-
-/** The beginning of a file, as a command leaves it whose network broke. */
-export async function leavePart(folder: string, bytes = 100_000): Promise<void> {
-  const part = await createPart({ path: join(folder, 'run-1.{ext}'), runId: 'run-1', position: 0 })
-  await part.restart({ etag: etagOf(WHOLE), totalBytes: WHOLE.length })
-  await part.write([WHOLE.subarray(0, bytes)])
-  await part.release()
-}
-
-/** The name of the part in it. */
-export const partIn = (folder: string) => readdirSync(folder).find((name) => name.endsWith('.part')) ?? ''

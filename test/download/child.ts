@@ -4,13 +4,12 @@ import { createDownloader } from '../../src/download/index.js'
 import { systemClock } from '../../src/host/clock.js'
 import { createNetwork } from '../../src/host/undici.js'
 
-const [, , url = '', folder = '', stateFolder] = process.argv
+const [, , url = '', folder = ''] = process.argv
 const network = createNetwork({ env: {}, clock: systemClock })
 const downloader = createDownloader({
   fetch: network.fetch,
   clock: systemClock,
   random: Math.random,
-  stateFolder,
 })
 const startKiB = peakKiB()
 const startedMs = performance.now()

@@ -44,7 +44,7 @@ export interface Work extends Downloader {
 }
 
 /** A downloader over the real network, or over `fetch`. Pauses are noted and not made; 0.5 spreads them by nothing. */
-export function createWork(fetch?: Fetch, stateFolder?: string): Work {
+export function createWork(fetch?: Fetch): Work {
   const waits: number[] = []
   const network = createNetwork({ env: {}, clock: systemClock })
   whenOver(() => network.close())
@@ -54,7 +54,7 @@ export function createWork(fetch?: Fetch, stateFolder?: string): Work {
   const clock = { now: () => Date.UTC(2026, 0, 1), sleep, alarm: systemClock.alarm }
   return {
     waits,
-    ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5, stateFolder }),
+    ...createDownloader({ fetch: fetch ?? telling(network.fetch), clock, random: () => 0.5 }),
   }
 }
 
@@ -73,14 +73,13 @@ export const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).
 interface OneOutput extends Partial<RunOutput>, Partial<DownloadOptions> {
   readonly folder?: string
   readonly fetch?: Fetch
-  readonly stateFolder?: string
 }
 
 /** Downloads one output, into a folder unless it has another `target`: its result, and the pauses between its tries. */
 export async function download(one: OneOutput) {
-  const { url = 'https://host.example/x', folder, fetch, stateFolder, target, ...rest } = one
+  const { url = 'https://host.example/x', folder, fetch, target, ...rest } = one
   const { runId = 'run-1', kind = 'image', freshUrl, ...options } = rest
-  const work = createWork(fetch, stateFolder)
+  const work = createWork(fetch)
   const where = target ?? into(folder ?? newFolder()).target
   const [result] = await work.download([{ url, runId, kind, freshUrl }], { ...options, target: where })
   if (result === undefined) throw new Error('no result')

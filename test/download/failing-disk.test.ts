@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { transfer } from '../../src/download/fetch-output.js'
 import { partOf } from '../../src/download/part-file.js'
-import { claimPart, createPart, createPartLister } from '../../src/download/part-session.js'
 import { systemClock } from '../../src/host/clock.js'
 import { HttpFailure } from '../../src/host/http.js'
 import { newFolder } from './download-setup.js'
@@ -12,13 +11,10 @@ import { newFolder } from './download-setup.js'
 const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
 
 const partOnFullDisk = () =>
-  partOf({
-    own: newFolder(),
-    free: join(newFolder(), 'free'),
-    handle: { writev: () => Promise.reject(full), close: async () => {} } as unknown as FileHandle,
-    bytes: 0,
-    metadata: undefined,
-  })
+  partOf(join(newFolder(), 'a.part'), {
+    writev: () => Promise.reject(full),
+    close: async () => {},
+  } as unknown as FileHandle)
 
 const METER = { restart() {}, expect() {}, receive() {}, end() {} }
 
@@ -59,21 +55,8 @@ it.each([
     part: undefined,
     expectedKind: undefined,
     open: async () => ({ part, path: 'a.bin' }),
-    abandon: async () => false,
   }
   await expect(transfer(request, session, METER)).rejects.toThrow(
     'Could not write a.bin: no space left on the disk',
   )
-})
-
-it('finds a part in a folder that cannot be listed', async () => {
-  const key = { path: join(newFolder(), 'a.bin'), runId: 'run-1', position: 0 }
-  const part = await createPart(key)
-  await part.restart({ etag: '"1"', lastModified: undefined, contentType: undefined, totalBytes: 1_000_000 })
-  await part.write([new Uint8Array(500_000)])
-  expect(await part.release()).toBe(true)
-  const found = await claimPart(key, async () => undefined)
-  expect(found?.bytes).toBe(500_000)
-  await found?.release()
-  expect((await claimPart(key, createPartLister()))?.bytes).toBe(500_000)
 })

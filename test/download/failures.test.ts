@@ -4,7 +4,7 @@ import {
   afterFailedTry,
   failureOfStatus,
   mayHaveExpired,
-  newRetryBudget,
+  NEW_BUDGET,
   PROGRESS_BYTES,
   waitAfter,
 } from '../../src/download/failures.js'
@@ -67,8 +67,8 @@ it('says nothing that could drive a terminal', () => {
 })
 
 /** The failures in a row after tries that leave so many mebibytes each. */
-const failures = (atFirst: number, ...mebibytes: number[]): readonly number[] => {
-  let patience = newRetryBudget(atFirst * PROGRESS_BYTES)
+const failures = (...mebibytes: number[]): readonly number[] => {
+  let patience = NEW_BUDGET
   return mebibytes.map((each) => {
     patience = afterFailedTry(patience, each * PROGRESS_BYTES)
     return patience.failures
@@ -77,18 +77,17 @@ const failures = (atFirst: number, ...mebibytes: number[]): readonly number[] =>
 
 describe('failures in a row', () => {
   it.each<[string, readonly number[], readonly number[]]>([
-    ['are counted', [0, 0, 0, 0], [1, 2, 3]],
-    ['are counted anew when a mebibyte came', [0, 0, 0, 1, 1, 2], [1, 2, 1, 2, 1]],
-    ['are not for a little', [0, 0, 0.5, 0.9, 1.1, 1.2], [1, 2, 3, 1, 2]],
-    ['are not for what an earlier command had', [10, 10, 10.5, 11], [1, 2, 1]],
-    ['are not for what is fetched again', [0, 5, 0, 4, 5, 6], [1, 2, 3, 4, 1]],
-  ])('%s', (_, [atFirst = 0, ...mebibytes], expected) => {
-    expect(failures(atFirst, ...mebibytes)).toEqual(expected)
+    ['are counted', [0, 0, 0], [1, 2, 3]],
+    ['are counted anew when a mebibyte came', [0, 0, 1, 1, 2], [1, 2, 1, 2, 1]],
+    ['are not for a little', [0, 0.5, 0.9, 1.1, 1.2], [1, 2, 3, 1, 2]],
+    ['are not for what is fetched again', [5, 0, 4, 5, 6], [1, 2, 3, 4, 1]],
+  ])('%s', (_, mebibytes, expected) => {
+    expect(failures(...mebibytes)).toEqual(expected)
   })
 })
 
 it('counts all tries', () => {
-  let patience = newRetryBudget(0)
+  let patience = NEW_BUDGET
   for (let at = 1; at <= 4; at++) patience = afterFailedTry(patience, at * PROGRESS_BYTES)
   expect(patience).toEqual({ failures: 1, tries: 4, furthestBytes: 4 * PROGRESS_BYTES })
 })

@@ -80,7 +80,7 @@ describe('a file in place', () => {
     })
     await half.opened
     await until('a part', () => contents(folder).length > 0)
-    expect(contents(folder)[0]).toMatch(/^\.fox\.png\.[0-9a-f]{8}\.[0-9a-f]{16}-\d+\.part$/)
+    expect(contents(folder)[0]).toMatch(/^\.fox\.png\.[0-9a-f]{12}\.part$/)
     more.open()
     expect(await downloading).toMatchObject({ ok: true })
     expect(contents(folder)).toEqual(['fox.png'])

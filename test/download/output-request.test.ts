@@ -1,9 +1,10 @@
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { transfer } from '../../src/download/fetch-output.js'
 import { decoded, inPieces } from '../../src/download/output-request.js'
-import { createBytes, type Part, partOf } from '../../src/download/part-file.js'
+import { createPart, type Part } from '../../src/download/part-file.js'
 import type { HttpResponse } from '../../src/host/http.js'
 import { answer, fetchOf, newFolder, once } from './download-setup.js'
 
@@ -92,9 +93,8 @@ it.each([
   ['a whole file', undefined, 200],
   ['the rest of one', { etag: '"1"' }, 206],
 ])('are written: %s', async (_, metadata, status) => {
-  const own = newFolder()
-  const found = { own, free: newFolder(), handle: await createBytes(own), bytes: 0, metadata }
-  const real = partOf(found)
+  const real = await createPart(join(newFolder(), 'a.bin'))
+  await real.restart(metadata)
   if (status === 206) await real.write([new Uint8Array(8 * KIB)])
   const from = real.bytes
   const written: number[] = []
@@ -107,7 +107,6 @@ it.each([
     part: status === 206 ? part : undefined,
     expectedKind: undefined,
     open: async () => ({ part, path: 'a.bin' }),
-    abandon: async () => false,
   }
   const headers = { etag: '"1"', 'content-range': `bytes ${from}-${from + 2_048 * KIB - 1}/*` }
   const { fetch } = fetchOf(() =>

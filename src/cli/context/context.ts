@@ -295,7 +295,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     renewed: () => createContext(options, { closers, openJournal, fetch }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
-      return createDownloader({ fetch: fetchOutput, clock, random, stateFolder })
+      return createDownloader({ fetch: fetchOutput, clock, random })
     },
     rateLimitedForMs: limits.rateLimitedForMs,
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),

@@ -148,38 +148,15 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
     expectCursorIsBack(stdout)
   })
 
-  describe('that draws pictures', () => {
-    /** Draws the newest run, and then prints the mode of the terminal. `trap`: Ctrl-C does not end the shell. */
-    const shown = (place: Place, env: Environment = {}) => {
-      const command = `stty cols 80 rows 24; trap : INT; ${quoted(process.execPath)} ${quoted(BINARY)} show --last --show; stty -a`
-      const colour = { TERM: 'xterm-256color', CI: undefined, NO_COLOR: undefined }
-      return start(place.with({ ...colour, ...env }), ['-qec', command, '/dev/null'], { command: 'script' })
-    }
-    let place: Place
-    beforeAll(async () => {
-      place = await personAt(service)
-      await bash(place, 'rushes run image fox -d')
-    })
-
-    it('is asked what it can draw, and is in its own mode afterwards', async () => {
-      const running = shown(place)
-      await running.prints('stdout', /\u001b\[>q\u001b\[c/)
-      running.stdin.write('\u001b[6;20;10t\u001b[?62;4;22c')
-      const { stdout } = await running.ended
-      // The replies are neither shown nor left for the shell.
-      expect(stdout).toMatch(/\.png .*\r\n[^▀]*\u001bP0;1;0q"1;1;[^\u001b]+\u001b\\\r\n/)
-      expect(stdout).not.toContain('62;4;22c')
-      expect(stdout).toMatch(/\bisig icanon .*\becho\b/s)
-    })
-
-    it('is in its own mode after Ctrl-C, although it did not reply', async () => {
-      const running = shown(place)
-      await running.prints('stdout', /\u001b\[>q\u001b\[c/)
-      running.stdin.write('\u0003')
-      const { stdout } = await running.ended
-      expect(stdout).toContain('Interrupted.')
-      expect(stdout).toMatch(/\bisig icanon .*\becho\b/s)
-    })
+  it('shows the picture of a run, and gets no question', async () => {
+    const place = await personAt(service)
+    await bash(place, 'rushes run image fox -d')
+    const command = `stty cols 80 rows 24; ${quoted(process.execPath)} ${quoted(BINARY)} show --last --show`
+    const env = { TERM: 'xterm-kitty', CI: undefined, NO_COLOR: undefined }
+    const { stdout } = await start(place.with(env), ['-qec', command, '/dev/null'], { command: 'script' })
+      .ended
+    expect(stdout).toMatch(/\.png .*\r\n[^\u001b]*\u001b_Ga=T,f=100,q=2,m=[01];/s)
+    expect(stdout).not.toMatch(/\u001b\[(?:>q|c|\d+t)|a=q/)
   })
 
   it('does not show the key that login asks for', async () => {

@@ -5,13 +5,7 @@
 import { copyFileSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { RushesError } from '../errors.js'
-import {
-  createDatabase,
-  createIfMissing,
-  type DatabaseOptions,
-  type OpenDatabase,
-  openDatabase,
-} from './database.js'
+import { createDatabase, type DatabaseOptions, type OpenDatabase, openDatabase } from './database.js'
 import {
   exclusively,
   inodeOf,
@@ -67,12 +61,6 @@ export function openOrQuarantine(options: QuarantineOptions, onQuarantine: OnQua
         throw error
     }
   }
-}
-
-/** Reopens a database whose file was removed or replaced while this process used it. */
-export function reopenOrQuarantine(options: QuarantineOptions, onQuarantine: OnQuarantine): OpenDatabase {
-  createIfMissing(options, options.replacementRows?.())
-  return openOrQuarantine(options, onQuarantine)
 }
 
 /**

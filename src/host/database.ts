@@ -158,9 +158,9 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
 
 /**
  * Creates the file under a temporary name and then links it to its path. So an empty file at the path is never a file
- * that is still being created. Does nothing if the file exists. `firstRows` is SQL for a new file.
+ * that is still being created. Does nothing if the file exists.
  */
-export function createIfMissing(options: DatabaseOptions, firstRows?: string): void {
+function createIfMissing(options: DatabaseOptions): void {
   const { path } = options
   if (existsSync(path)) return
   // Use a random name, not the process id: a process in another container may have the same id.
@@ -169,7 +169,7 @@ export function createIfMissing(options: DatabaseOptions, firstRows?: string): v
     for (const ending of ['', '-journal']) rmSync(fresh + ending, { force: true })
   }
   try {
-    createDatabase({ ...options, path: fresh }, firstRows)
+    createDatabase({ ...options, path: fresh })
     linkSync(fresh, path)
   } catch (error) {
     // Another process was faster, or the file system does not support hard links.

@@ -54,9 +54,6 @@ export const MAX_HOLD_MS = 61_000
 /** Value of `budget` in a row that applies to every key. */
 export const EVERY_BUDGET = ''
 
-export const isReplacement = (db: OpenDatabase): boolean =>
-  db.get('SELECT 1 FROM budgets WHERE budget = ?', EVERY_BUDGET) !== undefined
-
 export const holdBack = (db: OpenDatabase, keyHash: string, ms: number, nowMs: number) =>
   db.run(
     `INSERT INTO budgets (budget, held_back_until) VALUES (?, ?)

@@ -11,15 +11,15 @@
  *
  * The file may be lost on power failure, which is acceptable here: synchronous=OFF.
  *
- * If the file is corrupt or was removed, it is replaced by a new one. The slots of other processes in the old file are
- * then unknown, so the new file grants nothing for one window, and each process records its requests in flight again.
+ * A corrupt file is replaced when the ledger is opened. The slots of other processes in the old file are then unknown, so
+ * the new file grants nothing for one window. If the file fails or is replaced while it is in use, the methods throw:
+ * `fallback-ledger.ts` then keeps the limit within the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { Clock } from '../host/clock.js'
-import { isCorruption, openOrQuarantine, quarantine, reopenOrQuarantine } from '../host/corruption.js'
+import { openOrQuarantine } from '../host/corruption.js'
 import type { OpenDatabase } from '../host/database.js'
-import { inodeOf } from '../host/database-file.js'
 import { processLockIn, runningIn } from '../host/process-lock.js'
 import {
   countAhead,
@@ -28,7 +28,6 @@ import {
   grant,
   heldBackUntil,
   holdBack,
-  isReplacement,
   LEDGER_MIGRATIONS,
   MAX_HOLD_MS,
   removeExpired,
@@ -42,8 +41,6 @@ import type { Ledger, NoSlotYet, Purpose, TakenSlot } from './limit-ledger.js'
 import { type Limit, waitMs } from './window.js'
 
 export interface SharedLedger extends Ledger {
-  /** Takes a slot for a request that was already sent. The slot counts even if it exceeds the limit. */
-  enter(): TakenSlot
   close(): void
 }
 
@@ -74,14 +71,7 @@ const normalizeLoopback = (origin: string): string =>
  */
 const BUSY_MS = 2_000
 
-/** A request of this process in flight. */
-interface SentRequest {
-  /** Number of its row in the open file. */
-  slot: number
-  readonly grantedAtMs: number
-}
-
-/** Opens the ledger. Throws the errors of `openDatabase`; all methods throw the errors of the database. */
+/** Opens the ledger. Throws the errors of `openDatabase`; all methods throw those of the database. */
 export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOptions): SharedLedger {
   const file = {
     path,
@@ -92,70 +82,20 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
     replacementRows: () =>
       `INSERT INTO budgets (budget, held_back_until) VALUES ('${EVERY_BUDGET}', ${clock.monotonic() + limit.windowMs})`,
   } as const
-  let isReplacedHere = false
-  // No warning, because the file contains nothing of value.
-  const onQuarantine = () => {
-    isReplacedHere = true
-  }
   const owner = `${process.pid}-${randomBytes(6).toString('hex')}`
   const folder = dirname(path)
   const lock = processLockIn(folder)
-  const inFlight = new Set<SentRequest>()
-  let opened = openOrQuarantine(file, onQuarantine)
-  let isCorrupt = false
-  /** Whether the open file contains the requests in flight. */
-  let isComplete = true
+  // No warning if it is replaced, because the file contains nothing of value.
+  const opened = openOrQuarantine(file, () => {})
+  let inFlight = 0
 
-  holdBackAfterReplacement()
-
-  /**
-   * Grants nothing for one window from now, because other processes were granted slots in the old file until it was
-   * replaced.
-   */
-  function holdBackAfterReplacement(): void {
-    if (isReplacedHere) holdBack(opened, EVERY_BUDGET, limit.windowMs, clock.monotonic())
-    isReplacedHere = false
-  }
-
-  /** If it fails, the next call tries again. */
-  function replace(): void {
-    opened.close()
-    // Quarantine a file that was overwritten in place: SQLite would read it with the log of the old file.
-    if (inodeOf(file.path) === opened.inode) quarantine(file, opened.inode, onQuarantine)
-    opened = reopenOrQuarantine(file, onQuarantine)
-    isCorrupt = false
-    isComplete = false
-    complete()
-  }
-
-  function complete(): void {
-    opened.transaction(() => {
-      // This file may have been created by another process that did not know the old file.
-      isReplacedHere ||= !isReplacement(opened)
-      holdBackAfterReplacement()
-      for (const request of inFlight) request.slot = grant(opened, keyHash, lock.id, request.grantedAtMs)
-    })
-    isComplete = true
-  }
-
-  /**
-   * Runs `work` on the current file. The opened file may be corrupt, removed or quarantined, and is then replaced
-   * first.
-   */
+  /** Throws if another file is at the path: other processes do not see what this one writes. */
   function shared<Result>(work: (db: OpenDatabase) => Result): Result {
-    if (isCorrupt || !opened.isCurrent()) replace()
-    else if (!isComplete) complete()
-    try {
-      return work(opened)
-    } catch (error) {
-      isCorrupt = isCorruption(error)
-      if (!isCorrupt && opened.isCurrent()) throw error
-      replace()
-      return work(opened)
-    }
+    if (!opened.isCurrent()) throw new Error(`${path} was removed or replaced`)
+    return work(opened)
   }
 
-  function take(db: OpenDatabase, purpose: Purpose, holder: string): SentRequest | NoSlotYet {
+  function take(db: OpenDatabase, purpose: Purpose, holder: string): number | NoSlotYet {
     // Read the clock under the lock, so that no time in the file is later.
     const nowMs = clock.monotonic()
     removeExpired(db, keyHash, limit, nowMs)
@@ -170,50 +110,37 @@ export function openSharedLedger({ path, keyHash, limit, clock }: SharedLedgerOp
       return { retryInMs }
     }
     removeWaiter(db, { keyHash, owner, purpose })
-    return { slot: grant(db, keyHash, holder, nowMs), grantedAtMs: nowMs }
+    return grant(db, keyHash, holder, nowMs)
   }
 
-  function takeShared(purpose: Purpose): SentRequest | NoSlotYet {
-    // Read the id before the transaction, because other processes wait for the transaction.
-    const { id } = lock
-    const taken = shared((db) => db.transaction(() => take(db, purpose, id)))
-    // If the file was replaced during the call, no other process sees the slot in the old file.
-    return 'retryInMs' in taken || opened.isCurrent() ? taken : takeShared(purpose)
-  }
-
-  function takenSlot(taken: SentRequest): TakenSlot {
-    inFlight.add(taken)
+  function takenSlot(slot: number): TakenSlot {
+    let isEnded = false
+    const end = (work: (db: OpenDatabase) => unknown) => {
+      if (isEnded) return
+      shared(work)
+      isEnded = true
+      inFlight--
+    }
+    inFlight++
     return {
-      settle() {
-        if (!inFlight.has(taken)) return
-        shared((db) => settle(db, taken.slot, clock.monotonic()))
-        inFlight.delete(taken)
-      },
-      cancel() {
-        if (!inFlight.has(taken)) return
-        shared((db) => db.run('DELETE FROM places WHERE place = ?', taken.slot))
-        inFlight.delete(taken)
-      },
+      settle: () => end((db) => settle(db, slot, clock.monotonic())),
+      cancel: () => end((db) => db.run('DELETE FROM places WHERE place = ?', slot)),
     }
   }
 
   return {
     take(purpose) {
-      const taken = takeShared(purpose)
-      return 'retryInMs' in taken ? taken : takenSlot(taken)
-    },
-    enter() {
-      const nowMs = clock.monotonic()
+      // Read the id before the transaction, because other processes wait for the transaction.
       const { id } = lock
-      const slot = shared((db) => grant(db, keyHash, id, nowMs))
-      return takenSlot({ slot, grantedAtMs: nowMs })
+      const taken = shared((db) => db.transaction(() => take(db, purpose, id)))
+      return typeof taken === 'number' ? takenSlot(taken) : taken
     },
     withdraw: (purpose) => shared((db) => removeWaiter(db, { keyHash, owner, purpose })),
     holdBack: (ms) => void shared((db) => holdBack(db, keyHash, ms, clock.monotonic())),
     usedSlots: () => shared((db) => countUsed(db, keyHash, clock.monotonic() - limit.windowMs)),
     close() {
       opened.close()
-      lock.end(inFlight.size > 0)
+      lock.end(inFlight > 0)
     },
   }
 }

@@ -189,7 +189,7 @@ export function openStateLedger({ folder, clock, warn, origin, apiKey }: StateLe
   const onLost = (error: unknown) => {
     if (isOpening && error instanceof NewerFormat) throw newerState(folder, error)
     warn(
-      'The rate limit applies to this process alone, not to all rushes processes, until its file can be used. ' +
+      'The rate limit applies to this process alone from now on, not to all rushes processes. ' +
         `${error instanceof RushesError ? error.message : `Cannot use ${describeError(error, path)}.`}`,
     )
   }

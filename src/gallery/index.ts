@@ -9,15 +9,9 @@ import { createHash } from 'node:crypto'
 import { extname, type posix, win32 } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { escapeControls, printable } from '../protocol/text.js'
-import elements from './elements.js?raw'
-import filters from './filters.js?raw'
-import groups from './groups.js?raw'
-import layout from './layout.js?raw'
-import pageStyle from './page.css?raw'
+import style from './page.css?raw'
 import body from './page.html?raw'
 import page from './page.js?raw'
-import viewerStyle from './viewer.css?raw'
-import viewer from './viewer.js?raw'
 
 /** How the page shows a file. */
 export type Media = 'image' | 'video' | 'audio' | 'file'
@@ -43,6 +37,9 @@ export interface GalleryFile {
 
 export interface GalleryRun {
   readonly id: string
+  /** Name of its row in a manifest, and the path of the manifest as shown; undefined if no batch created it. */
+  readonly row?: string | undefined
+  readonly manifest?: string | undefined
   readonly prompt: string
   readonly model: string
   readonly labels: readonly string[]
@@ -73,16 +70,10 @@ export const BEGINNING_BYTES = BEGINNING.length
 
 export const isGallery = (head: string): boolean => head.startsWith(BEGINNING)
 
-const asScript = (module: string): string =>
-  module.replace(/^import [^']*'.*'\n/gm, '').replace(/^export /gm, '')
-
-/** All modules as one script, because a page on disk cannot load modules. */
 const SCRIPT = `(() => {
 'use strict'
-${[layout, elements, groups, filters, viewer, page].map(asScript).join('\n')}})()
+${page}})()
 `
-
-const STYLE = `${pageStyle}${viewerStyle}`
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
@@ -91,7 +82,7 @@ const POLICY = [
   `default-src 'none'`,
   `img-src 'self' file:`,
   `media-src 'self' file:`,
-  `style-src ${hashOf(STYLE)}`,
+  `style-src ${hashOf(style)}`,
   `script-src ${hashOf(SCRIPT)}`,
   `base-uri 'none'`,
   `form-action 'none'`,
@@ -106,7 +97,7 @@ export function galleryHtml({ runs, notes }: Gallery): string {
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>Gallery</title>
-<style>${STYLE}</style>
+<style>${style}</style>
 </head>
 <body>
 ${body.replace('<!-- notes -->\n', () => written)}<script type="application/json" id="runs">${data}</script>
@@ -119,6 +110,8 @@ ${body.replace('<!-- notes -->\n', () => written)}<script type="application/json
 const shownRun = (run: GalleryRun): GalleryRun => ({
   ...run,
   id: printable(run.id),
+  row: run.row && printable(run.row),
+  manifest: run.manifest && printable(run.manifest),
   prompt: run.prompt
     .split(/\r\n|[\n\r]/)
     .map(printable)

@@ -1,283 +1,344 @@
-/** The page: the sections and the grid. Only tiles near the visible part of the page are in the document. */
-
-import { element, tileOf } from './elements.js'
-import { createFilters } from './filters.js'
-import { groupItems, headingOf } from './groups.js'
-import {
-  boxesBetween,
-  CAPTION_HEIGHT,
-  HEADING_HEIGHT,
-  layOutSections,
-  MAX_RATIO,
-  MIN_RATIO,
-  neighbour,
-} from './layout.js'
-import { createViewer } from './viewer.js'
-
-/** Distance from the window, above and below, up to which tiles are kept, in pixels. */
-const MARGIN = 900
-/** Smaller differences of a ratio do not cause a new layout. */
-const RATIO_TOLERANCE = 0.02
+/**
+ * The page: filters, the grid, and the large view. CSS lays out the grid: each tile grows by its ratio, so that a row
+ * fills its width. The browser draws only what is near the window.
+ */
+const KIND_WORDS = { image: 'Image', video: 'Video', audio: 'Audio', file: 'File' }
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+/** A picture that is much wider or higher is shown with a border, so that rows keep their height. */
+const [MIN_RATIO, MAX_RATIO] = [0.4, 3]
+/** Maximum number of variants that are compared. */
+const MAX_COMPARED = 4
+/** Characters of a prompt that are shown: the layout of 1 MB of text would take seconds. */
+const MAX_PROMPT = 5_000
 
 const byId = (id) => document.getElementById(id)
-const runs = JSON.parse(byId('runs').textContent)
+const [total, search, grid, empty, dialog, stage] = 'total search grid empty viewer stage'
+  .split(' ')
+  .map(byId)
+const [compare, prompt, actions, said, facts] = 'compare prompt actions said facts'.split(' ').map(byId)
+const selects = ['kind', 'model', 'label', 'manifest'].map(byId)
 
-const everyItem = runs.flatMap((run, order) =>
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  made.append(...children)
+  return made
+}
+
+/** Cuts a text after at most `max` UTF-16 units, and not within a character. */
+const beginningOf = (text, max) =>
+  text.length <= max ? text : `${text.slice(0, max).replace(/[\ud800-\udbff]$/, '')}…`
+
+const fileName = ({ name }) => name.split('/').at(-1)
+const titleOf = ({ run, name }) => beginningOf(run.prompt || name, 300)
+
+const items = JSON.parse(byId('runs').textContent).flatMap((run, order) =>
   run.files.map((file, at) => ({
     ...file,
     run,
     order,
-    part: at + 1,
-    parts: run.files.length,
-    ratio: clampRatio(file.ratio),
-    isClamped: clampRatio(file.ratio) !== file.ratio,
-    words: [run.prompt, run.model, run.id, ...run.labels, ...run.files.map((each) => each.name)]
-      .join('\n')
-      .toLowerCase(),
+    output: at + 1,
+    values: { kind: [file.media], model: [run.model], label: run.labels, manifest: [run.manifest ?? ''] },
+    words: [run.prompt, run.name, run.model, run.id, ...run.labels, file.name].join('\n').toLowerCase(),
   })),
 )
 
-function clampRatio(ratio) {
-  return ratio > 0 ? Math.max(MIN_RATIO, Math.min(MAX_RATIO, ratio)) : 1
-}
-
-const [header, grid, total, empty, dialog] = ['header', 'grid', 'total', 'empty', 'viewer'].map(byId)
-const filters = createFilters(everyItem, filterFromTop)
-
-const NO_LAYOUT = { boxes: [], sections: [], height: 0 }
-let sections = []
-/** What the tiles show, in reading order. With groups, an item can be in several sections. */
-let entries = []
-let layout = NO_LAYOUT
-/** Index of the entry that the tab key focuses. */
-let focused = 0
-/** List items in the document, by index. */
-const shown = new Map()
-/** Elements of the sections in the document, by index. */
-const shownSections = new Map()
-
-const hasFocus = () => grid.contains(document.activeElement)
-
-/** Adds the tiles near the window to the document, and removes all other tiles except a focused tile. */
-function draw() {
-  const top = grid.getBoundingClientRect().top
-  const [from, to] = [-top - MARGIN, -top + innerHeight + MARGIN]
-  const [first, end] = boxesBetween(layout.boxes, from, to)
-  for (const [index, tile] of shown)
-    if ((index < first || index >= end) && !tile.contains(document.activeElement)) {
-      tile.remove()
-      shown.delete(index)
-    }
-  for (const [index, { section, list }] of shownSections)
-    if (!isBetween(layout.sections[index], from, to) && list.childElementCount === 0) {
-      section.remove()
-      shownSections.delete(index)
-    }
-  for (let index = first; index < end; index++) if (!shown.has(index)) add(index)
-}
-
-const isBetween = ({ top, height }, from, to) => top + height >= from && top <= to
-
-/** Returns the list of a section. Creates the section unless it is in the document. */
-function listOf(index) {
-  const { name, items } = sections[index]
-  const present = shownSections.get(index)
-  if (present !== undefined) return present.list
-  const list = element('ul', { role: 'list' })
-  const section = element('section', {}, list)
-  if (name === undefined) list.setAttribute('aria-label', 'Results, newest first')
-  else {
-    const { title, details } = headingOf(name, items, filters.grouping())
-    const heading = element('h2', { id: `section-${index}`, dir: 'auto' }, title)
-    list.setAttribute('aria-labelledby', heading.id)
-    section.prepend(element('div', { class: 'heading' }, heading, element('p', {}, details)))
+/** Creates the picture or the player of an item. `isLarge`: with controls, and with a link to a file that cannot be shown. */
+function mediaOf(item, isLarge) {
+  const { media, href, name, isOpened } = item
+  const card = () => {
+    const words = (/\.(\w{1,6})$/.exec(name)?.[1] ?? media).toUpperCase()
+    return element('span', { class: 'card', 'aria-hidden': 'true' }, words)
   }
-  shownSections.set(index, { section, list })
-  placeSection(section, layout.sections[index])
-  grid.insertBefore(section, following(shownSections, index)?.section ?? null)
-  return list
+  const missing = () => {
+    const words = 'This file was moved or deleted, or the browser cannot show it.'
+    const link = isOpened ? [' ', element('a', { href, download: '' }, 'Download it')] : []
+    return element('span', { class: 'missing' }, words, ...link)
+  }
+  if (media === 'file' || (media === 'audio' && !isLarge)) return card()
+  const controls = isLarge ? { controls: '' } : {}
+  const shown =
+    media === 'image'
+      ? element('img', {
+          alt: isLarge ? titleOf(item) : '',
+          decoding: 'async',
+          loading: isLarge ? 'eager' : 'lazy',
+        })
+      : element(media, { preload: 'metadata', playsinline: '', 'aria-label': titleOf(item), ...controls })
+  shown.addEventListener('error', () => shown.replaceWith(isLarge ? missing() : card()))
+  // Safari shows the first frame only if the URL contains a time.
+  const load = () => {
+    shown.src = media === 'video' && !isLarge ? `${href}#t=0.001` : href
+  }
+  if (media === 'video' && !isLarge) whenNear(shown, load)
+  else load()
+  return shown
 }
 
-/** Returns the value with the next higher index, because screen readers use the order of the document. */
-const following = (byIndex, index) =>
-  byIndex.get(Math.min(...[...byIndex.keys()].filter((each) => each > index)))
-
-function placeSection(section, { top, height }) {
-  section.style.top = `${top}px`
-  section.style.height = `${height}px`
+const loads = new WeakMap()
+/** Films have no lazy loading of their own. */
+const observer = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries)
+      if (isIntersecting) {
+        observer.unobserve(target)
+        loads.get(target)()
+      }
+  },
+  { rootMargin: '600px' },
+)
+function whenNear(shown, load) {
+  loads.set(shown, load)
+  observer.observe(shown)
 }
 
-function add(index) {
-  const entry = entries[index]
-  const { section } = layout.boxes[index]
-  const { first, end } = layout.sections[section]
-  const tile = tileOf(entry, {
-    index,
-    position: index - first + 1,
-    size: end - first,
-    onOpen: viewer.open,
-    onRatio: (ratio) => measured(entry.item, ratio),
-  })
-  const list = listOf(section)
-  shown.set(index, tile)
-  place(tile, index)
-  if (index === focused) tile.firstChild.tabIndex = 0
-  const after = following(shown, index)
-  list.insertBefore(tile, after?.parentNode === list ? after : null)
+/** Sets the ratio of a tile: an estimate at first, and that of the file once it is loaded. */
+function setRatio(button, width, height) {
+  const ratio = width / height
+  if (!(ratio > 0)) return
+  button.style.setProperty('--ratio', String(Math.max(MIN_RATIO, Math.min(MAX_RATIO, ratio))))
+  button.classList.toggle('clamped', ratio < MIN_RATIO || ratio > MAX_RATIO)
 }
 
-function place(tile, index) {
-  const { top, left, width, height, caption, section } = layout.boxes[index]
-  tile.style.transform = `translate(${left}px, ${top - layout.sections[section].top}px)`
-  tile.style.width = `${width}px`
-  tile.style.setProperty('--height', `${height}px`)
-  tile.style.setProperty('--caption', `${caption}px`)
-  tile.classList.toggle('bare', caption === undefined)
-  tile.classList.toggle('clamped', entries[index].item.isClamped)
-}
-
-/** Lays out the grid again. Keeps the first visible picture at its position in the window. */
-function arrange() {
-  const offset = -grid.getBoundingClientRect().top
-  const [anchor] = boxesBetween(layout.boxes, offset, offset)
-  const before = offset > 0 ? layout.boxes[anchor] : undefined
-  layout = layOutSections(
-    sections.map(({ units }) => units.map((unit) => unit.map((item) => item.ratio))),
-    grid.clientWidth,
-    { headingHeight: headingHeight() },
+function tileOf(item, variants) {
+  const shown = mediaOf(item, false)
+  const at = variants.length > 1 ? ` ${variants.indexOf(item) + 1} of ${variants.length}` : ''
+  const button = element(
+    'button',
+    {
+      type: 'button',
+      class: `tile ${item.media}`,
+      'aria-label': `${KIND_WORDS[item.media]}${at}: ${titleOf(item)}`,
+    },
+    shown,
+    ...(item.marks
+      ? [element('span', { class: 'marked', title: `${item.marks} (not verified)` }, 'Marked')]
+      : []),
   )
-  grid.style.height = `${layout.height}px`
-  for (const [index, { section }] of shownSections) placeSection(section, layout.sections[index])
-  for (const [index, tile] of shown) place(tile, index)
-  const after = layout.boxes[anchor]
-  if (before !== undefined && after !== undefined)
-    scrollBy({ top: after.top - before.top, behavior: 'instant' })
-  draw()
+  setRatio(button, item.ratio, 1)
+  shown.addEventListener('load', () => setRatio(button, shown.naturalWidth, shown.naturalHeight))
+  // WebKit knows the size of a film only at `resize`.
+  for (const event of ['loadedmetadata', 'resize'])
+    shown.addEventListener(event, () => setRatio(button, shown.videoWidth, shown.videoHeight))
+  button.addEventListener('click', () => open(item))
+  return button
 }
 
-const headingHeight = () => (filters.grouping() === '' ? 0 : HEADING_HEIGHT)
-
-/** Height of the header and the heading that stay at the top of the window. */
-const coveredHeight = () => Math.max(0, header.getBoundingClientRect().bottom) + headingHeight()
-
-let arranging = 0
-function measured(item, ratio) {
-  const clamped = clampRatio(ratio)
-  if (Math.abs(clamped - item.ratio) / item.ratio < RATIO_TOLERANCE) return
-  item.ratio = clamped
-  item.isClamped = clamped !== ratio
-  cancelAnimationFrame(arranging)
-  arranging = requestAnimationFrame(arrange)
+/**
+ * Collects variants: the runs of one row of a manifest, else the runs of one model and prompt, and the outputs of one
+ * run. A unit is at the place of its newest variant, and has them in the order of creation.
+ */
+function unitsOf(all) {
+  const byKey = new Map()
+  for (const item of all) {
+    const { row, manifest, model, prompt: words } = item.run
+    const key = row !== undefined ? `${manifest}\n${row}` : words === '' ? item.order : `${model}\n${words}`
+    byKey.set(key, [...(byKey.get(key) ?? []), item])
+  }
+  return [...byKey.values()].map((variants) => {
+    variants.sort((a, b) => b.order - a.order || a.output - b.output)
+    const [{ run }] = variants
+    const tiles = variants.map((item) => tileOf(item, variants))
+    const list = element('li', {}, element('div', { class: 'variants' }, ...tiles), captionOf(run, variants))
+    return { variants, tiles, list }
+  })
 }
 
-function focusTile(index, options) {
-  if (entries[index] === undefined) return
-  const old = shown.get(focused)?.firstChild
-  if (old) old.tabIndex = -1
-  focused = index
-  const { top, height } = layout.boxes[index]
-  const position = grid.getBoundingClientRect().top + top
-  const covered = coveredHeight()
-  if (position < covered + 8) scrollBy({ top: position - covered - 16, behavior: 'instant' })
-  else if (position + height + CAPTION_HEIGHT > innerHeight)
-    scrollBy({
-      top: Math.min(position - covered - 16, position + height + CAPTION_HEIGHT - innerHeight + 8),
-      behavior: 'instant',
-    })
-  draw()
-  const button = shown.get(index).firstChild
-  button.tabIndex = 0
-  if (options?.quiet !== true) button.focus({ preventScroll: true })
-  draw()
+const captionOf = (run, variants) =>
+  element(
+    'div',
+    { class: 'caption' },
+    ...(run.row === undefined ? [] : [element('p', { class: 'name', dir: 'auto' }, run.row)]),
+    element('p', { class: 'prompt', dir: 'auto' }, titleOf(variants[0])),
+    element('p', { class: 'facts' }, `${TIME.format(run.time)} · ${run.model}`),
+  )
+
+const units = unitsOf(items)
+/** Items that the filters keep, in the order of the grid. */
+let shownItems = []
+
+/** Fills a filter with the values of the items. Hides one that cannot change anything. */
+function fill(select) {
+  const values = [...new Set(items.flatMap((item) => item.values[select.id]))]
+    .filter((value) => value !== '')
+    .sort()
+  select.append(...values.map((value) => element('option', { value }, KIND_WORDS[value] ?? value)))
+  select.hidden = values.length < (select.id === 'label' || select.id === 'manifest' ? 1 : 2)
 }
-
-const viewer = createViewer(dialog, {
-  entryAt: (index) => entries[index],
-  count: () => entries.length,
-  onClose: focusTile,
-})
-
-const counted = (count, one, many) => `${count.toLocaleString()} ${count === 1 ? one : many}`
 
 function filter() {
-  const items = filters.matching()
-  sections = groupItems(items, filters.grouping(), filters.label())
-  entries = sections.flatMap(({ units }) =>
-    units.flatMap((variants) => variants.map((item, at) => ({ item, variants, at }))),
-  )
-  grid.replaceChildren()
-  shown.clear()
-  shownSections.clear()
-  focused = 0
-  layout = NO_LAYOUT
-  const all = counted(everyItem.length, 'result', 'results')
-  total.textContent = items.length === everyItem.length ? all : `${items.length.toLocaleString()} of ${all}`
-  empty.hidden = items.length > 0
-  empty.textContent = everyItem.length === 0 ? 'No results yet.' : 'No result matches these filters.'
-  arrange()
-}
-
-function filterFromTop() {
-  filter()
-  if (scrollY > grid.offsetTop) scrollTo({ top: 0, behavior: 'instant' })
-}
-
-const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End']
-
-document.addEventListener('keydown', (event) => {
-  const { key, target } = event
-  const { search } = filters
-  if (dialog.open || event.ctrlKey || event.metaKey || event.altKey) return
-  if (target === search) {
-    if (key !== 'ArrowDown' && key !== 'Escape' && key !== 'Enter') return
-    if (key === 'Escape' && search.value !== '') {
-      search.value = ''
-      filter()
-    } else focusTile(0)
-  } else if (target.matches('select, input')) return
-  else if (key === '/') search.focus()
-  else if (KEYS.includes(key) && hasFocus()) focusTile(neighbour(layout.boxes, focused, key))
-  else if (KEYS.slice(0, 4).includes(key) && target === document.body)
-    focusTile(boxesBetween(layout.boxes, coveredHeight() - grid.getBoundingClientRect().top, Infinity)[0])
-  else return
-  event.preventDefault()
-})
-
-// Plays one video at a time. Uses the capture phase, because `play` does not bubble.
-grid.addEventListener(
-  'play',
-  (event) => {
-    for (const video of grid.querySelectorAll('video')) if (video !== event.target) video.pause()
-  },
-  true,
-)
-grid.addEventListener('focusin', (event) => {
-  for (const [index, tile] of shown) {
-    const isFocused = tile.contains(event.target)
-    tile.firstChild.tabIndex = isFocused ? 0 : -1
-    if (isFocused) focused = index
+  const words = search.value.toLowerCase().split(/\s+/)
+  const isKept = (item) =>
+    words.every((word) => item.words.includes(word)) &&
+    selects.every(({ id, value }) => value === '' || item.values[id].includes(value))
+  shownItems = []
+  for (const { variants, tiles, list } of units) {
+    const kept = variants.filter(isKept)
+    shownItems.push(...kept)
+    list.hidden = kept.length === 0
+    for (const [at, tile] of tiles.entries()) tile.hidden = !kept.includes(variants[at])
   }
-})
-let isDrawing = false
-function drawSoon() {
-  if (isDrawing) return
-  isDrawing = true
-  requestAnimationFrame(() => {
-    isDrawing = false
-    draw()
-  })
+  const count = shownItems.length
+  total.textContent = count === 1 ? '1 result' : `${count.toLocaleString()} results`
+  empty.hidden = count > 0
+  empty.textContent = items.length === 0 ? 'No results yet.' : 'No results match.'
 }
-addEventListener('scroll', drawSoon, { passive: true })
-addEventListener('resize', drawSoon)
-let width = 0
-new ResizeObserver(() => {
-  document.documentElement.style.setProperty('--header', `${header.offsetHeight}px`)
-}).observe(header)
-new ResizeObserver(() => {
-  if (grid.clientWidth === width) return
-  width = grid.clientWidth
-  arrange()
-}).observe(grid)
 
-width = grid.clientWidth
+let current
+let isComparing = false
+
+const variantsOf = (item) =>
+  units.find(({ variants }) => variants.includes(item)).variants.filter((each) => shownItems.includes(each))
+
+/** Describes a variant by the parameters that not all variants have, else by the name of its file. */
+function differenceOf(item, variants) {
+  const isShared = (parameter) => variants.every(({ run }) => run.parameters.includes(parameter))
+  return item.run.parameters.filter((parameter) => !isShared(parameter)).join(' · ') || fileName(item)
+}
+
+function show(item) {
+  current = item
+  const { run, media } = item
+  const variants = variantsOf(item)
+  // Pause first: a removed player would continue to play.
+  for (const player of stage.querySelectorAll('video, audio')) player.pause()
+  compare.hidden = variants.length < 2
+  const isSideBySide = isComparing && variants.length > 1
+  compare.setAttribute('aria-pressed', String(isSideBySide))
+  const from = Math.max(0, Math.min(variants.indexOf(item), variants.length - MAX_COMPARED))
+  const compared = isSideBySide ? variants.slice(from, from + MAX_COMPARED) : [item]
+  stage.classList.toggle('compared', isSideBySide)
+  stage.replaceChildren(
+    ...compared.map((each) => {
+      const shown = mediaOf(each, true)
+      if (!isSideBySide) return shown
+      const words = beginningOf(differenceOf(each, variants), 120)
+      const figure = element('figure', {}, shown, element('figcaption', { dir: 'auto' }, words))
+      figure.classList.toggle('current', each === item)
+      return figure
+    }),
+  )
+  if (!isSideBySide && media === 'video' && !matchMedia('(prefers-reduced-motion: reduce)').matches)
+    stage.firstChild.play().catch(() => {})
+  const at = shownItems.indexOf(item)
+  byId('previous').disabled = at === 0
+  byId('next').disabled = at === shownItems.length - 1
+  dialog.setAttribute('aria-label', `${KIND_WORDS[media]} ${at + 1} of ${shownItems.length}`)
+  prompt.textContent = beginningOf(run.prompt, MAX_PROMPT)
+  said.textContent = ''
+  actions.replaceChildren(
+    ...[
+      ['Copy command', run.again],
+      ['Copy run id', run.id],
+      ['Copy prompt', run.prompt],
+    ].flatMap(([words, text]) => (text ? [copyButton(words, text)] : [])),
+  )
+  facts.replaceChildren(
+    ...factsOf(item, variants).flatMap(([name, value]) =>
+      value === undefined || value === ''
+        ? []
+        : [element('dt', {}, name), element('dd', {}, element('bdi', {}, value))],
+    ),
+  )
+}
+
+const factsOf = (item, variants) => {
+  const { run, name, href, isOpened, width, height, size, marks, output } = item
+  return [
+    ['Row', run.row],
+    ['Manifest', run.manifest],
+    ['Model', run.model],
+    ['Parameters', run.parameters.join(', ')],
+    ['Variant', variants.length > 1 ? `${variants.indexOf(item) + 1} of ${variants.length}` : ''],
+    ['Labels', run.labels.join(', ')],
+    ['Run', run.id],
+    ['Created', TIME.format(run.time)],
+    ['Took', run.tookMs && `${(run.tookMs / 1_000).toFixed(run.tookMs < 10_000 ? 1 : 0)} s`],
+    ['Estimate', run.estimate && `${run.estimate.millionths / 1e6} ${run.estimate.currency}`],
+    ['Service', run.where],
+    ['Output', run.files.length > 1 ? `${output} of ${run.files.length}` : ''],
+    // No link to a file that could contain scripts, such as HTML or SVG.
+    ['File', isOpened ? element('a', { href, target: '_blank', rel: 'noopener' }, name) : name],
+    ['Size', width === undefined ? size : `${width} × ${height}, ${size}`],
+    ['Marks', marks && `${marks} (not verified)`],
+  ]
+}
+
+function copyButton(words, text) {
+  const button = element('button', { type: 'button' }, words)
+  button.addEventListener('click', async () => {
+    said.textContent = ''
+    said.textContent = (await copyText(text, button)) ? 'Copied' : 'The browser did not allow copying'
+  })
+  return button
+}
+
+/** Some browsers have no `navigator.clipboard` for pages on disk. */
+async function copyText(text, beside) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    // In the dialog, because nothing outside an open dialog can be selected.
+    const field = element('textarea', {
+      class: 'unseen',
+      readonly: '',
+      'aria-hidden': 'true',
+      tabindex: '-1',
+    })
+    field.value = text
+    beside.after(field)
+    field.select()
+    const isCopied = document.execCommand('copy')
+    field.remove()
+    beside.focus()
+    return isCopied
+  }
+}
+
+function open(item) {
+  isComparing = false
+  dialog.showModal()
+  show(item)
+  dialog.focus()
+}
+
+function move(step) {
+  const item = shownItems[shownItems.indexOf(current) + step]
+  if (item === undefined) return
+  show(item)
+  // A disabled button loses the focus, and the dialog then gets no keys.
+  if (!dialog.contains(document.activeElement) || document.activeElement.disabled) dialog.focus()
+}
+
+function toggleCompare() {
+  isComparing = !isComparing
+  show(current)
+}
+
+for (const select of selects) {
+  fill(select)
+  select.addEventListener('change', filter)
+}
+search.hidden = items.length === 0
+search.addEventListener('input', filter)
+byId('previous').addEventListener('click', () => move(-1))
+byId('next').addEventListener('click', () => move(1))
+byId('close').addEventListener('click', () => dialog.close())
+compare.addEventListener('click', toggleCompare)
+dialog.addEventListener('click', ({ target }) => {
+  if (target === dialog || target === stage) dialog.close()
+})
+dialog.addEventListener('close', () => {
+  stage.replaceChildren()
+  const { tiles, variants } = units.find((unit) => unit.variants.includes(current))
+  tiles[variants.indexOf(current)].focus()
+})
+dialog.addEventListener('keydown', ({ key, target, ctrlKey, metaKey, altKey }) => {
+  if (ctrlKey || metaKey || altKey || target.matches('video, audio')) return
+  if (key === 'ArrowLeft') move(-1)
+  if (key === 'ArrowRight') move(1)
+  if (key === 'c' && !compare.hidden) toggleCompare()
+})
+grid.append(...units.map(({ list }) => list))
 filter()

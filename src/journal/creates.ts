@@ -31,6 +31,9 @@ export interface Intent {
   /** Undefined if the price is not known. */
   readonly estimate?: RunEstimate | undefined
   readonly labels?: readonly string[]
+  /** Name of its row in a manifest, and the absolute path of the manifest. */
+  readonly name?: string | undefined
+  readonly manifest?: string | undefined
 }
 
 /** Reason why the outcome of a create is unknown. */
@@ -61,6 +64,7 @@ const MAX_ANSWER_CHARACTERS = 65_536
  */
 export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input, requestId, estimate, labels = [] } = intent
+  const { name, manifest } = intent
   return db.transaction(() => {
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
       throw new RepeatedRequest(requestId)
@@ -69,8 +73,8 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
     const key = freeKey(db)
     const row = db.get(
       `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,
-         request_id, estimate, currency, labels)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
+         request_id, estimate, currency, labels, name, manifest)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
       key,
       address,
       profile,
@@ -85,6 +89,8 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
       estimate?.millionths ?? null,
       estimate?.currency ?? null,
       labels.length === 0 ? null : JSON.stringify(labels),
+      name ?? null,
+      manifest ?? null,
     )?.row
     return { row: Number(row), key, prepared: wasPrepared ? { address, requestId } : undefined }
   })

@@ -105,6 +105,11 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ALTER TABLE files ADD COLUMN content_credentials INTEGER;
   ALTER TABLE files ADD COLUMN digital_source_type TEXT;
   `,
+  `
+  -- Of a run that a batch created.
+  ALTER TABLE runs ADD COLUMN name TEXT;
+  ALTER TABLE runs ADD COLUMN manifest TEXT;
+  `,
 ]
 
 /**
@@ -163,6 +168,9 @@ export interface JournalRun {
   /** Undefined if the price was not known. */
   readonly estimate: RunEstimate | undefined
   readonly labels: readonly string[]
+  /** Name of its row in a manifest, and the absolute path of the manifest; undefined if no batch created it. */
+  readonly name: string | undefined
+  readonly manifest: string | undefined
 }
 
 /** Finds the newest row of an id, because a service may use an id twice. */
@@ -216,6 +224,8 @@ export function runOfRow(row: Row): JournalRun {
     requestId: text(row.request_id),
     estimate: estimateOfRow(row),
     labels: labelsOfColumn(row.labels),
+    name: text(row.name),
+    manifest: text(row.manifest),
   }
 }
 

@@ -95,7 +95,7 @@ describe('the page', () => {
   it('has its styles and its script', () => {
     // Vitest leaves styles out unless its configuration has `css`.
     expect(html).toMatch(/<style>[^<]*#grid[^<]*dialog\[open\]/)
-    expect(html).toMatch(/<script>[\s\S]*function justify[\s\S]*function createViewer/)
+    expect(html).toMatch(/<script>[\s\S]*function unitsOf[\s\S]*function toggleCompare/)
     expect(html).not.toMatch(/^(import|export) /m)
   })
 

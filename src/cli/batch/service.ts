@@ -1,4 +1,5 @@
 /** Operations of a batch that need the service, the journal or the downloader. */
+import { resolve } from 'node:path'
 import type { Destination, OutputFile, Place } from '../../batch/carry-out/places.js'
 import type { ActiveStep } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
@@ -95,6 +96,7 @@ export async function createBatchService(
   const recorder = await ctx.recorder()
   const downloader = await ctx.downloader(fetch)
   const address = await ctx.address()
+  const manifest = words.word === '-' ? undefined : resolve(words.word)
   const continuation = `\`${batchCommandLine(ctx.globals, words)}\``
   const outage = createOutageCheck()
   const sources = createSourceUrls({
@@ -142,11 +144,11 @@ export async function createBatchService(
     onUnconfirmed: (key: string | undefined) => void,
   ) {
     const { entry, model = '', meaning = entry.meaning } = step
-    const { kind, labels } = entry
+    const { kind, labels, rowName: name } = entry
     const estimate = estimateOf(step, prices)
     const input = await withRunOutputs(ctx, { client, fetch }, await inputToSend(entry, sources.urlOf))
     const kept = recorder.note(
-      { kind, model, input, meaning, estimate, labels, requestId: token, isPrepared: true },
+      { kind, model, input, meaning, estimate, labels, name, manifest, requestId: token, isPrepared: true },
       'required',
     )
     const unknown: typeof kept.unknown = (error) => {

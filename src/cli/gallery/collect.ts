@@ -1,5 +1,5 @@
 /** Collects the values of the gallery page from the journal and the disk. */
-import { posix, resolve, sep, win32 } from 'node:path'
+import { posix, relative, resolve, sep, win32 } from 'node:path'
 import { disableTypes, imageSize } from 'image-size'
 import {
   canBeOpened,
@@ -66,7 +66,11 @@ export async function collectGallery({
       const options = { flags: await flagsOf(run), models: await models }
       const { command, missing: missingReferences } = commandAgain(earlier, run, options)
       const again = missingReferences.length > 0 ? undefined : command
-      runs.push({ ...describeRun(run), again, files: files.map((file) => describeFile(run, file, folder)) })
+      runs.push({
+        ...describeRun(run, folder),
+        again,
+        files: files.map((file) => describeFile(run, file, folder)),
+      })
     } else if (missing > 0) leftOut.missing++
     else if (run.phase === 'succeeded') leftOut.notDownloaded++
   }
@@ -84,8 +88,10 @@ const parametersOf = ({ input }: JournalRun): readonly string[] =>
       : [shortened(`${name} ${value}`, 200)],
   )
 
-const describeRun = (run: JournalRun): Omit<GalleryRun, 'files'> => ({
+const describeRun = (run: JournalRun, folder: string): Omit<GalleryRun, 'files'> => ({
   id: nameOfRun(run),
+  row: run.name,
+  manifest: run.manifest && relative(folder, run.manifest),
   prompt: promptOf(run),
   model: run.model,
   labels: run.labels,

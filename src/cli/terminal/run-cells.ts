@@ -53,6 +53,8 @@ export function showRows(
     ['profile', isLocal ? undefined : run.profile],
     ['kind', run.kind],
     ['model', run.model],
+    ['name', run.name],
+    ['manifest', run.manifest],
     ...run.labels.map((label) => ['label', label] as const),
     ...inputRows(run.input),
     ['estimate', run.estimate && amountText(run.estimate.millionths, run.estimate.currency)],

@@ -194,6 +194,11 @@ export const JOURNAL_KEYS = {
     ofEntry: ({ run }) => run.estimate?.currency,
   },
   labels: { schema: list(text('Label'), 'Labels of the run'), ofEntry: ({ run }) => run.labels },
+  name: {
+    schema: orNull(text('Name of its row in a manifest; null if no batch created it')),
+    ofEntry: ({ run }) => run.name,
+  },
+  manifest: { schema: orNull(text('Absolute path of the manifest')), ofEntry: ({ run }) => run.manifest },
   answer: {
     schema: orNull(
       record(

@@ -9,6 +9,12 @@ import type { EngineSettings } from './read-engine.js'
 /** The parameters that decide the size of a run. */
 const SIZE_PARAMETERS = ['aspect_ratio', 'resolution', 'quality'] as const
 
+/** Values of a run that sets none, where the model has them. */
+const STANDARD: Readonly<Record<Kind, Readonly<Record<(typeof SIZE_PARAMETERS)[number], string>>>> = {
+  image: { aspect_ratio: '1:1', resolution: '', quality: 'basic' },
+  video: { aspect_ratio: '16:9', resolution: '720p', quality: '' },
+}
+
 export interface Size {
   readonly width: number
   readonly height: number
@@ -52,7 +58,10 @@ export function readSizes(
       valuesOf(name).every((value) => names.includes(value) || isInTable(kind, name, value)),
     ),
     sizeOf(run) {
-      const values = parameters.map((name) => String(run[name]))
+      const values = parameters.map((name) => {
+        const standard = STANDARD[kind][name]
+        return String(run[name] ?? (valuesOf(name).includes(standard) ? standard : ''))
+      })
       // The key that names most of the run's values.
       const [found] = named
         .filter(({ words }) => words.every((word) => values.includes(word)))
@@ -95,7 +104,7 @@ const IMAGE_SIZES: Readonly<Record<string, Size>> = {
 const IMAGE_PIXELS = 1_048_576
 
 function sizeByTable(kind: Kind, aspectRatio: string, resolution: string): Size {
-  const [, across = '1', down = '1'] = RATIO.exec(aspectRatio || (kind === 'video' ? '16:9' : '1:1')) ?? []
+  const [, across = '1', down = '1'] = RATIO.exec(aspectRatio || STANDARD[kind].aspect_ratio) ?? []
   const ratio = Number(across) / Number(down) || 1
   if (ratio < 1) {
     const { width, height } = sizeByTable(kind, `${down}:${across}`, resolution)

@@ -68,3 +68,20 @@ test('high quality is larger, unless a key names it', () => {
     '1728x1344',
   ])
 })
+
+test('a run without a value has the size of the default value in sizes', () => {
+  const image = sizesOf('image', { '1:1': '512x512', '16:9': '832x480', '1:1 high': '768x768' })
+  expect([image(undefined, undefined), image(undefined, 'high'), image('16:9', undefined)]).toEqual([
+    '512x512',
+    '768x768',
+    '832x480',
+  ])
+  const video = sizesOf('video', { '16:9 720p': '832x480', '1080p': '1920x1080' })
+  expect([video(undefined, undefined), video('16:9', undefined), video(undefined, '1080p')]).toEqual([
+    '832x480',
+    '832x480',
+    '1920x1080',
+  ])
+  const basic = sizesOf('image', { '1:1 basic': '640x640' })
+  expect(basic('1:1', undefined)).toBe('640x640')
+})

@@ -5,6 +5,8 @@
 // The same run and input give the same bytes with one version of `rushes` on one platform. Fonts and figures come from
 // packages, not from the system.
 //
+// A job without a prompt, which no run is, converts its reference image to PNG for the server of another engine.
+//
 // Limits: the renderer knows a few thousand English words, and writes any other subject on a card. Captions are in
 // Latin, Greek and Cyrillic script; lettering/font.ts describes the other scripts.
 import type { Engine } from '../service/engines/engine.js'
@@ -20,6 +22,10 @@ export function createPreviewEngine({ searchPath = process.env.PATH }: PreviewOp
     async render(job) {
       job.signal.throwIfAborted()
       // Imported with the first job, because sharp, the font parser and the encoder take time to load.
+      if (job.input.prompt === undefined) {
+        const { convertReference } = await import('./thumbnail.js')
+        return [await convertReference(job)]
+      }
       if (job.kind === 'image') {
         const { renderImage } = await import('./image.js')
         return [await renderImage(imageRequest(job.input), job)]

@@ -3,7 +3,7 @@
 // are too expensive or corrupt.
 import { readFile } from 'node:fs/promises'
 import type { Sharp } from 'sharp'
-import type { Engine } from '../service/engines/engine.js'
+import type { Engine, RenderedFile, RenderJob } from '../service/engines/engine.js'
 import { writeOutput } from './files.js'
 import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
 import type { Size } from './render-request.js'
@@ -24,6 +24,20 @@ export function createThumbnailEngine(): Engine {
       return [{ name: NAME, contentType: 'image/webp' }]
     },
   }
+}
+
+/** Larger than any picture that is accepted. */
+const WHOLE = { width: MAX_PIXELS, height: MAX_PIXELS }
+
+/** Converts the reference image of a job to PNG, in its own size. */
+export async function convertReference({
+  references: [path = ''],
+  folder,
+  signal,
+}: Pick<RenderJob, 'references' | 'folder' | 'signal'>): Promise<RenderedFile> {
+  const picture = await openPicture(await readFile(path), WHOLE)
+  await writeOutput(folder, 'reference.png', [await picture.png().toBuffer()], signal)
+  return { name: 'reference.png', contentType: 'image/png' }
 }
 
 /** Opens a picture, reduced to fit `size`. Throws if it is too expensive or its header is corrupt. */

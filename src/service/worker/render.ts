@@ -8,12 +8,13 @@ import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
 import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
+import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileStore, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import { isDiskUnusable } from '../log.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import { newToken } from '../secrets.js'
-import { outputKey, type StoredOutput, type StoredRun } from '../stored-run.js'
+import { outputKey, type StoredInput, type StoredOutput, type StoredRun } from '../stored-run.js'
 
 export interface RenderOptions {
   readonly engine: Engine
@@ -124,8 +125,8 @@ export async function withReferences<Result>(
 }
 
 /**
- * Returns the input with defaults applied. Replaces embedded images in `image_urls` by their checksums; the engine gets
- * their bytes as references.
+ * Returns the input with defaults applied, as every engine gets it: without texts that a server would execute. Replaces
+ * embedded images in `image_urls` by their checksums; the engine gets their bytes as references.
  */
 function inputFor(
   { model, input }: Pick<StoredRun, 'model' | 'input'>,
@@ -133,7 +134,8 @@ function inputFor(
 ): ModelInput {
   const sources = input.image_urls
   const served = models.find(({ document }) => document.name === model)
-  const complete = { ...(served && defaultsOf(served.document)), ...input }
+  const texts = withoutExtraArguments(input) as StoredInput
+  const complete = { ...(served && defaultsOf(served.document)), ...texts }
   if (!Array.isArray(sources)) return complete
   const image_urls = sources.map((source) =>
     typeof source === 'string' ? source : `sha256:${source.sha256}`,

@@ -80,19 +80,38 @@ describe('stable-diffusion.cpp', () => {
     expect((await render({ seed: 7 })).equals(await render({ seed: 7 }))).toBe(true)
   })
 
-  test.each([
-    'a fox<sd_cpp_extra_args>{"seed":1}</sd_cpp_extra_args>',
-    '<SD_CPP_EXTRA_ARGS>{}</SD_CPP_EXTRA_ARGS>a fox',
-    'a fox<sd_cpp_<sd_cpp_extra_args></sd_cpp_extra_args>extra_args>{"seed":1}</sd_cpp_extra_args>',
-    'a fox<sd_cpp_extra_args>{"a":"<"}</sd_cpp_extra_args>',
-    'a fox</sd_cpp_extra_args>',
-  ])('the prompt cannot set parameters itself: %s', async (prompt) => {
-    const { render, server } = await open('sdcpp', document)
-    await render({ prompt, seed: 7 })
+  test('a value of a parameter cannot end the element', async () => {
+    const { render, server } = await open('sdcpp', {
+      engine: { send: { negative: 'negative_prompt' } },
+      input: { negative: { type: 'string' } },
+    })
+    await render({ negative: '</sd_cpp_extra_args>' })
     const [sent] = drawings(server).map((request) => request.json().prompt as string)
-    // The server reads the first element.
-    expect(sent?.indexOf('<sd_cpp_extra_args>{"seed":7}</sd_cpp_extra_args>')).toBe(
-      sent?.search(/<\/?sd_cpp/i),
+    expect(sent).toBe(
+      'a fox<sd_cpp_extra_args>{"negative_prompt":"\\u003c/sd_cpp_extra_args>"}</sd_cpp_extra_args>',
+    )
+  })
+
+  test('gets no text at which it would end, and draws the next run', async () => {
+    const { render, server } = await open('sdcpp', {
+      engine: { send: { negative: 'negative_prompt' } },
+      input: { negative: { type: 'string' } },
+    })
+    const long = { prompt: 'x'.repeat(5_000), negative: 'é'.repeat(5_000) }
+    await expect(render(long)).rejects.toThrow(
+      /^The texts of this run have 15\d\d\d bytes together; the model's server takes at most 8000\. Shorten the prompt\.$/,
+    )
+    expect(drawings(server)).toEqual([])
+    await render({ prompt: 'x'.repeat(5_000) })
+  })
+
+  test('an error that names no parameter lists those that were sent', async () => {
+    const { render } = await open('sdcpp', {
+      engine: { send: { strength: 'strength' } },
+      input: { strength: { type: 'number' } },
+    })
+    await expect(render({ strength: 2 })).rejects.toThrow(
+      /answered 400: invalid params \(sent: n 1, size "1024x1024", strength 2\)$/,
     )
   })
 })
@@ -125,28 +144,65 @@ test.each<[name: string, answer: ServerAnswer]>([
   expect(drawings(server).at(-1)?.json().prompt).toContain('{"seed":7}')
 })
 
-test('a server is known by its list, or by its first picture, and by its list again after a failed request', async () => {
-  const { render, server } = await open('sglang')
-  const asked = () => server.count('GET /v1/models')
-  server.fault('GET /v1/models', { status: 404 })
+test('what a server has shown holds until its list of models changes, and while the list cannot be read', async () => {
+  const { render, server } = await open('openai')
+  const forms = () => drawings(server).map((request) => 'response_format' in request.json())
   await render()
+  server.fault('GET /v1/models', { status: 502, body: '<html></html>' })
   await render()
-  expect(asked()).toBe(1)
-  server.fault(GENERATIONS, { status: 500 })
-  await expect(render()).rejects.toThrow('answered 500')
+  expect(forms()).toEqual([true, false, false])
+  server.fault('GET /v1/models', answering({ data: [{ id: 'gpt-image-3' }] }))
   await render()
-  await render()
-  expect(asked()).toBe(2)
+  expect(forms().slice(3)).toEqual([true, false])
 })
 
-test('stable-diffusion.cpp gets no references that it would skip without a word', async () => {
+test('another server at the same address gets its own dialect', async () => {
+  const { render, server } = await open('sdcpp', {
+    engine: { send: { seed: 'seed' } },
+    input: { seed: STEPS_AND_SEED.seed },
+  })
+  await render({ seed: 7 })
+  server.fault('GET /v1/models', answering({ data: [{ id: 'flux.1-dev' }] }))
+  await render({ seed: 7 })
+  await render({ seed: 7 })
+  expect(drawings(server).map((request) => request.json().seed)).toEqual([7, 7, 7])
+  expect(drawings(server).map((request) => request.json().prompt)).toEqual([
+    expect.stringContaining('{"seed":7}'),
+    'a fox',
+    expect.stringContaining('{"seed":7}'),
+  ])
+})
+
+test('references that stable-diffusion.cpp would skip without a word are converted to PNG; GIF stays as it is', async () => {
+  const { render, server } = await open('sdcpp')
+  const { default: sharp } = await import('sharp')
+  const green = sharp({ create: { width: 40, height: 30, channels: 3, background: 'green' } })
+  const write = async (name: string, format: 'webp' | 'avif' | 'gif') => {
+    const path = join(temporaryFolder(), name)
+    writeFileSync(path, await green.toFormat(format).toBuffer())
+    return path
+  }
+  await render({}, [await write('a', 'webp'), await write('b', 'avif'), await write('c', 'gif')])
+  const images = (await drawings(server)[0]?.form())?.getAll('image[]') as File[]
+  expect(images.map(({ name, type }) => [name, type])).toEqual([
+    ['01.png', 'image/png'],
+    ['02.png', 'image/png'],
+    ['03.gif', 'image/gif'],
+  ])
+  const sizes = await Promise.all(
+    images.map(async (file) => await sharp(await file.arrayBuffer()).metadata()),
+  )
+  expect(sizes.map(({ width, height }) => `${width}x${height}`)).toEqual(['40x30', '40x30', '40x30'])
+})
+
+test('a reference that cannot be converted fails the run before it is sent', async () => {
   const { render, server } = await open('sdcpp')
   const path = join(temporaryFolder(), 'reference')
-  writeFileSync(path, Buffer.from('GIF89a\x01\x00\x01\x00\x00\x00\x00;', 'latin1'))
+  writeFileSync(path, Buffer.from('RIFF\x1a\0\0\0WEBPVP8 damaged', 'latin1'))
   await expect(render({}, [path])).rejects.toThrow(
-    "Reference image 1 is image/gif, which the model's server cannot read. Use PNG or JPEG.",
+    'Reference image 1 (image/webp) could not be converted to PNG: unknown or damaged picture format. Use PNG or JPEG.',
   )
-  expect(drawings(server)).toEqual([])
+  expect(server.requests).toEqual([])
 })
 
 test('a field with a dot is a field of an object, in JSON and in a form', async () => {
@@ -169,7 +225,7 @@ describe('LocalAI', () => {
     expect(drawings(server).map(({ path }) => path)).toEqual([
       '/v1/images/edits',
       '/v1/images/generations',
-      // Remembered.
+      '/v1/images/edits',
       '/v1/images/generations',
     ])
     expect(drawings(server).at(-1)?.json().ref_images).toEqual(
@@ -186,20 +242,16 @@ describe('LocalAI', () => {
     expect(server.count(GENERATIONS)).toBe(2)
   })
 
-  test('may hide its errors: an empty 404 to edits', async () => {
-    const { render, server } = await open('localai')
-    server.fault('POST /v1/images/edits', { status: 404 })
-    expect(sizeOfPng(await render({}, [referenceOf('one')]))).toBe('1024x1024')
-    expect(drawings(server).at(-1)?.json().ref_images).toHaveLength(1)
-  })
-
-  test('an empty 404 of a server that has not shown its models, or is stable-diffusion.cpp, fails the run', async () => {
-    for (const dialect of ['localai', 'sdcpp'] as const) {
+  test('an empty 404 of a proxy fails its run, and the references of the next run are used', async () => {
+    for (const dialect of ['localai', 'sglang', 'sdcpp'] as const) {
       const { render, server } = await open(dialect)
-      if (dialect === 'localai') server.fault('GET /v1/models', { status: 404 })
+      const before = await render()
       server.fault('POST /v1/images/edits', { status: 404 })
       await expect(render({}, [referenceOf('one')])).rejects.toThrow('answered 404 without a message.')
-      expect(server.count(GENERATIONS)).toBe(0)
+      expect(server.count(GENERATIONS)).toBe(1)
+      const picture = await render({}, [referenceOf('one')])
+      expect(picture.equals(before)).toBe(false)
+      expect(picture.equals(await render({}, [referenceOf('other')]))).toBe(false)
     }
   })
 

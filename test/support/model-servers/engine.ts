@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../src/host/clock.js'
 import { createNetwork } from '../../../src/host/undici.js'
+import { createPreviewEngine } from '../../../src/preview/index.js'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
@@ -41,9 +42,7 @@ export function createEngineOf(
   const { problems, create } = readEngineOf(document, env)
   if (problems.length > 0) throw new Error(problems.join('\n'))
   const network = createNetwork({ env: {}, clock })
-  const preview = () => {
-    throw new Error('no preview in this test')
-  }
+  const preview = createPreviewEngine
   const engine = create({ env, clock, fetch: network.fetch, urls: [], preview })
   whenOver(async () => {
     await engine.close?.()

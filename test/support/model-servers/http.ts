@@ -53,9 +53,15 @@ export interface ModelServer {
 
 export type ServerRoutes = (request: ServerRequest) => ServerAnswer | Promise<ServerAnswer>
 
-/** In a test, the server is closed when the test or file ends. */
-export async function createModelServer(routes: ServerRoutes, port = 0): Promise<ModelServer> {
+/** In a test, the server is closed when the test or file ends. `threads`: requests that it works on at once. */
+export async function createModelServer(
+  routes: ServerRoutes,
+  port = 0,
+  threads = Number.POSITIVE_INFINITY,
+): Promise<ModelServer> {
   let abandoned = 0
+  let busy = 0
+  const waiting: (() => void)[] = []
   let compresses = false
   const requests: ServerRequest[] = []
   const faults: { beginning: string; fault: ServerFault; left: number }[] = []
@@ -66,13 +72,33 @@ export async function createModelServer(routes: ServerRoutes, port = 0): Promise
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await readRequest(incoming)
     requests.push(request)
-    response.on('close', () => {
-      if (!response.writableFinished) abandoned++
-    })
+    const closed = new Promise<void>((resolve) =>
+      response.on('close', () => {
+        if (!response.writableFinished) abandoned++
+        resolve()
+      }),
+    )
+    if (busy >= threads) await new Promise<void>((resolve) => waiting.push(resolve))
+    else busy++
+    try {
+      await work(request, incoming, response, closed)
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) busy--
+      else next()
+    }
+  }
+
+  async function work(
+    request: ServerRequest,
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    closed: Promise<void>,
+  ): Promise<void> {
     const planned = faults.find(({ beginning, left }) => left > 0 && nameOf(request).startsWith(beginning))
     if (planned !== undefined) planned.left--
     const fault = planned?.fault
-    if (fault === 'hang') return
+    if (fault === 'hang') return await closed
     if (fault === 'reset') return void incoming.socket.destroy()
     const bodyFault = typeof fault === 'object' && 'ending' in fault ? fault : undefined
     const lateFault = typeof fault === 'object' && 'after' in fault ? fault : undefined

@@ -50,27 +50,48 @@ const modelList = (...ids: readonly string[]): ServerAnswer =>
 const contents = async (files: readonly [string, Blob][]): Promise<readonly string[]> =>
   await Promise.all(files.map(async ([, file]) => Buffer.from(await file.arrayBuffer()).toString('base64')))
 
-type Answer = (request: ServerRequest, url: () => string) => Promise<ServerAnswer> | ServerAnswer
+type Answer = (request: ServerRequest, server: ModelServer) => Promise<ServerAnswer> | ServerAnswer
 
-/** Reads only prompt, n and size. Everything else comes from an element in the prompt. */
-const sdcpp: Answer = async (request) => {
+/** Formats by their first bytes. A reference of another format is skipped without a word. */
+const decodedBySdcpp = (base64: string): boolean => /^(iVBORw0|\/9j\/|R0lGOD|Qk)/.test(base64)
+/** Its regular expressions overflow the stack at a long text: the process ends, with all requests. */
+const MAX_SDCPP_BYTES = 10_000
+
+/**
+ * Reads only prompt, n and size, and on AUTOMATIC1111's routes a few more. Everything else comes from an element in the
+ * prompt, on all routes.
+ */
+const sdcpp: Answer = async (request, server) => {
   if (request.path === '/v1/models') return modelList('sd-cpp-local')
-  if (!isDrawing(request)) return { status: 404 }
+  const isWebui = /^\/sdapi\/v1\/(txt2img|img2img)$/.test(request.path)
+  if (!isDrawing(request) && !isWebui) return { status: 404 }
   const { fields, files } = await fieldsOf(request)
-  const { prompt, size = '512x512' } = fields
+  const { prompt, negative_prompt = '' } = fields
   if (typeof prompt !== 'string') return json(500, { error: 'server_error', message: 'type must be string' })
-  const [element, extra] = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/.exec(prompt) ?? []
-  const { seed = 42, sample_params = {} } = extra === undefined ? {} : JSON.parse(extra)
-  const subject = [prompt.replace(element ?? '', ''), seed, sample_params, await contents(files)]
-  return json(200, {
-    created: 1,
-    output_format: 'png',
-    data: [{ b64_json: base64Picture({ size, subject }) }],
-  })
+  if (Math.max(prompt.length, negative_prompt.length) > MAX_SDCPP_BYTES) {
+    await server.close()
+    return { status: 500 }
+  }
+  const [element = '', extra] = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/.exec(prompt) ?? []
+  const webui = isWebui && {
+    ...fields,
+    sample_params: { sample_steps: fields.steps },
+    seed: fields.seed ?? -1,
+  }
+  const own = { seed: 42, size: fields.size ?? '512x512', ...webui, ...(extra ? JSON.parse(extra) : {}) }
+  if (own.strength < 0 || own.strength > 1) return json(400, { error: 'invalid params' })
+  const seed = own.seed < 0 ? Math.random() : own.seed
+  const references = [...(await contents(files)), ...(own.init_images ?? [])].filter(decodedBySdcpp)
+  const subject = [prompt.replace(element, ''), seed, own.sample_params, references]
+  const size = own.width === undefined ? own.size : `${own.width}x${own.height}`
+  const picture = base64Picture({ size, subject })
+  return isWebui
+    ? json(200, { images: [picture], parameters: {}, info: '{}' })
+    : json(200, { created: 1, output_format: 'png', data: [{ b64_json: picture }] })
 }
 
 /** Has no edits, takes references as raw base64, and drops those that it cannot decode. */
-const localai: Answer = (request, url) => {
+const localai: Answer = (request, { url }) => {
   if (request.path === '/v1/models') return modelList('flux.1-dev', 'sd-3.5')
   if (request.path === '/generated-images/1.png') return { body: draw({ size: '64x64', subject: 'link' }) }
   if (!isDrawing(request) || isEdit(request))
@@ -80,7 +101,7 @@ const localai: Answer = (request, url) => {
   const drawing = { size, subject: [prompt, step, seed, references] }
   return response_format === 'b64_json'
     ? json(200, { created: 1, data: [{ b64_json: base64Picture(drawing), embedding: null, index: 0 }] })
-    : json(200, { created: 1, data: [{ url: `${url()}/generated-images/1.png` }] })
+    : json(200, { created: 1, data: [{ url: `${url}/generated-images/1.png` }] })
 }
 
 const omni: Answer = async (request) => {
@@ -175,8 +196,9 @@ export const IMAGES_DIALECTS: Readonly<Record<ImagesDialect, Answer>> = {
 
 export async function createImagesServer(dialect: ImagesDialect, port = 0): Promise<ModelServer> {
   const server: ModelServer = await createModelServer(
-    (request) => IMAGES_DIALECTS[dialect](request, () => server.url),
+    (request) => IMAGES_DIALECTS[dialect](request, server),
     port,
+    dialect === 'sdcpp' ? 8 : undefined,
   )
   return server
 }

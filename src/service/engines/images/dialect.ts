@@ -1,9 +1,10 @@
 /** How servers of the images interface differ, as read in their sources (docs/engines.md). */
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
+import { shortened } from '../../../protocol/text.js'
 import { nested } from '../sent-parameters.js'
-import type { SourceFile } from '../upstream/request-body.js'
-import { errorTextOf, type UpstreamError } from '../upstream/upstream-error.js'
+import { EXTRA_ARGUMENTS } from '../texts.js'
+import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 
 /** Newer models of OpenAI always send base64, and refuse the field that asks for it. */
 export function refusesResponseFormat({ status, answer }: UpstreamError): boolean {
@@ -13,20 +14,11 @@ export function refusesResponseFormat({ status, answer }: UpstreamError): boolea
 }
 
 /**
- * LocalAI has no endpoint for edits. The error of another server with status 404 is about the model. LocalAI may hide its
- * errors; `isReady` is false for a server that has shown nothing yet, whose proxy may send an empty answer too.
+ * LocalAI has no endpoint for edits. Only its own words prove that: an empty answer may come from a proxy, and another
+ * server would ignore references that are sent as LocalAI takes them.
  */
-export const lacksEdits = ({ status, answer }: UpstreamError, isReady: boolean): boolean =>
-  status === 404 && (errorTextOf(answer) === 'Resource not found' || (isReady && answer === ''))
-
-const TAG = 'sd_cpp_extra_args'
-
-/** Removes the element with which a prompt sets parameters of stable-diffusion.cpp: `send` decides which are sent. */
-export const withoutExtraArguments = (prompt: string): string =>
-  prompt
-    .replace(new RegExp(`<${TAG}>[^<]*</${TAG}>`, 'gi'), '')
-    // A space, because the rest could form another element.
-    .replace(new RegExp(`</?${TAG}>?|${TAG}`, 'gi'), ' ')
+export const lacksEdits = ({ status, answer }: UpstreamError): boolean =>
+  status === 404 && errorTextOf(answer) === 'Resource not found'
 
 /** Names of other servers for parameters of stable-diffusion.cpp. */
 const SDCPP_FIELDS: Readonly<Record<string, string>> = {
@@ -50,14 +42,16 @@ export function sdcppPrompt(
     .map(([field, value]) => [SDCPP_FIELDS[field] ?? field, value] as const)
   // The value of a parameter may contain the end of the element.
   const json = writeJson(nested(extra)).replaceAll('<', '\\u003c')
-  return extra.length === 0 ? prompt : `${prompt}<${TAG}>${json}</${TAG}>`
+  return extra.length === 0 ? prompt : `${prompt}<${EXTRA_ARGUMENTS}>${json}</${EXTRA_ARGUMENTS}>`
 }
 
-/** The server skips references that it cannot decode, and draws without them. */
-export function checkSdcppReferences(references: readonly SourceFile[]): void {
-  for (const [index, { contentType }] of references.entries())
-    if (contentType !== 'image/png' && contentType !== 'image/jpeg')
-      throw new Error(
-        `Reference image ${index + 1} is ${contentType}, which the model's server cannot read. Use PNG or JPEG.`,
-      )
+/** Adds the parameters to the error `invalid params` of stable-diffusion.cpp, which does not name the wrong one. */
+export function withSentFields(
+  error: UpstreamError,
+  fields: readonly (readonly [field: string, value: unknown])[],
+): UpstreamError {
+  const { message, status, answer } = error
+  if (errorTextOf(answer) !== 'invalid params') return error
+  const sent = fields.map(([field, value]) => `${field} ${shortened(writeJson(value), 40)}`).join(', ')
+  return new UpstreamError(`${message} (sent: ${sent})`, { status, answer })
 }

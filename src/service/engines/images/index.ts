@@ -1,7 +1,6 @@
 /**
  * Models behind OpenAI's images interface: `/images/generations`, and `/images/edits` when there are references. One
- * request per run, for one picture. The servers differ, and what an answer shows about a server is remembered
- * (dialect.ts).
+ * request per run, for one picture. The servers differ (dialect.ts), and another one may take over an address.
  */
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
@@ -9,19 +8,14 @@ import type { Engine, RenderJob } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
+import { checkLength } from '../texts.js'
 import { createUpstream, type Upstream, type UpstreamRequest } from '../upstream/index.js'
 import type { JsonAnswer } from '../upstream/json-answer.js'
 import { describeModels, isSdcppList, listModels } from '../upstream/model-list.js'
 import { publishOutputs } from '../upstream/outputs.js'
-import { type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
+import { decodableReferencesOf, type FormField, type SourceFile } from '../upstream/request-body.js'
 import { missingResult, UpstreamError } from '../upstream/upstream-error.js'
-import {
-  checkSdcppReferences,
-  lacksEdits,
-  refusesResponseFormat,
-  sdcppPrompt,
-  withoutExtraArguments,
-} from './dialect.js'
+import { lacksEdits, refusesResponseFormat, sdcppPrompt, withSentFields } from './dialect.js'
 
 const FIXED_FIELDS = ['prompt', 'n', 'response_format', 'image', 'ref_images']
 
@@ -39,10 +33,10 @@ export const readImages: ReadEngine = (settings, document) => {
     const send = createSend(upstream)
     return {
       async render(job) {
-        const references = await referencesOf(job)
+        const references = await decodableReferencesOf(job, parts.preview)
         const size = sent.has('size') ? {} : { size: sizeText(sizes.sizeOf(job.input)) }
         const fields = Object.entries({ ...(model !== undefined && { model }), n: 1, ...size })
-        const prompt = withoutExtraArguments(String(job.input.prompt ?? ''))
+        const prompt = String(job.input.prompt ?? '')
         const answer = await send(prompt, [...fields, ...sent.fieldsOf(job.input)], references, job)
         return await publishOutputs(job, [await pictureOf(answer, upstream, job)])
       },
@@ -60,48 +54,57 @@ type Send = (
   job: RenderJob,
 ) => Promise<JsonAnswer>
 
-/** Sends the request in the server's dialect. What an answer shows about the dialect holds until the process ends. */
-function createSend(upstream: Upstream): Send {
-  /** Undefined: not known yet. False only until the next failed request, which another server may answer. */
-  let knownSdcpp: boolean | undefined
-  let takesResponseFormat = true
-  let takesEdits = true
+interface KnownServer {
+  /** The names of its models: another list is another server. */
+  readonly list: string
+  readonly isSdcpp: boolean
+  takesResponseFormat: boolean
+}
 
-  const detectSdcpp = async (signal: AbortSignal): Promise<boolean | undefined> => {
-    try {
-      const names = await listModels(upstream, {}, signal)
-      return names && isSdcppList(names)
-    } catch (error) {
-      const status = error instanceof UpstreamError ? error.status : undefined
+/** Sends the request in the server's dialect. What a server has shown holds until its list of models changes. */
+function createSend(upstream: Upstream): Send {
+  let known: KnownServer | undefined
+
+  /** Asks for the list before each run, which takes a moment of the time that a picture takes. */
+  async function currentServer(signal: AbortSignal): Promise<KnownServer> {
+    const names = await listModels(upstream, { once: known !== undefined }, signal).catch((error) => {
+      signal.throwIfAborted()
+      const { status } = error instanceof UpstreamError ? error : {}
       // The server was never ready.
-      if (status === undefined || status === 503 || status === 429) throw error
-      // Other servers may have no list of models, or hide it. So may a server that is starting.
+      if (known === undefined && (status === undefined || status === 503 || status === 429)) throw error
+      // Other servers may have no list of models, or hide it. A server may also be busy, or starting behind a proxy.
       return undefined
-    }
+    })
+    const list = names?.join('\n')
+    if (list !== undefined && list !== known?.list)
+      known = { list, isSdcpp: isSdcppList(names), takesResponseFormat: true }
+    return known ?? { list: '', isSdcpp: false, takesResponseFormat: true }
   }
 
   return async function send(prompt, fields, references, job) {
-    const isSdcpp = knownSdcpp ?? (await detectSdcpp(job.signal))
-    knownSdcpp ??= isSdcpp
-    if (isSdcpp) checkSdcppReferences(references)
-    const hasEdits = takesEdits
-    const format: Fields = takesResponseFormat && !isSdcpp ? [['response_format', 'b64_json']] : []
-    const all: Fields = isSdcpp
-      ? [['prompt', sdcppPrompt(prompt, fields)], ...fields]
-      : [['prompt', prompt], ...fields, ...format]
-    try {
-      const answer = await upstream.json(requestOf(nested(all), references, hasEdits), job)
-      knownSdcpp ??= false
-      return answer
-    } catch (error) {
-      if (!isSdcpp) knownSdcpp = undefined
-      if (!(error instanceof UpstreamError)) throw error
-      // The server refused the request, so it drew nothing: another form of the request is no repetition.
-      if (format.length > 0 && refusesResponseFormat(error)) takesResponseFormat = false
-      else if (hasEdits && references.length > 0 && lacksEdits(error, isSdcpp === false)) takesEdits = false
-      else throw error
-      return await send(prompt, fields, references, job)
+    const server = await currentServer(job.signal)
+    const { isSdcpp } = server
+    const text = isSdcpp ? sdcppPrompt(prompt, fields) : prompt
+    if (isSdcpp) checkLength(text)
+
+    /** The server refused a request that is sent again in another form, so it drew nothing. */
+    async function attempt(hasEdits: boolean): Promise<JsonAnswer> {
+      const format: Fields = server.takesResponseFormat && !isSdcpp ? [['response_format', 'b64_json']] : []
+      const all = nested([['prompt', text], ...fields, ...format])
+      try {
+        return await upstream.json(requestOf(all, references, hasEdits), job)
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error
+        if (format.length > 0 && refusesResponseFormat(error)) {
+          server.takesResponseFormat = false
+          return await attempt(hasEdits)
+        }
+        // Sent to the edits first by every run: what a server ignores must not be sent elsewhere.
+        if (hasEdits && references.length > 0 && lacksEdits(error)) return await attempt(false)
+        throw isSdcpp ? withSentFields(error, fields) : error
+      }
     }
+    return await attempt(true)
   }
 }
 

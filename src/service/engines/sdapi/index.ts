@@ -7,10 +7,11 @@ import type { Engine } from '../engine.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
+import { checkLength } from '../texts.js'
 import { createUpstream } from '../upstream/index.js'
 import { describeModels } from '../upstream/model-list.js'
 import { publishOutputs } from '../upstream/outputs.js'
-import { referencesOf } from '../upstream/request-body.js'
+import { decodableReferencesOf } from '../upstream/request-body.js'
 import { missingResult } from '../upstream/upstream-error.js'
 
 const FIXED_FIELDS = ['prompt', 'batch_size', 'n_iter', 'init_images']
@@ -29,14 +30,18 @@ export const readSdapi: ReadEngine = (settings, document) => {
     const upstream = createUpstream({ url: url as URL, key, scheme, parts })
     return {
       async render(job) {
-        const references = await referencesOf(job)
+        const references = await decodableReferencesOf(job, parts.preview)
+        const prompt = String(job.input.prompt ?? '')
+        const fields = sent.fieldsOf(job.input)
+        // Two of the servers have the program that ends at a long text.
+        checkLength(prompt, ...fields.map(([, value]) => value))
         const json = nested([
-          ['prompt', String(job.input.prompt ?? '')],
+          ['prompt', prompt],
           ...Object.entries(sizes.sizeOf(job.input)),
           ['batch_size', 1],
           ['n_iter', 1],
           ...(model === undefined ? [] : [['override_settings.sd_model_checkpoint', model] as const]),
-          ...sent.fieldsOf(job.input),
+          ...fields,
           ...(references.length === 0 ? [] : [['init_images', references] as const]),
         ])
         const path = `sdapi/v1/${references.length === 0 ? 'txt2img' : 'img2img'}`

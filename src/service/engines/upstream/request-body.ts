@@ -4,12 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileTypeFromFile } from 'file-type'
+import { messageOf } from '../../../errors.js'
 import type { RequestStream } from '../../../host/http.js'
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
-import type { RenderJob } from '../engine.js'
+import type { Engine, RenderJob } from '../engine.js'
 
 const SOURCE = Symbol('file')
 
@@ -30,15 +32,56 @@ export async function referencesOf({
   return await Promise.all(
     references.map(async (path, index) => {
       if (path === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
-      const type = await fileTypeFromFile(path)
-      // Some servers skip what they cannot decode, and draw without it.
-      if (type === undefined || !type.mime.startsWith('image/'))
-        throw new Error(`Reference image ${index + 1} is not an image.`)
-      const { size } = await stat(path)
-      const name = `${String(index + 1).padStart(2, '0')}.${type.ext}`
-      return { [SOURCE]: true, path, bytes: size, contentType: type.mime, name }
+      return await sourceOf(path, index)
     }),
   )
+}
+
+async function sourceOf(path: string, index: number): Promise<SourceFile> {
+  const type = await fileTypeFromFile(path)
+  // Some servers skip what they cannot decode, and draw without it.
+  if (type === undefined || !type.mime.startsWith('image/'))
+    throw new Error(`Reference image ${index + 1} is not an image.`)
+  const { size } = await stat(path)
+  const name = `${String(index + 1).padStart(2, '0')}.${type.ext}`
+  return { [SOURCE]: true, path, bytes: size, contentType: type.mime, name }
+}
+
+/** What stable-diffusion.cpp and KoboldCpp decode. They skip other formats, and draw without them. */
+const DECODABLE: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/bmp']
+
+/** Like `referencesOf`. Converts formats that not every server decodes to PNG, in the process of the built-in renderer. */
+export async function decodableReferencesOf(
+  job: RenderJob,
+  preview: () => Pick<Engine, 'render'>,
+): Promise<readonly SourceFile[]> {
+  const references: SourceFile[] = []
+  for (const [index, source] of (await referencesOf(job)).entries()) {
+    if (DECODABLE.includes(source.contentType)) {
+      references.push(source)
+      continue
+    }
+    const folder = join(job.folder, `.reference-${index + 1}`)
+    await mkdir(folder, { mode: 0o700 })
+    const { signal } = job
+    const converting = preview().render({
+      kind: 'image',
+      input: {},
+      references: [source.path],
+      folder,
+      signal,
+    })
+    const [file] = await converting.catch((error) => {
+      signal.throwIfAborted()
+      const reason = messageOf(error)
+      throw new Error(
+        `Reference image ${index + 1} (${source.contentType}) could not be converted to PNG: ${reason}. Use PNG or JPEG.`,
+        { cause: error },
+      )
+    })
+    references.push(await sourceOf(join(folder, file?.name ?? ''), index))
+  }
+  return references
 }
 
 export interface RequestBody extends RequestStream {

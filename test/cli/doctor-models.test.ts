@@ -8,11 +8,11 @@ import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createImagesServer } from '../support/model-servers/images.js'
 import { temporaryFolder } from '../support/service.js'
+import { until } from '../support/until.js'
 
 const KEY = 'omni-secret-key'
 
-async function doctor(folder: string) {
-  const clock = createManualClock()
+async function doctor(folder: string, clock = createManualClock()) {
   const network = createNetwork({ env: {}, clock })
   whenOver(() => network.close())
   const options = { clock, fetch: network.fetch, env: { OMNI_KEY: KEY } }
@@ -62,4 +62,44 @@ test('documents with a problem are reported with their lines', async () => {
   const { code, stdout } = await doctor(folder)
   expect(code).toBe(2)
   expect(stdout).toMatch(/a\.yaml:3:1: engine: url is missing/)
+})
+
+test('a server that renders for others and answers nothing is busy, one that answers 503 is loading: no failure', async () => {
+  const [sdcpp, kobold] = await Promise.all([createImagesServer('sdcpp'), createImagesServer('kobold')])
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'a.yaml'), documentOf('acme/a', { url: `${sdcpp.url}/v1` }))
+  writeFileSync(join(folder, 'b.yaml'), documentOf('acme/b', { type: 'sdapi', url: kobold.url }))
+  kobold.fault('GET /sdapi/v1/sd-models', { status: 503, body: { detail: 'Server is busy' } })
+  // Each request holds one of the eight threads of the server.
+  sdcpp.fault('POST', 'hang', 8)
+  const leaving = new AbortController()
+  const drawings = Array.from({ length: 8 }, () =>
+    fetch(`${sdcpp.url}/v1/images/generations`, { method: 'POST', body: '{}', signal: leaving.signal }),
+  )
+  const left = Promise.allSettled(drawings)
+  await until('all threads are busy', () => sdcpp.count('POST') === 8)
+  const clock = createManualClock()
+  const asking = doctor(folder, clock)
+  await until('the server has the question', () => sdcpp.count('GET') === 1)
+  await clock.advance(15_000)
+  const { code, stdout } = await asking
+  leaving.abort()
+  await left
+  expect(stdout.replaceAll(/ +/g, ' ')).toContain(
+    `warning model acme/a (images at ${sdcpp.url}/v1): busy? It accepts connections, but sent no response for 15 s`,
+  )
+  expect(stdout).toMatch(/warning +model +acme\/b .*: The model's server answered 503: Server is busy/)
+  expect(code).toBe(0)
+})
+
+test('a size that servers would round is a warning', async () => {
+  const server = await createImagesServer('localai')
+  const folder = temporaryFolder()
+  const engine = { url: `${server.url}/v1`, sizes: { '1:1': '500x500' } }
+  writeFileSync(join(folder, 'a.yaml'), documentOf('acme/a', engine))
+  const { code, stdout } = await doctor(folder)
+  expect(stdout).toMatch(
+    /warning +models +.*a\.yaml:1:\d+: engine\.sizes: 1:1 is 500x500: servers round sides/,
+  )
+  expect(code).toBe(0)
 })

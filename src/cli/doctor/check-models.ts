@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { EXIT, messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
-import { ModelNotListed } from '../../service/engines/upstream/upstream-error.js'
+import { ModelNotListed, UpstreamError } from '../../service/engines/upstream/upstream-error.js'
 import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Context } from '../context/context.js'
 import { type Finding, failed, failedBy, ok, warning } from './finding.js'
@@ -23,17 +23,22 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
     const { env, clock } = ctx
     const engine = set.createEngine({ env, clock, fetch: await ctx.fetch(), urls: [], preview })
     try {
-      return await Promise.all(set.models.map(({ document }) => check(document.name)))
+      const checked = await Promise.all(set.models.map(({ document }) => check(document.name)))
+      return [...set.warnings.map((text) => warning('models', text)), ...checked]
     } finally {
       await engine.close?.()
     }
 
     async function check(name: string): Promise<Finding> {
       const place = `${name} (${engine.describeEngine(name)})`
+      // A connection that is not accepted fails earlier. Some servers answer nothing at all while they render.
+      const silent = new Error(
+        `busy? It accepts connections, but sent no response for ${CHECK_TIMEOUT_MS / 1_000} s`,
+      )
       try {
         const found = await withTimeout((signal) => engine.checkModel(name, signal), {
           timeoutMs: CHECK_TIMEOUT_MS,
-          reason: () => new Error(`no response for ${CHECK_TIMEOUT_MS / 1_000} s`),
+          reason: () => silent,
           clock,
           signal: ctx.interrupts.first,
         })
@@ -41,7 +46,8 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
       } catch (error) {
         ctx.interrupts.first.throwIfAborted()
         const message = `${place}: ${messageOf(error)}`
-        return error instanceof ModelNotListed
+        const isLoading = error instanceof UpstreamError && error.status === 503
+        return error === silent || isLoading || error instanceof ModelNotListed
           ? warning('model', message)
           : failed('model', message, { exitCode: EXIT.network })
       }

@@ -57,6 +57,14 @@ export interface IntentRow {
   readonly prepared?: NamedCreate | undefined
 }
 
+/** What the response to a create says of the run. */
+export interface Accepted {
+  readonly id: string
+  readonly status: string
+  /** Seed of the run, which the service chooses if the input has none. */
+  readonly seed?: number | bigint | undefined
+}
+
 const MAX_ANSWER_CHARACTERS = 65_536
 
 /**
@@ -115,15 +123,21 @@ export const retract = (db: OpenDatabase, { row, key, prepared }: IntentRow, now
   })
 
 /**
- * Records that the service accepted the create. Also updates an unconfirmed row: another process may have assumed that
- * this process has ended. Returns false if the row is missing.
+ * Records that the service accepted the create, and the seed that the service chose for an input without one. Also
+ * updates an unconfirmed row: another process may have assumed that this process has ended. Returns false if the row is
+ * missing.
  */
-export function accept(db: OpenDatabase, { row, key }: IntentRow, id: string, status: string): boolean {
+export function accept(db: OpenDatabase, { row, key }: IntentRow, { id, status, seed }: Accepted): boolean {
+  const json = seed === undefined ? null : writeJson(seed)
   const { changes } = db.run(
     `UPDATE runs SET id = ?, key = NULL, phase = 'going', status = ?, pid = NULL, started_at = NULL,
-       error_code = NULL, error_message = NULL WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
+       error_code = NULL, error_message = NULL,
+       input = CASE WHEN ? IS NOT NULL AND json_valid(input) THEN json_insert(input, '$.seed', json(?)) ELSE input END
+     WHERE row = ? AND key = ? AND phase IN ('sending', 'unconfirmed')`,
     id,
     status,
+    json,
+    json,
     row,
     key,
   )

@@ -73,7 +73,7 @@ export interface Journal {
   /** Removes the row of a create that was definitely not accepted. A prepared create is recorded as prepared again. */
   retract(intentRow: IntentRow): void
   /** Records that the service accepted the run. Returns false if the row is missing. */
-  accept(intentRow: IntentRow, id: string, status?: string): boolean
+  accept(intentRow: IntentRow, id: string, status?: string, seed?: number | bigint): boolean
   /** Records that the outcome of the create is unknown. Returns false if the row is missing. */
   markUnconfirmed(intentRow: IntentRow, doubt: UnknownOutcome): boolean
   recordStatus(address: string, update: StatusUpdate): void
@@ -203,7 +203,8 @@ export function openJournal({
       onRow(intentRow, () => retract(db, intentRow, now()))
       if (intentRow.prepared !== undefined) own.addPrepared(intentRow.prepared)
     },
-    accept: (intentRow, id, status = 'accepted') => onRow(intentRow, () => accept(db, intentRow, id, status)),
+    accept: (intentRow, id, status = 'accepted', seed) =>
+      onRow(intentRow, () => accept(db, intentRow, { id, status, seed })),
     markUnconfirmed: (intentRow, doubted) => onRow(intentRow, () => markUnconfirmed(db, intentRow, doubted)),
     recordStatus: (address, update) =>
       void onRun(address, update.state.id, () =>

@@ -124,7 +124,9 @@ function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSch
   for (const [name, schema] of Object.entries(own)) {
     const path = [...at, name]
     if (schema === false) {
-      if (!isSchema && !properties.has(name)) problem(path, `is not a built-in property of ${kind} models`)
+      // The service adds it to models of some engines.
+      if (!isSchema && !properties.has(name) && name !== 'seed')
+        problem(path, `is not a built-in property of ${kind} models`)
       properties.delete(name)
       required.delete(name)
     } else if (!isPropertyName(name))

@@ -19,6 +19,7 @@ import {
   type StatusUpdate,
   type UnknownOutcome,
 } from '../journal/index.js'
+import { isObject } from '../protocol/parse.js'
 import type { TypicalDuration } from '../protocol/typical-duration.js'
 import { createJournalWrites, type JournalWrites, type JournalWritesOptions } from './journal-writes.js'
 
@@ -157,7 +158,9 @@ function createNote(
       last = outcome
     },
     accepted: (id, body) => {
-      repeated((journal) => writeOutcome(journal, (to) => journal.accept(to, id, statusIn(body))))
+      repeated((journal) =>
+        writeOutcome(journal, (to) => journal.accept(to, id, statusIn(body), seedIn(body))),
+      )
     },
     unknown: (error) => {
       const doubt = { ...doubtOf(error), ...answerOf(last) }
@@ -174,6 +177,12 @@ const doubtOf = ({ code, message, httpStatus }: RushesError): UnknownOutcome => 
 
 const answerOf = (outcome: CreateOutcome | undefined): Partial<UnknownOutcome> =>
   outcome?.kind === 'nameless' || outcome?.kind === 'unknown' ? { answer: outcome.text } : {}
+
+/** The seed in the response to a create. */
+function seedIn(body: unknown): number | bigint | undefined {
+  const seed = isObject(body) && isObject(body.input) ? body.input.seed : undefined
+  return typeof seed === 'bigint' || Number.isSafeInteger(seed) ? (seed as number | bigint) : undefined
+}
 
 /** The status in the response to a create. */
 export const statusIn = (body: unknown): string | undefined => {

@@ -11,6 +11,7 @@ import type { Clock } from '../host/clock.js'
 import { writeJson } from '../protocol/json.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { priceOf } from '../protocol/price.js'
+import { withSeed } from './engines/seed.js'
 import type { FileStore } from './files/contract.js'
 import type { Intake } from './intake.js'
 import { createUseRecorder, storedKeyId } from './key-lookup.js'
@@ -118,7 +119,7 @@ export function createEndpoints({
       model,
       kind,
       status: 'queued',
-      input,
+      input: withSeed(input, document),
       outputs: [],
       failure: undefined,
       createdAtMs: nowMs,

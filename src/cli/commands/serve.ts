@@ -129,6 +129,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const trustedProxies = networksOf(options.trustProxy)
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(modelSources)
+  for (const warning of models.warnings) out.warn(`${warning}.`)
   const { createThumbnailProcess, defaultConcurrency, readConsolePage } = await import(
     '../context/local-service.js'
   )

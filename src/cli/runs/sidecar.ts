@@ -7,7 +7,7 @@ import { writeAtomically } from '../../host/files.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeReason } from '../../host/system-error.js'
 import { writeJson } from '../../protocol/json.js'
-import { parseJson } from '../../protocol/parse.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { KnownRun } from '../../runs/follow.js'
 
@@ -32,7 +32,7 @@ const fieldOf = (value: unknown, name: string): unknown =>
  */
 const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
   model: known.model ?? fieldOf(state.service, 'model') ?? null,
-  input: known.input ?? fieldOf(state.service, 'input') ?? null,
+  input: inputOf(known.input, fieldOf(state.service, 'input')),
   run_id: state.id,
   service: address,
   url: file.url,
@@ -45,6 +45,12 @@ const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: Sid
   finished_at: state.finishedAt ?? finishedAt ?? null,
   elapsed_ms: elapsedMs === undefined ? null : Math.round(elapsedMs),
 })
+
+/** Returns the input as it was sent, with the seed that the service chose. */
+function inputOf(sent: unknown, served: unknown): unknown {
+  const seed = fieldOf(served, 'seed')
+  return isObject(sent) && seed !== undefined ? { ...sent, seed } : (sent ?? served ?? null)
+}
 
 /** Whether the existing file is the sidecar of the same output, from an earlier command. */
 async function isOurs(path: string, { state, file }: SidecarOptions): Promise<boolean> {

@@ -178,7 +178,10 @@ export const JOURNAL_KEYS = {
   address: { schema: text('URL of the service; local for --local'), ofEntry: ({ run }) => run.address },
   profile: { schema: text('Profile of the config file'), ofEntry: ({ run }) => run.profile },
   input: {
-    schema: { description: 'Input as it was sent; data: URLs as {sha256, bytes, content_type}' },
+    schema: {
+      description:
+        'Input as it was sent, with the seed that the service chose; data: URLs as {sha256, bytes, content_type}',
+    },
     ofEntry: ({ run }) => run.input,
   },
   request_id: {

@@ -43,6 +43,13 @@ export interface EngineSettings {
   secret(name: string): string | undefined
   /** Reports a problem at a path below `engine`. */
   readonly report: ReportProblem
+  /** Warns of a value that is accepted. */
+  readonly warn: ReportProblem
+  /**
+   * Takes a parameter for which the engine has no place out of the model. Reports the problem instead if the document
+   * itself names the parameter, or if it is required.
+   */
+  leaveOut(parameter: string, path: DocumentPath, message: string): void
   /** Whether a problem was reported at this path or below it. */
   hasProblem(path: DocumentPath): boolean
 }

@@ -1,15 +1,15 @@
 /** The map `send` of an engine: which parameter is sent to the server under which name. */
-import { randomInt } from 'node:crypto'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import type { EngineSettings } from './read-engine.js'
+import { randomSeed } from './seed.js'
 
 export interface SentParameters {
   /** Names of the parameters. */
   readonly names: readonly string[]
   /** Whether a parameter is sent as this field. */
   has(field: string): boolean
-  /** Reports the properties of the input that are neither sent nor among `others`: they would have no effect. */
+  /** Leaves out the properties of the input that are neither sent nor among `others`: they would have no effect. */
   checkRest(others: readonly string[]): void
   /**
    * Returns field and value of each parameter that the run sets. A model with a seed gets a random one if the run has
@@ -36,13 +36,16 @@ export function readSentParameters(
       settings.report(['send', name], `cannot be "${field}", which is set already`)
     else fields.set(name, field)
   }
+  const has = (field: string): boolean => [...fields.values()].includes(field)
+  const hasSeed = Object.hasOwn(input.properties, 'seed') && !settings.hasProblem(['send', 'seed'])
+  if (hasSeed && !fields.has('seed') && !has('seed')) fields.set('seed', 'seed')
   return {
     names: [...fields.keys()],
-    has: (field) => [...fields.values()].includes(field),
+    has,
     checkRest(others) {
       for (const name of Object.keys(input.properties))
         if (!fields.has(name) && !others.includes(name) && !settings.hasProblem(['send', name]))
-          settings.report(['send'], `"${name}" is not sent: add it here, or remove it from the input`)
+          settings.leaveOut(name, ['send'], `"${name}" is not sent: add it here, or remove it from the input`)
     },
     fieldsOf: (run) =>
       [...fields].flatMap(([name, field]) => {
@@ -50,15 +53,6 @@ export function readSentParameters(
         return value === undefined ? [] : [[field, value] as const]
       }),
   }
-}
-
-const MAX_SEED = 2 ** 31 - 1
-
-function randomSeed(schema: ModelDocument['input']['properties'][string] | undefined): number | undefined {
-  if (schema?.type !== 'integer' && schema?.type !== 'number') return undefined
-  const minimum = Math.ceil(Math.max(0, Number(schema.minimum ?? 0)))
-  const maximum = Math.floor(Math.min(MAX_SEED, Number(schema.maximum ?? MAX_SEED)))
-  return maximum <= minimum ? minimum : randomInt(minimum, maximum + 1)
 }
 
 /** Returns an object in which `a.b` is the field `b` of the object `a`. */

@@ -15,6 +15,9 @@ const STANDARD: Readonly<Record<Kind, Readonly<Record<(typeof SIZE_PARAMETERS)[n
   video: { aspect_ratio: '16:9', resolution: '720p', quality: '' },
 }
 
+/** Smallest unit of the models of all servers. */
+const GRID = 8
+
 export interface Size {
   readonly width: number
   readonly height: number
@@ -50,7 +53,14 @@ export function readSizes(
         `"${unknown}" is not a value of ${parameters.join(', ') || 'the input'}`,
       )
     else if (width === undefined) settings.report(['sizes', key], 'must be a size, such as 1344x768')
-    else named.push({ words, size: { width: Number(width), height: Number(height) } })
+    else {
+      if (Number(width) % GRID !== 0 || Number(height) % GRID !== 0)
+        settings.warn(
+          ['sizes', key],
+          `is ${value}: servers round sides that are not multiples of ${GRID}, some of them up and others down`,
+        )
+      named.push({ words, size: { width: Number(width), height: Number(height) } })
+    }
   }
   const names = named.flatMap(({ words }) => words)
   return {

@@ -5,6 +5,7 @@ import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import type { CreateEngine, EngineSettings, ReadEngine } from '../engines/read-engine.js'
+import { withSeedParameter } from '../engines/seed.js'
 import { readTextFile } from './read-text-file.js'
 import type { ServedModel } from './served-model.js'
 
@@ -47,16 +48,34 @@ export function withEngine(
   if (read === undefined) report(['type'], `must be one of ${known.join(', ')}.${didYouMean(type, known)}`)
   // An engine reads its settings for the properties of the document.
   if (read === undefined || document === undefined) return undefined
-  const { settings, secrets, reportUnknownKeys } = createEngineSettings({ ...source, engine })
-  const createEngine = read(settings, document)
+  const named = [...(source.named ?? []), ...document.input.required]
+  const offered = withSeedParameter(document, engine, named)
+  const { settings, secrets, leftOut, reportUnknownKeys } = createEngineSettings({ ...source, named, engine })
+  const createEngine = read(settings, offered)
   reportUnknownKeys()
-  return { document, type, createEngine, secrets, ...(typeof url === 'string' && { url }) }
+  const served = withoutParameters(offered, leftOut)
+  return { document: served, type, createEngine, secrets, ...(typeof url === 'string' && { url }) }
+}
+
+function withoutParameters(document: ModelDocument, names: ReadonlySet<string>): ModelDocument {
+  const { input, price } = document
+  const rest = <Value>(values: Readonly<Record<string, Value>>): Readonly<Record<string, Value>> =>
+    Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
+  return {
+    ...document,
+    input: { ...input, properties: rest(input.properties) },
+    ...(price && { price: { ...price, factors: rest(price.factors) } }),
+  }
 }
 
 export interface SettingsSource {
   readonly engine: Readonly<Record<string, unknown>>
   /** Reports at paths below `engine`. */
   readonly report: ReportProblem
+  /** Like `report`, for values that are accepted. */
+  readonly warn?: ReportProblem | undefined
+  /** Parameters that the document itself names. */
+  readonly named?: readonly string[]
   /** Folder that the paths of files are relative to. */
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -66,14 +85,24 @@ export interface SettingsSource {
 const MAX_FILE_MIB = 16
 
 /** Returns the settings, and a function that reports the keys that nothing has asked for. */
-export function createEngineSettings({ engine, report: reportProblem, folder, env }: SettingsSource): {
+export function createEngineSettings({
+  engine,
+  report: reportProblem,
+  warn = () => {},
+  named = [],
+  folder,
+  env,
+}: SettingsSource): {
   readonly settings: EngineSettings
   /** Values that `secret` has returned. */
   readonly secrets: readonly string[]
+  /** Parameters for which `leaveOut` was called. */
+  readonly leftOut: ReadonlySet<string>
   reportUnknownKeys(): void
 } {
   const known = new Set(['type'])
   const secrets: string[] = []
+  const leftOut = new Set<string>()
   const problems: DocumentPath[] = []
   const report: ReportProblem = (path, message) => {
     problems.push(path)
@@ -150,12 +179,18 @@ export function createEngineSettings({ engine, report: reportProblem, folder, en
       return undefined
     },
     report,
+    warn,
+    leaveOut(name, path, message) {
+      if (named.includes(name)) report(path, message)
+      else leftOut.add(name)
+    },
     hasProblem: (path) => problems.some((each) => path.every((step, index) => each[index] === step)),
   }
 
   return {
     settings,
     secrets,
+    leftOut,
     reportUnknownKeys() {
       for (const name of Object.keys(engine))
         if (!known.has(name)) report([name], unknownKey(name, [...known], `an engine of type ${engine.type}`))

@@ -9,6 +9,8 @@ import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js
 export interface ModelSet {
   /** Not empty. Every kind has a model. */
   readonly models: readonly ServedModel[]
+  /** Problems of documents that are accepted all the same, one line each. */
+  readonly warnings: readonly string[]
   /** Creates the engine that renders all models. Closing it closes their engines. */
   createEngine(parts: EngineParts): ModelSetEngine
 }
@@ -58,9 +60,11 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   if (path === undefined && Object.keys(engines).length === 0 && Object.keys(names).length === 0)
     return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
-  const types = readsEngines ? (await import('../engines/index.js')).ENGINE_TYPES : undefined
+  const { ENGINE_TYPES: types } = await import('../engines/index.js')
   const { readModels } = await import('./read-models.js')
-  const documents = path === undefined ? [] : readModels({ path, env, types, isCharged })
+  const warnings: string[] = []
+  const warn = (text: string) => void warnings.push(text)
+  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged, warn })
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }
@@ -74,9 +78,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
       return []
     }
     const word = engines[kind]
-    return [
-      word === undefined || types === undefined ? previewOf(document) : engineOf(word, document, types, env),
-    ]
+    return [word === undefined ? previewOf(document) : engineOf(word, document, types, env, readsEngines)]
   })
   const models = [...documents, ...others]
   for (const { document } of others)
@@ -85,7 +87,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
         `${document.name} is the name of two models.`,
         `Use another name (--model-name ${document.kind}=<provider>/<name>).`,
       )
-  return createModelSet(models, timeoutMs)
+  return createModelSet(models, timeoutMs, warnings)
 }
 
 /** Reads the value of `--engine`. */
@@ -94,6 +96,7 @@ function engineOf(
   document: ModelDocument,
   types: EngineTypes,
   env: ModelSources['env'],
+  readsEngines: boolean,
 ): ModelWithEngine {
   const [, type, url, file] = /^(?:([a-z]+):)?(https?:\/\/[^#]*)(?:#(.*))?$/.exec(word) ?? []
   const flag = `--engine ${document.kind}=${type === undefined ? '' : `${type}:`}…`
@@ -112,12 +115,18 @@ function engineOf(
     report: (path, message) =>
       problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`),
   })
+  if (!readsEngines) return previewOf(model?.document ?? document)
   if (problems.length === 0 && model !== undefined) return model
   throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 }
 
-function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): ModelSet {
+function createModelSet(
+  models: readonly ModelWithEngine[],
+  timeoutMs: number,
+  warnings: readonly string[] = [],
+): ModelSet {
   return {
+    warnings,
     models: models.map(({ document, concurrency, url }) => ({
       ...{ document, concurrency, isRemote: url !== undefined },
     })),

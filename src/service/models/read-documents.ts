@@ -13,6 +13,8 @@ export interface SourceProblem {
   /** Counted from 1. */
   readonly column: number
   readonly message: string
+  /** Whether the document is accepted all the same. */
+  readonly isWarning?: boolean
 }
 
 export interface SourceDocument {
@@ -21,6 +23,7 @@ export interface SourceDocument {
   readonly file: string
   /** Reports a problem at a path of the document, or at the nearest key that the file has. */
   readonly report: ReportProblem
+  readonly warn: ReportProblem
 }
 
 /** Far more than any document needs. A recursive parser overflows the stack only at a far greater depth. */
@@ -28,17 +31,20 @@ const MAX_DEPTH = 60
 
 const MAX_SHOWN_PROBLEMS = 200
 
-/** `has`: `The models in a.yaml have`. */
+/** `has`: `The models in a.yaml have`. A single problem is one line, unless `end` is given. */
 export function problemsError(has: string, problems: readonly SourceProblem[], end = ''): RushesError {
-  const lines = problems
-    .slice(0, MAX_SHOWN_PROBLEMS)
-    .map(({ file, line, column, message }) => `${printable(file)}:${line}:${column}: ${message}`)
+  const lines = problems.slice(0, MAX_SHOWN_PROBLEMS).map(problemText)
   const more = problems.length - lines.length
+  const [only = ''] = lines
+  if (problems.length === 1 && end === '') return usageError(only)
   return usageError(
     `${has} ${problems.length === 1 ? '1 problem' : `${problems.length} problems`}${end}.`,
     [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
   )
 }
+
+export const problemText = ({ file, line, column, message }: SourceProblem): string =>
+  `${printable(file)}:${line}:${column}: ${message}`
 
 /**
  * Returns the documents of a file: one, a list of them, or several that are separated by `---`. `problem` gets the errors of
@@ -52,9 +58,9 @@ export function readDocuments(
   const lines = new LineCounter()
   lines.addNewLine(0)
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
-  const reportAt = (offset: number, message: string) => {
+  const reportAt = (offset: number, message: string, isWarning = false) => {
     const { line, col: column } = lines.linePos(offset)
-    problem({ file, line, column, message })
+    problem({ file, line, column, message, ...(isWarning && { isWarning }) })
   }
   // Tabs can begin a line in JSON, and not in YAML.
   const isJson = /^\s*[[{]/.test(text)
@@ -63,17 +69,25 @@ export function readDocuments(
     reportAt(0, `the file is nested more than ${MAX_DEPTH} levels deep`)
     return []
   }
+  // The first error has led to the others, in all documents of the text.
+  const broken = parsed.find(({ errors }) => errors.length > 0)
+  if (broken !== undefined) {
+    const [{ pos, message } = { pos: [0], message: '' }] = broken.errors
+    reportAt(pos[0] ?? 0, uncapitalized(message))
+    return []
+  }
   const documents = parsed.flatMap((document): readonly SourceDocument[] => {
     const { contents } = document
     if (isEmpty(document)) return []
     const value = plainValue(document, reportAt)
     if (value === undefined) return []
-    const source = (own: unknown, start: DocumentPath): SourceDocument => ({
-      value: own,
-      file,
-      report: (path, message) =>
-        reportAt(offsetOf(document, [...start, ...path]), `${labelOf(path, message)}${message}`),
-    })
+    const source = (own: unknown, start: DocumentPath): SourceDocument => {
+      const reporter =
+        (isWarning: boolean): ReportProblem =>
+        (path, message) =>
+          reportAt(offsetOf(document, [...start, ...path]), `${labelOf(path, message)}${message}`, isWarning)
+      return { value: own, file, report: reporter(false), warn: reporter(true) }
+    }
     return isSeq(contents) && Array.isArray(value)
       ? value.map((each, index) => source(each, [index]))
       : [source(value, [])]
@@ -82,8 +96,10 @@ export function readDocuments(
   return documents
 }
 
-const isEmpty = ({ contents, errors }: YamlDocument): boolean =>
-  errors.length === 0 && (contents === null || (isScalar(contents) && contents.value === null))
+const isEmpty = ({ contents }: YamlDocument): boolean =>
+  contents === null || (isScalar(contents) && contents.value === null)
+
+const uncapitalized = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
 /** Returns the value without positions, or undefined after the report of a problem. */
 function plainValue(document: YamlDocument, reportAt: (offset: number, message: string) => void): unknown {
@@ -92,8 +108,7 @@ function plainValue(document: YamlDocument, reportAt: (offset: number, message: 
     isValid = false
     reportAt(offset, message)
   }
-  for (const { pos, message } of [...document.errors, ...document.warnings])
-    report(pos[0], message.charAt(0).toLowerCase() + message.slice(1))
+  for (const { pos, message } of document.warnings) report(pos[0], uncapitalized(message))
   visit(document, {
     Scalar(_, node) {
       if (typeof node.value === 'number' && !Number.isSafeInteger(node.value))

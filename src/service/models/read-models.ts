@@ -20,15 +20,24 @@ import {
   unknownKey,
   withEngine,
 } from './engine-settings.js'
-import { problemsError, readDocuments, type SourceDocument, type SourceProblem } from './read-documents.js'
+import {
+  problemsError,
+  problemText,
+  readDocuments,
+  type SourceDocument,
+  type SourceProblem,
+} from './read-documents.js'
 import { readTextFile } from './read-text-file.js'
 
 export interface ReadModelsOptions {
   /** A YAML or JSON file, or a folder. */
   readonly path: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Undefined: engines are not read, for a node that renders nothing. */
-  readonly types: EngineTypes | undefined
+  readonly types: EngineTypes
+  /** False for a node that renders nothing: it reads which parameters an engine has, and reports none of its problems. */
+  readonly readsEngines?: boolean
+  /** Gets each warning of a document that is accepted. */
+  warn?(text: string): void
   /** False for `--local`, which charges nothing: prices need not be whole credits. Default: true. */
   readonly isCharged?: boolean | undefined
 }
@@ -41,20 +50,21 @@ const MAX_LIST_BYTES = 8 * 1_048_576
 const MAX_CONCURRENCY = 64
 
 /** Throws `usage` with all problems. Returns at least one model. */
-export function readModels({ path, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
-  const problems: SourceProblem[] = []
+export function readModels({ path, warn, ...options }: ReadModelsOptions): readonly ModelWithEngine[] {
+  const found: SourceProblem[] = []
   const files = filesAt(path)
   const sources = files.flatMap((file) => {
     const text = readTextFile(file, MAX_FILE_MIB, (reason) =>
-      problems.push({ file, line: 1, column: 1, message: `the file ${reason}` }),
+      found.push({ file, line: 1, column: 1, message: `the file ${reason}` }),
     )
-    return text === undefined ? [] : readDocuments(text, file, (problem) => problems.push(problem))
+    return text === undefined ? [] : readDocuments(text, file, (problem) => found.push(problem))
   })
   if (sources.length > MAX_MODELS)
     throw usageError(`${shownPath(path)} has ${sources.length} models; the limit is ${MAX_MODELS}.`)
   const described = sources.map((source) => ({ source, document: readOwnDocument(source) }))
   checkTogether(described.flatMap(({ source, document }) => (document ? [{ source, document }] : [])))
   const models = described.flatMap(({ source, document }) => readModel(source, document, options) ?? [])
+  const problems = found.filter(({ isWarning }) => !isWarning)
   if (problems.length > 0) {
     const order = (one: SourceProblem, other: SourceProblem) =>
       files.indexOf(one.file) - files.indexOf(other.file) ||
@@ -62,6 +72,7 @@ export function readModels({ path, ...options }: ReadModelsOptions): readonly Mo
       one.column - other.column
     throw problemsError(`The models in ${shownPath(path)} have`, problems.toSorted(order))
   }
+  for (const warning of found) warn?.(problemText(warning))
   const bytes = Buffer.byteLength(writeJson(models.map(({ document }) => documentJson(document))))
   if (bytes > MAX_LIST_BYTES)
     throw usageError(
@@ -117,21 +128,30 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
 
 /** Returns the model, or undefined after the report of a problem. */
 function readModel(
-  { value, file, report }: SourceDocument,
+  { value, file, report, warn }: SourceDocument,
   described: ModelDocument | undefined,
-  { env, types, isCharged = true }: Omit<ReadModelsOptions, 'path'>,
+  { env, types, readsEngines = true, isCharged = true }: Omit<ReadModelsOptions, 'path' | 'warn'>,
 ): ModelWithEngine | undefined {
   if (!isObject(value)) return undefined
   const { concurrency, engine } = value
   if (described !== undefined && isCharged) checkPrices(described, report)
-  const model =
-    types === undefined
-      ? described && previewOf(described)
-      : withEngine(described, {
-          ...{ engine, types, env, folder: dirname(file) },
-          report: (path, message) => report(['engine', ...path], message),
-        })
+  const below =
+    (tell: ReportProblem): ReportProblem =>
+    (path, message) =>
+      readsEngines && tell(['engine', ...path], message)
+  const read = withEngine(described, {
+    ...{ engine, types, env, folder: dirname(file), named: namedIn(value) },
+    ...{ report: below(report), warn: below(warn) },
+  })
+  const model = readsEngines ? read : described && previewOf(read?.document ?? described)
   return model && { ...model, concurrency: concurrency as number | undefined }
+}
+
+/** Returns the parameters that a document names itself, in its input or its price. */
+function namedIn({ input, price }: Readonly<Record<string, unknown>>): readonly string[] {
+  const keysOf = (each: unknown): readonly string[] => (isObject(each) ? Object.keys(each) : [])
+  const properties = isObject(input) && input.type === 'object' ? input.properties : input
+  return [...keysOf(properties), ...(isObject(price) ? keysOf(price.factors) : [])]
 }
 
 /** Far more than any real model has. The second limit is on the work that finds them. */

@@ -50,7 +50,7 @@ export const runSchema = (inputs: readonly Json[]): Json =>
       enum: LOCAL_STATUSES,
     }),
     input: {
-      description: 'The input, as it was sent',
+      description: 'The input, as it was sent, with the seed that the service chose',
       anyOf: inputs,
     },
     output: { description: 'Null until the run has succeeded', ...orNull(refTo('RunOutput')) },

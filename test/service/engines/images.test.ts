@@ -83,7 +83,7 @@ describe('stable-diffusion.cpp', () => {
   test('a value of a parameter cannot end the element', async () => {
     const { render, server } = await open('sdcpp', {
       engine: { send: { negative: 'negative_prompt' } },
-      input: { negative: { type: 'string' } },
+      input: { negative: { type: 'string' }, seed: false },
     })
     await render({ negative: '</sd_cpp_extra_args>' })
     const [sent] = drawings(server).map((request) => request.json().prompt as string)
@@ -95,7 +95,7 @@ describe('stable-diffusion.cpp', () => {
   test('gets no text at which it would end, and draws the next run', async () => {
     const { render, server } = await open('sdcpp', {
       engine: { send: { negative: 'negative_prompt' } },
-      input: { negative: { type: 'string' } },
+      input: { negative: { type: 'string' }, seed: false },
     })
     const long = { prompt: 'x'.repeat(5_000), negative: 'é'.repeat(5_000) }
     await expect(render(long)).rejects.toThrow(
@@ -108,7 +108,7 @@ describe('stable-diffusion.cpp', () => {
   test('an error that names no parameter lists those that were sent', async () => {
     const { render } = await open('sdcpp', {
       engine: { send: { strength: 'strength' } },
-      input: { strength: { type: 'number' } },
+      input: { strength: { type: 'number' }, seed: false },
     })
     await expect(render({ strength: 2 })).rejects.toThrow(
       /answered 400: invalid params \(sent: n 1, size "1024x1024", strength 2\)$/,
@@ -145,7 +145,7 @@ test.each<[name: string, answer: ServerAnswer]>([
 })
 
 test('what a server has shown holds until its list of models changes, and while the list cannot be read', async () => {
-  const { render, server } = await open('openai')
+  const { render, server } = await open('openai', { input: { seed: false } })
   const forms = () => drawings(server).map((request) => 'response_format' in request.json())
   await render()
   server.fault('GET /v1/models', { status: 502, body: '<html></html>' })
@@ -288,7 +288,7 @@ test('vLLM-Omni gets references as a form, with every parameter', async () => {
 })
 
 test('OpenAI gets no response_format after it has refused it once, and one picture is paid once', async () => {
-  const { render, server } = await open('openai')
+  const { render, server } = await open('openai', { input: { seed: false } })
   await render()
   await render()
   expect(drawings(server).map((request) => 'response_format' in request.json())).toEqual([true, false, false])

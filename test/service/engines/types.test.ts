@@ -3,9 +3,14 @@ import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
+import { createNetwork } from '../../../src/host/undici.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
+import { whenOver } from '../../support/after-file.js'
+import { runCli } from '../../support/cli.js'
+import { createManualClock } from '../../support/clock.js'
 import { jobOf, readEngineOf } from '../../support/model-servers/engine.js'
-import { temporaryFolder } from '../../support/service.js'
+import { createImagesServer } from '../../support/model-servers/images.js'
+import { ask, createTestService, finished, temporaryFolder } from '../../support/service.js'
 
 const noFetch = () => Promise.reject(new Error('no network in this test'))
 const preview = () => ({ render: noFetch })
@@ -68,4 +73,104 @@ test.each([
   [{ type: 'preview', timeout: '1m' }, 'timeout: "timeout" is not a key of an engine of type preview.'],
 ])('reports %j', (engine, problem) => {
   expect(readEngineOf({ engine }).problems).toEqual([expect.stringContaining(problem)])
+})
+
+/** A service whose models are these documents. */
+async function serviceWith(documents: Readonly<Record<string, object>>, engines = {}) {
+  const folder = temporaryFolder()
+  for (const [name, document] of Object.entries(documents))
+    writeFileSync(
+      join(folder, `${name}.yaml`),
+      JSON.stringify({ name: `acme/${name}`, kind: 'image', ...document }),
+    )
+  const clock = createManualClock()
+  const network = createNetwork({ env: {}, clock })
+  whenOver(() => network.close())
+  const path = Object.keys(documents).length === 0 ? undefined : folder
+  const set = await openModelSet({ path, engines, env: { PATH: process.env.PATH } })
+  const engine = set.createEngine({
+    ...{ env: { PATH: process.env.PATH }, clock, fetch: network.fetch, urls: [], preview },
+  })
+  return await createTestService({ models: set.models, engine, clock })
+}
+
+test('no text of a user reaches an engine with the element that stable-diffusion.cpp executes', async () => {
+  const server = await createImagesServer('sdcpp')
+  const folder = temporaryFolder()
+  const negative = { negative: { type: 'string' }, words: { type: 'array', items: { type: 'string' } } }
+  const send = { negative: 'negative_prompt', words: 'styles' }
+  const service = await serviceWith({
+    images: { engine: { type: 'images', url: `${server.url}/v1`, send }, input: negative },
+    sdapi: { engine: { type: 'sdapi', url: server.url, send }, input: negative },
+    command: { engine: { type: 'command', command: `cat > ${join(folder, 'input')}` }, input: negative },
+  })
+  const hostile = [
+    'a fox<sd_cpp_extra_args>{"width":4096,"height":4096}</sd_cpp_extra_args>',
+    '<SD_CPP_EXTRA_ARGS>{}</SD_CPP_EXTRA_ARGS>a fox',
+    'a fox<sd_cpp_<sd_cpp_extra_args></sd_cpp_extra_args>extra_args>{"seed":1}</sd_cpp_extra_args>',
+    'a fox<sd_cpp_extra_args>{"a":"<"}</sd_cpp_extra_args>',
+    'a fox</sd_cpp_extra_args>',
+  ]
+  for (const text of hostile) {
+    // Within the rate limit of the key.
+    await service.clock.advance(10_000)
+    const input = { prompt: text, negative: text, words: [text], more: { [text]: text } }
+    for (const model of ['acme/images', 'acme/sdapi', 'acme/command']) {
+      const { body } = await ask(service, 'POST', '/api/v1/runs', { model, input })
+      expect(body.input).toMatchObject(input)
+      await finished(service, body.id)
+    }
+    const sent = server.requests.filter(({ method }) => method === 'POST').map(({ body }) => body.toString())
+    const own = /<sd_cpp_extra_args>\{[^<]*\}<\/sd_cpp_extra_args>/
+    expect(sent).toHaveLength(2)
+    expect(sent.map((each) => each.replace(own, '')).join()).not.toMatch(/sd_cpp_extra_args/i)
+    expect(sent.join()).not.toContain('4096')
+    expect(readFileSync(join(folder, 'input'), 'utf8')).not.toMatch(/sd_cpp_extra_args/i)
+    ;(server.requests as unknown[]).length = 0
+  }
+})
+
+test('the first command of the docs draws another picture for each run, with a seed that show --again repeats', async () => {
+  const server = await createImagesServer('sdcpp')
+  const service = await serviceWith({}, { image: `images:${server.url}/v1` })
+  const { baseUrl, apiKey, fetch, clock } = service
+  const home = temporaryFolder()
+  const model = 'rushes/preview-image'
+  const env = {
+    RUSHES_BASE_URL: baseUrl,
+    RUSHES_API_KEY: apiKey,
+    RUSHES_IMAGE_MODEL: model,
+    RUSHES_ALLOW_HTTP: '1',
+  }
+  const cli = (...argv: readonly string[]) => clock.runUntil(runCli(argv, { env, fetch, clock, home }))
+  const made = await cli(
+    'run',
+    'image',
+    'a fox',
+    '-n',
+    '3',
+    '--json',
+    '-o',
+    join(home, 'fox.png'),
+    '--sidecar',
+  )
+  expect(made).toMatchObject({ code: 0 })
+  const runs = made.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const seeds = runs.map(({ service: { input } }) => input.seed as number)
+  expect(seeds.every((seed) => Number.isInteger(seed) && seed >= 0)).toBe(true)
+  expect(new Set(runs.map(({ files: [{ sha256 }] }) => sha256)).size).toBe(3)
+  const prompts = server.requests.flatMap(({ method, json }) => (method === 'POST' ? [json().prompt] : []))
+  expect(new Set(prompts)).toEqual(
+    new Set(seeds.map((seed) => `a fox<sd_cpp_extra_args>{"seed":${seed}}</sd_cpp_extra_args>`)),
+  )
+  const [{ id, files }] = runs
+  expect(JSON.parse(readFileSync(`${files[0].path}.json`, 'utf8')).input.seed).toBe(seeds[0])
+  expect((await cli('show', id)).stdout).toContain(`seed\t${seeds[0]}`)
+  const again = (await cli('show', id, '--again')).stdout
+  expect(again).toContain(`rushes run image 'a fox' --seed ${seeds[0]}`)
+  const { stdout } = await cli('run', 'image', 'a fox', '--seed', String(seeds[0]), '--json', '-d')
+  expect(JSON.parse(stdout).files[0].sha256).toBe(files[0].sha256)
 })

@@ -7,6 +7,7 @@ import { RushesError } from '../../../src/errors.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import { readModels } from '../../../src/service/models/read-models.js'
 import { temporaryFolder } from '../../support/service.js'
+import { IMAGE_WORKFLOW } from '../engines/comfyui-workflows.js'
 
 type Files = Readonly<Record<string, string>>
 
@@ -153,6 +154,11 @@ describe('a problem is named with its line and column', () => {
       'YAML',
       'name: [',
       '1:8: flow sequence in block collection must be sufficiently indented and end with a ]',
+    ],
+    [
+      'YAML, with one line for an error that leads to others',
+      '- a\nb: c\n- d\ne',
+      '2:1: unexpected scalar at node end',
     ],
     [
       'an alias',
@@ -306,7 +312,7 @@ describe('the paths', () => {
     const folder = folderWith({})
     writeFileSync(join(folder, ONE), Buffer.from([0x6e, 0xff]))
     const problems = () => readModels({ path: folder, env: {}, types: ENGINE_TYPES })
-    expect(problems).toThrow(expect.objectContaining({ hint: expect.stringContaining('is not UTF-8 text') }))
+    expect(problems).toThrow(`${join(folder, ONE)}:1:1: the file is not UTF-8 text`)
   })
 })
 
@@ -330,10 +336,69 @@ describe('what is read', () => {
     expect(() => readModels({ path, env: {}, types: ENGINE_TYPES })).toThrow()
   })
 
+  it('a size whose sides servers would round, with one warning', () => {
+    const engine = 'type: sdapi, url: http://127.0.0.1:1, sizes: { "1:1": 500x504, "16:9": 1344x768 }'
+    const path = folderWith({ [ONE]: `name: a/b\nkind: image\nengine: { ${engine} }` })
+    const warnings: string[] = []
+    readModels({ path, env: {}, types: ENGINE_TYPES, warn: (text) => warnings.push(text) })
+    expect(warnings).toEqual([
+      `${join(path, ONE)}:3:58: engine.sizes: 1:1 is 500x504: servers round sides that are not multiples of 8, ` +
+        'some of them up and others down',
+    ])
+  })
+
+  it('a workflow without a node for images or for the size, whose parameters the model then does not have', () => {
+    const { 5: _size, ...workflow } = IMAGE_WORKFLOW
+    const slots = 'slots: { prompt: 6.inputs.text }'
+    const engine = `{ type: comfyui, url: http://127.0.0.1:1, workflow: flow.json, ${slots} }`
+    const files = (more: string) => ({
+      'flow.json': JSON.stringify(workflow),
+      [ONE]: `name: a/b\nkind: image\nengine: ${engine}\n${more}`,
+    })
+    const [model] = read(files('price: { run: 2 }'))
+    expect(Object.keys(model?.document.input.properties ?? {})).toEqual(['prompt'])
+    const none = 'add it, or remove the property from the input'
+    for (const more of [
+      'input: { quality: { type: string } }',
+      'price: { run: 1, factors: { quality: { high: 2 } } }',
+    ])
+      expect(problemsOf(files(more)).join().toLowerCase()).toContain(
+        `has none for the property "quality". ${none}`,
+      )
+    const [other] = readModels({
+      ...{ path: folderWith({ [ONE]: files('')[ONE] }), env: {}, types: ENGINE_TYPES },
+      readsEngines: false,
+    })
+    expect(Object.keys(other?.document.input.properties ?? {})).toEqual(['prompt'])
+  })
+
+  it('the parameter seed of an engine that sends one, unless the document removes it or the server needs a key', () => {
+    const seedOf = (engine: string, more = '') => {
+      const text = `name: a/b\nkind: image\nengine: { ${engine} }\n${more}`
+      const [model] = read({ [ONE]: text }, { KEY: 'sk-0123456789' })
+      return model?.document.input.properties.seed
+    }
+    const SEED = {
+      type: 'integer',
+      minimum: 0,
+      maximum: 2_147_483_647,
+      description: 'Seed; random if not set',
+    }
+    const images = 'type: images, url: http://127.0.0.1:1'
+    expect(seedOf(images)).toEqual(SEED)
+    expect(seedOf('type: sdapi, url: http://127.0.0.1:1')).toEqual(SEED)
+    expect(seedOf(images, 'input: { seed: { type: integer, maximum: 9 } }')).toMatchObject({ maximum: 9 })
+    expect(seedOf(images, 'input: { seed: false }')).toBeUndefined()
+    expect(seedOf(`${images}, key_env: KEY`)).toBeUndefined()
+    expect(seedOf('type: preview')).toBeUndefined()
+    const other = 'input: { start: { type: integer } }'
+    expect(seedOf(`${images}, send: { start: seed }`, other)).toBeUndefined()
+  })
+
   it('a node that renders nothing needs neither the files nor the keys of engines', () => {
     const text = 'name: a/b\nkind: image\nengine: { type: comfyui, workflow: none.json, key_env: NONE }'
     const path = folderWith({ [ONE]: text })
-    const [model] = readModels({ path, env: {}, types: undefined })
+    const [model] = readModels({ path, env: {}, types: ENGINE_TYPES, readsEngines: false })
     expect(model?.document.name).toBe('a/b')
     expect(model?.type).toBe('preview')
   })

@@ -7,7 +7,7 @@ import { createPreviewEngine } from '../../../src/preview/index.js'
 import { readModelDocument } from '../../../src/protocol/model-document.js'
 import type { Engine, RenderJob } from '../../../src/service/engines/engine.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
-import { createEngineSettings } from '../../../src/service/models/engine-settings.js'
+import { withEngine } from '../../../src/service/models/engine-settings.js'
 import { whenOver } from '../after-file.js'
 import { temporaryFolder } from '../service.js'
 
@@ -26,12 +26,10 @@ export function readEngineOf(
   const report = (path: readonly (string | number)[], message: string) =>
     void problems.push(`${path.join('.')}: ${message}`)
   const document = readModelDocument({ name: 'acme/model', kind, input }, report)
-  const read = ENGINE_TYPES[String(engine.type)]
-  if (document === undefined || read === undefined) throw new Error(problems.join('\n') || 'unknown type')
-  const { settings, reportUnknownKeys } = createEngineSettings({ engine, report, folder: '.', env })
-  const create = read(settings, document)
-  reportUnknownKeys()
-  return { problems, create }
+  const named = Object.keys(input ?? {})
+  const model = withEngine(document, { engine, types: ENGINE_TYPES, report, named, folder: '.', env })
+  if (model === undefined) throw new Error(problems.join('\n'))
+  return { problems, create: model.createEngine, parameters: Object.keys(model.document.input.properties) }
 }
 
 /** Throws for a document with a problem. */

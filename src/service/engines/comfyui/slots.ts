@@ -22,8 +22,8 @@ export interface ReadSlots {
 }
 
 /**
- * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow. Reports a property without a slot:
- * it would have no effect. `workflow`: undefined if a problem of its file was reported.
+ * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow. Leaves out a property without a slot:
+ * it would have no effect. `workflow`: undefined if its file is missing or has a problem.
  */
 export function readSlots(
   settings: EngineSettings,
@@ -35,26 +35,31 @@ export function readSlots(
   const named = Object.entries(settings.map('slots'))
   const isNamed = named.length > 0
   const givenFps = settings.number('fps')
-  if (workflow === undefined) {
+  if (workflow === undefined && !isNamed) {
     settings.map('sizes')
     return { slots: {}, sizeOf: undefined, fps: undefined }
   }
-  const slots = isNamed ? namedSlots(named, settings, document, workflow) : foundSlots(settings, workflow)
+  const slots = isNamed
+    ? namedSlots(named, settings, document, workflow)
+    : foundSlots(settings, workflow ?? {})
   const has = (name: string) => Object.hasOwn(slots, name)
   const sizes = readSizes(settings, document, Object.keys(slots))
-  const fps = givenFps ?? frameRateOf(workflow)
+  const fps = givenFps ?? frameRateOf(workflow ?? {})
   if (has('width') !== has('height')) report(['slots'], 'needs both "width" and "height", or neither')
   if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
     report(['fps'], 'is missing: the number of frames is the duration times the frames per second')
   const derived = [
     ...(has('width') ? sizes.parameters : []),
     ...(has('frames') ? ['duration'] : []),
-    // Without a document, the properties are the built-in ones. A run with references then fails.
-    ...(has('references') || !isNamed ? MEDIA_PARAMETERS : []),
+    ...(has('references') ? MEDIA_PARAMETERS : []),
   ]
   for (const name of Object.keys(properties))
     if (!has(name) && !derived.includes(name) && !settings.hasProblem(['slots', name]))
-      report(['slots'], `has none for the property "${name}". Add it, or remove the property from the input`)
+      settings.leaveOut(
+        name,
+        ['slots'],
+        `has none for the property "${name}". Add it, or remove the property from the input`,
+      )
   return { slots, sizeOf: has('width') ? sizes.sizeOf : undefined, fps: has('frames') ? fps : undefined }
 }
 
@@ -62,7 +67,7 @@ function namedSlots(
   entries: readonly (readonly [string, unknown])[],
   { report }: EngineSettings,
   { input: { properties } }: ModelDocument,
-  workflow: Workflow,
+  workflow: Workflow | undefined,
 ): Slots {
   const slots: Record<string, readonly Slot[]> = Object.create(null)
   for (const [name, value] of entries) {
@@ -75,6 +80,8 @@ function namedSlots(
     }
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
     slots[name] = texts.flatMap((text, index) => {
+      // The problem of its file was reported.
+      if (workflow === undefined) return []
       const slot = typeof text === 'string' ? findSlot(workflow, text) : undefined
       const other = slot?.ok && Object.keys(slots).find((each) => slots[each]?.some(overlaps(slot.value)))
       if (slot?.ok && !other) return [slot.value]

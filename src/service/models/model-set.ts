@@ -9,7 +9,7 @@ import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js
 export interface ModelSet {
   /** Not empty. Every kind has a model. */
   readonly models: readonly ServedModel[]
-  /** Problems of documents that are accepted all the same, one line each. */
+  /** Warnings of documents that are accepted, one line each. */
   readonly warnings: readonly string[]
   /** Creates the engine that renders all models. Closing it closes their engines. */
   createEngine(parts: EngineParts): ModelSetEngine

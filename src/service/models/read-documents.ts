@@ -13,7 +13,7 @@ export interface SourceProblem {
   /** Counted from 1. */
   readonly column: number
   readonly message: string
-  /** Whether the document is accepted all the same. */
+  /** Whether the document is accepted. */
   readonly isWarning?: boolean
 }
 

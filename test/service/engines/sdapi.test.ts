@@ -75,3 +75,20 @@ test('an empty picture with status 200 fails the run', async () => {
     "The model's server answered without a result.",
   )
 })
+
+test('a text at which stable-diffusion.cpp would end fails its run alone', async () => {
+  const server = await createImagesServer('sdcpp')
+  const clock = createManualClock()
+  const engine = createEngineOf(
+    {
+      engine: { type: 'sdapi', url: server.url, send: { negative: 'negative_prompt' } },
+      input: { negative: { type: 'string' } },
+    },
+    { clock },
+  )
+  const long = jobOf({ input: { prompt: 'a fox', negative: 'x'.repeat(40_000) } })
+  await expect(engine.render(long)).rejects.toThrow(
+    "The texts of this run have 40005 bytes together; the model's server takes at most 8000. Shorten the prompt.",
+  )
+  expect(await clock.runUntil(engine.render(jobOf()))).toHaveLength(1)
+})

@@ -136,9 +136,9 @@ function readModel(
   const { concurrency, engine } = value
   if (described !== undefined && isCharged) checkPrices(described, report)
   const below =
-    (tell: ReportProblem): ReportProblem =>
+    (reportProblem: ReportProblem): ReportProblem =>
     (path, message) =>
-      readsEngines && tell(['engine', ...path], message)
+      readsEngines && reportProblem(['engine', ...path], message)
   const read = withEngine(described, {
     ...{ engine, types, env, folder: dirname(file), named: namedIn(value) },
     ...{ report: below(report), warn: below(warn) },

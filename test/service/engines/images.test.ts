@@ -156,6 +156,14 @@ test('what a server has shown holds until its list of models changes, and while 
   expect(forms().slice(3)).toEqual([true, false])
 })
 
+test('a server without a list of models is asked for base64 until it has refused that once', async () => {
+  const { render, server } = await open('openai', { input: { seed: false } })
+  server.fault('GET /v1/models', { status: 404 }, 3)
+  await render()
+  await render()
+  expect(drawings(server).map((request) => 'response_format' in request.json())).toEqual([true, false, false])
+})
+
 test('another server at the same address gets its own dialect', async () => {
   const { render, server } = await open('sdcpp', {
     engine: { send: { seed: 'seed' } },

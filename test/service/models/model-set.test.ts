@@ -7,6 +7,7 @@ import type { EngineParts } from '../../../src/service/engines/read-engine.js'
 import { type ModelSources, openModelSet } from '../../../src/service/models/model-set.js'
 import { createManualClock } from '../../support/clock.js'
 import { temporaryFolder } from '../../support/service.js'
+import { IMAGE_WORKFLOW } from '../engines/comfyui-workflows.js'
 
 const command = (name: string, kind: string, more = '') =>
   `name: ${name}\nkind: ${kind}\nengine: { type: command, command: 'printf ${name} > "$RUSHES_OUTPUT_DIR/a.txt"' }\n${more}`
@@ -69,6 +70,23 @@ describe('the models', () => {
     ])
     expect(await namesOf({ path, names: { video: 'acme/film' } })).toEqual(['a/x', 'a/y', 'acme/film'])
   })
+
+  it.each([true, false])(
+    'of --engine have the parameters for which the engine has a place (renders: %s)',
+    async (readsEngines) => {
+      const workflow = join(temporaryFolder(), 'flow.json')
+      writeFileSync(workflow, JSON.stringify(IMAGE_WORKFLOW))
+      const parametersOf = async (image: string) => {
+        const { models } = await open({ engines: { image }, readsEngines })
+        const model = models.find(({ document }) => document.kind === 'image')
+        return Object.keys(model?.document.input.properties ?? {})
+      }
+      const size = ['prompt', 'aspect_ratio', 'quality']
+      expect(await parametersOf(`comfyui:http://127.0.0.1:1#${workflow}`)).toEqual([...size, 'seed'])
+      expect(await parametersOf('images:http://127.0.0.1:1/v1')).toEqual([...size, 'image_urls', 'seed'])
+      expect(await parametersOf('./a.sh')).toEqual([...size, 'image_urls'])
+    },
+  )
 
   it.each<[sources: Partial<ModelSources>, message: RegExp]>([
     [{ engines: { image: './a.sh' } }, /^--engine image=… cannot be used with the image models in /],

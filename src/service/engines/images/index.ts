@@ -92,7 +92,10 @@ function createSend(upstream: Upstream): Send {
       const format: Fields = server.takesResponseFormat && !isSdcpp ? [['response_format', 'b64_json']] : []
       const all = nested([['prompt', text], ...fields, ...format])
       try {
-        return await upstream.json(requestOf(all, references, hasEdits), job)
+        const answer = await upstream.json(requestOf(all, references, hasEdits), job)
+        // A server without a list has shown something too.
+        known ??= server
+        return answer
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         if (format.length > 0 && refusesResponseFormat(error)) {

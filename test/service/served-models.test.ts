@@ -238,3 +238,18 @@ test('a queued run of a model that the service lost is reported once, and stays 
     await service.clock.runUntil(service.service.close())
   }
 })
+
+test('a run without a seed gets a random one within its bounds; a repeated create returns the same run', async () => {
+  const seed = { type: 'integer', minimum: 5, maximum: 9 }
+  const bounded = served({ name: 'acme/bounded', kind: 'image', input: { seed } })
+  const fixed = served({ name: 'acme/fixed', kind: 'image', input: { seed: { ...seed, default: 7 } } })
+  const { service, key } = await createPaidService([bounded, fixed])
+  const create = async (model: string, input: object, headers = {}) =>
+    (await ask(service, 'POST', RUNS, { model, input: { prompt: 'x', ...input } }, { key, headers })).body
+  const headers = { 'idempotency-key': 'one' }
+  const first = await create('acme/bounded', {}, headers)
+  expect([5, 6, 7, 8, 9]).toContain(first.input.seed)
+  expect(await create('acme/bounded', {}, headers)).toMatchObject({ id: first.id, input: first.input })
+  expect((await create('acme/bounded', { seed: 6 })).input.seed).toBe(6)
+  expect((await create('acme/fixed', {})).input).toEqual({ prompt: 'x' })
+})

@@ -140,6 +140,21 @@ describePages('one run', (pages) => {
     expect(readFileSync(await (await downloading).path(), 'utf8')).toBe('no picture')
   })
 
+  it('offers the download of a film that the browser cannot play', async () => {
+    const service = await servePage(pages, {
+      engine: createInstantEngine({
+        files: ['film.mp4'],
+        contentType: 'video/mp4',
+        bytes: Buffer.from('no film'),
+      }),
+    })
+    const run = await service.create({ prompt: 'a film' }, 'video')
+    const { page } = await service.open(linkOf(run))
+    await page.getByText('This browser cannot play the file. Download it.').waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Download' }).waitFor()
+  })
+
   it.skipIf(!hasS3rver)('stays while a file is downloaded from a bucket', async () => {
     const store = await startS3Store()
     inEnvironment(store.env)
@@ -256,7 +271,8 @@ describePages('one run', (pages) => {
 
     await runSql(service, "UPDATE runs SET failure = replace(failure, 'render_failed', 'not_recorded')")
     await page.goto(`${service.url}/${linkOf(run)}`)
-    await notice.getByText('This run failed. Its price was not refunded.').waitFor()
-    expect(await notice.textContent()).toContain('rushes admin verify')
+    await notice.getByText('This run failed. Its price was refunded.').waitFor()
+    expect(await notice.textContent()).toContain('its files were not kept')
+    expect(await page.locator('.run-fields').textContent()).toContain('1 credit, refunded')
   })
 })

@@ -75,6 +75,7 @@ describePages('the list of runs', (pages) => {
 
     await service.create({ prompt: 'FAIL' })
     await shown('cannot draw FAIL', 'failed')
+    expect(await page.locator('.run-price').allTextContents()).toEqual(['Refunded', '1 credit'])
     expect(await prompts(page)).toEqual(['FAIL', 'WAIT for the fox'])
     expect(await page.getByRole('table', { name: 'Runs' }).getAttribute('aria-rowcount')).toBe('3')
   })

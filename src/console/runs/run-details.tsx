@@ -65,9 +65,8 @@ function RunFields({ run, document }: ShownRun) {
   )
 }
 
-/** The service refunds every failed run, except one whose end it could not record. */
-const isRefunded = ({ status, error, price }: RunDetails): boolean =>
-  status === 'failed' && error?.code !== 'not_recorded' && price > 0
+/** The service refunds every failed run. */
+export const isRefunded = ({ status, price }: RunSummary): boolean => status === 'failed' && price > 0
 
 const shownValue = (value: unknown): string =>
   printable(typeof value === 'string' ? value : printableJson(value))

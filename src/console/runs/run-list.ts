@@ -11,7 +11,7 @@ export interface RunList {
 }
 
 export const isFinished = ({ status }: { readonly status: LocalStatus }): boolean =>
-  status === 'succeeded' || status === 'failed'
+  status !== 'queued' && status !== 'processing'
 
 export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
   runs: withoutRepeats(runs),

@@ -15,7 +15,7 @@ import { useStore } from '../store.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
 import { type Polling, PollingNotice, usePolling } from './polling.js'
 import { Again } from './run-again.js'
-import { RunDetailsCard, RunStatus } from './run-details.js'
+import { isRefunded, RunDetailsCard, RunStatus } from './run-details.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
 import { RunReferences } from './run-references.js'
@@ -135,10 +135,7 @@ const fitsTitle = (prompt: string): boolean => prompt.length <= MAX_WHOLE_TITLE 
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
   if (run.status === 'failed')
     return (
-      <Notice
-        tone="bad"
-        title={`This run failed. Its price was ${run.error?.code === 'not_recorded' ? 'not ' : ''}refunded.`}
-      >
+      <Notice tone="bad" title={`This run failed.${isRefunded(run) ? ' Its price was refunded.' : ''}`}>
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
         </p>
@@ -159,7 +156,8 @@ const ADVICE: Readonly<Record<string, string>> = {
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
   render_failed: 'Fix the cause, then run again.',
   not_recorded:
-    'The render may have succeeded. Ask the administrator of the service, whose command "rushes admin verify" lists this run.',
+    'The render may have succeeded, but its files were not kept. Run it again. ' +
+    'If it fails again, ask the administrator of the service.',
 }
 
 const adviceFor = (code: string | undefined): string =>

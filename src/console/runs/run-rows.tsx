@@ -5,7 +5,7 @@ import type { RunSummary } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { Time } from '../components/time.js'
 import { formatNumber } from '../format.js'
-import { RunStatus } from './run-details.js'
+import { isRefunded, RunStatus } from './run-details.js'
 import { type DrawnRun, RunItem, type RunItemProps } from './run-item.js'
 import type { DrawnRunsProps, Layout } from './runs-window.js'
 import { Thumbnail } from './thumbnail.js'
@@ -127,12 +127,15 @@ const COLUMNS: readonly RunColumn[] = [
   {
     name: 'Credits',
     class: 'run-price',
-    render: ({ price }) => (
-      <>
-        <span class="number">{formatNumber(price)}</span>
-        <span class="run-unit">{price === 1 ? ' credit' : ' credits'}</span>
-      </>
-    ),
+    render: (run) =>
+      isRefunded(run) ? (
+        <span class="muted">Refunded</span>
+      ) : (
+        <>
+          <span class="number">{formatNumber(run.price)}</span>
+          <span class="run-unit">{run.price === 1 ? ' credit' : ' credits'}</span>
+        </>
+      ),
   },
   { name: 'Created', class: 'run-time', render: (run) => <Time at={run.created_at} /> },
 ]

@@ -1,5 +1,6 @@
 /** The moments of a run: queued, each attempt to render it, and its end. Pure. */
 import type { RunAttempt, RunDetails } from '../../protocol/console.js'
+import { capitalized } from '../format.js'
 
 interface TimelineEntry {
   readonly label: string
@@ -44,7 +45,7 @@ function momentsOf(run: RunDetails): readonly Moment[] {
   ])
   if (run.finished_at === null) return [queued, ...tried]
   const isGood = run.status === 'succeeded'
-  const last = { label: isGood ? 'Succeeded' : 'Failed', at: run.finished_at, during: undefined } as const
+  const last = { label: capitalized(run.status), at: run.finished_at, during: undefined } as const
   return [queued, ...tried, { ...last, tone: isGood ? 'success' : 'danger' }]
 }
 

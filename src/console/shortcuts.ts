@@ -25,24 +25,32 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['j', 'k'], label: 'Go to the next or the previous run' },
   { keys: ['←', '→', '↑', '↓'], label: 'Move between runs, from a run that has the focus' },
   { keys: ['Ctrl', 'Enter'], label: 'Create the run, in the form' },
+  { keys: ['Esc'], label: 'Leave a field, so that keys are shortcuts again' },
   { keys: ['?'], label: 'Show this list' },
 ]
 
 /** Maximum time between `g` and the second key. */
 const MAX_PAUSE_MS = 1_500
 
+/** Fields that take keys as text. */
+const FIELDS = 'input:not([type="radio"], [type="checkbox"]), textarea, select'
+
+const fieldOf = ({ target }: KeyboardEvent): HTMLElement | null =>
+  target instanceof HTMLElement ? target.closest<HTMLElement>(FIELDS) : null
+
 /** Returns false if the key is text input, has a modifier, or belongs to an open dialog. */
-export function isShortcut(event: KeyboardEvent): boolean {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false
-  const target = event.target instanceof HTMLElement ? event.target : null
-  const field = target?.closest('input, textarea, select, [contenteditable]') ?? null
-  return field === null && document.querySelector('dialog[open]') === null
-}
+export const isShortcut = (event: KeyboardEvent): boolean =>
+  !(event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) &&
+  fieldOf(event) === null &&
+  document.querySelector('dialog[open]') === null
 
 export function useShortcuts(showList: () => void): void {
   useEffect(() => {
     let startedAt = Number.NEGATIVE_INFINITY
     const onKey = (event: KeyboardEvent) => {
+      // After Escape in a field, keys are shortcuts again instead of text.
+      if (event.key === 'Escape' && !event.isComposing && document.querySelector('dialog[open]') === null)
+        fieldOf(event)?.blur()
       if (!isShortcut(event)) return
       const page = PAGE_KEYS[event.key]
       const isSecond = event.timeStamp - startedAt < MAX_PAUSE_MS

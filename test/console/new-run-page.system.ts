@@ -6,6 +6,7 @@ import type { ModelSchema } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { describePages } from '../support/browser.js'
 import { FOX, PASSWORD, setBanned, withStore } from '../support/console.js'
+import { pressBoth } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { FLUX, UPSCALE } from './models.js'
 import {
@@ -98,6 +99,21 @@ describePages('a new run', (pages) => {
     await page.getByRole('link', { name: 'New run' }).click()
     await expect.poll(() => prompt(page).inputValue()).toBe('')
     await cost(page, 'Cost 1 · Balance 9,998')
+  })
+
+  it('is left with Escape and g k, which are not typed into it', async () => {
+    const service = await servePage(pages)
+    const { page } = await service.open('#/new')
+    await prompt(page).fill('a fox')
+    await page.keyboard.press('Escape')
+    await pressBoth(page, 'g', 'k')
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await link(page, 'New run').click()
+    expect(await prompt(page).inputValue()).toBe('a fox')
+    // A choice takes no text.
+    await page.getByText('16:9', { exact: true }).click()
+    await pressBoth(page, 'g', 'k')
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
   })
 
   it('is created once, however often the button is pressed', async () => {

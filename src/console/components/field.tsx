@@ -98,7 +98,7 @@ export function TextField(props: TextFieldProps) {
           {...attributes}
           {...control}
           ref={inputRef ?? null}
-          class="input"
+          class={value === '' ? 'input is-empty' : 'input'}
           // The cast is needed: Preact's types accept each `type` value, but not their union.
           type={type as 'text'}
           value={value}

@@ -31,7 +31,7 @@ export function Page({ title, children, about, actions, above }: PageProps) {
       {above}
       <header class="page-header">
         <div>
-          <h1 ref={heading} tabIndex={-1}>
+          <h1 ref={heading} tabIndex={-1} dir="auto">
             {title}
           </h1>
           {about !== undefined && <p class="page-about">{about}</p>}

@@ -28,8 +28,8 @@ export function CreditsPage({ query }: { readonly query: Readonly<Record<string,
             {formatNumber(account.balance)} <span>credits</span>
           </p>
           <p class="hint">
-            To add credits, run this on the machine of the service:{' '}
-            <code>rushes admin credits add {account.name} 1000</code>
+            To add credits, run this on the machine of the service, with its <code>--data</code> or{' '}
+            <code>--database</code> if it has one: <code>rushes admin credits add {account.name} 1000</code>
           </p>
         </Card>
         <SpendCard />

@@ -72,7 +72,9 @@ function textOf(
     case 'insufficient_balance':
       return {
         title: 'Not enough credits.',
-        text: `${message} An administrator can add credits: rushes admin credits add ${account} 100`,
+        text:
+          `${message} An administrator can add credits, with the --data or --database of the service if it has ` +
+          `one: rushes admin credits add ${account} 100`,
       }
     case 'account_banned':
       return {

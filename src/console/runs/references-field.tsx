@@ -193,7 +193,8 @@ function ReferenceItem({ reference, index, count, onMove, onRemove }: ReferenceI
           <Button
             kind="ghost"
             size="small"
-            icon="back"
+            icon="down"
+            class="is-flipped"
             label={`Move ${name} up`}
             onClick={() => onMove(-1)}
           />

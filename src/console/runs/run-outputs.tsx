@@ -54,7 +54,7 @@ function Output({ output, aspectRatio, prompt, savedAs }: OutputProps) {
   return (
     <figure class="output">
       {isLost ? (
-        <LostOutput path={output.path} onRemoved={() => setRemoved(true)} onRetry={retry} />
+        <LostOutput output={output} onRemoved={() => setRemoved(true)} onRetry={retry} />
       ) : (
         <Media
           key={round}
@@ -142,7 +142,8 @@ function Media({ output, ratio, altText, onSize, onLost }: MediaProps) {
           loop
           preload="metadata"
           onError={onLost}
-          onLoadedMetadata={({ currentTarget: { videoWidth, videoHeight } }) => {
+          // Not "loadedmetadata", when WebKit has no size yet.
+          onResize={({ currentTarget: { videoWidth, videoHeight } }) => {
             setLoaded(true)
             onSize(videoWidth, videoHeight)
           }}
@@ -168,12 +169,12 @@ const REMOVED_STATUS = 410
 
 /**
  * Requests a file that could not be loaded, since a media element does not report the status. `isKnown` is true after
- * the response. `path` is undefined for a file of another host.
+ * the response, and `isThere` if the service has the file. `path` is undefined for a file of another host.
  */
 export function useRemoved(
   path: string | undefined,
   isLost: boolean,
-): { readonly isKnown: boolean; readonly isRemoved: boolean } {
+): { readonly isKnown: boolean; readonly isRemoved: boolean; readonly isThere: boolean } {
   const [status, setStatus] = useState<number>()
   useEffect(() => {
     if (path === undefined || !isLost) return
@@ -185,18 +186,19 @@ export function useRemoved(
       .catch(() => signal.aborted || setStatus(0))
     return () => controller.abort()
   }, [path, isLost])
-  return { isKnown: status !== undefined, isRemoved: status === REMOVED_STATUS }
+  return { isKnown: status !== undefined, isRemoved: status === REMOVED_STATUS, isThere: status === 200 }
 }
 
 interface LostOutputProps {
-  readonly path: string
+  readonly output: RunOutput
   readonly onRemoved: () => void
   readonly onRetry: () => void
 }
 
 /** Shown if a file could not be loaded. The user can still download a file that the browser cannot show. */
-function LostOutput({ path, onRemoved, onRetry }: LostOutputProps) {
-  const { isKnown, isRemoved } = useRemoved(path, true)
+function LostOutput({ output, onRemoved, onRetry }: LostOutputProps) {
+  const { isKnown, isRemoved, isThere } = useRemoved(output.path, true)
+  const isPlayable = mediaTypeOf(output.content_type) !== 'image'
   useEffect(() => {
     if (isRemoved) onRemoved()
   }, [isRemoved])
@@ -210,6 +212,8 @@ function LostOutput({ path, onRemoved, onRetry }: LostOutputProps) {
             The service keeps outputs for a limited time. Create the run again to get a new one.
           </p>
         </>
+      ) : isThere && isPlayable ? (
+        <strong>This browser cannot play the file. Download it.</strong>
       ) : (
         isKnown && (
           <>

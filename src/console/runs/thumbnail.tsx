@@ -19,6 +19,7 @@ interface ThumbnailProps {
 /** Thumbnail of the first output. */
 export function Thumbnail({ run, isPlaying, isLarge = false }: ThumbnailProps) {
   const [isLost, setLost] = useState(false)
+  const [isLoaded, setLoaded] = useState(false)
   const isSettled = useSettled()
   const output = run.outputs.find(({ content_type: type }) => THUMBNAIL_TYPES.includes(mediaTypeOf(type)))
   if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
@@ -36,7 +37,17 @@ export function Thumbnail({ run, isPlaying, isLarge = false }: ThumbnailProps) {
     run.thumbnail === null ? output.path : withQuery(run.thumbnail, { size: isLarge ? 'large' : undefined })
   return (
     <span class="thumb">
-      {isSettled && <img src={source} alt="" loading="lazy" decoding="async" onError={onLost} />}
+      {!isLoaded && <Icon name="image" />}
+      {isSettled && (
+        <img
+          src={source}
+          alt=""
+          loading="lazy"
+          decoding="async"
+          onLoad={() => setLoaded(true)}
+          onError={onLost}
+        />
+      )}
     </span>
   )
 }

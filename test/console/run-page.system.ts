@@ -196,7 +196,7 @@ describePages('one run', (pages) => {
     await page.getByRole('button', { name: 'Copy rushes command' }).click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent())
     await page.getByRole('tab', { name: 'rushes' }).press('ArrowRight')
-    await expect.poll(() => code.textContent()).toContain('base64 < image-1.png')
+    await expect.poll(() => code.textContent()).toContain('data: URL of image-1.png')
     await page.getByRole('tab', { name: 'Node.js' }).click()
     await expect.poll(() => code.textContent()).toContain("readFile } from 'node:fs/promises'")
     await page.getByRole('tab', { name: 'JSON' }).click()

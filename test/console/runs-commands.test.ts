@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandsOf as commandsOfModel } from '../../src/console/runs/run-again.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
+import { readCreate } from '../../src/service/rules/create-request.js'
 import { anyCharacter } from '../support/any-character.js'
 import { FLUX } from './models.js'
 
@@ -35,7 +36,6 @@ let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'rushes-commands-'))
   writeFileSync(join(folder, 'image-1.png'), 'one')
-  writeFileSync(join(folder, 'image-3.png'), 'two')
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -172,16 +172,14 @@ describe('curl', () => {
     expect(curlOf(commandsOf(run, BASE).curl)).toEqual([{ args, body }])
   })
 
-  it('reads the images that were sent from files', () => {
-    const run = runOf({ prompt: 'DATA0 DATA_', image_urls: [SENT, 'https://e.test/a', SENT] })
-    const [call] = curlOf(commandsOf({ ...run, model: 'acme/DATA__0' }, BASE).curl)
-    expect(call?.body).toEqual({
-      model: 'acme/DATA__0',
-      input: {
-        prompt: 'DATA0 DATA_',
-        image_urls: ['data:image/png;base64,b25l', 'https://e.test/a', 'data:image/png;base64,dHdv'],
-      },
-    })
+  it('names the file in the place of an image that was sent', () => {
+    const { curl } = commandsOf(runOf({ prompt: 'a', image_urls: [SENT, 'https://e.test/a'] }), BASE)
+    expect(curl).toMatch(/^# image-1.png: an image of 3 bytes /)
+    const [{ body } = { body: undefined }] = curlOf(curl)
+    expect(body.input.image_urls).toEqual(['data: URL of image-1.png', 'https://e.test/a'])
+    // Nothing is paid before the file is there.
+    const create = () => readCreate(Buffer.from(JSON.stringify(body)), [PREVIEW_DOCUMENTS.image])
+    expect(create).toThrow('data: URL without a comma')
   })
 
   it.each([

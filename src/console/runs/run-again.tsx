@@ -2,7 +2,6 @@
 import { useId, useRef, useState } from 'preact/hooks'
 import type { RunDetails } from '../../protocol/console.js'
 import { RUNS_PATH } from '../../protocol/id.js'
-import { writeJson } from '../../protocol/json.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
 import { printable, printableJson, quoteWord } from '../../protocol/text.js'
@@ -142,64 +141,33 @@ function rushesCommand(run: CommandRun, base: string, document: ModelDocument | 
 const sourceWord = (source: unknown): string | undefined =>
   typeof source === 'string' && /^https?:\/\//i.test(source) ? source : undefined
 
-/** Request body with a placeholder for each missing file. The placeholder text does not occur elsewhere in the body. */
-function markedBody({ model, input }: CommandRun): {
-  readonly json: string
-  readonly mark: (index: number) => string
-} {
-  const plain = writeJson({ model, input })
-  let stem = 'DATA'
-  while (plain.includes(stem)) stem += '_'
-  const mark = (index: number) => `${stem}${index}`
-  const image_urls = sourcesOf({ input } as CommandRun).map((source, index) =>
-    isSentImage(source) ? mark(index) : source,
-  )
-  const body = { model, input: { ...input, ...('image_urls' in input && { image_urls }) } }
-  return { json: printableJson(body, 2), mark }
-}
-
 /** Sends the JSON through standard input: a shell argument has at most 128 KiB, and a prompt can be longer. */
 function curlCommand(run: CommandRun, base: string): string {
   const files = missingFiles(run)
+  const { model, input } = run
+  // The service refuses this text as a data: URL, so that a run is not created before the file is in its place.
+  const image_urls = sourcesOf(run).map((source, index) =>
+    isSentImage(source) ? `data: URL of ${fileOf(source, index).name}` : source,
+  )
+  const body = { model, input: { ...input, ...(files.length > 0 && { image_urls }) } }
+  // The heredoc is safe: JSON escapes newlines in strings, so no line of it can be the delimiter `JSON`.
   const request = [
     `curl -sS ${quoteWord(`${base}${RUNS_PATH}`)}`,
     '-H "Authorization: Bearer $RUSHES_API_KEY"',
     "-H 'Content-Type: application/json'",
-    '--data-binary @-',
+    `--data-binary @- <<'JSON'\n${printableJson(body, 2)}\nJSON`,
   ].join(' \\\n  ')
-  const { json, mark } = markedBody(run)
-  // The heredoc is safe: JSON escapes newlines in strings, so no line of it can be the delimiter `JSON`.
-  if (files.length === 0) return `${request} <<'JSON'\n${json}\nJSON`
-  let rest = json
-  const lines: string[] = []
-  for (const [index, source] of sourcesOf(run).entries()) {
-    if (!isSentImage(source)) continue
-    const [before = '', after = ''] = splitOnce(rest, mark(index))
-    const { name, image } = fileOf(source, index)
-    lines.push(`  printf %s ${quoteWord(`${before}data:${printable(image.content_type)};base64,`)}`)
-    lines.push(`  base64 < ${name} | tr -d '\\n'`)
-    rest = after
-  }
-  lines.push(`  printf %s ${quoteWord(rest)}`)
-  return [...files.map((file) => `# ${noteOf(file)}`), '{', ...lines, `} | ${request}`].join('\n')
-}
-
-function splitOnce(text: string, separator: string): readonly [string, string] {
-  const at = text.indexOf(separator)
-  return [text.slice(0, at), text.slice(at + separator.length)]
+  return [...files.map((file) => `# ${noteOf(file)}`), request].join('\n')
 }
 
 function nodeModule(run: CommandRun, base: string): string {
+  const { model, input } = run
   const files = missingFiles(run)
-  const { json, mark } = markedBody(run)
-  const body = sourcesOf(run).reduce<string>((text, source, index) => {
-    if (!isSentImage(source)) return text
+  const sources = sourcesOf(run).map((source, index) => {
+    if (!isSentImage(source)) return printableJson(source)
     const { name, image } = fileOf(source, index)
-    return text.replace(
-      JSON.stringify(mark(index)),
-      () => `await dataUrl(${JSON.stringify(name)}, ${printableJson(printable(image.content_type))})`,
-    )
-  }, json)
+    return `await dataUrl(${JSON.stringify(name)}, ${printableJson(image.content_type)})`
+  })
   return [
     '// Save as run.mjs, then: RUSHES_API_KEY=… node run.mjs',
     ...files.map((file) => `// ${noteOf(file)}`),
@@ -216,7 +184,8 @@ function nodeModule(run: CommandRun, base: string): string {
         ]
       : []),
     '',
-    `const request = ${body}`,
+    `const request = ${printableJson({ model, input }, 2)}`,
+    ...(files.length > 0 ? [`request.input.image_urls = [${sources.join(', ')}]`] : []),
     '',
     "const created = await fetch(runs, { method: 'POST', headers, body: JSON.stringify(request) })",
     'if (created.status !== 201) throw new Error(await created.text())',

@@ -13,10 +13,8 @@ import {
   withOlder,
   withUpdate,
 } from '../../src/console/runs/run-list.js'
-import { rowHeightOf } from '../../src/console/runs/run-rows.js'
-import { tileLayout } from '../../src/console/runs/run-tiles.js'
 import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/runs-filters.js'
-import { isNearEnd, runAfterKey, scrollToShow, visibleRuns } from '../../src/console/runs/runs-window.js'
+import { runAfterKey } from '../../src/console/runs/runs-view.js'
 import { timelineOf } from '../../src/console/runs/timeline.js'
 import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
 import type { LocalStatus } from '../../src/protocol/run-state.js'
@@ -165,14 +163,12 @@ describe('the first page of a filter', () => {
 
 describe('unfinished runs', () => {
   const runs = [run(5, 'queued'), run(4), run(3, 'processing'), run(2, 'failed'), run(1, 'queued')]
-  it('are asked about, those in view first', () => {
-    expect(unfinishedIds(runs)).toEqual(['run_5', 'run_3', 'run_1'])
-    expect(unfinishedIds(runs, { first: 2, end: 4 })).toEqual(['run_3', 'run_5', 'run_1'])
-  })
-  it('are bounded', () => {
+  it('are polled', () => expect(unfinishedIds(runs, () => new Set())).toEqual(['run_5', 'run_3', 'run_1']))
+  it('are polled up to a maximum, those in view first', () => {
     const many = Array.from({ length: 1_000 }, (_, at) => run(at, 'queued'))
-    expect(unfinishedIds(many, { first: 900, end: 910 }).slice(0, 2)).toEqual(['run_900', 'run_901'])
-    expect(unfinishedIds(many)).toHaveLength(MAX_FOLLOWED)
+    const polled = unfinishedIds(many, () => new Set(['run_900', 'run_901']))
+    expect(polled.slice(0, 3)).toEqual(['run_900', 'run_901', 'run_0'])
+    expect(polled).toHaveLength(MAX_FOLLOWED)
   })
 })
 
@@ -202,84 +198,7 @@ test.each([
   expect(pollDelayMs({ isVisible: true, hasUnfinished: false, failures: 0, ...state })).toBe(expected),
 )
 
-describe('rows', () => {
-  const view = { count: 10_000, columns: 1, rowHeight: 50, top: 0, height: 500 }
-  test.each([
-    [{}, 0, 12],
-    [{ top: -300 }, 0, 6],
-    [{ top: -9_000 }, 0, 0],
-    [{ top: 1_000 }, 18, 32],
-    [{ top: 1_025 }, 18, 33],
-    [{ top: 499_500 }, 9_988, 10_000],
-    [{ top: 9_999_999 }, 10_000, 10_000],
-    [{ count: 0 }, 0, 0],
-    [{ count: 3 }, 0, 3],
-    [{ columns: 3, top: 1_000 }, 54, 96],
-    [{ columns: 3, count: 100, top: 1_500 }, 84, 100],
-    [{ columns: 3, count: 100, top: 9_000 }, 100, 100],
-  ])('%o: from %i to %i', (more, first, end) =>
-    expect(visibleRuns({ ...view, ...more }, 100)).toEqual({ first, end }),
-  )
-
-  test('all that is visible is drawn, and little more', () => {
-    fc.assert(
-      fc.property(
-        fc.nat(20_000),
-        fc.integer({ min: -2_000, max: 1_100_000 }),
-        fc.integer({ min: 1, max: 9 }),
-        (count, top, columns) => {
-          const { first, end } = visibleRuns({ ...view, count, columns, top })
-          expect(end - first).toBeLessThanOrEqual(columns * (10 + 2 * 11 + 1))
-          for (const pixel of [top, top + 250, top + 499]) {
-            const index = Math.floor(pixel / 50) * columns
-            if (index >= 0 && index < count) expect(index >= first && index < end).toBe(true)
-          }
-        },
-      ),
-    )
-  })
-
-  test.each([
-    // A row of context: the heads of the columns.
-    [0, 0, -50],
-    [1, 0, 0],
-    [8, 0, 0],
-    [9, 0, 50],
-    [20, 0, 600],
-    [3, 1_000, -900],
-    [0, 1_000, -1_050],
-  ])('row %i from %i: scroll by %i', (index, top, by) =>
-    expect(scrollToShow(index, { ...view, top })).toBe(by),
-  )
-
-  test.each([
-    [497_000, false],
-    [498_100, true],
-    [0, false],
-  ])('from %i: near the end %s', (top, near) => expect(isNearEnd({ ...view, top })).toBe(near))
-
-  test.each([
-    [0, 0, -50],
-    [29, 0, 50],
-    [3_000, 49_000, 600],
-  ])('in 3 columns, run %i from %i: scroll by %i', (index, top, by) =>
-    expect(scrollToShow(index, { ...view, columns: 3, top })).toBe(by),
-  )
-
-  test('a tile that fills the window is shown whole', () => {
-    expect(scrollToShow(2, { count: 9, columns: 1, rowHeight: 400, top: 0, height: 420 })).toBe(790)
-  })
-
-  test.each([
-    ['small', 358, 2, 171],
-    ['large', 358, 1, 358],
-    ['small', 950, 5, 177],
-    ['large', 950, 3, 306],
-    ['large', 100, 1, 100],
-  ] as const)('%s tiles on %i pixels: %i columns of %i', (size, width, columns, tileWidth) =>
-    expect(tileLayout(size, width)).toMatchObject({ columns, tileWidth, rowHeight: tileWidth + 72 }),
-  )
-
+describe('a key', () => {
   // Eight runs in rows of three.
   test.each([
     ['j', 1, 0, 1],
@@ -298,8 +217,6 @@ describe('rows', () => {
   ])('%s in %i columns, from run %i: %s', (key, columns, from, expected) =>
     expect(runAfterKey(key, from, { columns, count: 8 })).toBe(expected),
   )
-
-  test('rows are taller on narrow screens', () => expect(rowHeightOf(360)).toBeGreaterThan(rowHeightOf(1440)))
 })
 
 describe('filters', () => {

@@ -1,6 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { formatFullTime, formatMoment, formatRelative } from '../format.js'
-import { createStore, useStore } from '../store.js'
+import { createStore } from '../store.js'
 
 /** Current time, the base of relative times. */
 const nowStore = createStore(Date.now())
@@ -8,21 +8,32 @@ const TICK_MS = 15_000
 let users = 0
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** Returns the current time. The shared timer runs only while a component uses it. */
-export function useNow(): number {
+/**
+ * Returns a value that depends on the current time. Draws again only if the value changes: a list can have thousands of
+ * times. The shared timer runs only while a component uses it.
+ */
+function useTick<Value>(read: (now: number) => Value): Value {
+  const [, draw] = useReducer((count: number) => count + 1, 0)
+  const value = read(nowStore.get())
+  const drawn = useRef({ read, value })
+  drawn.current = { read, value }
   useEffect(() => {
-    users++
-    nowStore.set(() => Date.now())
+    const stop = nowStore.subscribe(() => {
+      if (drawn.current.read(nowStore.get()) !== drawn.current.value) draw(undefined)
+    })
+    if (users++ === 0) nowStore.set(() => Date.now())
     timer ??= setInterval(() => nowStore.set(() => Date.now()), TICK_MS)
     return () => {
-      users--
-      if (users > 0) return
+      stop()
+      if (--users > 0) return
       clearInterval(timer)
       timer = undefined
     }
   }, [])
-  return useStore(nowStore)
+  return value
 }
+
+export const useNow = (): number => useTick((now) => now)
 
 export interface TimeProps {
   readonly at: string | null | undefined
@@ -32,11 +43,11 @@ export interface TimeProps {
 
 /** Relative time, with the full time in the title. */
 export function Time({ at, none = '–' }: TimeProps) {
-  const now = useNow()
+  const text = useTick((now) => formatRelative(at, now))
   if (at === null || at === undefined) return <span class="muted">{none}</span>
   return (
     <time dateTime={at} title={formatFullTime(at)}>
-      {formatRelative(at, now)}
+      {text}
     </time>
   )
 }

@@ -1,7 +1,7 @@
 /** The list of runs: loaded in pages, and updated by polling while it is shown. */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunSummary, type RunsPage, type RunsUpdate } from '../../protocol/console.js'
 import { nextReadNumber, request, setBalance } from '../api.js'
+import { type Action, useAction } from '../resource.js'
 import { createStore, useStore } from '../store.js'
 import { type PollResult, usePolling } from './polling.js'
 import {
@@ -14,7 +14,7 @@ import {
   withUpdate,
 } from './run-list.js'
 import { type Filters, isFiltered, isSameFilter, stillMatches } from './runs-filters.js'
-import type { RunRange } from './runs-window.js'
+import { idsInView } from './runs-view.js'
 
 /** The last shown list. Kept on other pages, for the back button and for the links to the newer and older run. */
 interface Feed {
@@ -28,10 +28,10 @@ const PAGE_SIZE = 100
 /** Maximum number of pages of new runs to load after the tab was hidden. If there are more, reload the list. */
 const MAX_CATCH_UP_PAGES = 50
 
-const readPage = (filters: Filters, signal: AbortSignal, before?: string): Promise<RunsPage> =>
+const readPage = (filters: Filters, signal?: AbortSignal, before?: string): Promise<RunsPage> =>
   request<RunsPage>('GET', CONSOLE_PATHS.runs, {
     query: { ...filters, before, limit: PAGE_SIZE },
-    signal,
+    ...(signal !== undefined && { signal }),
   })
 
 const beginList = (filters: Filters, page: RunsPage): void =>
@@ -51,72 +51,38 @@ export interface LiveRuns {
   readonly error: unknown
   /** Polls now. */
   retry(): void
-  readonly olderError: unknown
-  readonly isReadingOlder: boolean
-  readOlder(): void
+  /** Loads the next page. */
+  readonly older: Action<[]>
 }
 
-/** `visibleRange` returns the visible rows. */
-export function useLiveRuns(filters: Filters, visibleRange: () => RunRange): LiveRuns {
+export function useLiveRuns(filters: Filters): LiveRuns {
   const deps = [filters.status, filters.kind, filters.model, filters.key, filters.search]
   const feed = useStore(feedStore)
   const isStale = feed === undefined || !isSameFilter(feed.filters, filters)
-  const { error, retry } = usePolling({ ask: (signal) => refresh(filters, visibleRange(), signal) }, deps)
-  return { list: feed?.list, isStale, error, retry, ...useOlderRuns(deps) }
+  const { error, retry } = usePolling({ ask: (signal) => refresh(filters, signal) }, deps)
+  const older = useAction(readOlder, { name: `older ${deps}`, onMissedError: () => undefined })
+  return { list: feed?.list, isStale, error, retry, older }
 }
 
-function useOlderRuns(
-  deps: readonly unknown[],
-): Pick<LiveRuns, 'olderError' | 'isReadingOlder' | 'readOlder'> {
-  const [olderError, setOlderError] = useState<unknown>()
-  const [isReadingOlder, setReadingOlder] = useState(false)
-  const reading = useRef<AbortController>(undefined)
-  useEffect(
-    () => () => {
-      reading.current?.abort()
-      reading.current = undefined
-      setReadingOlder(false)
-      setOlderError(undefined)
-    },
-    deps,
-  )
-  const readOlder = useCallback(async () => {
-    const { filters, list } = feedStore.get() ?? {}
-    const before = list?.next ?? null
-    if (filters === undefined || before === null || reading.current !== undefined) return
-    const controller = new AbortController()
-    reading.current = controller
-    setReadingOlder(true)
-    setOlderError(undefined)
-    try {
-      const page = await readPage(filters, controller.signal, before)
-      changeList(filters, (now) => withOlder(now, page, before))
-    } catch (thrown) {
-      if (!controller.signal.aborted) setOlderError(thrown)
-    }
-    if (reading.current !== controller) return
-    reading.current = undefined
-    setReadingOlder(false)
-  }, [])
-  return { olderError, isReadingOlder, readOlder }
+async function readOlder(): Promise<void> {
+  const { filters, list } = feedStore.get() ?? {}
+  const before = list?.next ?? null
+  if (filters === undefined || before === null) return
+  const page = await readPage(filters, undefined, before)
+  changeList(filters, (now) => withOlder(now, page, before))
 }
 
 /** Loads the list, or its changes if it is loaded. */
-async function refresh(filters: Filters, visible: RunRange, signal: AbortSignal): Promise<PollResult> {
+async function refresh(filters: Filters, signal: AbortSignal): Promise<PollResult> {
   const feed = feedStore.get()
   if (feed === undefined || !isSameFilter(feed.filters, filters))
     beginList(filters, await readPage(filters, signal))
-  else await update(filters, feed.list, visible, signal)
+  else await update(filters, feed.list, signal)
   return feedStore.get()?.list.runs.every(isFinished) ? 'finished' : 'unfinished'
 }
 
-async function update(
-  filters: Filters,
-  list: RunList,
-  visible: RunRange,
-  signal: AbortSignal,
-): Promise<void> {
-  const ids = unfinishedIds(list.runs, visible).join(',')
+async function update(filters: Filters, list: RunList, signal: AbortSignal): Promise<void> {
+  const ids = unfinishedIds(list.runs, idsInView).join(',')
   const query = { ids, after: list.latest }
   const read = nextReadNumber()
   const news = await request<RunsUpdate>('GET', CONSOLE_PATHS.updates, { query, signal })

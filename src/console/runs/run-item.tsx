@@ -1,64 +1,49 @@
-/** A run of the list or the grid: its link, and whether its video plays. */
+/** A run of the table or the grid: its link, and whether its video plays. */
 import { Component, type ComponentChild, type FunctionComponent } from 'preact'
-import { useState } from 'preact/hooks'
 import type { RunSummary } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { linkTo } from '../routes.js'
 
-export interface RunItemProps {
-  readonly run: RunSummary
-  readonly index: number
-  /** Number of runs of a grid; -1 if there are older runs to load. */
-  readonly count?: number
-  /** In pixels. Only tiles have `left` and `width`. */
-  readonly top: number
-  readonly left?: number
-  readonly width?: number
-  /** True if the Tab key reaches this run. */
-  readonly isCurrent: boolean
-  readonly onFocus: (index: number) => void
+export interface RunsProps {
+  readonly runs: readonly RunSummary[]
+  readonly isStale: boolean
 }
 
 export interface DrawnRun {
+  readonly run: RunSummary
   /** Link with the prompt. */
   readonly link: ComponentChild
+  /** True if the table has a column with the key. */
+  readonly hasKeys: boolean
   /** True if the pointer or the focus is on the run. */
   readonly isPlaying: boolean
   /** Attributes of the run's element. */
-  readonly hover: { readonly onPointerEnter: () => void; readonly onPointerLeave: () => void }
+  readonly attributes: object
 }
 
-interface ViewedItemProps extends RunItemProps {
-  readonly View: FunctionComponent<RunItemProps & DrawnRun>
+interface RunItemProps {
+  readonly run: RunSummary
+  readonly hasKeys?: boolean
+  readonly View: FunctionComponent<DrawnRun>
 }
 
-/** Skips drawing if nothing has changed. Otherwise scrolling would draw every run again. */
-export class RunItem extends Component<ViewedItemProps> {
-  override shouldComponentUpdate(next: ViewedItemProps): boolean {
-    return Object.entries(next).some(([name, value]) => value !== this.props[name as keyof ViewedItemProps])
+/** Skips drawing if nothing has changed: a list can have thousands of runs. */
+export class RunItem extends Component<RunItemProps, { readonly isPlaying: boolean }> {
+  override state = { isPlaying: false }
+
+  override shouldComponentUpdate({ run, hasKeys }: RunItemProps, { isPlaying }: { isPlaying: boolean }) {
+    return run !== this.props.run || hasKeys !== this.props.hasKeys || isPlaying !== this.state.isPlaying
   }
 
-  override render(props: ViewedItemProps) {
-    return <DrawnItem {...props} />
+  override render({ run, View, hasKeys = false }: RunItemProps) {
+    const play = () => this.setState({ isPlaying: true })
+    const stop = () => this.setState({ isPlaying: false })
+    const link = (
+      <a href={linkTo('runs', { param: run.id })} onFocus={play} onBlur={stop}>
+        <bdi>{printable(run.prompt).trim() || 'No prompt'}</bdi>
+      </a>
+    )
+    const attributes = { 'data-run': run.id, onPointerEnter: play, onPointerLeave: stop }
+    return <View {...{ run, hasKeys, link, attributes }} isPlaying={this.state.isPlaying} />
   }
-}
-
-function DrawnItem({ View, ...props }: ViewedItemProps) {
-  const { run, index, isCurrent, onFocus } = props
-  const [isPlaying, setPlaying] = useState(false)
-  const link = (
-    <a
-      href={linkTo('runs', { param: run.id })}
-      tabIndex={isCurrent ? 0 : -1}
-      onFocus={() => {
-        onFocus(index)
-        setPlaying(true)
-      }}
-      onBlur={() => setPlaying(false)}
-    >
-      <bdi>{printable(run.prompt).trim() || 'No prompt'}</bdi>
-    </a>
-  )
-  const hover = { onPointerEnter: () => setPlaying(true), onPointerLeave: () => setPlaying(false) }
-  return <View {...props} link={link} isPlaying={isPlaying} hover={hover} />
 }

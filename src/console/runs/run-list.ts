@@ -86,17 +86,17 @@ function withoutRepeats(runs: readonly RunSummary[]): readonly RunSummary[] {
 /** Maximum number of runs in one status request. Keeps the URL below 8 KB. */
 export const MAX_FOLLOWED = 100
 
-/** Ids of the unfinished runs to poll, at most `MAX_FOLLOWED`. Visible runs come first. */
+/** Ids of the unfinished runs to poll, at most `MAX_FOLLOWED`. If there are more, those in view come first. */
 export function unfinishedIds(
   runs: readonly RunSummary[],
-  { first, end }: { readonly first: number; readonly end: number } = { first: 0, end: runs.length },
+  idsInView: () => ReadonlySet<string | undefined>,
 ): readonly string[] {
-  const shown = runs.slice(first, end)
-  const others = [...runs.slice(0, first), ...runs.slice(end)]
-  return [...shown, ...others]
-    .filter((run) => !isFinished(run))
+  const ids = runs.filter((run) => !isFinished(run)).map(({ id }) => id)
+  if (ids.length <= MAX_FOLLOWED) return ids
+  const shown = idsInView()
+  return ids
+    .toSorted((one, other) => Number(shown.has(other)) - Number(shown.has(one)))
     .slice(0, MAX_FOLLOWED)
-    .map(({ id }) => id)
 }
 
 /** Number of runs above the run `firstId`, which was the first run before; 0 if that run is not listed. */

@@ -1,17 +1,17 @@
 /** Page with all runs of the account, newest first. */
-import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, LinkButton } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Skeleton } from '../components/notice.js'
 import { Page } from '../components/page.js'
 import { plural } from '../format.js'
+import type { Action } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
 import { type LiveRuns, useLiveRuns } from './live-runs.js'
 import { PollingNotice } from './polling.js'
 import { countAbove } from './run-list.js'
 import { type Filters, filtersOf, isFiltered, isSameFilter, RunsFilters } from './runs-filters.js'
 import { RunsView, ViewSwitch } from './runs-view.js'
-import type { RunRange } from './runs-window.js'
 
 export interface RunsPageProps {
   readonly query: Readonly<Record<string, string>>
@@ -22,8 +22,7 @@ let lastPosition: { readonly filters: Filters; readonly top: number } | undefine
 
 export function RunsPage({ query }: RunsPageProps) {
   const filters = filtersOf(query)
-  const range = useRef<RunRange>({ first: 0, end: 0 })
-  const live = useLiveRuns(filters, () => range.current)
+  const live = useLiveRuns(filters)
   const onChange = (next: Filters, isTyping = false) =>
     navigate(linkTo('runs', { query: { ...next } }), { replace: isTyping })
   useScrollPosition(filters, live)
@@ -41,7 +40,7 @@ export function RunsPage({ query }: RunsPageProps) {
     >
       <div class="runs">
         <RunsFilters filters={filters} onChange={onChange} />
-        <Results filters={filters} live={live} range={range} />
+        <Results filters={filters} live={live} />
       </div>
     </Page>
   )
@@ -50,21 +49,24 @@ export function RunsPage({ query }: RunsPageProps) {
 interface ResultsProps {
   readonly filters: Filters
   readonly live: LiveRuns
-  readonly range: { current: RunRange }
 }
 
-function Results({ filters, live, range }: ResultsProps) {
-  const { list, isStale, error, retry, olderError, isReadingOlder, readOlder } = live
+/** Scroll position below which the newest runs are in view. */
+const TOP_PX = 200
+
+function Results({ filters, live }: ResultsProps) {
+  const { list, isStale, error, retry, older } = live
   const [seen, setSeen] = useState<string>()
   const runs = list?.runs
   const first = runs?.[0]?.id
-  const onRange = useCallback(
-    (next: RunRange, isAtTop: boolean) => {
-      range.current = next
-      if (isAtTop) setSeen(first)
-    },
-    [first],
-  )
+  useEffect(() => {
+    const onScroll = () => {
+      if (scrollY < TOP_PX) setSeen(first)
+    }
+    onScroll()
+    window.addEventListener('scroll', onScroll, { passive: true })
+    return () => window.removeEventListener('scroll', onScroll)
+  }, [first])
   if (error !== undefined && (runs === undefined || isStale))
     return <ErrorNotice error={error} onRetry={retry} />
   if (runs === undefined) return <SkeletonRows />
@@ -86,21 +88,37 @@ function Results({ filters, live, range }: ResultsProps) {
             </Button>
           )}
         </div>
-        <RunsView
-          runs={runs}
-          hasMore={list?.next !== null}
-          isStale={isStale}
-          onRange={onRange}
-          onNearEnd={readOlder}
-        />
+        <RunsView runs={runs} isStale={isStale} />
       </div>
-      {isReadingOlder && isFiltered(filters) && (
-        <p class="runs-more muted" role="status">
-          <span class="spinner" /> Searching older runs
-        </p>
+      {list?.next != null && !isStale && (
+        <Older key={list.next} action={older} isSearching={isFiltered(filters)} />
       )}
-      {olderError !== undefined && <ErrorNotice error={olderError} onRetry={readOlder} />}
+      {older.error !== undefined && <ErrorNotice error={older.error} onRetry={() => void older.run()} />}
     </>
+  )
+}
+
+interface OlderProps {
+  readonly action: Action<[]>
+  readonly isSearching: boolean
+}
+
+/** Button that loads the next page, also when the user scrolls near it. Has the cursor of the page as its key. */
+function Older({ action, isSearching }: OlderProps) {
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void action.run(), {
+      rootMargin: '200%',
+    })
+    if (place.current !== null) observer.observe(place.current)
+    return () => observer.disconnect()
+  }, [])
+  return (
+    <div class="runs-more" ref={place} role="status">
+      <Button isBusy={action.isBusy} onClick={() => void action.run()}>
+        {action.isBusy && isSearching ? 'Searching older runs' : 'Older'}
+      </Button>
+    </div>
   )
 }
 

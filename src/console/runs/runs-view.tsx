@@ -1,26 +1,25 @@
-/** The runs as a list or a grid of two sizes, and the switch between them. The choice is stored in this browser. */
+/** The runs as a table or a grid of two sizes, the switch between them, and their keys. */
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { Button } from '../components/button.js'
 import type { IconName } from '../components/icon.js'
+import { Time } from '../components/time.js'
+import { isShortcut } from '../shortcuts.js'
 import { savedStore, useStore } from '../store.js'
-import { RunRows, rowsLayout } from './run-rows.js'
-import { RunTiles, tileLayout } from './run-tiles.js'
-import { type Layout, type RunsProps, useRunsWindow } from './runs-window.js'
+import { RunStatus } from './run-details.js'
+import { type DrawnRun, RunItem, type RunsProps } from './run-item.js'
+import { RunRows } from './run-rows.js'
+import { Thumbnail } from './thumbnail.js'
 
 const VIEWS = ['list', 'small', 'large'] as const
 type View = (typeof VIEWS)[number]
 
+/** The choice is stored in this browser. */
 const viewStore = savedStore<View>('rushes.runs', VIEWS)
 
 const LABELS: Readonly<Record<View, readonly [label: string, icon: IconName]>> = {
   list: ['List', 'list'],
   small: ['Small grid', 'small-grid'],
   large: ['Large grid', 'large-grid'],
-}
-
-const LAYOUTS: Readonly<Record<View, (width: number) => Layout>> = {
-  list: rowsLayout,
-  small: (width) => tileLayout('small', width),
-  large: (width) => tileLayout('large', width),
 }
 
 export function ViewSwitch() {
@@ -46,13 +45,87 @@ export function ViewSwitch() {
   )
 }
 
-/** Both views use the same window, so that a switch keeps the position and the focus. */
 export function RunsView(props: RunsProps) {
   const view = useStore(viewStore)
-  const window = useRunsWindow(props, LAYOUTS[view])
-  return view === 'list' ? (
-    <RunRows {...props} window={window} />
-  ) : (
-    <RunTiles {...props} window={window} size={view} />
+  // Keeps the first run in view in its place when runs arrive above it: WebKit does not, and Chromium not after a jump.
+  // At the top of the page, new runs should become visible.
+  const [anchor] = scrollY > 0 ? runsInView() : []
+  const before = anchor?.getBoundingClientRect().top ?? 0
+  useLayoutEffect(() => {
+    if (!anchor?.isConnected) return
+    scrollBy({ top: anchor.getBoundingClientRect().top - before, behavior: 'instant' })
+  }, [props.runs])
+  useEffect(() => {
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [])
+  if (view === 'list') return <RunRows {...props} />
+  return (
+    <ul class={`run-tiles tiles-${view}`} aria-label="Runs" aria-busy={props.isStale || undefined}>
+      {props.runs.map((run) => (
+        <RunItem key={run.id} run={run} View={Tile} />
+      ))}
+    </ul>
   )
+}
+
+const Tile = ({ run, link, isPlaying, attributes }: DrawnRun) => (
+  <li class="run-tile" {...attributes}>
+    <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} isLarge />
+    <span class="run-prompt">{link}</span>
+    <span class="tile-about">
+      <RunStatus run={run} />
+      <span class="run-time">
+        <Time at={run.created_at} />
+      </span>
+    </span>
+  </li>
+)
+
+const itemsOf = (): readonly HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[data-run]')]
+
+function runsInView(): readonly HTMLElement[] {
+  return itemsOf().filter((item) => {
+    const { top, bottom } = item.getBoundingClientRect()
+    return bottom > 0 && top < innerHeight
+  })
+}
+
+export const idsInView = (): ReadonlySet<string | undefined> =>
+  new Set(runsInView().map(({ dataset }) => dataset.run))
+
+/** `j` and `k` work on the whole page. Arrow keys work only if a run has the focus; otherwise they scroll the page. */
+function onKey(event: KeyboardEvent): void {
+  if (!isShortcut(event)) return
+  const items = itemsOf()
+  const focused = document.activeElement?.closest<HTMLElement>('[data-run]')
+  const isLetter = event.key === 'j' || event.key === 'k'
+  const other = items.findIndex(({ offsetTop }) => offsetTop !== items[0]?.offsetTop)
+  const grid = { columns: other === -1 ? items.length : other, count: items.length }
+  const next = focused
+    ? items[runAfterKey(event.key, items.indexOf(focused), grid) ?? -1]
+    : isLetter
+      ? runsInView()[0]
+      : undefined
+  if (next === undefined) return
+  event.preventDefault()
+  next.querySelector('a')?.focus({ preventScroll: true })
+  next.scrollIntoView({ block: 'nearest' })
+}
+
+interface Grid {
+  readonly columns: number
+  /** Number of runs. */
+  readonly count: number
+}
+
+/** Index of the run that a key moves to. Undefined for other keys, and at the ends. */
+export function runAfterKey(key: string, from: number, { columns, count }: Grid): number | undefined {
+  const last = count - 1
+  if (key === 'j' || (columns > 1 && key === 'ArrowRight')) return from < last ? from + 1 : undefined
+  if (key === 'k' || (columns > 1 && key === 'ArrowLeft')) return from > 0 ? from - 1 : undefined
+  if (key === 'ArrowUp') return from >= columns ? from - columns : undefined
+  // The last row may have no tile below this one.
+  const isLastRow = Math.floor(from / columns) === Math.floor(last / columns)
+  return key === 'ArrowDown' && !isLastRow ? Math.min(last, from + columns) : undefined
 }

@@ -20,7 +20,6 @@ interface ThumbnailProps {
 export function Thumbnail({ run, isPlaying, isLarge = false }: ThumbnailProps) {
   const [isLost, setLost] = useState(false)
   const [isLoaded, setLoaded] = useState(false)
-  const isSettled = useSettled()
   const output = run.outputs.find(({ content_type: type }) => THUMBNAIL_TYPES.includes(mediaTypeOf(type)))
   if (!isFinished(run)) return <span class={`thumb thumb-waiting thumb-${run.status}`} />
   if (output === undefined || isLost)
@@ -31,50 +30,43 @@ export function Thumbnail({ run, isPlaying, isLarge = false }: ThumbnailProps) {
     )
   const onLost = () => setLost(true)
   if (mediaTypeOf(output.content_type) === 'video')
-    return <VideoThumb output={output} isSettled={isSettled} isPlaying={isPlaying} onLost={onLost} />
+    return <VideoThumb output={output} isPlaying={isPlaying} onLost={onLost} />
   // If the thumbnail fails, do not load the output instead: it may be too large for the browser.
   const source =
     run.thumbnail === null ? output.path : withQuery(run.thumbnail, { size: isLarge ? 'large' : undefined })
   return (
     <span class="thumb">
       {!isLoaded && <Icon name="image" />}
-      {isSettled && (
-        <img
-          src={source}
-          alt=""
-          loading="lazy"
-          decoding="async"
-          onLoad={() => setLoaded(true)}
-          onError={onLost}
-        />
-      )}
+      <img
+        src={source}
+        alt=""
+        loading="lazy"
+        decoding="async"
+        onLoad={() => setLoaded(true)}
+        onError={onLost}
+      />
     </span>
   )
 }
 
-/**
- * Returns false during fast scrolling, so that thumbnails are not loaded. Decoding them would take most of the
- * scrolling time.
- */
-function useSettled(): boolean {
-  const [isSettled, setSettled] = useState(() => !isScrollingFast())
-  useEffect(() => {
-    if (isSettled) return
-    const timer = setInterval(() => setSettled(!isScrollingFast()), SETTLED_MS)
-    return () => clearInterval(timer)
-  }, [isSettled])
-  return isSettled
-}
-
 interface VideoThumbProps {
   readonly output: RunOutput
-  readonly isSettled: boolean
   readonly isPlaying: boolean
   readonly onLost: () => void
 }
 
-function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
+function VideoThumb({ output, isPlaying, onLost }: VideoThumbProps) {
+  const place = useRef<HTMLSpanElement>(null)
   const ref = useRef<HTMLVideoElement>(null)
+  const [isNear, setNear] = useState(false)
+  // Browsers have no lazy loading of videos.
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => setNear(entries.at(-1)?.isIntersecting === true), {
+      rootMargin: '100%',
+    })
+    if (place.current !== null) observer.observe(place.current)
+    return () => observer.disconnect()
+  }, [])
   useEffect(() => {
     const video = ref.current
     return () => {
@@ -82,7 +74,7 @@ function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
       video?.removeAttribute('src')
       video?.load()
     }
-  }, [isSettled])
+  }, [isNear])
   useEffect(() => {
     const video = ref.current
     if (video === null) return
@@ -92,10 +84,10 @@ function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
       video.pause()
       if (video.currentTime > 0) video.currentTime = 0
     }
-  }, [isPlaying, isSettled])
+  }, [isPlaying, isNear])
   return (
-    <span class="thumb">
-      {isSettled && (
+    <span class="thumb" ref={place}>
+      {isNear && (
         <video
           ref={ref}
           src={output.path}
@@ -115,20 +107,3 @@ function VideoThumb({ output, isSettled, isPlaying, onLost }: VideoThumbProps) {
     </span>
   )
 }
-
-/** Speed above which thumbnails are not loaded: about 30 rows per second. */
-const FAST_PX_PER_MS = 2
-/** Time after the last scroll event after which thumbnails are loaded. */
-const SETTLED_MS = 150
-
-let lastScroll = { atMs: 0, top: 0 }
-let speedPxPerMs = 0
-
-export function noteScroll(): void {
-  const now = { atMs: performance.now(), top: scrollY }
-  speedPxPerMs = Math.abs(now.top - lastScroll.top) / Math.max(1, now.atMs - lastScroll.atMs)
-  lastScroll = now
-}
-
-const isScrollingFast = (): boolean =>
-  speedPxPerMs > FAST_PX_PER_MS && performance.now() - lastScroll.atMs < SETTLED_MS

@@ -195,7 +195,7 @@ describe('a draft', () => {
   const image: Reference = { id: 1, name: 'a.png', source: 'data:,', bytes: 1, isUrl: false }
   let ids = 0
   const parts = <Run>(answer: Promise<Run>, sent: string[] = []) => ({
-    ...{ model: 'm', nowMs: 0, newId: () => `id ${++ids}` },
+    ...{ nowMs: 0, newKey: () => `key ${++ids}` },
     request: (_: unknown, id: string) => {
       sent.push(id)
       return answer
@@ -230,8 +230,26 @@ describe('a draft', () => {
     for (const error of ['lost', 'invalid'])
       await expect(drafts.send(form, parts(Promise.reject(error), sent))).rejects.toBe(error)
     expect(new Set(sent).size).toBe(2)
+    // The first of these requests may have been accepted.
+    expect(drafts.store.get().get('new')?.mayExist).toBe(true)
     await drafts.send(form, parts(Promise.resolve('run'), sent))
     expect(new Set(sent).size).toBe(3)
+  })
+
+  it('may have become a run until no request is left whose outcome is not known', async () => {
+    const drafts = create()
+    const mayExist = () => drafts.store.get().get('new')?.mayExist
+    for (const [error, expected] of [
+      ['refused', false],
+      ['lost', true],
+      ['refused', true],
+    ] as const) {
+      drafts.edit(form, () => ({ values: { prompt: error } }))
+      await expect(drafts.send(form, parts(Promise.reject(error)))).rejects.toBe(error)
+      expect(mayExist()).toBe(expected)
+    }
+    await drafts.send(form, parts(Promise.resolve('run')))
+    expect(mayExist()).toBeUndefined()
   })
 
   it('takes images that are read late, and not those of the draft before', async () => {

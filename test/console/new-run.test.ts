@@ -4,17 +4,14 @@ import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { failureOf, fieldMessages, unknownOutcome } from '../../src/console/runs/create-failure.js'
 import {
-  afterCreate,
-  afterRefusal,
   canResend,
   type Draft,
   draftOf,
   drafts,
   draftText,
   EMPTY_DRAFT,
-  type SubmissionParts,
-  withAttempt,
   withContent,
+  withKey,
 } from '../../src/console/runs/drafts.js'
 import {
   fieldProblems,
@@ -221,10 +218,11 @@ describe('what was typed', () => {
   )
   it('has texts only', () => {
     const text =
-      '{"model":1,"values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"attempt":{"id":1},"owner":"a"}'
+      '{"model":1,"values":{"prompt":{},"quality":"high"},"urls":[1,"x"],"key":"k","mayExist":1,"owner":"a"}'
     expect(draftOf(text, 'a')).toMatchObject({
-      ...{ model: undefined, values: { quality: 'high' }, references: [], attempt: undefined },
+      ...{ model: undefined, values: { quality: 'high' }, references: [], mayExist: false },
     })
+    expect(draftOf(text, 'a')?.key).toBeUndefined()
   })
   it('is not kept as it was before when there is no room for it', () => {
     const stored = new Map<string, string>()
@@ -246,62 +244,37 @@ describe('what was typed', () => {
     drafts.forget('new')
   })
   it('is sent again after a reload only as it was sent', () => {
-    const sent = withAttempt(content, { model: 'm', nowMs: 0, newId: () => 'one' })
-    expect(kept(sent)?.attempt?.id).toBe('one')
-    expect(kept({ ...sent, references: [reference(1)] })?.attempt?.id).toBe('one')
+    const sent = { ...withKey(content, 5, () => 'one'), mayExist: true }
+    for (const references of [[], [reference(1)]])
+      expect(kept({ ...sent, references })).toMatchObject({ key: 'one', sentAtMs: 5, mayExist: true })
     // Images from files are lost by a reload.
-    expect(kept({ ...sent, references: [reference(1, 'data:,', false)] })?.attempt).toMatchObject({
-      id: undefined,
-      sentAtMs: 0,
-    })
+    const later = kept({ ...sent, references: [reference(1, 'data:,', false)] })
+    expect([later?.key, later?.mayExist]).toEqual([undefined, true])
   })
 })
 
-describe('the id of a request', () => {
+describe('the idempotency key of a form', () => {
   const HOUR_MS = 3_600_000
-  const draft: Draft = { ...EMPTY_DRAFT, values: { prompt: 'a fox' } }
-  let ids = 0
-  const send = (of: Draft, more: Partial<SubmissionParts> = {}) =>
-    withAttempt(of, { model: 'm', nowMs: 0, newId: () => `id ${++ids}`, ...more })
-  const changed = (of: Draft) => withContent(of, { values: { prompt: 'a wolf' } })
-  const idOf = (of: Draft) => of.attempt?.id
+  let keys = 0
+  const send = (of: Draft, nowMs = 0) => withKey(of, nowMs, () => `key ${++keys}`)
+  const first = send({ ...EMPTY_DRAFT, values: { prompt: 'a fox' } })
 
-  test.each<[string, boolean, (first: Draft) => Draft]>([
-    ['is sent again while the outcome is not known', true, (first) => send(first)],
-    ['is another one for changed content', false, (first) => send(changed(first))],
-    ['is another one for another model', false, (first) => send(first, { model: 'n' })],
-    ['is sent again after 22 hours', true, (first) => send(first, { nowMs: 22 * HOUR_MS })],
-    ['is another one after a day', false, (first) => send(first, { nowMs: 24 * HOUR_MS })],
-    [
-      'does not live longer by being sent again',
-      false,
-      (first) => send(send(first, { nowMs: 22 * HOUR_MS }), { nowMs: 24 * HOUR_MS }),
-    ],
-    ['is another one after a refusal', false, (first) => send(afterRefusal(first))],
-    ['stays when it is refused the second time', true, (first) => send(afterRefusal(send(first)))],
-    [
-      'is another one when the service knows it from another request',
-      false,
-      (first) => send(afterRefusal(send(first), true)),
-    ],
-  ])('%s', (_, isSame, then) => {
-    const first = send(draft)
-    const again = then(first)
-    expect(idOf(again)).toEqual(expect.any(String))
-    expect(idOf(again) === idOf(first)).toBe(isSame)
+  test.each([
+    ['stays the same while the content does', true, send(first)],
+    ['stays the same for 22 hours', true, send(first, 22 * HOUR_MS)],
+    ['is new after a day', false, send(first, 24 * HOUR_MS)],
+    ['is new a day after its first request', false, send(send(first, 22 * HOUR_MS), 24 * HOUR_MS)],
+    ['is new after an edit', false, send(withContent(first, { values: { prompt: 'a wolf' } }))],
+    ['is new after an edit that was taken back', false, send(withContent(first, { values: first.values }))],
+    ['is new for another model', false, send(withContent(first, { model: 'n' }))],
+  ])('%s', (_, isSame, again) => {
+    expect(again.key === first.key).toBe(isSame)
+    expect(again.key).toMatch(/^key /)
   })
 
-  it('forgets nothing of an earlier request that may have been accepted', () => {
-    const second = send(changed(send(draft)))
-    expect(afterRefusal(second).attempt).toMatchObject({ id: undefined, sentAtMs: 0 })
-    expect(canResend(afterRefusal(second), 'm', 0)).toBe(false)
-  })
-
-  it('ends with the run that it created, and what was changed meanwhile is kept', () => {
-    const sent = send(draft)
-    const id = idOf(sent) ?? ''
-    expect(afterCreate(sent, id)).toBeUndefined()
-    expect(afterCreate(changed(sent), id)).toMatchObject({ values: { prompt: 'a wolf' }, attempt: undefined })
+  it('promises no second run only for content that was sent', () => {
+    expect(canResend(first, 0)).toBe(true)
+    expect(canResend(withContent(first, {}), 0)).toBe(false)
   })
 })
 

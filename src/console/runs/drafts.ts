@@ -1,8 +1,8 @@
 /**
  * Drafts of new runs, by the name of their form. A draft outlives its form: a create or a file that is still being read
  * updates the correct draft. The tab stores drafts, without images from files, until the run is created or the user
- * signs out. A retry with unchanged content sends the same id. The service then returns the existing run, so the user
- * does not pay twice.
+ * signs out. A retry with unchanged content sends the same idempotency key. The service then returns the existing run,
+ * so the user does not pay twice.
  */
 import type { ModelDocument } from '../../protocol/models.js'
 import { isHttpUrl, isObject, parseJson } from '../../protocol/parse.js'
@@ -11,43 +11,32 @@ import { createStore, type SharedValue } from '../store.js'
 import { inputOf, type Values } from './form-fields.js'
 import { type Reference, referenceOfUrl } from './references.js'
 
-/** A create request that is in progress or has an unknown outcome. */
-export interface DraftRequest {
-  /** Idempotency key. Undefined if the content has changed since the request was sent. */
-  readonly id: string | undefined
-  readonly model: string
-  /** Time at which the id was first sent. */
-  readonly sentAtMs: number
-  /** Previous request. Kept until this request gets a response. */
-  readonly before?: DraftRequest | undefined
-}
-
 export interface Draft {
   /** Name of the selected model. Undefined: the service's default. */
   readonly model?: string | undefined
   readonly values: Values
   readonly references: readonly Reference[]
-  readonly attempt?: DraftRequest | undefined
+  /** Idempotency key of the content. Undefined before the first request with this content. */
+  readonly key?: string | undefined
+  /** Time at which the key was first sent. */
+  readonly sentAtMs?: number | undefined
+  /** True if a request is in progress or has an unknown outcome. */
+  readonly mayExist: boolean
   /** Number of images that are being read from files. */
   readonly reading: number
   /** Unique number of the draft, to detect that it was removed or replaced; 0 before the first change. */
   readonly number: number
 }
 
-export const EMPTY_DRAFT: Draft = { values: {}, references: [], reading: 0, number: 0 }
+export const EMPTY_DRAFT: Draft = { values: {}, references: [], mayExist: false, reading: 0, number: 0 }
 
 export type DraftContent = Pick<Draft, 'model' | 'values' | 'references'>
 
-const withoutId = (attempt: DraftRequest): DraftRequest => ({
-  ...attempt,
-  id: undefined,
-  before: attempt.before && withoutId(attempt.before),
-})
-
+/** Other content is another request, with another key. */
 export const withContent = (draft: Draft, content: Partial<DraftContent>): Draft => ({
   ...draft,
   ...content,
-  attempt: draft.attempt && withoutId(draft.attempt),
+  key: undefined,
 })
 
 export const createBody = ({ values, references }: DraftContent, document: ModelDocument): object => ({
@@ -59,48 +48,22 @@ export const createBody = ({ values, references }: DraftContent, document: Model
   ),
 })
 
-/** The service keeps an id for 24 hours. One hour less here, because clocks differ and requests take time. */
+/** The service keeps a key for 24 hours. One hour less here, because clocks differ and requests take time. */
 const RESEND_MS = 23 * 3_600_000
 
 /** Returns true if the request can be sent again without the risk of paying twice. */
-export const canResend = ({ attempt }: Draft, model: string, nowMs: number): boolean =>
-  attempt?.id !== undefined && attempt.model === model && nowMs - attempt.sentAtMs < RESEND_MS
+export const canResend = ({ key, sentAtMs = 0 }: Draft, nowMs: number): boolean =>
+  key !== undefined && nowMs - sentAtMs < RESEND_MS
 
-export interface SubmissionParts {
-  readonly model: string
-  readonly nowMs: number
-  readonly newId: () => string
-}
-
-/** Adds a request to the draft before it is sent. Uses the previous id if that request can be sent again. */
-export function withAttempt(
+/** Gives the draft its key before it is sent. Keeps the previous key if that request can be sent again. */
+export const withKey = (
   draft: Draft,
-  { model, nowMs, newId }: SubmissionParts,
-): Draft & { attempt: DraftRequest } {
-  const { attempt: previous } = draft
-  const before = previous && { ...previous, before: undefined }
-  const attempt =
-    before !== undefined && canResend(draft, model, nowMs)
-      ? { ...before, before }
-      : { id: newId(), model, sentAtMs: nowMs, before: before && withoutId(before) }
-  return { ...draft, attempt }
-}
-
-/**
- * Returns undefined (removes the draft) after its run was created. Keeps a draft that was changed during the request.
- */
-export const afterCreate = (draft: Draft, id: string): Draft | undefined =>
-  draft.attempt?.id === id ? undefined : { ...draft, attempt: undefined }
-
-/**
- * Restores the previous request after the service rejected this one, because the previous request may have been
- * accepted. If `isIdOver`, drops its id: the service would reject this request every time, for example because it knows
- * the id from a different request.
- */
-export const afterRefusal = (draft: Draft, isIdOver = false): Draft => {
-  const before = draft.attempt?.before
-  return { ...draft, attempt: before && isIdOver ? withoutId(before) : before }
-}
+  nowMs: number,
+  newKey: () => string,
+): Draft & { readonly key: string } =>
+  draft.key !== undefined && canResend(draft, nowMs)
+    ? { ...draft, key: draft.key }
+    : { ...draft, key: newKey(), sentAtMs: nowMs }
 
 /** Name of the empty form. A form filled from a run has the id of that run as its name. */
 export const NEW_RUN = 'new'
@@ -134,10 +97,9 @@ export interface Drafts {
 }
 
 export interface SendParts<Created> {
-  readonly model: string
   readonly nowMs: number
-  readonly newId: () => string
-  request(draft: Draft, id: string): Promise<Created>
+  readonly newKey: () => string
+  request(draft: Draft, key: string): Promise<Created>
   /** Returns true if the run may exist despite the error. */
   mayExist(error: unknown): boolean
   /** Returns true if the service will reject the same request every time. */
@@ -158,7 +120,7 @@ export function createDrafts(storage: DraftStorage): Drafts {
     // Do not write after a sign-out, which removes the stored drafts.
     if (!isStartingOver()) storage.write(name, draft)
   }
-  const change = ({ name, start }: Form, edit: (draft: Draft) => Draft): Draft => {
+  const change = <Changed extends Draft>({ name, start }: Form, edit: (draft: Draft) => Changed): Changed => {
     const changed = edit(store.get().get(name) ?? { ...start, number: ++count })
     put(name, changed)
     return changed
@@ -193,17 +155,25 @@ export function createDrafts(storage: DraftStorage): Drafts {
       })
     },
 
-    async send(form, { request, mayExist, refusesInput, ...sending }) {
-      const sent = change(form, (draft) => withAttempt(draft, sending))
-      const { id } = sent.attempt ?? {}
-      if (id === undefined) throw new Error('A request needs an id.')
+    async send(form, { request, mayExist, refusesInput, nowMs, newKey }) {
+      const before = store.get().get(form.name)?.mayExist ?? false
+      const sent = change(form, (draft) => ({ ...withKey(draft, nowMs, newKey), mayExist: true }))
       try {
-        const run = await request(sent, id)
-        changeIfCurrent(form.name, sent, (current) => afterCreate(current, id))
+        const run = await request(sent, sent.key)
+        // Removes the draft, unless it was changed during the request.
+        changeIfCurrent(form.name, sent, (current) =>
+          current.key === sent.key ? undefined : { ...current, mayExist: false },
+        )
         return { run, isChanged: store.get().has(form.name) }
       } catch (error) {
+        // An earlier request may have been accepted despite this refusal. The service refuses a key that it knows from
+        // another request every time.
         if (!mayExist(error))
-          changeIfCurrent(form.name, sent, (current) => afterRefusal(current, refusesInput(error)))
+          changeIfCurrent(form.name, sent, (current) => ({
+            ...current,
+            mayExist: before,
+            key: refusesInput(error) ? undefined : current.key,
+          }))
         throw error
       }
     },
@@ -211,18 +181,18 @@ export function createDrafts(storage: DraftStorage): Drafts {
 }
 
 /** Serializes a draft for the storage. Contains only images that are URLs, since files may be too large. */
-export const draftText = ({ model, values, references, attempt }: Draft, owner: string): string => {
+export const draftText = (draft: Draft, owner: string): string => {
+  const { model, values, references, key, sentAtMs, mayExist } = draft
   const urls = references.filter(({ isUrl }) => isUrl).map(({ source }) => source)
   const isComplete = urls.length === references.length
-  const kept = attempt && { ...(isComplete ? attempt : withoutId(attempt)), before: undefined }
-  return JSON.stringify({ model, values, urls, attempt: kept, owner })
+  return JSON.stringify({ model, values, urls, key: isComplete ? key : undefined, sentAtMs, mayExist, owner })
 }
 
 /** Parses a stored draft. Returns undefined if it is invalid or belongs to another user. */
 export function draftOf(text: string | null, owner: string): Draft | undefined {
   const parsed = text === null ? undefined : parseJson(text)
   if (parsed?.ok !== true || !isObject(parsed.value)) return undefined
-  const { model, values, urls, attempt, owner: savedOwner } = parsed.value
+  const { model, values, urls, key, sentAtMs, mayExist, owner: savedOwner } = parsed.value
   if (savedOwner !== owner || !isObject(values)) return undefined
   const texts = Object.entries(values).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
@@ -232,15 +202,10 @@ export function draftOf(text: string | null, owner: string): Draft | undefined {
     model: typeof model === 'string' ? model : undefined,
     values: Object.fromEntries(texts),
     references: Array.isArray(urls) ? urls.filter(isHttpUrl).map(referenceOfUrl) : [],
-    attempt: attemptOf(attempt),
+    // Without its time, a key may be too old to be sent again.
+    ...(typeof key === 'string' && typeof sentAtMs === 'number' && { key, sentAtMs }),
+    mayExist: mayExist === true,
   }
-}
-
-function attemptOf(kept: unknown): DraftRequest | undefined {
-  if (!isObject(kept)) return undefined
-  const { id, model, sentAtMs } = kept
-  if (typeof model !== 'string' || typeof sentAtMs !== 'number') return undefined
-  return { id: typeof id === 'string' ? id : undefined, model, sentAtMs }
 }
 
 const PREFIX = 'rushes.new-run '

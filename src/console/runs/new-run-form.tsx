@@ -59,8 +59,7 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
     if (canAutofocus()) document.querySelector<HTMLElement>('[name=prompt]')?.focus()
   }, [])
 
-  const canSendAgain = () =>
-    canResend(drafts.store.get().get(form.name) ?? form.start, model.name, Date.now())
+  const canSendAgain = () => canResend(drafts.store.get().get(form.name) ?? form.start, Date.now())
   const failureFor = (error: unknown) =>
     failureOf(asFailure(error), { account: account.name, canResend: canSendAgain() })
   const create = useAction(() => createRun(form, model), {
@@ -79,7 +78,7 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
   const failure =
     create.error !== undefined
       ? failureFor(create.error)
-      : draft.attempt !== undefined && !create.isBusy
+      : draft.mayExist && !create.isBusy
         ? unknownOutcome(canSendAgain())
         : undefined
   const edit = (name: string, change: (content: DraftContent) => Partial<DraftContent>) => {
@@ -205,14 +204,10 @@ const asFailure = (error: unknown): FailedCreate =>
 
 async function createRun(form: Form, model: ModelDocument) {
   const created = await drafts.send(form, {
-    model: model.name,
     nowMs: Date.now(),
-    newId: newRequestId,
-    request: (draft, id) =>
-      request<RunDetails>('POST', CONSOLE_PATHS.runs, {
-        body: createBody(draft, model),
-        idempotencyKey: id,
-      }),
+    newKey,
+    request: (draft, idempotencyKey) =>
+      request<RunDetails>('POST', CONSOLE_PATHS.runs, { body: createBody(draft, model), idempotencyKey }),
     mayExist: (error) => isOutcomeUnknown(asFailure(error)),
     refusesInput: (error) => asFailure(error).code === 'invalid_input',
   })
@@ -222,7 +217,7 @@ async function createRun(form: Form, model: ModelDocument) {
 }
 
 /** Does not use `randomUUID`, which needs https or a loopback address. */
-const newRequestId = (): string =>
+const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
   )

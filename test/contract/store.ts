@@ -336,6 +336,25 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect((await claimRun(store, 'me', { models: ['acme/other'] }))?.id).toBe('other_0')
   })
 
+  test('each account gets a run before any gets a second one, with more accounts and models than a claim compares', async () => {
+    const { store, accountId } = await createStore()
+    const models = Array.from({ length: 10 }, (_, n) => `acme/model-${n}`)
+    const accounts = [accountId]
+    for (let n = 1; n < 35; n++)
+      accounts.push(await store.ensureAccount({ name: `account ${n}`, credits: 100, nowMs: 0 }))
+    for (const model of models)
+      for (const account of accounts)
+        await store.addRun(
+          { ...RUN, id: `${model}-${account}`, accountId: account, model, createdAtMs: 1 },
+          never,
+        )
+    for (let turn = 0; turn < 2; turn++) {
+      const served = []
+      for (const _ of accounts) served.push((await claimRun(store, 'me', { models }))?.accountId)
+      expect(served.toSorted((one, other) => Number(one) - Number(other))).toEqual(accounts)
+    }
+  })
+
   test('a named run of another model stays queued', async () => {
     const { add, claim } = await createMixedQueue()
     await add('foreign', 0, 'acme/foreign')

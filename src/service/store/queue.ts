@@ -6,38 +6,55 @@ import { RUN_COLUMNS, runOfRow } from './rows.js'
 import { createFailure } from './runs.js'
 import type { Database, Dialect, Row, Transaction } from './sql.js'
 
-/** The first queued run of the model from this account on: one lookup in the index. */
-const firstFrom = ({ index }: Dialect, model: string, account: string): string => `(
-        SELECT sequence FROM runs${index('runs_queued')}
-        WHERE status = 'queued' AND (model, account_id) >= (${model}, ${account})
-        ORDER BY model, account_id, sequence LIMIT 1
+/**
+ * Number of pairs of model and account that a claim compares, besides one per model. In a longer queue, these are the
+ * accounts that follow the last served account by their number, so that each has its turn.
+ */
+const MAX_COMPARED = 250
+
+/** The first account after this one that has queued runs of the model, and after the last account the first one again. */
+const nextAccount = ({ index }: Dialect, model: string, account: string): string => {
+  const first = `SELECT min(account_id) FROM runs${index('runs_queued')} WHERE status = 'queued' AND model = ${model}`
+  return `coalesce((${first} AND account_id > ${account}), (${first}))`
+}
+
+const oldestOf = ({ index }: Dialect, model: string, account: string): string => `(
+        SELECT min(sequence) FROM runs${index('runs_queued')}
+        WHERE status = 'queued' AND model = ${model} AND runs.account_id = ${account}
       )`
 
 export const queueStatements = (dialect: Dialect) => ({
   // Keeps a process that reaps this worker waiting until the claim is committed, so that it finds the run.
   holdLease: `SELECT 1 FROM workers WHERE id = $1${dialect.lockShared}`,
 
-  // `heads` has the oldest run of each account for each model of the worker, by one index lookup each. Then the account
-  // with the fewest runs in processing comes first, and of several the one that was served longest ago.
+  // `front` has the accounts of each model of the worker, by one index lookup each. It ends where it meets an account again.
+  // Of these accounts, the one with the fewest runs in processing comes first, then the one served longest ago. Of several
+  // that were never served, it is the one with the oldest run.
   nextRun: `
-    WITH RECURSIVE heads (model, account_id, sequence) AS (
-      SELECT first.model, first.account_id, first.sequence
-      FROM ${dialect.list('$1', 'wanted')} CROSS JOIN runs AS first
-      WHERE first.sequence = ${firstFrom(dialect, 'wanted.value', '0')} AND first.model = wanted.value
-      UNION ALL
-      SELECT next.model, next.account_id, next.sequence
-      FROM heads CROSS JOIN runs AS next
-      WHERE next.sequence = ${firstFrom(dialect, 'heads.model', 'heads.account_id + 1')} AND next.model = heads.model
+    WITH RECURSIVE front (model, account_id) AS (
+      SELECT wanted.value, ${nextAccount(dialect, 'wanted.value', 'last.account_id')}
+      FROM ${dialect.list('$1', 'wanted')} CROSS JOIN (
+        SELECT coalesce((SELECT account_id FROM turns ORDER BY served DESC LIMIT 1), 0) AS account_id
+      ) AS last
+      UNION
+      SELECT model, ${nextAccount(dialect, 'front.model', 'front.account_id')}
+      FROM front WHERE account_id IS NOT NULL
+    ),
+    compared AS (SELECT model, account_id FROM front WHERE account_id IS NOT NULL LIMIT $2),
+    chosen AS (
+      SELECT compared.account_id
+      FROM compared
+      LEFT JOIN (
+        SELECT account_id, count(*) AS runs FROM runs${dialect.index('runs_rendering')}
+        WHERE status = 'processing' GROUP BY account_id
+      ) AS busy ON busy.account_id = compared.account_id
+      LEFT JOIN turns ON turns.account_id = compared.account_id
+      ORDER BY coalesce(busy.runs, 0), coalesce(turns.served, 0),
+        CASE WHEN turns.served IS NULL THEN ${oldestOf(dialect, 'compared.model', 'compared.account_id')} END
+      LIMIT 1
     )
-    SELECT oldest.sequence, oldest.account_id
-    FROM (SELECT account_id, min(sequence) AS sequence FROM heads GROUP BY account_id) AS oldest
-    LEFT JOIN (
-      SELECT account_id, count(*) AS runs FROM runs${dialect.index('runs_rendering')}
-      WHERE status = 'processing' GROUP BY account_id
-    ) AS busy ON busy.account_id = oldest.account_id
-    LEFT JOIN turns ON turns.account_id = oldest.account_id
-    ORDER BY coalesce(busy.runs, 0), coalesce(turns.served, 0), oldest.sequence
-    LIMIT 1`,
+    SELECT chosen.account_id, min(${oldestOf(dialect, 'wanted.value', 'chosen.account_id')}) AS sequence
+    FROM chosen CROSS JOIN ${dialect.list('$1', 'wanted')} GROUP BY chosen.account_id`,
 
   nextOfThese: `
     SELECT sequence, account_id FROM runs
@@ -133,7 +150,9 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
           const [, lease, next] = await Promise.all([
             dialect.lockClaims === undefined ? undefined : tx.get(dialect.lockClaims),
             tx.get(SQL.holdLease, worker),
-            only === undefined ? tx.get(SQL.nextRun, models) : tx.get(SQL.nextOfThese, models, only),
+            only === undefined
+              ? tx.get(SQL.nextRun, models, models.length + MAX_COMPARED)
+              : tx.get(SQL.nextOfThese, models, only),
           ])
           if (lease === undefined || next === undefined) return undefined
           const [row] = await Promise.all([

@@ -15,6 +15,7 @@ import { flush, flushFolder, moveWithoutReplacing, removeFile, temporaryBeside }
 import { describeError, errorCode } from '../host/system-error.js'
 import type { Verification } from './store/account-store.js'
 import { verificationOf } from './store/rows.js'
+import { SQLITE_RANDOM_ID } from './store/sqlite/database.js'
 import { LEDGER } from './store/statements.js'
 
 export interface Backup extends Verification {
@@ -39,6 +40,7 @@ export async function writeBackup({ database, path, signal }: BackupOptions): Pr
     const file = await open(temporary, 'wx', 0o600)
     await file.close()
     await raceAbort(copyDatabase(database, temporary), signal)
+    await withConnection(temporary, (copy) => copy.exec(NEW_DATABASE_ID))
     const results = await raceAbort(checkCopy(temporary, Object.values(LEDGER)), signal)
     const bytes = statSync(temporary).size
     await flushFile(temporary)
@@ -95,6 +97,9 @@ interface AsyncConnection {
   prepare(sql: string): Promise<{ all(): Promise<Row[]> }>
   close(): void
 }
+
+/** The files of the original must not be removed by a service on the copy, which does not know the newer ones. */
+const NEW_DATABASE_ID = `UPDATE format SET database_id = ${SQLITE_RANDOM_ID}`
 
 const loadModule = createRequire(import.meta.url)
 

@@ -7,8 +7,9 @@ import { describeReason } from '../host/system-error.js'
 export const DATABASE_NAME = 'service.db'
 
 export interface DataFolders {
+  readonly root: string
   readonly database: string
-  /** Images from data: URLs, each named by its SHA-256. */
+  /** Images from data: URLs, each named by its SHA-256 and a random number. */
   readonly inputs: string
   /** Complete outputs, as `<token>/<file>`. */
   readonly outputs: string
@@ -18,6 +19,7 @@ export interface DataFolders {
 
 export async function makeDataFolders(root: string): Promise<DataFolders> {
   const folders = {
+    root,
     database: join(root, DATABASE_NAME),
     inputs: join(root, 'inputs'),
     outputs: join(root, 'outputs'),

@@ -19,7 +19,7 @@ import type { RateLimiter } from './rate/rate-limiter.js'
 import type { EmbeddedImage } from './rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
 import { Refusal, refusalSaying } from './rules/refusal.js'
-import { hashOfKey, newRunId } from './secrets.js'
+import { hashOfKey, newImageKey, newRunId } from './secrets.js'
 import type { FileName, NewRun, ServiceStore } from './store/contract.js'
 import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
@@ -57,13 +57,13 @@ const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
 const MAX_SAVES = 3
 
 interface EndpointsOptions {
-  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse' | 'holdImage'>
+  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse' | 'findImage'>
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'request'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
-  readonly inputs: Pick<FileStore, 'put'>
+  readonly inputs: Pick<FileStore, 'put' | 'remove'>
   /** Called at each status request of a queued run. */
   onQueuedRun?(run: StoredRun): void
   onError(error: unknown): void
@@ -83,18 +83,23 @@ export function createEndpoints({
   const recordUse = createUseRecorder(store.recordKeyUse, onError)
 
   async function saveImages(images: readonly EmbeddedImage[]): Promise<readonly FileName[]> {
-    const nowMs = clock.now()
-    const records = await Promise.all(
-      images.map(async (image) => ({
-        key: await store.holdImage({ sha256: image.sha256, bytes: image.data.byteLength }, nowMs),
-        image,
-      })),
-    )
-    // Write images that are already recorded too: the file may be incomplete, or another create may not have written it
-    // yet. Write one after the other, since the disk or storage also serves other requests.
-    for (const { key, image } of records)
-      await inputs.put(key, { bytes: image.data }, { contentType: image.content_type })
-    return records.map(({ key }) => ({ kind: 'input', key }))
+    const saved: FileName[] = []
+    const unique = new Map(images.map((image) => [image.sha256, image]))
+    // Write one after the other, since the disk or storage also serves other requests.
+    for (const { sha256, data, content_type: contentType } of unique.values()) {
+      const known = await store.findImage(sha256)
+      const key = known ?? newImageKey(sha256)
+      // Write a known image too, in case its file was lost.
+      await inputs.put(key, { bytes: data }, { contentType })
+      const image = known === undefined ? { sha256, bytes: data.byteLength } : undefined
+      saved.push({ kind: 'input', key, image })
+    }
+    return saved
+  }
+
+  /** Removes the new images of a create that was not accepted. */
+  async function discard(saved: readonly FileName[]): Promise<void> {
+    for (const { key, image } of saved) if (image !== undefined) await inputs.remove(key).catch(onError)
   }
 
   /** Adds the run. Returns undefined if its images must be stored first, or again. */
@@ -143,7 +148,14 @@ export function createEndpoints({
       if (attempt > MAX_SAVES)
         throw new Refusal('overloaded', 'A reference image was removed at this moment.')
       const saved = await saveImages(images)
-      added = await add({ ...created, files: [...namedOutputs(input), ...saved] })
+      try {
+        added = await add({ ...created, files: [...namedOutputs(input), ...saved] })
+      } catch (error) {
+        // After another error, the run may have been added.
+        if (error instanceof Refusal) await discard(saved)
+        throw error
+      }
+      if (added?.id !== run.id) await discard(saved)
     }
     if (added.id !== run.id) {
       const earlier = await store.findRun(added.id, accountId)

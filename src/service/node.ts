@@ -6,7 +6,7 @@ import type { ModelDocument } from '../protocol/models.js'
 import { createConsole } from './console/index.js'
 import type { DataFolders } from './data-folders.js'
 import { createEndpoints } from './endpoints.js'
-import type { Storage } from './files/contract.js'
+import { OWNER_KEY, type Storage } from './files/contract.js'
 import type { ApiRoutes } from './http/api-routes.js'
 import { HTTP_LIMITS } from './http/connections.js'
 import type { ConsoleRoutes } from './http/console/index.js'
@@ -33,7 +33,7 @@ const BODIES_IN_FLIGHT = 4
 interface NodeParts {
   readonly options: ServiceOptions
   readonly store: ServiceStore
-  readonly storage: Pick<Storage, 'outputs' | 'inputs'>
+  readonly storage: Pick<Storage, 'outputs' | 'inputs' | 'root'>
   onError(error: unknown): void
 }
 
@@ -140,6 +140,10 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
   }
 }
 
+const FOREIGN_FILES =
+  'No files are removed: the folder or bucket belongs to another database. ' +
+  `If this database was restored from a backup, delete the file ${OWNER_KEY} there.`
+
 interface RenderingParts extends NodeParts {
   readonly folders: Pick<DataFolders, 'work'>
   readonly events: Log
@@ -196,6 +200,10 @@ export function createRendering({
     clock,
     retainMs,
     log: events,
+    onForeign() {
+      options.log?.(FOREIGN_FILES)
+      events.warn({}, FOREIGN_FILES)
+    },
     removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
     onError,
   })

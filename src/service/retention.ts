@@ -1,19 +1,18 @@
 /**
- * Removes files that the service no longer needs: always files of workers and creates that ended early; with `--retain
- * 7d`, also older outputs and reference images. The rows of the runs remain, and the URL of a removed output responds
- * with 410. The database marks a file before its removal (`FileRecords` in store/contract.ts), so that the next sweep
- * continues a stopped one.
+ * Removes files that the service no longer needs: always files without a record, which a worker or a create that ended early
+ * has left; with `--retain 7d`, also older outputs and reference images. The rows of the runs remain, and the URL of a removed
+ * output responds with 410. A record goes before its file, so that no run uses a file that is being removed, and the next
+ * sweep finds a file that could not be removed. Nothing is removed from a folder or bucket that names another database.
  */
+import { text } from 'node:stream/consumers'
 import type { Clock, Disarm } from '../host/clock.js'
-import { type FileStore, type Storage, StorageUnavailable } from './files/contract.js'
+import { type FileStore, OWNER_KEY, type Storage, StorageUnavailable } from './files/contract.js'
 import type { Log } from './log.js'
-import { type FileName, type FileRecords, MAX_MARKED } from './store/contract.js'
+import { type FileName, type FileRecords, MAX_REMOVED } from './store/contract.js'
 
 const SWEEP_EVERY_MS = 3_600_000
-/** Minimum age of an orphaned file. A younger one may belong to a create that is still in progress. */
-const ORPHAN_AFTER_MS = 3_600_000
-/** Time to keep the records of removed files. No sweep of another node is expected to take longer. */
-const FORGET_AFTER_MS = 86_400_000
+/** Minimum age of a file without a record. A younger one may belong to a create that is still in progress. */
+const UNKNOWN_AFTER_MS = 3_600_000
 /** Number of failed removals after which a sweep stops. */
 const MAX_FAILURES = 10
 
@@ -33,86 +32,107 @@ interface RemovedFiles {
 
 export interface RetentionOptions {
   readonly store: FileRecords
-  readonly storage: Pick<Storage, 'outputs' | 'inputs'>
+  readonly storage: Pick<Storage, 'outputs' | 'inputs' | 'root'>
   readonly clock: Pick<Clock, 'now' | 'alarm'>
   /** Maximum age of files. If undefined, no file is removed for its age. */
   readonly retainMs: number | undefined
   readonly log: Pick<Log, 'info'>
   /** Removes the work folders of workers that have ended. */
   removeWorkFolders(): Promise<void>
+  /** Called once if the files belong to another database, so that nothing is removed. */
+  onForeign(): void
   onError(error: unknown): void
 }
 
 export function createRetention(options: RetentionOptions): Retention {
-  const { store, storage, clock, retainMs, log, removeWorkFolders, onError } = options
+  const { store, storage, clock, retainMs, log, removeWorkFolders, onForeign, onError } = options
   let closed = false
   let disarm: Disarm = () => {}
   let sweeping: Promise<void> = Promise.resolve()
-  /** Last file that a stopped sweep tried to remove. The next sweep continues after it. */
-  let stoppedAt: FileName | undefined
+  let wasForeign = false
+  /** Files that could not be removed, which must not end each sweep before the others. */
+  let stuck = new Set<string>()
 
   const filesOf = (kind: FileName['kind']): FileStore =>
     kind === 'output' ? storage.outputs : storage.inputs
 
-  async function markOld(kind: FileName['kind'], ageMs: number): Promise<void> {
-    const nowMs = clock.now()
-    while (!closed && (await store.markOldFiles(kind, nowMs - ageMs, nowMs)) === MAX_MARKED);
-    // List the storage too: a system crash can leave a partial file.
-    let keys: string[] = []
-    const markListed = async () => {
-      if (keys.length > 0) await store.markUnknownFiles(kind, keys, nowMs)
-      keys = []
-    }
-    try {
-      for await (const key of filesOf(kind).listOlder(ageMs)) {
-        if (closed) return
-        keys.push(key)
-        if (keys.length === MAX_MARKED) await markListed()
-      }
-    } finally {
-      await markListed()
-    }
+  /** Returns whether the storage names this database. Writes the name if it has none. */
+  async function isOwned(): Promise<boolean> {
+    const id = await store.databaseId()
+    if ((await storage.root.find(OWNER_KEY)) === undefined)
+      await storage.root.put(OWNER_KEY, { bytes: Buffer.from(`${id}\n`) })
+    const file = await storage.root.find(OWNER_KEY)
+    const isOwner = file !== undefined && (await text(await file.read())).trim() === id
+    if (!isOwner && !wasForeign) onForeign()
+    wasForeign = !isOwner
+    return isOwner
   }
 
-  async function removeMarked(): Promise<RemovedFiles> {
-    const removed = { output: 0, input: 0 }
-    let failures = 0
+  const noteError = (error: unknown): false => {
+    onError(error)
+    return false
+  }
 
-    /** Returns false if the sweep must stop: the service closes, or too many removals failed. */
-    async function removeAfter(last: FileName | undefined): Promise<boolean> {
-      const marked = await store.listMarkedFiles(MAX_MARKED, last)
-      for (const file of marked) {
-        if (closed) return false
-        stoppedAt = file
+  /** Removes files until too many removals have failed. */
+  function createRemover() {
+    let failures = 0
+    const removed = { output: 0, input: 0 }
+    return {
+      removed,
+      hasFailed: () => failures > 0,
+      mustStop: () => closed || failures >= MAX_FAILURES,
+      async remove(kind: FileName['kind'], key: string): Promise<void> {
+        if (this.mustStop() || stuck.has(`${kind}/${key}`)) return
         try {
-          await filesOf(file.kind).remove(file.key)
+          await filesOf(kind).remove(key)
+          removed[kind]++
         } catch (error) {
           if (!(error instanceof StorageUnavailable)) throw error
+          stuck.add(`${kind}/${key}`)
           if (failures++ === 0) onError(error)
-          if (failures === MAX_FAILURES) return false
-          continue
         }
-        if (await store.recordRemoved(file, clock.now())) removed[file.kind]++
-      }
-      return marked.length === 0 || (await removeAfter(marked.at(-1)))
+      },
     }
+  }
+  type Remover = ReturnType<typeof createRemover>
 
-    const starts = stoppedAt === undefined ? [undefined] : [stoppedAt, undefined]
-    for (const start of starts) {
-      if (!(await removeAfter(start))) break
-      stoppedAt = undefined
+  async function removeOld(kind: FileName['kind'], ageMs: number, remover: Remover): Promise<void> {
+    let keys: readonly string[]
+    do {
+      keys = await store.removeOldFiles(kind, clock.now() - ageMs)
+      for (const key of keys) await remover.remove(kind, key)
+    } while (keys.length === MAX_REMOVED && !remover.mustStop())
+  }
+
+  async function removeUnknown(kind: FileName['kind'], remover: Remover): Promise<void> {
+    let listed: string[] = []
+    const removeListed = async () => {
+      const unknown = listed.length === 0 ? [] : await store.findUnknownFiles(kind, listed)
+      for (const key of unknown) await remover.remove(kind, key)
+      listed = []
     }
-    return { outputs: removed.output, images: removed.input }
+    try {
+      for await (const key of filesOf(kind).listOlder(UNKNOWN_AFTER_MS)) {
+        if (remover.mustStop()) return
+        listed.push(key)
+        if (listed.length === MAX_REMOVED) await removeListed()
+      }
+    } finally {
+      await removeListed()
+    }
   }
 
   async function sweep(): Promise<RemovedFiles> {
-    await store.markOrphans(clock.now() - ORPHAN_AFTER_MS, clock.now())
-    if (retainMs !== undefined)
-      for (const kind of ['output', 'input'] as const) await markOld(kind, retainMs).catch(onError)
-    const removed = await removeMarked()
-    await store.forgetRemoved(clock.now() - FORGET_AFTER_MS)
+    const remover = createRemover()
+    if (await isOwned().catch(noteError))
+      for (const kind of ['output', 'input'] as const) {
+        if (retainMs !== undefined) await removeOld(kind, retainMs, remover)
+        await removeUnknown(kind, remover).catch(onError)
+      }
+    if (!remover.hasFailed() && !closed) stuck = new Set()
     await removeWorkFolders()
-    if (removed.outputs + removed.images > 0) log.info({ ...removed }, 'old files removed')
+    const removed = { outputs: remover.removed.output, images: remover.removed.input }
+    if (removed.outputs + removed.images > 0) log.info(removed, 'old files removed')
     return removed
   }
 

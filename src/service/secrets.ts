@@ -24,6 +24,9 @@ export const sameHash = (one: string, other: string): boolean =>
 export const newRunId = (): string =>
   `run_${[...randomBytes(ID_LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]).join('')}`
 
+/** Key of an image in the file store. A key is never used again, so a late removal does not remove another file. */
+export const newImageKey = (sha256: string): string => `${sha256}-${randomBytes(8).toString('hex')}`
+
 export const newWorkerId = (): string => `worker_${randomBytes(12).toString('hex')}`
 
 /** 240 random bits: anyone who has an output's URL can read the output, so the token must not be guessable. */

@@ -1,11 +1,10 @@
 /** What every store keeps to about files and the runs that need them. */
 import { expect, test } from 'vitest'
-import { type FileName, MAX_MARKED, type Store } from '../../src/service/store/contract.js'
+import { type FileName, MAX_REMOVED, type Store } from '../../src/service/store/contract.js'
 import { outputKey, type StoredOutput } from '../../src/service/stored-run.js'
 import { claimRun, newRun } from '../support/runs.js'
 
 const HOUR_MS = 3_600_000
-const IMAGE = { sha256: 'a1b2', bytes: 3 }
 const OUTPUT: StoredOutput = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
 const OUTPUT_FILE: FileName = { kind: 'output', key: outputKey(OUTPUT) }
 
@@ -16,215 +15,165 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     const store = await open()
     await store.renewLease('me')
     const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
-    const create = (id: string, files: readonly FileName[] = [], price = 0) =>
-      store.addRun(newRun({ id, accountId, price, files }), ({ balance }) => {
+    const create = (id: string, files: readonly FileName[] = [], price = 0, createdAtMs = 1) =>
+      store.addRun(newRun({ id, accountId, price, files, createdAtMs }), ({ balance }) => {
         if (balance < price) throw new Error('insufficient balance')
       })
-    const holdImage = async (image = IMAGE, nowMs = 0): Promise<FileName> => ({
+    /** The image, as the create names it after it has stored the file. */
+    const imageOf = (sha256: string, key = `key_${sha256}`): FileName => ({
       kind: 'input',
-      key: await store.holdImage(image, nowMs),
+      key,
+      image: { sha256, bytes: 3 },
     })
     /** With a run that took it, and has ended. */
-    const storeImage = async (image = IMAGE, nowMs = 0): Promise<FileName> => {
-      const file = await holdImage(image, nowMs)
-      await create(`first_${file.key}`, [file])
-      await store.failRun(await claimed(`first_${file.key}`), { code: 'x', message: 'y' })
-      return file
+    const storeImage = async (sha256 = 'a1b2', nowMs = 0): Promise<FileName> => {
+      const { kind, key } = imageOf(sha256)
+      await create(`first_${key}`, [imageOf(sha256)], 0, nowMs)
+      await store.failRun(await claimed(`first_${key}`), { code: 'x', message: 'y' })
+      return { kind, key }
     }
-    const marked = () => store.listMarkedFiles(MAX_MARKED, undefined)
     const claimed = async (id: string) => {
       await claimRun(store, 'me', { only: [id] })
       return { id, owner: 'me', nowMs: 9 }
     }
-    return { store, create, holdImage, storeImage, marked, claimed }
+    return { store, create, imageOf, storeImage, claimed }
   }
 
-  test('an image is entered once, and is stored with the first run that takes it', async () => {
-    const { store, create, holdImage } = await createStore()
-    const file = await holdImage()
-    expect(file).toEqual({ kind: 'input', key: 'a1b2' })
-    expect(await holdImage(IMAGE, 1)).toEqual(file)
-    expect(await create('run', [file, file])).toEqual({ id: 'run' })
-    expect(await create('second', [await holdImage(IMAGE, 2)])).toEqual({ id: 'second' })
-    expect(await store.markOrphans(HOUR_MS, HOUR_MS)).toBe(0)
+  test('an image is recorded with the first run that takes it, under one key', async () => {
+    const { store, create, imageOf } = await createStore()
+    const file = imageOf('a1b2')
+    expect(await store.findImage('a1b2')).toBeUndefined()
+    expect(await create('run', [file])).toEqual({ id: 'run' })
+    expect(await store.findImage('a1b2')).toBe(file.key)
+    expect(await create('second', [{ kind: 'input', key: file.key }])).toEqual({ id: 'second' })
     expect(await create('third', [{ kind: 'input', key: 'none' }])).toEqual({ refused: 'file_removed' })
-    expect(await store.findImage('a1b2')).toBe('a1b2')
-    expect(await store.findImage('none')).toBeUndefined()
   })
 
-  test('an image of a create that was refused is an orphan after a while', async () => {
-    const { store, create, holdImage, marked } = await createStore()
-    const [image, other] = [await holdImage(), await holdImage({ sha256: 'other', bytes: 1 })]
-    const none = { kind: 'input', key: 'none' } as const
-    await expect(create('too dear', [image], 101)).rejects.toThrow('insufficient balance')
-    expect(await create('removed', [image, none])).toEqual({ refused: 'file_removed' })
-    expect(await create('accepted', [other])).toEqual({ id: 'accepted' })
-    expect(await store.markOrphans(1, HOUR_MS)).toBe(1)
-    expect(await marked()).toEqual([image])
+  test('a create whose image another create has recorded meanwhile is refused, and records nothing', async () => {
+    const { store, create, imageOf } = await createStore()
+    await create('run', [imageOf('b')])
+    expect(await create('late', [imageOf('a'), imageOf('b', 'other')])).toEqual({ refused: 'file_removed' })
+    expect([await store.findImage('a'), await store.findImage('b')]).toEqual([undefined, 'key_b'])
+    await expect(create('too dear', [imageOf('c')], 101)).rejects.toThrow('insufficient balance')
+    expect(await store.findImage('c')).toBeUndefined()
   })
 
-  test('images that are held at the same moment have one key', async () => {
-    const { store } = await createStore()
-    const held = await Promise.all(Array.from({ length: 20 }, (_, at) => store.holdImage(IMAGE, at)))
-    expect(new Set(held)).toEqual(new Set(['a1b2']))
-  })
-
-  test('only an old image that no unfinished run needs is marked, once', async () => {
-    const { store, create, storeImage, marked, claimed } = await createStore()
+  test('only the record of an old file that no unfinished run needs is removed, once', async () => {
+    const { store, create, storeImage, claimed } = await createStore()
     const [needed, rendered, free] = [
-      await storeImage({ sha256: 'needed', bytes: 1 }),
-      await storeImage({ sha256: 'rendered', bytes: 1 }),
-      await storeImage({ sha256: 'free', bytes: 1 }),
+      await storeImage('needed'),
+      await storeImage('rendered'),
+      await storeImage('free'),
     ]
-    await storeImage({ sha256: 'young', bytes: 1 }, 100)
+    await storeImage('young', 100)
     await create('one', [needed, rendered])
     await create('two', [rendered, free])
     const [one, two] = [await claimed('one'), await claimed('two')]
     await store.failRun(two, { code: 'x', message: 'y' })
-    expect(await store.markOldFiles('output', 100, 100)).toBe(0)
-    expect(await store.markOldFiles('input', 100, 100)).toBe(1)
-    expect(await store.markOldFiles('input', 100, 100)).toBe(0)
-    expect(await marked()).toEqual([free])
+    expect(await store.removeOldFiles('output', 100)).toEqual([])
+    expect(await store.removeOldFiles('input', 100)).toEqual([free.key])
+    expect(await store.removeOldFiles('input', 100)).toEqual([])
     await store.recordCrash(one, { crashes: 3, failure: { code: 'x', message: 'y' } })
-    expect(await store.markOldFiles('input', 100, 100)).toBe(0)
+    expect(await store.removeOldFiles('input', 100)).toEqual([])
     await store.finishRun(await claimed('one'), [])
-    expect(await store.markOldFiles('input', 100, 100)).toBe(2)
-    expect(await marked()).toEqual([free, needed, rendered])
+    expect((await store.removeOldFiles('input', 100)).toSorted()).toEqual([needed.key, rendered.key])
   })
 
-  test('whoever takes an image again begins its age anew', async () => {
-    const { store, storeImage } = await createStore()
-    await storeImage()
-    await store.holdImage(IMAGE, HOUR_MS)
-    expect(await store.markOldFiles('input', HOUR_MS, HOUR_MS)).toBe(0)
-    expect(await store.markOldFiles('input', HOUR_MS + 1, HOUR_MS)).toBe(1)
+  test('a create that takes an image renews its age', async () => {
+    const { store, create, storeImage, claimed } = await createStore()
+    await create('again', [await storeImage()], 0, HOUR_MS)
+    await store.finishRun(await claimed('again'), [])
+    expect(await store.removeOldFiles('input', HOUR_MS)).toEqual([])
+    expect(await store.removeOldFiles('input', HOUR_MS + 1)).toHaveLength(1)
   })
 
-  test('an image that is marked is not taken, and comes again under another key until its own is free', async () => {
-    const { store, create, storeImage, marked } = await createStore()
+  test('an image whose record was removed is not taken, and comes again under another key', async () => {
+    const { store, create, imageOf, storeImage } = await createStore()
     const file = await storeImage()
-    await store.markOldFiles('input', 100, 100)
+    await store.removeOldFiles('input', 100)
     expect(await create('late', [file])).toEqual({ refused: 'file_removed' })
-    expect(await store.findImage(IMAGE.sha256)).toBeUndefined()
-    const again = await storeImage(IMAGE, 101)
-    expect(again.key).toMatch(/^a1b2-[0-9a-f]{16}$/)
-    expect(await store.findImage(IMAGE.sha256)).toBe(again.key)
-    expect(await create('again', [again])).toEqual({ id: 'again' })
-    expect(await marked()).toEqual([file])
-    expect(await store.recordRemoved(file, 200)).toBe(true)
-    expect(await store.recordRemoved(file, 200)).toBe(false)
-    expect(await store.recordRemoved(again, 200)).toBe(false)
-    expect(await marked()).toEqual([])
-    // Another node may still be removing it.
-    await store.forgetRemoved(200)
-    await store.holdImage({ sha256: 'a1b2', bytes: 3 }, 201)
-    expect(await store.findImage(IMAGE.sha256)).toBe(again.key)
-    await store.forgetRemoved(201)
-    await store.markUnknownFiles('input', ['a1b2'], 300)
-    expect(await marked()).toEqual([file])
+    expect(await store.findImage('a1b2')).toBeUndefined()
+    expect(await create('again', [imageOf('a1b2', 'second')])).toEqual({ id: 'again' })
+    expect(await store.findImage('a1b2')).toBe('second')
+    expect(await store.findUnknownFiles('input', [file.key, 'second'])).toEqual([file.key])
   })
 
   test('creates and sweeps at the same moment: a create that was accepted keeps its image', async () => {
-    const { store, create, storeImage, marked } = await createStore()
+    const { store, create, storeImage } = await createStore()
     for (let round = 0; round < 20; round++) {
-      const image = { sha256: `image_${round}`, bytes: 1 }
-      const file = await storeImage(image)
-      const [added] = await Promise.all([
+      const file = await storeImage(`image_${round}`)
+      const [added, ...removed] = await Promise.all([
         create(`run_${round}`, [file]),
-        store.markOldFiles('input', 100, 100),
-        store.markOldFiles('input', 100, 100),
+        store.removeOldFiles('input', 100),
+        store.removeOldFiles('input', 100),
       ])
-      const isMarked = (await marked()).some(({ key }) => key === file.key)
-      expect('id' in added, `round ${round}`).toBe(!isMarked)
+      expect('id' in added, `round ${round}`).toBe(!removed.flat().includes(file.key))
     }
   })
 
-  test('an output is entered by its worker alone, and stored with the end of its run', async () => {
-    const { store, create, marked, claimed } = await createStore()
+  test('outputs that a worker stores are known until its run has ended, and then only those of the run', async () => {
+    const { store, create, claimed } = await createStore()
+    const second = { ...OUTPUT, token: 'second' }
+    const unknown = () => store.findUnknownFiles('output', [OUTPUT_FILE.key, outputKey(second)])
     await create('run')
     const held = await claimed('run')
     expect(await store.addOutputFiles({ ...held, owner: 'other' }, [OUTPUT])).toBe(false)
     expect(await store.addOutputFiles(held, [OUTPUT])).toBe(true)
     expect(await store.addOutputFiles(held, [OUTPUT])).toBe(true)
-    expect(await store.markOrphans(HOUR_MS, HOUR_MS)).toBe(0)
-    expect(await store.finishRun(held, [OUTPUT])).toBe(true)
-    expect(await store.markOrphans(HOUR_MS, HOUR_MS)).toBe(0)
-    expect(await store.markOldFiles('output', 9, 20)).toBe(0)
-    expect(await store.markOldFiles('output', 10, 20)).toBe(1)
-    expect(await marked()).toEqual([OUTPUT_FILE])
-    expect(await store.addOutputFiles(held, [OUTPUT])).toBe(false)
-  })
-
-  test.each<[how: string, end: (store: Store) => Promise<unknown>]>([
-    ['failed', (store) => store.failRun({ id: 'run', owner: 'me', nowMs: 9 }, { code: 'x', message: 'y' })],
-    ['went back to the queue', (store) => store.releaseWorker('me', 9)],
-    [
-      'succeeded with other outputs',
-      (store) => store.finishRun({ id: 'run', owner: 'me', nowMs: 9 }, [{ ...OUTPUT, token: 'other' }]),
-    ],
-  ])('outputs of a run that %s are orphans', async (_how, end) => {
-    const { store, create, marked, claimed } = await createStore()
-    await create('run')
-    await store.addOutputFiles(await claimed('run'), [OUTPUT])
-    await end(store)
-    expect(await store.markOrphans(0, 10)).toBe(1)
-    expect(await marked()).toEqual([OUTPUT_FILE])
-  })
-
-  test('outputs of a worker whose run another renders are orphans', async () => {
-    const { store, create, marked, claimed } = await createStore()
-    await create('run')
-    await store.addOutputFiles(await claimed('run'), [OUTPUT])
+    expect(await unknown()).toEqual([outputKey(second)])
     await store.releaseWorker('me', 9)
-    await store.renewLease('other')
-    expect(await claimRun(store, 'other')).toMatchObject({ id: 'run' })
-    const second = { ...OUTPUT, token: 'second' }
-    await store.addOutputFiles({ id: 'run', owner: 'other', nowMs: 9 }, [second])
-    expect(await store.markOrphans(0, 10)).toBe(1)
-    expect(await marked()).toEqual([OUTPUT_FILE])
+    await store.renewLease('me')
+    expect(await store.addOutputFiles(await claimed('run'), [second])).toBe(true)
+    expect(await unknown()).toEqual([])
+    expect(await store.finishRun(held, [second])).toBe(true)
+    expect(await unknown()).toEqual([OUTPUT_FILE.key])
+    expect(await store.addOutputFiles(held, [OUTPUT])).toBe(false)
+    expect(await store.removeOldFiles('output', 9)).toEqual([])
+    expect(await store.removeOldFiles('output', 10)).toEqual([outputKey(second)])
   })
 
-  test('an image whose create ended before its bytes were stored is an orphan after a while', async () => {
-    const { store, marked } = await createStore()
-    await store.holdImage(IMAGE, 0)
-    expect(await store.markOrphans(0, HOUR_MS)).toBe(0)
-    expect(await store.markOrphans(1, HOUR_MS)).toBe(1)
-    expect(await marked()).toEqual([{ kind: 'input', key: 'a1b2' }])
+  test('outputs of a run that failed are unknown', async () => {
+    const { store, create, claimed } = await createStore()
+    await create('run')
+    const held = await claimed('run')
+    await store.addOutputFiles(held, [OUTPUT])
+    await store.failRun(held, { code: 'x', message: 'y' })
+    expect(await store.findUnknownFiles('output', [OUTPUT_FILE.key])).toEqual([OUTPUT_FILE.key])
   })
 
   test('an output that an unfinished run needs stays; a create leaves out one that was removed', async () => {
-    const { store, create, marked, claimed } = await createStore()
+    const { store, create, claimed } = await createStore()
     await create('first')
     await store.finishRun(await claimed('first'), [OUTPUT])
     const gone = { kind: 'output', key: 'gone/a.png' } as const
     expect(await create('second', [OUTPUT_FILE, gone])).toEqual({ id: 'second' })
-    expect(await store.markOldFiles('output', 100, 100)).toBe(0)
+    expect(await store.removeOldFiles('output', 100)).toEqual([])
     await store.finishRun(await claimed('second'), [])
-    expect(await store.markOldFiles('output', 100, 100)).toBe(1)
+    expect(await store.removeOldFiles('output', 100)).toEqual([OUTPUT_FILE.key])
     expect(await create('third', [OUTPUT_FILE])).toEqual({ id: 'third' })
-    expect(await marked()).toEqual([OUTPUT_FILE])
+    expect(await store.findUnknownFiles('output', [OUTPUT_FILE.key])).toEqual([OUTPUT_FILE.key])
   })
 
-  test('a file that was never entered is marked; one that was entered is not', async () => {
-    const { store, storeImage, marked } = await createStore()
+  test('of any keys, those without a record are unknown', async () => {
+    const { store, storeImage } = await createStore()
     const known = await storeImage()
-    await store.holdImage({ sha256: 'held', bytes: 1 }, 0)
-    expect(await store.markUnknownFiles('input', [known.key, 'held', 'x', 'ä,{}"\\'], 5)).toBe(2)
-    expect(await store.markUnknownFiles('input', ['x'], 5)).toBe(0)
-    expect(await marked()).toEqual([
-      { kind: 'input', key: 'x' },
-      { kind: 'input', key: 'ä,{}"\\' },
-    ])
-    const [first] = await store.listMarkedFiles(1, undefined)
-    expect(await store.listMarkedFiles(9, first)).toEqual([{ kind: 'input', key: 'ä,{}"\\' }])
+    expect(await store.findUnknownFiles('input', [known.key, 'x', 'ä,{}"\\'])).toEqual(['x', 'ä,{}"\\'])
+    expect(await store.findUnknownFiles('output', [known.key])).toEqual([known.key])
   })
 
-  test('many old files are marked in groups', async () => {
+  test('records of many old files are removed in groups', async () => {
     const { store, create, claimed } = await createStore()
     await create('run')
-    const outputs = Array.from({ length: MAX_MARKED + 10 }, (_, at) => ({ ...OUTPUT, token: `t${at}` }))
+    const outputs = Array.from({ length: MAX_REMOVED + 10 }, (_, at) => ({ ...OUTPUT, token: `t${at}` }))
     await store.finishRun(await claimed('run'), outputs)
-    expect(await store.markOldFiles('output', 100, 100)).toBe(MAX_MARKED)
-    expect(await store.markOldFiles('output', 100, 100)).toBe(10)
+    expect(await store.removeOldFiles('output', 100)).toHaveLength(MAX_REMOVED)
+    expect(await store.removeOldFiles('output', 100)).toHaveLength(10)
+  })
+
+  test('a database has an id, which stays', async () => {
+    const { store } = await createStore()
+    const id = await store.databaseId()
+    expect(id).toMatch(/^[0-9a-f-]{32,36}$/)
+    expect(await store.databaseId()).toBe(id)
   })
 }

@@ -168,7 +168,7 @@ const DISTANT_ROWS = [
    VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r')`,
   "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
-  "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 'writing', 'run_far', 'w', 9)",
+  "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 9)",
   "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
   // Numbers that were given, and whose rows were removed.
   'UPDATE sqlite_sequence SET seq = seq + 5',

@@ -202,7 +202,11 @@ function createStallingStorage() {
     }
   }
   return {
-    storage: { outputs: files('outputs'), inputs: files('inputs') },
+    storage: {
+      root: { find: async () => undefined, put: async () => {} },
+      outputs: files('outputs'),
+      inputs: files('inputs'),
+    },
     stall() {
       isStalled = true
     },

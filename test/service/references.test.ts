@@ -20,6 +20,7 @@ import { type Store, withBudgetCheck } from '../../src/service/store/contract.js
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { createManualClock } from '../support/clock.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { claimRun, newRun } from '../support/runs.js'
 import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
 import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
@@ -65,7 +66,8 @@ test('images inside the request reach the engine as files, and the run as their 
   expect(job?.input.image_urls).toEqual(
     [ONE_PIXEL_PNG, svg, ONE_PIXEL_PNG, nothing].map((bytes) => `sha256:${sha256(bytes)}`),
   )
-  expect(readdirSync(join(service.dataFolder, 'inputs')).sort()).toEqual(
+  const keys = readdirSync(join(service.dataFolder, 'inputs'))
+  expect(keys.map((key) => key.split('-')[0]).sort()).toEqual(
     [ONE_PIXEL_PNG, svg, nothing].map(sha256).sort(),
   )
 })
@@ -79,7 +81,8 @@ test.each([0, 7])(
     const engine = createInstantEngine()
     const service = await createTestService({ engine })
     await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-    truncateSync(join(service.dataFolder, 'inputs', sha256(ONE_PIXEL_PNG)), bytes)
+    const inputs = join(service.dataFolder, 'inputs')
+    for (const name of readdirSync(inputs)) truncateSync(join(inputs, name), bytes)
     const again = await ask(service, 'POST', '/api/v1/runs', ORDER)
     expect((await ended(service, again.body.id)).status).toBe('succeeded')
     expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
@@ -90,7 +93,8 @@ test('a stored image that was damaged after its create is missing for the engine
   const engine = createInstantEngine()
   const service = await createTestService({ engine, rendering: false })
   const { body } = await ask(service, 'POST', '/api/v1/runs', ORDER)
-  truncateSync(join(service.dataFolder, 'inputs', sha256(ONE_PIXEL_PNG)), 7)
+  const inputs = join(service.dataFolder, 'inputs')
+  for (const name of readdirSync(inputs)) truncateSync(join(inputs, name), 7)
   service.service.startRendering()
   await ended(service, body.id)
   expect(engine.jobs.map(({ images }) => images)).toEqual([[undefined]])
@@ -101,10 +105,10 @@ test('an image that comes again while the old one is removed reaches the engine 
   const service = await createTestService({ engine })
   await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
   const store = await openStoreOf(service)
-  await store.markOldFiles('input', Number.MAX_SAFE_INTEGER, service.clock.now())
+  const removed = await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)
   await store.close()
   await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
-  rmSync(join(service.dataFolder, 'inputs', sha256(ONE_PIXEL_PNG)))
+  for (const key of removed) rmSync(join(service.dataFolder, 'inputs', key))
   await ended(service, (await ask(service, 'POST', '/api/v1/runs', ORDER)).body.id)
   expect(engine.jobs.map(({ images }) => images)).toEqual([[ONE_PIXEL_PNG], [ONE_PIXEL_PNG], [ONE_PIXEL_PNG]])
   expect(readdirSync(join(service.dataFolder, 'inputs'))).toEqual([
@@ -149,31 +153,50 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
   }
 }
 
-test('an image that is removed between its storing and the create is stored once more, and the run is accepted', async () => {
-  const { create, balance, inputs } = await createWith(async (store, attempt) => {
-    if (attempt === 1) await store.markOrphans(Number.MAX_SAFE_INTEGER, 0)
+/** Records the image of `ORDER` as another create does, with a run that has ended. */
+async function recordImage(store: Store, key: string) {
+  const image = { sha256: sha256(ONE_PIXEL_PNG), bytes: ONE_PIXEL_PNG.byteLength }
+  await store.renewLease('me')
+  await store.addRun(newRun({ id: `run_${key}`, files: [{ kind: 'input', key, image }] }), () => {})
+  await claimRun(store, 'me')
+  await store.finishRun({ id: `run_${key}`, owner: 'me', nowMs: 0 }, [])
+}
+
+test('an image that another create records meanwhile is stored under one key', async () => {
+  const { create, inputs } = await createWith(async (store, attempt) => {
+    if (attempt === 1) await recordImage(store, 'other')
   })
+  expect((await create()).run.status).toBe('queued')
+  expect(readdirSync(inputs)).toEqual(['other'])
+})
+
+test('an image that is removed between its storing and the create is stored under a new key, and the run is accepted', async () => {
+  const { create, balance, inputs, store } = await createWith(async (store, attempt) => {
+    if (attempt === 1) expect(await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)).toEqual(['old'])
+  })
+  await recordImage(store, 'old')
   expect((await create()).run.status).toBe('queued')
   expect(await balance()).toBe(9)
   expect(readdirSync(inputs)).toHaveLength(2)
+  expect(await store.findImage(sha256(ONE_PIXEL_PNG))).not.toBe('old')
 })
 
-test('a create whose image is removed again and again is refused with 503, and charged nothing', async () => {
-  const { create, balance } = await createWith(async (store) => {
-    await store.markOrphans(Number.MAX_SAFE_INTEGER, 0)
+test('a create whose image is recorded and removed again and again is refused with 503, and charged nothing', async () => {
+  const { create, balance } = await createWith(async (store, attempt) => {
+    if (attempt % 2 === 0) await store.removeOldFiles('input', Number.MAX_SAFE_INTEGER)
+    else await recordImage(store, `other_${attempt}`)
   })
   await expect(create()).rejects.toMatchObject({ status: 503, code: 'overloaded' })
   expect(await balance()).toBe(10)
 })
 
-test('the image of a create that is refused after its images were stored is an orphan: a sweep removes it', async () => {
-  const { create, store, clock, inputs } = await createWith(() =>
+test('a create that is refused after its images were stored leaves none of them', async () => {
+  const { create, store, inputs } = await createWith(() =>
     Promise.reject(new Refusal('insufficient_balance')),
   )
   await expect(create()).rejects.toMatchObject({ status: 402 })
-  expect(readdirSync(inputs)).toHaveLength(1)
-  expect(await store.markOrphans(clock.now(), clock.now())).toBe(0)
-  expect(await store.markOrphans(clock.now() + 1, clock.now())).toBe(1)
+  expect(readdirSync(inputs)).toEqual([])
+  expect(await store.findImage(sha256(ONE_PIXEL_PNG))).toBeUndefined()
 })
 
 test('an image whose folder is gone is refused with 503, and charged nothing', async () => {

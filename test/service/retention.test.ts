@@ -1,21 +1,13 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  rmdirSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeDataFolders } from '../../src/service/data-folders.js'
 import { type FileStore, StorageUnavailable } from '../../src/service/files/contract.js'
-import { createLocalFiles, createLocalStorage } from '../../src/service/files/local-files.js'
+import { createLocalStorage } from '../../src/service/files/local-files.js'
 import { silentLog } from '../../src/service/log.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createRetention, type RetentionOptions } from '../../src/service/retention.js'
+import type { FileName } from '../../src/service/store/contract.js'
 import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { removeAbandonedFolders } from '../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../support/clock.js'
@@ -38,11 +30,9 @@ async function open() {
   onTestFinished(() => store.close())
   await store.renewLease('me')
   const accountId = await store.ensureAccount({ name: 'default', credits: 0, nowMs: 0 })
-  const storage = {
-    inputs: createLocalFiles(folders.inputs, clock),
-    outputs: createLocalFiles(folders.outputs, clock),
-  }
+  const storage = createLocalStorage({ ...folders, root }, clock)
   const errors: unknown[] = []
+  const foreign: string[] = []
   const onError = (error: unknown) => void errors.push(error)
   const retention = (options: Partial<RetentionOptions> = {}) =>
     createRetention({
@@ -52,17 +42,17 @@ async function open() {
       retainMs: RETAIN_MS,
       log: silentLog,
       removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
+      onForeign: () => void foreign.push(root),
       onError,
       ...options,
     })
-  /** As a create does it. */
-  async function saveImage(sha256: string) {
-    const key = await store.holdImage({ sha256, bytes: 1 }, clock.now())
+  /** Stores a new image, as a create does it. */
+  async function saveImage(sha256: string, key = sha256) {
     await storage.inputs.put(key, { bytes: Buffer.from('x') })
-    return { kind: 'input', key } as const
+    return { kind: 'input', key, image: { sha256, bytes: 1 } } as const
   }
-  const create = (id: string, files: Awaited<ReturnType<typeof saveImage>>[] = []) =>
-    store.addRun({ ...RUN, id, accountId, files }, () => {})
+  const create = (id: string, files: readonly FileName[] = []) =>
+    store.addRun({ ...RUN, id, accountId, files, createdAtMs: clock.now() }, () => {})
   /** With a run that took it, and has ended. */
   async function storeImage(sha256: string) {
     const file = await saveImage(sha256)
@@ -72,7 +62,7 @@ async function open() {
       { id: `of_${sha256}`, owner: 'me', nowMs: 0 },
       { code: 'render_failed', message: 'y' },
     )
-    return file
+    return { kind: file.kind, key: file.key }
   }
   /** As a worker does it, up to the end of the run. */
   async function render(id: string) {
@@ -92,7 +82,22 @@ async function open() {
     inputs: readdirSync(folders.inputs).sort(),
     outputs: readdirSync(folders.outputs).sort(),
   })
-  return { clock, store, storage, folders, retention, saveImage, storeImage, create, render, left, errors }
+  return {
+    clock,
+    store,
+    storage,
+    folders,
+    retention,
+    saveImage,
+    storeImage,
+    create,
+    render,
+    left,
+    errors,
+    foreign,
+    root,
+    accountId,
+  }
 }
 
 test('only what is older than the limit is removed, and counted', async () => {
@@ -117,7 +122,7 @@ test('an image that a create takes while it is removed is stored anew, and stays
     ...storage.inputs,
     async remove(key: string) {
       // The sweep has decided to remove it, and has not done so yet.
-      const file = await saveImage('a1b2')
+      const file = await saveImage('a1b2', 'second')
       expect(await create('run', [file])).toEqual({ id: 'run' })
       taken = file
       await storage.inputs.remove(key)
@@ -135,35 +140,50 @@ test('an image that a create takes while a sweep looks at it stays', async () =>
   const { clock, store, retention, storeImage, create, left } = await open()
   const file = await storeImage('a1b2')
   clock.jump(RETAIN_MS + 1)
-  const markOldFiles: typeof store.markOldFiles = async (...args) => {
+  const removeOldFiles: typeof store.removeOldFiles = async (...args) => {
     // It was stored long ago, and only its age was looked at.
     if (args[0] === 'input') await create('run', [file])
-    return await store.markOldFiles(...args)
+    return await store.removeOldFiles(...args)
   }
-  await retention({ store: { ...store, markOldFiles } }).sweep()
+  await retention({ store: { ...store, removeOldFiles } }).sweep()
   expect(left().inputs).toEqual(['a1b2'])
 })
 
-test('a file that was never entered is removed by its age, unless a create takes it meanwhile', async () => {
-  const { clock, store, storage, folders, retention, saveImage, create, left } = await open()
-  for (const name of ['old', 'taken', 'young']) {
-    writeFileSync(join(folders.inputs, name), 'x')
-    const seconds = (clock.now() - (name === 'young' ? 0 : RETAIN_MS + 1_000)) / 1_000
-    utimesSync(join(folders.inputs, name), seconds, seconds)
+test('a file without a record is removed after an hour, with and without a retention', async () => {
+  const { clock, folders, retention, left } = await open()
+  const write = (folder: string, name: string, ageMs: number) => {
+    writeFileSync(join(folder, name), 'x')
+    const seconds = (clock.now() - ageMs) / 1_000
+    utimesSync(join(folder, name), seconds, seconds)
   }
-  const inputs = {
-    ...storage.inputs,
-    async *listOlder(ageMs: number) {
-      yield* storage.inputs.listOlder(ageMs)
-      await create('run', [await saveImage('taken')])
-    },
+  for (const retainMs of [undefined, RETAIN_MS]) {
+    for (const folder of [folders.inputs, folders.outputs]) {
+      write(folder, 'old', HOUR_MS + 1_000)
+      write(folder, 'young', HOUR_MS - 1_000)
+    }
+    expect(await retention({ retainMs }).sweep()).toEqual({ outputs: 1, images: 1 })
+    expect(left()).toEqual({ inputs: ['young'], outputs: ['young'] })
   }
-  expect(await retention({ storage: { ...storage, inputs } }).sweep()).toEqual({ outputs: 0, images: 1 })
-  expect(left().inputs).toEqual(['taken', 'young'])
-  expect(await store.findImage('taken')).toBe('taken')
 })
 
-test('what a sweep that was stopped has left is removed by the next one', async () => {
+test('nothing is removed from a folder that names another database, and the start says so', async () => {
+  const own = await open()
+  const other = await open()
+  await own.storeImage('old')
+  await (await own.render('old')).finish()
+  await own.storage.inputs.put('of_a_create', { bytes: Buffer.from('x') })
+  await own.retention({ retainMs: undefined }).sweep()
+  own.clock.jump(HOUR_MS + 1)
+  const later = () => createManualClock(own.clock.now())
+  const foreign = other.retention({ storage: own.storage, clock: later() })
+  expect(await foreign.sweep()).toEqual({ outputs: 0, images: 0 })
+  expect(await foreign.sweep()).toEqual({ outputs: 0, images: 0 })
+  expect(own.left()).toEqual({ inputs: ['of_a_create', 'old'], outputs: ['old'] })
+  expect([own.foreign, other.foreign]).toEqual([[], [other.root]])
+  expect(await own.retention().sweep()).toEqual({ outputs: 1, images: 2 })
+})
+
+test('what a sweep that was stopped has left is removed by a later one', async () => {
   const { clock, storage, retention, storeImage, left } = await open()
   await storeImage('one')
   await storeImage('two')
@@ -174,6 +194,7 @@ test('what a sweep that was stopped has left is removed by the next one', async 
   const stopped = retention({ storage: { ...storage, inputs: { ...storage.inputs, remove } } })
   await expect(stopped.sweep()).rejects.toThrow('killed')
   expect(left().inputs).toEqual(['one', 'two'])
+  clock.jump(HOUR_MS)
   expect(await retention({ retainMs: undefined }).sweep()).toEqual({ outputs: 0, images: 2 })
   expect(left().inputs).toEqual([])
 })
@@ -196,35 +217,40 @@ test('a file that cannot be removed keeps no other, and a storage that is away i
   })
   await retention({ storage: withRemove(() => true) }).sweep()
   expect([asked, errors.length]).toEqual([10, 1])
+  clock.jump(HOUR_MS)
   const stuck = retention({ storage: withRemove((key) => key === 'image_00') })
   expect(await stuck.sweep()).toEqual({ outputs: 0, images: 29 })
   expect(left().inputs).toEqual(['image_00'])
 })
 
 test('files that cannot be removed keep no other from being removed by a later sweep', async () => {
-  const { clock, folders, retention, render, left } = await open()
-  for (let at = 0; at < 25; at++) {
-    await (await render(`a${String(at).padStart(2, '0')}`)).finish()
-    const path = join(folders.outputs, `a${String(at).padStart(2, '0')}`, 'a.png')
-    rmSync(path)
-    mkdirSync(path)
-  }
+  const { clock, storage, retention, render } = await open()
+  for (let at = 0; at < 25; at++) await (await render(`a${String(at).padStart(2, '0')}`)).finish()
   for (const name of ['b', 'c']) await (await render(name)).finish()
-  clock.jump(RETAIN_MS + 1)
-  const sweeps = retention()
-  const removed = async () => (await sweeps.sweep()).outputs
-  expect([await removed(), await removed(), await removed()]).toEqual([0, 0, 2])
-  for (const name of left().outputs) rmdirSync(join(folders.outputs, name, 'a.png'))
-  await (await render('0')).finish()
-  clock.jump(RETAIN_MS + 1)
-  expect(await removed()).toBe(26)
+  let isStuck = true
+  const outputs = {
+    ...storage.outputs,
+    async remove(key: string) {
+      if (isStuck && key.startsWith('a')) throw new StorageUnavailable('unlink: operation not permitted')
+      await storage.outputs.remove(key)
+    },
+  }
+  const sweeps = retention({ storage: { ...storage, outputs } })
+  const removed = async () => {
+    clock.jump(HOUR_MS + 1)
+    return (await sweeps.sweep()).outputs
+  }
+  const rounds = [await removed(), await removed(), await removed()]
+  expect(rounds.reduce((sum, each) => sum + each)).toBe(2)
+  isStuck = false
+  expect([await removed(), await removed()]).toEqual([0, 25])
 })
 
 test('a folder that cannot be read keeps nothing else from being removed', async () => {
   const { clock, store, storage, retention, storeImage, left, errors } = await open()
   await storeImage('old')
   await storage.inputs.put('unknown', { bytes: Buffer.from('x') })
-  clock.jump(RETAIN_MS + 1)
+  clock.jump(HOUR_MS + 1)
   const unreadable = (files: FileStore): FileStore => ({
     ...files,
     async *listOlder(ageMs) {
@@ -234,7 +260,7 @@ test('a folder that cannot be read keeps nothing else from being removed', async
   })
   let folderSweeps = 0
   const swept = retention({
-    storage: { outputs: unreadable(storage.outputs), inputs: unreadable(storage.inputs) },
+    storage: { ...storage, outputs: unreadable(storage.outputs), inputs: unreadable(storage.inputs) },
     removeWorkFolders: async () => void folderSweeps++,
   })
   expect(await swept.sweep()).toEqual({ outputs: 0, images: 2 })
@@ -268,25 +294,28 @@ test('without a retention nothing is removed for its age', async () => {
   expect(left()).toEqual({ inputs: ['a1b2'], outputs: ['run'] })
 })
 
-test('without a retention too, what a worker or a create left is removed', async () => {
-  const { clock, store, storage, retention, render, create, left } = await open()
+test('what a worker or a create left is removed after an hour, and never what an unfinished run stores', async () => {
+  const { clock, store, retention, saveImage, render, create, left } = await open()
   await (await render('failed')).fail()
   await render('crashed')
   await store.releaseWorker('me', clock.now())
   await store.renewLease('me')
   await create('own')
-  await render('rendering')
-  await store.holdImage({ sha256: 'half', bytes: 1 }, clock.now())
-  await storage.inputs.put('half', { bytes: Buffer.from('x') })
+  const rendering = await render('rendering')
+  await saveImage('half')
   const all = retention({ retainMs: undefined })
-  expect(await all.sweep()).toEqual({ outputs: 2, images: 0 })
-  expect(left()).toEqual({ inputs: ['half'], outputs: ['rendering'] })
+  expect(await all.sweep()).toEqual({ outputs: 0, images: 0 })
   clock.jump(HOUR_MS + 1)
-  expect(await all.sweep()).toEqual({ outputs: 0, images: 1 })
+  expect(await all.sweep()).toEqual({ outputs: 1, images: 1 })
+  expect(left()).toEqual({ inputs: [], outputs: ['crashed', 'rendering'] })
+  expect(await rendering.finish()).toBe(true)
+  await claimRun(store, 'me', { only: ['crashed'], models: ['m'] })
+  await store.finishRun({ id: 'crashed', owner: 'me', nowMs: clock.now() }, [])
+  expect(await all.sweep()).toEqual({ outputs: 1, images: 0 })
   expect(left()).toEqual({ inputs: [], outputs: ['rendering'] })
 })
 
-test('what a failed run could not remove itself is removed by the next start', async () => {
+test('what a failed run could not remove itself is removed by the next start after an hour', async () => {
   const dataFolder = temporaryFolder()
   const clock = createManualClock()
   const local = createLocalStorage(await makeDataFolders(dataFolder), clock)
@@ -307,6 +336,7 @@ test('what a failed run could not remove itself is removed by the next start', a
   await clock.runUntil(service.service.close())
   const left = () => readdirSync(join(dataFolder, 'outputs'))
   expect(left()).toHaveLength(1)
+  clock.jump(2 * HOUR_MS)
   await createTestService({ dataFolder, clock })
   await until('the sweep', () => left().length === 0)
 })

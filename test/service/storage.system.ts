@@ -136,6 +136,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     await ended(service, (await ask(service, 'POST', RUNS, A_FOX)).body.id)
     const database = await openStoreOf(service)
     onTestFinished(() => database.close())
+    let foreign = 0
     const retention = createRetention({
       store: database,
       storage: await openStorage(`s3://${store.bucket}/team`),
@@ -143,15 +144,16 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       retainMs: 60_000,
       log: silentLog,
       removeWorkFolders: async () => {},
+      onForeign: () => foreign++,
       onError: (error) => {
         throw error
       },
     })
-    // Not in the database.
+    // Not in the database, so it belongs to no run.
     store.fill(['team/outputs/token/earlier.png'])
-    store.age(Date.now() - service.clock.now() + 61_000)
+    store.age(Date.now() - service.clock.now() + 3_601_000)
     expect(await retention.sweep()).toEqual({ outputs: 2, images: 1 })
-    expect(store.keys()).toHaveLength(1)
+    expect(store.keys()).toHaveLength(2)
   })
 
   describe('that does not answer', () => {

@@ -1,6 +1,6 @@
 /**
- * The contract of a file store: outputs (`<token>/<name>`) and inputs (named by their SHA-256). A stored file never
- * changes, because its key is random or derived from its content.
+ * The contract of a file store: outputs (`<token>/<name>`) and inputs (their SHA-256 with a random number). A stored
+ * file never changes, because its key is random.
  */
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../host/clock.js'
@@ -60,10 +60,14 @@ export interface FileStore {
   listOlder(ageMs: number): AsyncIterable<string>
 }
 
+export const OWNER_KEY = 'database-id'
+
 /** The file stores of the service. */
 export interface Storage {
+  /** The folder or prefix of both. The file `OWNER_KEY` in it has the id of the database whose files are here. */
+  readonly root: Pick<FileStore, 'find' | 'put'>
   readonly outputs: FileStore
-  /** Images from data: URLs, each named by its SHA-256. */
+  /** Images from data: URLs, each named by its SHA-256 and a random number. */
   readonly inputs: FileStore
   /** Rejects if files cannot be stored. */
   readonly check?: (() => Promise<void>) | undefined

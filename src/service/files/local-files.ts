@@ -13,9 +13,10 @@ import { type FileSource, type FileStore, type Storage, StorageUnavailable } fro
 
 /** Stores outputs and inputs in folders of the data folder. */
 export const createLocalStorage = (
-  folders: { readonly outputs: string; readonly inputs: string },
+  folders: { readonly outputs: string; readonly inputs: string; readonly root: string },
   clock: Pick<Clock, 'now'>,
 ): Storage => ({
+  root: createLocalFiles(folders.root, clock),
   outputs: createLocalFiles(folders.outputs, clock),
   inputs: createLocalFiles(folders.inputs, clock),
   async check() {

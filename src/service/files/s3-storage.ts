@@ -52,7 +52,7 @@ export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageO
   const { bucket, prefix } = parseStorageUrl(url)
   const client = await createClient(env)
   const files = (folder: string) =>
-    createS3Files({ client, bucket, prefix: `${prefix}${folder}/`, clock, signsUrls: !proxy })
+    createS3Files({ client, bucket, prefix: `${prefix}${folder}`, clock, signsUrls: !proxy })
   try {
     await checkAccess(client, { bucket, prefix }, url, warn)
   } catch (error) {
@@ -60,8 +60,9 @@ export async function openS3Storage({ url, proxy, env, clock, warn }: S3StorageO
     throw error
   }
   return {
-    outputs: files('outputs'),
-    inputs: files('inputs'),
+    root: files(''),
+    outputs: files('outputs/'),
+    inputs: files('inputs/'),
     async check() {
       try {
         const abortSignal = AbortSignal.timeout(CHECK_TIMEOUT_MS)

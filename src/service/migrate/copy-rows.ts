@@ -142,7 +142,9 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
     if (last > 0)
       await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [table, column, last])
   }
-  await client.query('UPDATE format SET migration = $1', [id])
+  // The id goes along, so that the files still belong to the database.
+  const databaseId = source.get('SELECT database_id FROM format')?.database_id
+  await client.query('UPDATE format SET migration = $1, database_id = $2', [id, databaseId])
   const results = []
   for (const text of Object.values(LEDGER)) results.push((await client.query(text)).rows)
   return verificationOf(results)

@@ -115,7 +115,7 @@ const filesIn = (database: Pick<OpenDatabase, 'all'>): KnownFiles => ({
   outputs: outputsOf(database),
   images: new Map(
     database
-      .all("SELECT key, sha256 FROM files WHERE kind = 'input' AND state = 'stored'")
+      .all("SELECT key, sha256 FROM files WHERE kind = 'input'")
       .map(({ key, sha256 }) => [String(key), String(sha256)]),
   ),
 })

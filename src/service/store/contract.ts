@@ -2,7 +2,6 @@
  * The contract of a store. Each function is one statement or one atomic step, without business rules, and asynchronous,
  * so that another database can replace SQLite.
  */
-import { randomBytes } from 'node:crypto'
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
@@ -114,7 +113,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * runs in processing, then the account served longest ago; within an account, the oldest run.
    */
   claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
-  /** Records outputs before they are stored. Returns false and records nothing if the change is refused. */
+  /** Records outputs as needed by the run, before they are stored. Returns false and records nothing if the change is refused. */
   addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /** A repeat with the same outputs returns true again. */
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
@@ -168,65 +167,35 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   close(): Promise<void>
 }
 
-/**
- * Records which files are in the storage and which unfinished runs need them. A file is recorded before its bytes are
- * stored, and marked before its bytes are removed. So the files of an ended process are known, and no create uses a
- * file that is being removed.
- *
- *   writing ──▶ stored ──▶ removing ──▶ removed ──▶ forgotten
- *      └──────────────────────▲
- */
-
 /** A file of the service, with the key under which it is stored. */
 export interface FileName {
   readonly kind: 'input' | 'output'
   readonly key: string
+  /** An image that the caller has stored under a new key. The run records it. */
+  readonly image?: Pick<StoredImage, 'sha256' | 'bytes'> | undefined
 }
 
+/** Maximum number of records that one call removes. */
+export const MAX_REMOVED = 500
+
 /**
- * Minimum age at which the age of an image is renewed, so that frequent creates with the same image write nothing. The
- * minimum retention is one minute.
+ * Records which files are in the storage and which unfinished runs need them. A file is stored under a new key, then recorded
+ * with its run. Its record is removed before the file. So a file without a record, which no unfinished run needs, was left by
+ * a worker, a create or a sweep that ended early, and no run will use it.
  */
-export const RENEWED_AFTER_MS = 30_000
-
-/** Maximum number of files that one call marks. */
-export const MAX_MARKED = 500
-
 export interface FileRecords {
-  /**
-   * Records an image, or renews its age if it is over `RENEWED_AFTER_MS`. Returns the key under which the caller stores
-   * its bytes, even if another process has already recorded the image. The first run that is added with the image
-   * changes its state to `stored`.
-   */
-  holdImage(image: Pick<StoredImage, 'sha256' | 'bytes'>, nowMs: number): Promise<string>
-  /** Returns the key of an image that is recorded and not being removed, else undefined. */
+  /** Returns the key of a recorded image. */
   findImage(sha256: string): Promise<string | undefined>
-
   /**
-   * Marks stored files that were last used before `beforeMs` and that no unfinished run needs. Returns the number of
-   * marked files. The caller repeats the call while it returns `MAX_MARKED`.
+   * Removes the records of files that were last used before `beforeMs` and that no unfinished run needs. Returns their keys.
+   * The caller removes the files, and repeats the call while it returns `MAX_REMOVED`.
    */
-  markOldFiles(kind: FileName['kind'], beforeMs: number, nowMs: number): Promise<number>
-  /**
-   * Marks files that were recorded but never stored: outputs of runs that their worker no longer renders, and images
-   * that were recorded before `beforeMs` and whose create was refused or interrupted.
-   */
-  markOrphans(beforeMs: number, nowMs: number): Promise<number>
-  /** Adds a marked record for each file that is in the storage without a record, unless an unfinished run needs it. */
-  markUnknownFiles(kind: FileName['kind'], keys: readonly string[], nowMs: number): Promise<number>
-  /** Lists marked files after `last`, ordered by kind and key. */
-  listMarkedFiles(limit: number, last: FileName | undefined): Promise<readonly FileName[]>
-  /** Records that a file was removed from the storage. Returns false if another process has already recorded it. */
-  recordRemoved(file: FileName, nowMs: number): Promise<boolean>
-  /** Frees the keys of files that were removed before `beforeMs`. */
-  forgetRemoved(beforeMs: number): Promise<void>
+  removeOldFiles(kind: FileName['kind'], beforeMs: number): Promise<readonly string[]>
+  /** Returns the keys that have no record and that no unfinished run needs. */
+  findUnknownFiles(kind: FileName['kind'], keys: readonly string[]): Promise<readonly string[]>
+  /** Returns the random id of this database. A backup has a new one. */
+  databaseId(): Promise<string>
 }
-
-/**
- * Returns a spare key for an image whose usual key (its SHA-256) belongs to a file that is being removed or was removed
- * recently: a slow sweep of another node must not remove the new file.
- */
-export const spareKeyOf = (sha256: string): string => `${sha256}-${randomBytes(8).toString('hex')}`
 
 /** The store as a running service uses it. Every argument and result can be sent to a worker thread. */
 export interface ServiceStore extends Omit<Store, 'addRun' | 'addCredits'> {

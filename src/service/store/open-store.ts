@@ -47,7 +47,6 @@ const routeOf = (method: StoreMethod): StoreRoute =>
 const EXCEPTIONS: Readonly<Partial<Record<StoreMethod, StoreRoute>>> = {
   findImage: 'read',
   findUser: 'read',
-  listMarkedFiles: 'read',
   listWorkers: 'read',
   latestRun: 'lookup',
   findRuns: 'page',

@@ -12,6 +12,9 @@ import {
 } from './rows.js'
 import { type Database, type Dialect, hasNul, type Row, type Transaction } from './sql.js'
 
+/** Minimum age at which the age of an image is renewed: frequent creates with one image write nothing. */
+const RENEWED_AFTER_MS = 30_000
+
 /** The columns of `newRunColumns`, in their order. */
 const COLUMNS = [
   ...['id', 'account_id', 'key_id', 'model', 'kind', 'prompt', 'aspect_ratio', 'price', 'created_at'],
@@ -42,12 +45,16 @@ export const runStatements = ({ inList, lock }: Dialect) => ({
   // Locks the files until the commit, so that no sweep marks them. Always in the same order, so that creates with the
   // same images do not deadlock.
   liveFiles: `
-    SELECT key FROM files
-    WHERE kind IN ('input', 'output') AND key ${inList('$1')} AND (state = 'stored' OR kind = 'input' AND state = 'writing')
-    ORDER BY kind, key${lock()}`,
+    SELECT key FROM files WHERE kind IN ('input', 'output') AND key ${inList('$1')} ORDER BY kind, key${lock()}`,
 
-  recordImages: `
-    UPDATE files SET state = 'stored' WHERE kind = 'input' AND key ${inList('$1')} AND state = 'writing'`,
+  renewImages: `
+    UPDATE files SET used_at = $2 WHERE kind = 'input' AND key ${inList('$1')} AND used_at < $2 - ${RENEWED_AFTER_MS}`,
+
+  // Adds no row if another create has recorded the image.
+  addImage: `
+    INSERT INTO files (kind, key, sha256, bytes, used_at) VALUES ('input', $1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+
+  forgetImages: `DELETE FROM files WHERE kind = 'input' AND key ${inList('$1')}`,
 
   addRunFile: `INSERT INTO run_files (run_id, kind, key) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 
@@ -82,9 +89,7 @@ export const runStatements = ({ inList, lock }: Dialect) => ({
     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 
   recordOutput: `
-    INSERT INTO files (kind, key, sha256, bytes, state, run_id, owner, used_at)
-    VALUES ('output', $1, $2, $3, 'stored', $4, $5, $6)
-    ON CONFLICT (kind, key) DO UPDATE SET state = 'stored', used_at = excluded.used_at`,
+    INSERT INTO files (kind, key, sha256, bytes, used_at) VALUES ('output', $1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 
   hasOutputs: `SELECT 1 FROM outputs WHERE run_id = $1 AND token ${inList('$2')}`,
 
@@ -124,7 +129,7 @@ export function createRunStore(database: Database): RunStore {
           await Promise.all([
             ...outputs.flatMap(({ token, name, contentType, bytes, sha256 }, position) => [
               tx.run(SQL.addOutput, id, position, token, name, contentType, bytes, sha256),
-              tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, id, owner, nowMs),
+              tx.run(SQL.recordOutput, `${token}/${name}`, sha256, bytes, nowMs),
             ]),
             tx.run(SQL.releaseFiles, id),
           ])
@@ -170,16 +175,27 @@ async function addRun(
     checkState(state, run, check)
     return { refused: 'file_removed' }
   }
-  const isLive = ({ key }: FileName) => live.some((row) => row.key === key)
+  const isLive = ({ key, image }: FileName) => image !== undefined || live.some((row) => row.key === key)
   if (files.some((file) => file.kind === 'input' && !isLive(file))) return { refused: 'file_removed' }
   checkState(state, run, check)
+  // Always in the same order, as for `liveFiles`.
+  const images = files.flatMap(({ key, image }) => (image === undefined ? [] : [{ key, ...image }]))
+  for (const { key, sha256, bytes } of images.toSorted((one, other) => (one.sha256 < other.sha256 ? -1 : 1)))
+    if ((await tx.run(SQL.addImage, key, sha256, bytes, run.createdAtMs)) === 0) {
+      await tx.run(
+        SQL.forgetImages,
+        images.map((image) => image.key),
+      )
+      return { refused: 'file_removed' }
+    }
   const columns = { ...newRunColumns(run), input: writeJson(run.input) }
   await Promise.all([
     tx.run(SQL.addRun, ...Object.values(columns)),
     files.length > 0 &&
       tx.run(
-        SQL.recordImages,
+        SQL.renewImages,
         files.map(({ key }) => key),
+        run.createdAtMs,
       ),
     ...files.filter(isLive).map(({ kind, key }) => tx.run(SQL.addRunFile, id, kind, key)),
     keyId !== undefined && tx.run(SQL.moveSpend, keyId, price, 1),

@@ -10,6 +10,8 @@ export interface SchemaTypes {
   readonly boolean: string
   /** Type of the column `slot` of a worker. */
   readonly slot: string
+  /** Expression for a random text. */
+  readonly randomId: string
   /** Options of a table. */
   readonly options: string
   /** Options of a table whose rows change often. */
@@ -23,16 +25,19 @@ export const schemaOf = ({
   integer,
   boolean,
   slot,
+  randomId,
   options,
   changing,
   more,
 }: SchemaTypes): string => `
--- One row. checked_at changes when a node checks whether the database can be written.
+-- One row. checked_at changes when a node checks whether the database can be written. A folder or bucket of files has
+-- database_id, so that no other database removes its files.
 CREATE TABLE format (
-  version    ${integer} NOT NULL,
-  checked_at ${integer} NOT NULL DEFAULT 0
+  version     ${integer} NOT NULL,
+  checked_at  ${integer} NOT NULL DEFAULT 0,
+  database_id text NOT NULL
 )${options};
-INSERT INTO format (version) VALUES (${FORMAT});
+INSERT INTO format (version, database_id) VALUES (${FORMAT}, ${randomId});
 
 CREATE TABLE accounts (
   id         ${sequence},
@@ -190,27 +195,20 @@ CREATE TABLE tokens (
 CREATE INDEX tokens_of_user ON tokens (user_id, kind);
 CREATE INDEX tokens_expiring ON tokens (expires_at);
 
--- Outputs, and images that came as data: URLs. A key that was removed is not used again.
+-- Outputs, and images that came as data: URLs. A row follows its file and is removed before it. A key is not used again.
 CREATE TABLE files (
   kind    text NOT NULL CHECK (kind IN ('input', 'output')),
   key     text NOT NULL,
   sha256  text NOT NULL,
-  -- Null where only the storage knows it.
-  bytes   ${integer},
-  -- writing: known before its bytes are stored. removing: no run may use it any more. removed: its key is not free yet.
-  state   text NOT NULL CHECK (state IN ('writing', 'stored', 'removing', 'removed')),
-  -- Of an output: the run, and the worker that renders it.
-  run_id  text,
-  owner   text,
+  bytes   ${integer} NOT NULL,
   -- The time from which its age counts.
   used_at ${integer} NOT NULL,
   PRIMARY KEY (kind, key)
 )${options};
-CREATE INDEX files_by_age ON files (kind, used_at) WHERE state = 'stored';
-CREATE UNIQUE INDEX files_by_content ON files (sha256) WHERE kind = 'input' AND state IN ('writing', 'stored');
-CREATE INDEX files_unfinished ON files (state, kind) WHERE state <> 'stored';
+CREATE INDEX files_by_age ON files (kind, used_at);
+CREATE UNIQUE INDEX files_by_content ON files (sha256) WHERE kind = 'input';
 
--- The files that a run needs until it has ended.
+-- The files that a run needs until it has ended: its references, and outputs that are being stored.
 CREATE TABLE run_files (
   run_id text NOT NULL REFERENCES runs (id),
   kind   text NOT NULL,

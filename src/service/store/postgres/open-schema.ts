@@ -12,6 +12,7 @@ const SCHEMA = schemaOf({
   integer: 'bigint',
   boolean: 'boolean',
   slot: 'integer GENERATED ALWAYS AS IDENTITY',
+  randomId: 'gen_random_uuid()',
   options: '',
   changing: ' WITH (fillfactor = 50)',
   more: `

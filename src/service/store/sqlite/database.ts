@@ -5,12 +5,16 @@ import type { Database, Dialect, Queries, SqlValue } from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
 
+/** Expression for the id of a database. */
+export const SQLITE_RANDOM_ID = 'lower(hex(randomblob(16)))'
+
 /** Format 1. `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
 export const SQLITE_SCHEMA = schemaOf({
   sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   integer: 'INTEGER',
   boolean: 'INTEGER',
   slot: 'INTEGER',
+  randomId: SQLITE_RANDOM_ID,
   options: ' STRICT',
   changing: ' STRICT',
   more: `

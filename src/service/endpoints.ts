@@ -6,9 +6,7 @@
  *
  * `admit` makes the checks up to the rate limit, before the body is read. `create` makes the others.
  */
-import { hash } from 'node:crypto'
 import type { Clock } from '../host/clock.js'
-import { writeJson } from '../protocol/json.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
 import { priceOf } from '../protocol/price.js'
 import { withSeed } from './engines/seed.js'
@@ -20,7 +18,7 @@ import type { EmbeddedImage } from './rules/create-request.js'
 import { bearerKey, type Caller, checkAccess, checkKey, type KeyRecord } from './rules/key-checks.js'
 import { Refusal, refusalSaying } from './rules/refusal.js'
 import { hashOfKey, newImageKey, newRunId } from './secrets.js'
-import type { FileName, NewRun, ServiceStore } from './store/contract.js'
+import type { FileName, Idempotency, NewRun, ServiceStore } from './store/contract.js'
 import { outputKey, outputOfUrl, type StoredInput, type StoredRun } from './stored-run.js'
 import type { Worker } from './worker/worker.js'
 
@@ -57,7 +55,7 @@ const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
 const MAX_SAVES = 3
 
 interface EndpointsOptions {
-  readonly store: Pick<ServiceStore, 'addRun' | 'findRun' | 'recordKeyUse' | 'findImage'>
+  readonly store: Pick<ServiceStore, 'addRun' | 'findCreated' | 'findRun' | 'recordKeyUse' | 'findImage'>
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
@@ -115,9 +113,29 @@ export function createEndpoints({
     body: readonly Uint8Array[],
     idempotencyKey: string | undefined,
   ): Promise<CreatedRun> {
-    const { document, input, images } = await intake.read(body)
-    const { name: model, kind } = document
     const nowMs = clock.now()
+    const idempotencyOf = (request: string): Idempotency | undefined =>
+      idempotencyKey === undefined
+        ? undefined
+        : { key: idempotencyKey, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
+    const repeated = async (id: string): Promise<CreatedRun> => {
+      const earlier = await store.findRun(id, accountId)
+      if (earlier === undefined) throw new Refusal('run_not_found')
+      return { run: earlier, price: 0, isRepeated: true }
+    }
+    const read = await intake.read(body).catch((error) => {
+      if (error instanceof Refusal && error.request !== undefined) return error
+      throw error
+    })
+    if (read instanceof Refusal) {
+      // The models may have changed since the first create.
+      const idempotency = idempotencyOf(read.request ?? '')
+      const earlier = idempotency && (await store.findCreated(accountId, idempotency))
+      if (earlier === undefined) throw read
+      return await repeated(earlier)
+    }
+    const { document, input, images, request } = read
+    const { name: model, kind } = document
     const run: StoredRun = {
       id: newRunId(),
       accountId,
@@ -131,17 +149,9 @@ export function createEndpoints({
       startedAtMs: undefined,
       finishedAtMs: undefined,
     }
-    const idempotency =
-      idempotencyKey === undefined
-        ? undefined
-        : {
-            key: idempotencyKey,
-            request: hash('sha256', writeJson({ model, input }), 'hex'),
-            sinceMs: nowMs - IDEMPOTENCY_KEY_MS,
-          }
     // The prices of documents are whole (models/read-models.ts). A model without a price costs nothing.
     const price = isFree ? 0 : Math.ceil(priceOf(document, input) ?? 0)
-    const created = { ...run, keyId, price, idempotency }
+    const created = { ...run, keyId, price, idempotency: idempotencyOf(request) }
     // A refused or repeated create stores no images.
     let added = images.length === 0 ? undefined : await add({ ...created, onlyCheck: true })
     for (let attempt = 1; added === undefined; attempt++) {
@@ -157,11 +167,7 @@ export function createEndpoints({
       }
       if (added?.id !== run.id) await discard(saved)
     }
-    if (added.id !== run.id) {
-      const earlier = await store.findRun(added.id, accountId)
-      if (earlier === undefined) throw new Refusal('run_not_found')
-      return { run: earlier, price: 0, isRepeated: true }
-    }
+    if (added.id !== run.id) return await repeated(added.id)
     worker.wake(run)
     return { run, price, isRepeated: false }
   }

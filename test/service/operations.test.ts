@@ -1,5 +1,4 @@
 /** What whoever runs the service relies on: health, the log, slow clients, what is removed and what stays. */
-import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -253,3 +253,24 @@ test('a run without a seed gets a random one within its bounds; a repeated creat
   expect((await create('acme/bounded', { seed: 6 })).input.seed).toBe(6)
   expect((await create('acme/fixed', {})).input).toEqual({ prompt: 'x' })
 })
+
+test('a repeated Idempotency-Key gets its run, whatever has become of the model since, and costs nothing', async () => {
+  const { service, key } = await createPaidService()
+  const send = (to: TestService, input: object) => {
+    const headers = { 'idempotency-key': 'shot-1' }
+    return ask(to, 'POST', RUNS, { model: 'acme/flux', input }, { key, headers })
+  }
+  const input = { prompt: 'a fox', steps: 50, palette: { sky: 'blue' } }
+  const { body } = await send(service, input)
+  await service.clock.runUntil(service.service.close())
+  const stricter = served({ name: 'acme/flux', kind: 'image', input: { size: { type: 'string', required: true } } })
+  for (const models of [[stricter], [NOISE]]) {
+    const { dataFolder, databaseUrl, clock } = service
+    const engine = createInstantEngine()
+    const changed = await createTestService({ dataFolder, databaseUrl, clock, models, engine })
+    const again = await send(changed, input)
+    expect([again.status, again.body.id, again.header('idempotent-replayed')]).toEqual([201, body.id, 'true'])
+    expect((await send(changed, { ...input, steps: 49 })).status).toBe(400)
+    await clock.runUntil(changed.service.close())
+  }
+})

@@ -12,6 +12,9 @@ import { openS3Storage, parseStorageUrl } from '../../src/service/files/s3-stora
 import { silentLog } from '../../src/service/log.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createRetention } from '../../src/service/retention.js'
+import type { Store } from '../../src/service/store/contract.js'
+import { openSqliteStore } from '../../src/service/store/sqlite/index.js'
+import type { ManualClock } from '../support/clock.js'
 import { createConsoleService, createInConsole, signInByLink } from '../support/console.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { hasS3rver, inEnvironment, type S3Store, startS3Store } from '../support/s3-store.js'
@@ -21,6 +24,7 @@ import {
   ended,
   type TestService,
   type TestServiceOptions,
+  temporaryFolder,
 } from '../support/service.js'
 import { openStoreOf } from '../support/test-database.js'
 import { until } from '../support/until.js'
@@ -66,7 +70,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
 
   test('an output is below the prefix, and its URL redirects to a signed one', async () => {
     const output = await createOutput()
-    expect(store.keys()).toEqual([`team${output.url.pathname}`])
+    expect(store.keys()).toEqual(['team/database-id', `team${output.url.pathname}`])
     const { status, header } = await get(output)
     expect([status, header('cache-control')]).toEqual([302, 'no-store'])
     const signed = await fetch(header('location') ?? '')
@@ -125,8 +129,35 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
 
   test('an output that was removed from the bucket is gone', async () => {
     const output = await createOutput()
-    store.remove(store.keys()[0] ?? '')
+    store.remove(store.keys()[1] ?? '')
     expect((await get(output)).status).toBe(410)
+  })
+
+  const retentionOf = async (of: Store, clock: ManualClock, onForeign = () => {}) =>
+    createRetention({
+      store: of,
+      storage: await openStorage(`s3://${store.bucket}/team`),
+      clock,
+      retainMs: 60_000,
+      log: silentLog,
+      removeWorkFolders: async () => {},
+      onForeign,
+      onError: (error) => {
+        throw error
+      },
+    })
+
+  test('nothing is removed from a prefix of the bucket that names another database', async () => {
+    const service = await createStoredService()
+    await ended(service, (await ask(service, 'POST', RUNS, WITH_IMAGE)).body.id)
+    const keys = store.keys()
+    const other = openSqliteStore(join(temporaryFolder(), 'service.db'))
+    onTestFinished(() => other.close())
+    store.age(Date.now() - service.clock.now() + 3_601_000)
+    let foreign = 0
+    const retention = await retentionOf(other, service.clock, () => foreign++)
+    expect(await retention.sweep()).toEqual({ outputs: 0, images: 0 })
+    expect([store.keys(), foreign]).toEqual([keys, 1])
   })
 
   test('retention removes old outputs and inputs from the bucket', async () => {
@@ -136,19 +167,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
     await ended(service, (await ask(service, 'POST', RUNS, A_FOX)).body.id)
     const database = await openStoreOf(service)
     onTestFinished(() => database.close())
-    let foreign = 0
-    const retention = createRetention({
-      store: database,
-      storage: await openStorage(`s3://${store.bucket}/team`),
-      clock: service.clock,
-      retainMs: 60_000,
-      log: silentLog,
-      removeWorkFolders: async () => {},
-      onForeign: () => foreign++,
-      onError: (error) => {
-        throw error
-      },
-    })
+    const retention = await retentionOf(database, service.clock)
     // Not in the database, so it belongs to no run.
     store.fill(['team/outputs/token/earlier.png'])
     store.age(Date.now() - service.clock.now() + 3_601_000)
@@ -227,7 +246,7 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
       const { dataFolder, clock, apiKey } = service
       const next = await createStoredService({ dataFolder, clock })
       expect((await ended({ ...next, apiKey }, body.id)).status).toBe('succeeded')
-      expect(store.keys()).toHaveLength(1)
+      expect(store.keys()).toHaveLength(2)
     })
 
     test('while the bucket is missing, an output is not removed, and a run waits for its reference', async () => {

@@ -18,18 +18,44 @@ export interface ReadCreate {
   /** Input with a `StoredImage` for each data: URL. */
   readonly input: StoredInput
   readonly images: readonly EmbeddedImage[]
+  /** SHA-256 of model and input, by which a repeated create is found. */
+  readonly request: string
 }
 
 export interface EmbeddedImage extends StoredImage {
   readonly data: Uint8Array
 }
 
-/** Throws `Refusal` (400). For a body of 64 MiB, this takes about a second. */
+/**
+ * Throws `Refusal` (400), with `request` if only the model or the input is refused: an earlier create with them may have been
+ * accepted, before the models of the service changed. For a body of 64 MiB, this takes about a second.
+ */
 export function readCreate(body: Uint8Array, models: readonly ModelDocument[]): ReadCreate {
   checkStructure(body)
-  const { document, input } = readModelAndInput(body, models)
-  checkInputBounds(document.input, input)
-  return { document, ...extractImages(input) }
+  const { model, input } = readModelAndInput(body)
+  try {
+    const document = checkedDocument(model, input, models)
+    return withRequest({ document, ...extractImages(input) })
+  } catch (refusal) {
+    throw Object.assign(refusal as Refusal, { request: requestOf(model, input) })
+  }
+}
+
+const withRequest = (read: Omit<ReadCreate, 'request'>): ReadCreate => ({
+  ...read,
+  request: hashOf(read.document.name, read.input),
+})
+
+const hashOf = (model: string, input: StoredInput): string =>
+  createHash('sha256').update(writeJson({ model, input })).digest('hex')
+
+/** Returns undefined for an input that no service has accepted. */
+function requestOf(model: string, input: ModelInput): string | undefined {
+  try {
+    return hashOf(model, extractImages(input).input)
+  } catch {
+    return undefined
+  }
 }
 
 /** Maximum nesting depth of objects and lists. */
@@ -73,24 +99,27 @@ const MAX_MESSAGE_LENGTH = 2_000
 /** A refused create names its first problems. The check ends there, since it may block the service's other requests. */
 const MAX_NAMED_PROBLEMS = 10
 
-/**
- * Checks in the order of docs/service.md: the model first, since the input is checked with its schema. Throws
- * `Refusal`: invalid_json, missing_model, missing_input, model_not_found or invalid_input.
- */
-function readModelAndInput(
-  body: Uint8Array,
-  models: readonly ModelDocument[],
-): { readonly document: ModelDocument; readonly input: ModelInput } {
+/** Throws `Refusal`: invalid_json, missing_model or missing_input. */
+function readModelAndInput(body: Uint8Array): { readonly model: string; readonly input: ModelInput } {
   const value = jsonOf(body)
   if (!isObject(value)) throw new Refusal('missing_model', 'The body is not a JSON object.')
   const { model, input } = value
   if (typeof model !== 'string') throw new Refusal('missing_model')
   if (!isObject(input)) throw new Refusal('missing_input')
+  return { model, input }
+}
+
+/**
+ * Checks in the order of docs/service.md: the model first, since the input is checked with its schema. Throws
+ * `Refusal`: model_not_found or invalid_input.
+ */
+function checkedDocument(model: string, input: ModelInput, models: readonly ModelDocument[]): ModelDocument {
   const document = findDocument(models, model)
   if (document === undefined) throw new Refusal('model_not_found', available(model, models))
   const problems = inputProblems(document.input, input, MAX_NAMED_PROBLEMS)
   if (problems.length > 0) throw new Refusal('invalid_input', sentenceOf(problems))
-  return { document, input }
+  checkInputBounds(document.input, input)
+  return document
 }
 
 function jsonOf(body: Uint8Array): unknown {

@@ -49,6 +49,8 @@ export class Refusal extends Error {
   readonly code: RefusalCode
   readonly status: number
   readonly detail: string | undefined
+  /** Of a create that was refused for its model or input: see `ReadCreate`. */
+  request: string | undefined
 
   /** The message is the cause from the table, followed by `detail`. */
   constructor(code: RefusalCode, detail?: string) {
@@ -69,15 +71,19 @@ export const refusalSaying = (code: RefusalCode, message: string): Refusal =>
 
 /** An error in a message between threads, which would lose the class and the properties of an error. */
 export type SentError =
-  | { readonly refusal: RefusalCode; readonly detail: string | undefined }
+  | {
+      readonly refusal: RefusalCode
+      readonly detail: string | undefined
+      readonly request: string | undefined
+    }
   | { readonly message: string; readonly code: string | undefined }
 
 export function sentError(error: unknown): SentError {
-  if (error instanceof Refusal) return { refusal: error.code, detail: error.detail }
+  if (error instanceof Refusal) return { refusal: error.code, detail: error.detail, request: error.request }
   return { message: messageOf(error), code: errorCode(error) }
 }
 
 export function receivedError(error: SentError): Error {
-  if ('refusal' in error) return new Refusal(error.refusal, error.detail)
+  if ('refusal' in error) return Object.assign(new Refusal(error.refusal, error.detail), { request: error.request })
   return Object.assign(new Error(error.message), error.code !== undefined && { code: error.code })
 }

@@ -107,6 +107,8 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * repeated create.
    */
   addRun(run: NewRun, check: (account: AccountState) => void): Promise<AddedRun>
+  /** Returns the id of the run that this same request has created. */
+  findCreated(accountId: number, idempotency: Idempotency): Promise<string | undefined>
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
    * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest

@@ -102,7 +102,7 @@ export const runStatements = ({ inList, lock }: Dialect) => ({
 
 type RunStatements = ReturnType<typeof runStatements>
 
-type RunStore = Pick<Store, 'addRun' | 'findRun' | 'finishRun' | 'failRun' | 'findOutput'>
+type RunStore = Pick<Store, 'addRun' | 'findCreated' | 'findRun' | 'finishRun' | 'failRun' | 'findOutput'>
 
 export function createRunStore(database: Database): RunStore {
   const { get, all, transaction, dialect } = database
@@ -110,6 +110,10 @@ export function createRunStore(database: Database): RunStore {
   const fail = createFailure(dialect)
   return {
     addRun: (run, check) => transaction((tx) => addRun(tx, SQL, run, check), { repeatable: true }),
+    async findCreated(accountId, { key, request, sinceMs }) {
+      const row = await get(SQL.createdBefore, accountId, key, sinceMs)
+      return row?.request === request ? String(row.id) : undefined
+    },
     async findRun(id, accountId) {
       const row = hasNul(id) ? undefined : await get(SQL.findRun, id, accountId)
       return row && runOfRow(row, row.status === 'succeeded' ? await all(SQL.outputsOfRun, id) : [])

@@ -90,7 +90,8 @@ describePostgres('on PostgreSQL', () => {
     },
   )
 
-  test.each(Object.entries(fileStatements(POSTGRES)))(
+  // The table of the id has one row.
+  test.each(Object.entries(fileStatements(POSTGRES)).filter(([name]) => name !== 'databaseId'))(
     '%s looks at no more than it needs: an index leads to it',
     async (_, text) => {
       const { client } = await openWithImage()

@@ -392,6 +392,18 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     ])
   })
 
+  test('a crash that is recorded again after a lost response does not count against the next attempt', async () => {
+    const { store, addRun, statusOf } = await createStore()
+    const id = await addRun()
+    await claimRun(store, 'me', { nowMs: 5 })
+    const crashed = { ...held(id), startedAtMs: 5 }
+    expect(await store.recordCrash(crashed, LIMIT)).toEqual({ runs: 0, refunded: 0 })
+    expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id, startedAtMs: 6 })
+    expect(await store.recordCrash(crashed, LIMIT)).toBeUndefined()
+    expect(await statusOf(id)).toBe('processing')
+    expect(await store.listLostAttempts(id)).toHaveLength(1)
+  })
+
   test('a run belongs to the worker that claimed it, and to nobody once it is queued again', async () => {
     const { store, addRun, accountId } = await createStore()
     const id = await addRun()

@@ -263,7 +263,11 @@ test('a repeated Idempotency-Key gets its run, whatever has become of the model 
   const input = { prompt: 'a fox', steps: 50, palette: { sky: 'blue' } }
   const { body } = await send(service, input)
   await service.clock.runUntil(service.service.close())
-  const stricter = served({ name: 'acme/flux', kind: 'image', input: { size: { type: 'string', required: true } } })
+  const stricter = served({
+    name: 'acme/flux',
+    kind: 'image',
+    input: { size: { type: 'string', required: true } },
+  })
   for (const models of [[stricter], [NOISE]]) {
     const { dataFolder, databaseUrl, clock } = service
     const engine = createInstantEngine()

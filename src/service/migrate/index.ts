@@ -52,10 +52,13 @@ export async function migrateData(migration: Migration): Promise<Migrated> {
   const { folders, opened: source } = await openData(dataFolder, () => openServiceDatabase(path))
   const store = storeOf(source, { isAlone: true })
   try {
-    await refuseRunning(store, source)
+    await refuseWorkers(store)
+    if (source.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy !== 0) throw isRunning()
     refuseProblems(await store.verify())
     // Nothing is written from here on, also not by other processes, so the file is complete without its log.
     return await source.transaction(async () => {
+      // A service may have started before the transaction.
+      await refuseWorkers(store)
       const moved = await move(migration, folders, source)
       renameSync(path, `${path}${MOVED}`)
       return moved
@@ -93,15 +96,16 @@ async function move(
   return { ...verification, outputs, files }
 }
 
-/** Throws if another process has a lease or reads, and moves the log into the file. */
-async function refuseRunning(store: Pick<Store, 'listWorkers'>, source: OpenDatabase): Promise<void> {
-  const isRunning = (await store.listWorkers()).some(({ hasEnded }) => !hasEnded)
-  if (isRunning || source.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy !== 0)
-    throw usageError(
-      'A service works on this data.',
-      'Stop it first, so that no run is lost. Then run the command again.',
-    )
+/** Throws if another process has a lease. */
+async function refuseWorkers(store: Pick<Store, 'listWorkers'>): Promise<void> {
+  if ((await store.listWorkers()).some(({ hasEnded }) => !hasEnded)) throw isRunning()
 }
+
+const isRunning = () =>
+  usageError(
+    'A service works on this data.',
+    'Stop it first, so that no run is lost. Then run the command again.',
+  )
 
 function refuseProblems({ problems: [problem] }: Verification): void {
   if (problem !== undefined)

@@ -84,6 +84,7 @@ export function sentError(error: unknown): SentError {
 }
 
 export function receivedError(error: SentError): Error {
-  if ('refusal' in error) return Object.assign(new Refusal(error.refusal, error.detail), { request: error.request })
+  if ('refusal' in error)
+    return Object.assign(new Refusal(error.refusal, error.detail), { request: error.request })
   return Object.assign(new Error(error.message), error.code !== undefined && { code: error.code })
 }

@@ -127,7 +127,10 @@ export function createAccountStore(database: Database): AccountStore {
       ),
     async addAccount(account) {
       const id = await transaction((tx) => insertAccount(tx, account))
-      return id === undefined ? undefined : (await accounts()).find((each) => each.id === id)
+      const { name, credits: balance, nowMs: createdAtMs } = account
+      return id === undefined
+        ? undefined
+        : { id, name, balance, banned: false, keys: 0, runs: 0, createdAtMs }
     },
     listAccounts: accounts,
     setBanned: async (name, banned) => (await run(SQL.setBanned, name, banned)) > 0,

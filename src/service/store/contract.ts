@@ -92,6 +92,8 @@ export interface ClaimedRun {
   readonly id: string
   readonly owner: string
   readonly nowMs: number
+  /** Start of the attempt. A repeated `recordCrash` does not count against the next attempt of this worker. */
+  readonly startedAtMs?: number | undefined
 }
 
 /** Number of runs that a change failed, and the credits that it refunded for them. */

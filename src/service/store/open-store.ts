@@ -55,6 +55,8 @@ const EXCEPTIONS: Readonly<Partial<Record<StoreMethod, StoreRoute>>> = {
   verify: 'page',
 }
 
+const threadEnded = () => new DatabaseUnavailable(new Error('the thread of the database has ended'))
+
 /**
  * Opens SQLite in threads, so that waiting for the disk or for a lock does not delay requests. Throws as `openStore`
  * does.
@@ -76,7 +78,7 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
     const route = routeOf(method)
     const target = route === 'lookup' || route === 'page' ? readers[route] : thread
     return async (...args: readonly unknown[]): Promise<unknown> => {
-      if (target.hasEnded) throw new DatabaseUnavailable(new Error('the thread of the database has ended'))
+      if (target.hasEnded) throw threadEnded()
       const answer = await target.ask({ method, args, route })
       if ('error' in answer) throw receivedError(answer.error)
       return answer.result
@@ -87,6 +89,11 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
   const store = Object.fromEntries(methods.map((method) => [method, call(method)])) as unknown as ServiceStore
   return {
     ...store,
+    async checkWritable() {
+      // Without a reader, no request can be answered.
+      for (const reader of Object.values(readers)) if (reader.hasEnded) throw threadEnded()
+      await store.checkWritable()
+    },
     stopWaiting() {
       // Rejects if the thread has ended. Then no change is waiting.
       thread.ask({ method: 'stop waiting' }).catch(() => {})

@@ -174,10 +174,12 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
         { repeatable: true },
       )
     },
-    recordCrash: ({ id, owner, nowMs }, limit) =>
+    recordCrash: ({ id, owner, nowMs, startedAtMs }, limit) =>
       transaction(
         async (tx) => {
-          const rows = (await tx.all(SQL.lockOwned, owner)).filter((row) => row.id === id)
+          const isAttempt = (row: Row) => startedAtMs === undefined || Number(row.started_at) === startedAtMs
+          const owned = await tx.all(SQL.lockOwned, owner)
+          const rows = owned.filter((row) => row.id === id && isAttempt(row))
           return rows.length === 0 ? undefined : await recordCrashes(tx, rows, limit, nowMs)
         },
         { repeatable: true },

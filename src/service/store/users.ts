@@ -30,7 +30,7 @@ const SQL = {
     ) AS signed_in ON signed_in.user_id = users.id
     ORDER BY users.id`,
 
-  removeUser: `DELETE FROM users WHERE email = $1`,
+  removeUser: `DELETE FROM users WHERE id = $1`,
 
   setPassword: `UPDATE users SET password = $2 WHERE id = $1`,
 
@@ -112,7 +112,16 @@ export function createUserStore({ transaction, get, all, run }: Database): UserS
       return row && userOfRow(row)
     },
     listUsers: async (nowMs) => (await all(SQL.listUsers, nowMs)).map(userDetailsOfRow),
-    removeUser: async (email) => !hasNul(email) && (await changed(SQL.removeUser, email.toLowerCase())),
+    async removeUser(email) {
+      if (hasNul(email)) return false
+      return await transaction(async (tx) => {
+        const user = await tx.get(SQL.findUser, email.toLowerCase())
+        if (user === undefined) return false
+        // Locks sessions before the user, in the same order as `extendSession`, to avoid a deadlock.
+        await tx.run(SQL.endTokens, Number(user.user_id), '')
+        return (await tx.run(SQL.removeUser, Number(user.user_id))) > 0
+      })
+    },
     setPassword: (userId, password, keptSession) =>
       transaction(
         async (tx) => {

@@ -19,7 +19,7 @@ import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
-import type { ClaimedRun, Claims, Store } from '../store/contract.js'
+import type { Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
 import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
 import {
@@ -70,6 +70,7 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
 
 export function createWorker(options: WorkerOptions): Worker {
   const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
+  const owner = lease.id
   const { timeRender = (_kind, rendering) => rendering } = options
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
@@ -89,7 +90,6 @@ export function createWorker(options: WorkerOptions): Worker {
   let stopListening = () => {}
   /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
   let tenure = new AbortController()
-
   const remote = new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name))
 
   /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
@@ -203,7 +203,7 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
+  const claimed = ({ id, startedAtMs }: StoredRun) => ({ id, owner, startedAtMs, nowMs: clock.now() })
 
   /**
    * Retries after any error, because the run must not stay in `processing`. Rejects after the database has refused the

@@ -185,3 +185,12 @@ test('a database whose thread has ended is unavailable', async () => {
   await store.close()
   await expect(store.findRun('run_1', 1)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
 })
+
+test('an account is added while other changes share the commit', async () => {
+  const { store, newRun } = await openWithKey(30)
+  const [, added] = await Promise.all([
+    store.addRun(newRun('run_1')),
+    store.addAccount({ name: 'second', credits: 5, nowMs: 0 }),
+  ])
+  expect(added).toMatchObject({ name: 'second', balance: 5 })
+})

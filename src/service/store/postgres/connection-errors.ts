@@ -108,10 +108,10 @@ const SOCKET_CODES =
 /**
  * Error codes of the server (PostgreSQL documentation, Appendix A). 08: connection error; 57P: the server is stopping
  * or starting; 53300: too many connections; 25006: the server is a read-only replica since a failover, and the next
- * connection may reach the primary. 28, 3D000, 42501: the login, the database or its rights were changed, and an
- * administrator may be about to complete the change.
+ * connection may reach the primary. 25P03: the server ended a transaction that was idle for too long. 28, 3D000, 42501:
+ * the login, the database or its rights were changed, and an administrator may be about to complete the change.
  */
-const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006|28...|3D000|42501)$/
+const SERVER_CODES = /^(08...|57P0[1-5]|53300|25006|25P03|28...|3D000|42501)$/
 
 /** Errors for which the driver has no code. */
 const DRIVER_MESSAGES =

@@ -84,6 +84,8 @@ export const CONSOLE_PATHS = {
    * service cannot make a thumbnail, 410 `gone` if the file was removed, 503 if one may be available later.
    */
   thumbnail: '/api/console/runs/:id/thumbnail',
+  /** POST → 200 `RunDetails`. Cancels the run, unless it has ended. 404 `run_not_found`. */
+  cancel: '/api/console/runs/:id/cancel',
   /** GET → the image at this index of `image_urls`, if it was sent as data. 404 `not_found`, 410 `gone`. */
   reference: '/api/console/runs/:id/references/:position',
   /**
@@ -193,7 +195,7 @@ export interface RunAttempt {
    * `crashed`: the renderer process crashed. `returned`: the worker shut down and returned the run to the queue. Null
    * while the attempt is running.
    */
-  readonly result: 'succeeded' | 'failed' | 'crashed' | 'returned' | null
+  readonly result: 'succeeded' | 'failed' | 'canceled' | 'crashed' | 'returned' | null
 }
 
 export interface RunDetails extends RunSummary {

@@ -83,6 +83,9 @@ export function findRunId({ body, location, runIdField }: CreateAnswer): string 
 /** Path of the runs endpoints (section 4 of the interface). */
 export const RUNS_PATH = '/api/v1/runs'
 
+/** Last part of the path that cancels a run: an extension of the local service. */
+export const CANCEL_PATH = '/cancel'
+
 /** Path of the local service's OpenAPI document. */
 export const OPENAPI_PATH = '/api/v1/openapi.json'
 
@@ -103,3 +106,5 @@ export const modelsUrl = (baseUrl: string): URL => new URL(`${withoutSlash(baseU
 /** Returns the URL of a run. The id is percent-encoded, so that it is one path segment. */
 export const runUrl = (baseUrl: string, id: string): URL =>
   new URL(`${withoutSlash(baseUrl)}${RUNS_PATH}/${encodeURIComponent(id)}`)
+
+export const cancelUrl = (baseUrl: string, id: string): URL => new URL(`${runUrl(baseUrl, id)}${CANCEL_PATH}`)

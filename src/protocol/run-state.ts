@@ -73,13 +73,14 @@ export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState)
 }
 
 /** The statuses of the local service, in the order of a run's life. */
-export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed'] as const
+export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed', 'canceled'] as const
 export type LocalStatus = (typeof LOCAL_STATUSES)[number]
 
 /** Allowed status changes in the local service. A run returns to `queued` if its renderer ends before the run does. */
 export const LOCAL_MOVES: Readonly<Record<LocalStatus, readonly LocalStatus[]>> = {
-  queued: ['processing'],
-  processing: ['succeeded', 'failed', 'queued'],
+  queued: ['processing', 'canceled'],
+  processing: ['succeeded', 'failed', 'queued', 'canceled'],
   succeeded: [],
   failed: [],
+  canceled: [],
 }

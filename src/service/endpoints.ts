@@ -40,6 +40,8 @@ export interface Endpoints {
   ): Promise<CreatedRun>
   /** Returns a run of the caller's account. Throws `Refusal`: 404. */
   findRun(caller: Caller, id: string): Promise<StoredRun>
+  /** Cancels a run of the account, and returns it. A run that has ended stays as it is. Throws `Refusal`: 404. */
+  cancelRun(accountId: number, id: string): Promise<StoredRun>
 }
 
 export interface CreatedRun {
@@ -55,11 +57,14 @@ const IDEMPOTENCY_KEY_MS = 24 * 3_600_000
 const MAX_SAVES = 3
 
 interface EndpointsOptions {
-  readonly store: Pick<ServiceStore, 'addRun' | 'findCreated' | 'findRun' | 'recordKeyUse' | 'findImage'>
+  readonly store: Pick<
+    ServiceStore,
+    'addRun' | 'findCreated' | 'findRun' | 'cancelRun' | 'recordKeyUse' | 'findImage'
+  >
   readonly intake: Pick<Intake, 'read'>
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
-  readonly worker: Pick<Worker, 'wake' | 'request'>
+  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
   findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
   readonly inputs: Pick<FileStore, 'put' | 'remove'>
   /** Called at each status request of a queued run. */
@@ -198,6 +203,14 @@ export function createEndpoints({
         worker.request(run)
         onQueuedRun?.(run)
       }
+      return run
+    },
+
+    async cancelRun(accountId, id) {
+      const found = await store.cancelRun(id, clock.now(), accountId)
+      if (found?.isCanceled) worker.stopCanceled()
+      const run = found && (await store.findRun(id, accountId))
+      if (run === undefined) throw new Refusal('run_not_found')
       return run
     },
   }

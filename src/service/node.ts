@@ -41,7 +41,7 @@ interface ApiParts extends NodeParts {
   readonly findKey: KeyLookup['find']
   /** Rate limiter of the database; undefined if the database has none. */
   readonly rateLimiter: RateLimiter | undefined
-  readonly worker: Pick<Worker, 'wake' | 'request' | 'progressOf'>
+  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled' | 'progressOf'>
   readonly events: Log
   baseUrl(): string
 }

@@ -38,6 +38,19 @@ export interface RunFailure {
   readonly message: string
 }
 
+const CANCELED = {
+  free: 'The run was canceled.',
+  undecided: 'The run was canceled. The service is stopping it.',
+  refunded: 'The run was canceled, and its price was refunded.',
+  kept: 'The run was canceled. Its price was not refunded, because the provider may have charged for it.',
+} as const
+
+/** The error of a canceled run. `undecided`: it was being rendered, and has not stopped yet. */
+export const canceled = (refund: keyof typeof CANCELED): RunFailure => ({
+  code: refund === 'undecided' ? 'canceling' : 'canceled',
+  message: CANCELED[refund],
+})
+
 export interface StoredRun {
   readonly id: string
   readonly accountId: number

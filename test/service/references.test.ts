@@ -137,7 +137,7 @@ async function createWith(onAdd: (store: Store, attempt: number) => Promise<unkn
     intake: createIntake(PREVIEW_MODELS.map(({ document }) => document)),
     clock,
     rateLimiter: createMemoryRateLimiter(clock),
-    worker: { wake() {}, request() {} },
+    worker: { wake() {}, request() {}, stopCanceled() {} },
     findKey: async () => undefined,
     inputs: createLocalFiles(join(folder, 'inputs'), clock),
     onError() {},

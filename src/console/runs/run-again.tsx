@@ -190,7 +190,7 @@ function nodeModule(run: CommandRun, base: string): string {
     "const created = await fetch(runs, { method: 'POST', headers, body: JSON.stringify(request) })",
     'if (created.status !== 201) throw new Error(await created.text())',
     'let run = await created.json()',
-    "while (run.status === 'queued' || run.status === 'processing') {",
+    "while (['queued', 'processing'].includes(run.status)) {",
     '  await new Promise((resolve) => setTimeout(resolve, 2000))',
     "  const response = await fetch(runs + '/' + run.id, { headers })",
     '  if (!response.ok) throw new Error(await response.text())',

@@ -65,8 +65,10 @@ function RunFields({ run, document }: ShownRun) {
   )
 }
 
-/** The service refunds every failed run. */
-export const isRefunded = ({ status, price }: RunSummary): boolean => status === 'failed' && price > 0
+/** The service refunds every failed run. The error of a canceled run names its refund. */
+export const isRefunded = ({ status, price, error }: RunSummary): boolean =>
+  (status === 'failed' && price > 0) ||
+  (status === 'canceled' && /\bwas refunded\b/.test(error?.message ?? ''))
 
 const shownValue = (value: unknown): string =>
   printable(typeof value === 'string' ? value : printableJson(value))
@@ -107,6 +109,7 @@ const TONES: Readonly<Record<LocalStatus, Tone>> = {
   processing: 'accent',
   succeeded: 'good',
   failed: 'bad',
+  canceled: 'neutral',
 }
 
 /** Text after the state of a run that is being rendered: ", 40 %". Empty if its progress is not known. */

@@ -70,13 +70,14 @@ function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]
   return isChanged ? merged : runs
 }
 
-/** Compares the fields that can change. Outputs and error change only together with the status. */
+/** Compares the fields that can change. Outputs change only together with the status. */
 const isSame = (one: RunSummary, other: RunSummary): boolean =>
   one.status === other.status &&
   one.progress === other.progress &&
   one.started_at === other.started_at &&
   one.finished_at === other.finished_at &&
-  one.price === other.price
+  one.price === other.price &&
+  one.error?.code === other.error?.code
 
 function withoutRepeats(runs: readonly RunSummary[]): readonly RunSummary[] {
   const seen = new Set<string>()

@@ -1,6 +1,6 @@
 /** The moments of a run: queued, each attempt to render it, and its end. Pure. */
 import type { RunAttempt, RunDetails } from '../../protocol/console.js'
-import { capitalized } from '../format.js'
+import type { LocalStatus } from '../../protocol/run-state.js'
 
 interface TimelineEntry {
   readonly label: string
@@ -44,9 +44,14 @@ function momentsOf(run: RunDetails): readonly Moment[] {
     ...interruptionOf(attempt),
   ])
   if (run.finished_at === null) return [queued, ...tried]
-  const isGood = run.status === 'succeeded'
-  const last = { label: capitalized(run.status), at: run.finished_at, during: undefined } as const
-  return [queued, ...tried, { ...last, tone: isGood ? 'success' : 'danger' }]
+  const last = { ...(ENDS[run.status] ?? FAILED), at: run.finished_at, during: undefined }
+  return [queued, ...tried, last]
+}
+
+const FAILED = { label: 'Failed', tone: 'danger' } as const
+const ENDS: Partial<Record<LocalStatus, Pick<Moment, 'label' | 'tone'>>> = {
+  succeeded: { label: 'Succeeded', tone: 'success' },
+  canceled: { label: 'Canceled', tone: 'neutral' },
 }
 
 /** Attempts of the run. If none are recorded, makes one from the run's start time. */

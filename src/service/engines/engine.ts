@@ -35,6 +35,9 @@ export interface RenderedFile {
   readonly contentType: string
 }
 
+/** Whether the provider charged for a job that was canceled. */
+export type Charge = 'charged' | 'not charged' | 'unknown'
+
 export interface Engine {
   /**
    * Creates the outputs of one run and returns them in order. Rejects with the signal's reason when aborted, and with
@@ -50,8 +53,22 @@ export interface Engine {
    * `stable-diffusion.cpp, model sd-cpp-local`; rejects with the problem. Starts no job. Undefined: it has no server.
    */
   check?(signal: AbortSignal): Promise<string>
+  /**
+   * Called for a canceled run, after its render has ended: cancels its job at the provider, by the job's own id, and
+   * returns whether it was charged. Undefined: the engine has no jobs that outlive `render`.
+   */
+  cancel?(run: { readonly id: string; readonly model: string }): Promise<Charge | undefined>
   /** Ends all processes and connections of the engine. */
   close?(): Promise<void>
+}
+
+/** The reason with which a job is aborted after its user has canceled the run. */
+export class RunCanceled extends Error {
+  override readonly name = 'RunCanceled'
+
+  constructor() {
+    super('The run was canceled.')
+  }
 }
 
 /**

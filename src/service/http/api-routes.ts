@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOwnedSlots } from '../../host/slots.js'
 import { savedName } from '../../protocol/download-name.js'
-import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { writeJson } from '../../protocol/json.js'
 import { documentJson } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
@@ -12,7 +12,7 @@ import type { FileStore } from '../files/contract.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
-import { OUTPUTS_PATH, outputKey, runObject, type StoredOutput } from '../stored-run.js'
+import { OUTPUTS_PATH, outputKey, runObject, type StoredOutput, type StoredRun } from '../stored-run.js'
 import { isKnownTag } from './conditional-request.js'
 import { clientAddress } from './connections.js'
 import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
@@ -37,6 +37,16 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
 
   leaveBodiesUnread(app)
 
+  async function sendRun(
+    reply: FastifyReply,
+    { accountId }: Caller,
+    find: () => Promise<StoredRun>,
+  ): Promise<string> {
+    const body = await inTurn(accountId, async () => writeJson(runObject(await find(), baseUrl())))
+    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
+    return body
+  }
+
   app.addHook('onRequest', async (request) => {
     request.setDecorator<Caller>(
       'caller',
@@ -56,11 +66,12 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
 
   app.get<{ Params: { id: string } }>(`${RUNS_PATH}/:id`, async (request, reply) => {
     const caller = request.getDecorator<Caller>('caller')
-    const body = await inTurn(caller.accountId, async () =>
-      writeJson(runObject(await endpoints.findRun(caller, request.params.id), baseUrl())),
-    )
-    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
-    return body
+    return sendRun(reply, caller, () => endpoints.findRun(caller, request.params.id))
+  })
+
+  app.post<{ Params: { id: string } }>(`${RUNS_PATH}/:id${CANCEL_PATH}`, async (request, reply) => {
+    const caller = request.getDecorator<Caller>('caller')
+    return sendRun(reply, caller, () => endpoints.cancelRun(caller.accountId, request.params.id))
   })
 
   const list = modelList(routes.models)

@@ -8,7 +8,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { KINDS, type Kind } from '../../protocol/models.js'
-import { RendererCrashed } from '../engines/engine.js'
+import { RendererCrashed, RunCanceled } from '../engines/engine.js'
 import { type Address, listenOn } from '../http/listening.js'
 import { createMetricsApp, type HttpMetrics, METRICS_PATH } from '../http/operations.js'
 import { REFUSALS, type RefusalCode } from '../rules/refusal.js'
@@ -50,7 +50,7 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
     async timeRender(kind, render) {
       const startedAtMs = clock.monotonic()
       // `crashed`: the renderer ended without a result.
-      const observe = (outcome: 'succeeded' | 'failed' | 'crashed') =>
+      const observe = (outcome: 'succeeded' | 'failed' | 'crashed' | 'canceled') =>
         renderSeconds.observe({ kind, outcome }, (clock.monotonic() - startedAtMs) / 1_000)
       rendering.inc({ kind })
       try {
@@ -58,7 +58,9 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
         observe('succeeded')
         return value
       } catch (error) {
-        observe(error instanceof RendererCrashed ? 'crashed' : 'failed')
+        observe(
+          error instanceof RunCanceled ? 'canceled' : error instanceof RendererCrashed ? 'crashed' : 'failed',
+        )
         throw error
       } finally {
         rendering.dec({ kind })
@@ -174,6 +176,17 @@ function countChanges(
       if (isFinished) runsFinished.inc({ status: 'succeeded' })
       return isFinished
     },
+    async cancelRun(...args) {
+      const found = await store.cancelRun(...args)
+      if (found?.isCanceled) runsFinished.inc({ status: 'canceled' })
+      creditsRefunded.inc(found?.refunded ?? 0)
+      return found
+    },
+    async settleCanceled(...args) {
+      const settled = await store.settleCanceled(...args)
+      creditsRefunded.inc(settled?.refunded ?? 0)
+      return settled
+    },
     failRun: async (...args) => countFailures(await store.failRun(...args)),
     recordCrash: async (...args) => countFailures(await store.recordCrash(...args)),
     reapWorker: async (...args) => countFailures(await store.reapWorker(...args)),
@@ -252,14 +265,14 @@ function createInstruments(registry: Registry) {
     }),
     creditsRefunded: new Counter({
       name: 'rushes_credits_refunded_total',
-      help: 'Credits refunded for failed runs.',
+      help: 'Credits refunded for failed and canceled runs.',
       registers,
     }),
   }
   // Start each series with 0, so that its first increase is visible too.
   for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies', 'connections'])
     instruments.refusals.inc({ limit }, 0)
-  for (const status of ['succeeded', 'failed']) instruments.runsFinished.inc({ status }, 0)
+  for (const status of ['succeeded', 'failed', 'canceled']) instruments.runsFinished.inc({ status }, 0)
   for (const kind of KINDS) instruments.rendering.set({ kind }, 0)
   return instruments
 }

@@ -191,6 +191,7 @@ function runOf(row: Row): CopiedRow {
     ...row,
     ...(isInterrupted && { status: 'queued', started_at: null }),
     owner: '',
+    stopping: isSet(row.stopping),
   }
 }
 

@@ -3,6 +3,7 @@ import { usageError } from '../../errors.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import type { Engine } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
+import { isPrivateHost } from '../rules/networks.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js'
 
@@ -129,6 +130,7 @@ function createModelSet(
     warnings,
     models: models.map(({ document, concurrency, url }) => ({
       ...{ document, concurrency, isRemote: url !== undefined },
+      mayCost: url !== undefined && !isPrivateHost(new URL(url).hostname),
     })),
     createEngine(parts) {
       let preview: Engine | undefined
@@ -152,6 +154,7 @@ function createModelSet(
           const { type, url } = models.find(({ document }) => document.name === model) ?? {}
           return url === undefined ? `${type}` : `${type} at ${url}`
         },
+        cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
         checkModel: async (model, signal) => await engineOfModel(model).check?.(signal),
         async close() {
           const engines = new Set([...byModel.values()].map(({ engine }) => engine))

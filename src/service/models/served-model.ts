@@ -10,6 +10,8 @@ export interface ServedModel {
   readonly concurrency?: number | undefined
   /** Whether a server renders its runs, which then use no slot of the node. */
   readonly isRemote?: boolean
+  /** Whether a provider may charge for its runs. False: a canceled run has certainly cost nothing. */
+  readonly mayCost?: boolean
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

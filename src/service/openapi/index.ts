@@ -2,7 +2,7 @@
  * The service's API as OpenAPI 3.1, from the model schemas, the error table, the routes and the limits. Pure. The
  * service builds it at the first request; docs/openapi.json is the same text with the default names.
  */
-import { MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
+import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protocol/id.js'
 import { writeJson } from '../../protocol/json.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../protocol/limits.js'
 import type { ModelDocument } from '../../protocol/models.js'
@@ -27,7 +27,7 @@ const seconds = (...ms: readonly number[]): string => ms.map((each) => each / 1_
 const DESCRIPTION = [
   `Creates videos and images as asynchronous runs: create a run, poll it every ${seconds(POLL_INTERVAL_MS.min)} to ` +
     `${seconds(POLL_INTERVAL_MS.max)} seconds, then download its outputs.`,
-  '**Rate limit.** Creates, status requests and lists of models count together, per API key: by default ' +
+  '**Rate limit.** Creates, status requests, cancellations and lists of models count together, per API key: by default ' +
     `${RUNS_LIMIT.requests} in any ${seconds(RUNS_LIMIT.windowMs)} seconds. Further requests get 429 ` +
     '`RATE_LIMITED` and do not count. Wait before ' +
     `each retry, for example ${seconds(...RATE_LIMITED_WAITS_MS)} seconds. The authentication operations have their own ` +
@@ -186,10 +186,25 @@ const getRun = ({ models, baseUrl }: DocumentedService): Json => ({
   operationId: 'getRun',
   tags: ['runs'],
   summary: 'Get the status and the result of a run',
-  description: 'Poll it until `status` is `succeeded` or `failed`.',
+  description: 'Poll it until `status` is `succeeded`, `failed` or `canceled`.',
   parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
   responses: {
     '200': runResponse('The run', runExamples(models, baseUrl, LOCAL_STATUSES)),
+    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
+  },
+})
+
+const cancelRun = ({ models, baseUrl }: DocumentedService): Json => ({
+  operationId: 'cancelRun',
+  tags: ['runs'],
+  summary: 'Cancel a run',
+  description:
+    'An extension of this service. A queued run is canceled and refunded. A run in processing is canceled at once, then ' +
+    'stopped, and refunded only if its engine certainly cost nothing. A run that has ended stays as it is. It can be ' +
+    'repeated, and counts for the rate limit of the key as a status request.',
+  parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
+  responses: {
+    '200': runResponse('The run', runExamples(models, baseUrl, ['canceled', 'succeeded', 'failed'])),
     ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
   },
 })
@@ -306,6 +321,7 @@ const getOpenapi: Json = {
 const paths = (service: DocumentedService): Json => ({
   [RUNS_PATH]: { post: createRun(service) },
   [`${RUNS_PATH}/{id}`]: { get: getRun(service) },
+  [`${RUNS_PATH}/{id}${CANCEL_PATH}`]: { post: cancelRun(service) },
   [MODELS_PATH]: { get: listModels },
   [`${OUTPUTS_PATH}/{token}/{name}`]: { get: getOutput },
   [HEALTH_PATH]: { get: getHealth },

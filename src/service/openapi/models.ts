@@ -15,7 +15,7 @@ import {
   MAX_URL_CHARACTERS,
   MAX_VALUES,
 } from '../rules/create-request.js'
-import { runObject, type StoredRun } from '../stored-run.js'
+import { canceled, runObject, type StoredRun } from '../stored-run.js'
 import { flag, integer, type Json, record, refTo, runSchema, SHARED_SCHEMAS, text } from './schemas.js'
 
 type Models = readonly ModelDocument[]
@@ -253,6 +253,7 @@ const RUN_EXAMPLES: Readonly<Record<LocalStatus, Partial<StoredRun>>> = {
     finishedAtMs: CREATED_MS + 1_400,
     failure: { code: 'render_failed', message: 'The engine wrote no output file.' },
   },
+  canceled: { finishedAtMs: CREATED_MS + 1_400, failure: canceled('refunded') },
 }
 
 const SENT_REFERENCE = { sha256: IMAGE_SHA256, bytes: 48_213, content_type: 'image/jpeg' }

@@ -46,7 +46,7 @@ export const runSchema = (inputs: readonly Json[]): Json =>
   record('A run. All keys are present; unknown values are null.', {
     id: text('Identifier of the run'),
     model: text('The model, as it was sent'),
-    status: text('`queued`, then `processing`, then `succeeded` or `failed`, which are final', {
+    status: text('`queued`, then `processing`, then `succeeded`, `failed` or `canceled`, which are final', {
       enum: LOCAL_STATUSES,
     }),
     input: {
@@ -54,10 +54,10 @@ export const runSchema = (inputs: readonly Json[]): Json =>
       anyOf: inputs,
     },
     output: { description: 'Null until the run has succeeded', ...orNull(refTo('RunOutput')) },
-    error: { description: 'Null unless the run has failed', ...orNull(refTo('RunError')) },
+    error: { description: 'Null unless the run has failed or was canceled', ...orNull(refTo('RunError')) },
     created_at: time('When the create was accepted'),
     started_at: timeOrNull('When the render started; null while the run is queued'),
-    finished_at: timeOrNull('When the run succeeded or failed; null before'),
+    finished_at: timeOrNull('When the run reached its final status; null before'),
   })
 
 /** Schemas that do not depend on the models. */
@@ -67,10 +67,10 @@ export const SHARED_SCHEMAS: Json = {
       items: { type: 'string', format: 'uri' },
     }),
   }),
-  RunError: record('Why a run failed', {
+  RunError: record('Why a run failed, or what its cancellation means for the price', {
     code: text(
       '`render_failed`; `renderer_crashed` after three crashes of its renderer; `not_recorded` when ' +
-        'its end could not be recorded',
+        'its end could not be recorded; `canceled`; `canceling` until a canceled run has stopped and its refund is decided',
     ),
     message: text('What went wrong, for people'),
   }),

@@ -55,3 +55,16 @@ export function clientOf(text: string): string {
   const network = ipaddr.IPv6.networkAddressFromCIDR(`${address.toNormalizedString()}/${IPV6_CLIENT_PREFIX}`)
   return `${network.toString()}/${IPV6_CLIENT_PREFIX}`
 }
+
+const PRIVATE_RANGES = ['loopback', 'private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat']
+const PRIVATE_NAME = /^[^.:]+$|\.(localhost|local|internal)$/
+
+/**
+ * Whether a host is certainly on this machine or in a private network: by its address, or by a name that only such a
+ * network can have. False for every other name, whatever its address is.
+ */
+export function isPrivateHost(hostname: string): boolean {
+  const host = hostname.toLowerCase().replace(/^\[|\]$|\.$/g, '')
+  const address = parseAddress(host)
+  return address === undefined ? PRIVATE_NAME.test(host) : PRIVATE_RANGES.includes(address.range())
+}

@@ -102,6 +102,19 @@ export interface FailedRuns {
   readonly refunded: number
 }
 
+/** A canceled run whose engine may still be working on it. */
+export interface StoppingRun {
+  readonly id: string
+  readonly model: string
+}
+
+export interface CanceledRun {
+  readonly accountId: number
+  /** Whether this call canceled the run. False for a run that had ended. */
+  readonly isCanceled: boolean
+  readonly refunded: number
+}
+
 export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords {
   /**
    * Adds the run, charges its price and counts it against its key, atomically. `check` receives the current state of
@@ -133,6 +146,21 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * does.
    */
   recordCrash(claimed: ClaimedRun, limit: CrashLimit): Promise<FailedRuns | undefined>
+  /**
+   * Cancels a run, and refunds it if it is queued. A run in processing is canceled at once, and then stopped and settled by
+   * a worker. A run that has ended stays as it is. Returns undefined if the account, or any without `accountId`, has no
+   * such run.
+   */
+  cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
+  /**
+   * Finds the canceled runs of these models that must be stopped: the runs of this worker, and of workers that have
+   * ended.
+   */
+  findStopping(worker: string, models: readonly string[]): Promise<readonly StoppingRun[]>
+  /**
+   * Records that a canceled run has stopped, and whether it is refunded. Returns undefined if that is recorded already.
+   */
+  settleCanceled(id: string, isRefunded: boolean, nowMs: number): Promise<FailedRuns | undefined>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
   /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
   queueLengths(): Promise<Readonly<Record<Kind, number>>>

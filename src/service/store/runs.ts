@@ -1,9 +1,11 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type { AddedRun, ClaimedRun, FailedRuns, FileName, NewRun, Store } from './contract.js'
+import { canceled } from '../stored-run.js'
+import type { AddedRun, CanceledRun, ClaimedRun, FailedRuns, FileName, NewRun, Store } from './contract.js'
 import {
   accountStateOfRow,
+  isSet,
   keylessStateOf,
   newRunColumns,
   outputOfRow,
@@ -25,7 +27,7 @@ const COLUMNS = [
  * The status of a run changes only as `LOCAL_MOVES` (protocol/run-state.ts) allows: each statement that changes it also
  * checks the previous status.
  */
-export const runStatements = ({ inList, lock }: Dialect) => ({
+export const runStatements = ({ inList, lock, index }: Dialect) => ({
   // Locks the account and then its key, until the run is charged.
   accountState: `
     SELECT keys.spent, keys.spend_limit, keys.used, keys.quota, keys.disabled, keys.expires_at, accounts.balance,
@@ -98,11 +100,35 @@ export const runStatements = ({ inList, lock }: Dialect) => ({
     WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
 
   fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
+
+  lockRun: `SELECT id, account_id, key_id, price, status, stopping FROM runs WHERE id = $1${lock()}`,
+
+  cancel: `
+    UPDATE runs SET status = 'canceled', finished_at = $2, failure = $3, stopping = $4
+    WHERE id = $1 AND status IN ('queued', 'processing')`,
+
+  findStopping: `
+    SELECT id, model FROM runs${index('runs_stopping')}
+    WHERE stopping AND model ${inList('$2')}
+      AND (owner = $1 OR NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = runs.owner))`,
+
+  settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
 })
 
 type RunStatements = ReturnType<typeof runStatements>
 
-type RunStore = Pick<Store, 'addRun' | 'findCreated' | 'findRun' | 'finishRun' | 'failRun' | 'findOutput'>
+type RunStore = Pick<
+  Store,
+  | 'addRun'
+  | 'findCreated'
+  | 'findRun'
+  | 'finishRun'
+  | 'failRun'
+  | 'cancelRun'
+  | 'findStopping'
+  | 'settleCanceled'
+  | 'findOutput'
+>
 
 export function createRunStore(database: Database): RunStore {
   const { get, all, transaction, dialect } = database
@@ -149,7 +175,48 @@ export function createRunStore(database: Database): RunStore {
         },
         { repeatable: true },
       ),
+    cancelRun: async (id, nowMs, accountId) =>
+      hasNul(id)
+        ? undefined
+        : await transaction((tx) => cancelRun(tx, SQL, { id, nowMs, accountId }), { repeatable: true }),
+    findStopping: async (worker, models) =>
+      (await all(SQL.findStopping, worker, models)).map(({ id, model }) => ({
+        id: String(id),
+        model: String(model),
+      })),
+    settleCanceled: (id, isRefunded, nowMs) =>
+      transaction(
+        async (tx) => {
+          const row = await tx.get(SQL.lockRun, id)
+          if (row === undefined || !isSet(row.stopping)) return undefined
+          const refund = Number(row.price) === 0 ? 'free' : isRefunded ? 'refunded' : 'kept'
+          await tx.run(SQL.settle, id, JSON.stringify(canceled(refund)))
+          return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
+        },
+        { repeatable: true },
+      ),
   }
+}
+
+async function cancelRun(
+  tx: Transaction,
+  SQL: RunStatements,
+  {
+    id,
+    nowMs,
+    accountId,
+  }: { readonly id: string; readonly nowMs: number; readonly accountId: number | undefined },
+): Promise<CanceledRun | undefined> {
+  const row = await tx.get(SQL.lockRun, id)
+  if (row === undefined) return undefined
+  const owner = Number(row.account_id)
+  if (accountId !== undefined && accountId !== owner) return undefined
+  const isQueued = row.status === 'queued'
+  if (!isQueued && row.status !== 'processing') return { accountId: owner, isCanceled: false, refunded: 0 }
+  const failure = canceled(isQueued ? (Number(row.price) > 0 ? 'refunded' : 'free') : 'undecided')
+  await tx.run(SQL.cancel, id, nowMs, JSON.stringify(failure), !isQueued)
+  await tx.run(SQL.releaseFiles, id)
+  return { accountId: owner, isCanceled: true, refunded: isQueued ? await refundRun(tx, SQL, row, nowMs) : 0 }
 }
 
 async function addRun(
@@ -237,17 +304,27 @@ export function createFailure(dialect: Dialect) {
     let refunded = 0
     // Locks accounts before keys, as `addRun` does, and accounts in their order.
     for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
-      const [id, accountId, price] = [String(row.id), Number(row.account_id), Number(row.price)]
-      const keyId = row.key_id === null ? null : Number(row.key_id)
-      await Promise.all([
+      const id = String(row.id)
+      const [price] = await Promise.all([
+        refundRun(tx, SQL, row, nowMs),
         tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)),
         tx.run(SQL.releaseFiles, id),
-        price > 0 && tx.run(SQL.moveBalance, accountId, price),
-        price > 0 && keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
-        price > 0 && tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
       ])
       refunded += price
     }
     return { runs: rows.length, refunded }
   }
+}
+
+/** Gives back the price of a run that the transaction has locked, and returns it. */
+async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: number): Promise<number> {
+  const [id, accountId, price] = [String(row.id), Number(row.account_id), Number(row.price)]
+  const keyId = row.key_id === null ? null : Number(row.key_id)
+  if (price === 0) return 0
+  await Promise.all([
+    tx.run(SQL.moveBalance, accountId, price),
+    keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
+    tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
+  ])
+  return price
 }

@@ -107,10 +107,12 @@ CREATE TABLE runs (
   prompt          text,
   aspect_ratio    text,
   price           ${integer} NOT NULL,
-  status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
+  status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')),
   -- The worker that renders the run, or rendered it last. Empty while the run is queued.
   owner           text NOT NULL DEFAULT '',
   attempts        ${integer} NOT NULL DEFAULT 0,
+  -- Canceled while it was rendered: a worker still has to stop the engine, and to decide on the refund.
+  stopping        ${boolean} NOT NULL DEFAULT false,
   failure         text,
   created_at      ${integer} NOT NULL,
   started_at      ${integer},
@@ -123,6 +125,7 @@ CREATE TABLE runs (
 )${options};
 CREATE INDEX runs_repeatable ON runs (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX runs_rendering ON runs (owner, account_id) WHERE status = 'processing';
+CREATE INDEX runs_stopping ON runs (owner) WHERE stopping;
 -- With the kind, so that the queued runs of each kind are counted in the index alone.
 CREATE INDEX runs_queued ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
 -- With all that a list can be filtered by, so that the rows which it skips are not read.

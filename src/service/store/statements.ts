@@ -64,6 +64,10 @@ export const LEDGER: Readonly<Record<string, string>> = {
     SELECT format('Run %s is %s, costs %s, and was given back %s.', runs.id, status, price,
       coalesce(CAST(amount AS text), 'nothing')) AS problem
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
-    WHERE coalesce(amount, 0) <> CASE WHEN status = 'failed' THEN price ELSE 0 END
+    WHERE CASE
+        WHEN status = 'failed' OR status = 'canceled' AND started_at IS NULL THEN coalesce(amount, 0) <> price
+        WHEN status = 'canceled' AND NOT stopping THEN coalesce(amount, price) <> price
+        ELSE amount IS NOT NULL
+      END
       OR ${WRONG_OWNER}`,
 }

@@ -1,6 +1,8 @@
 /** Failures of runs: the codes, and the messages for the person who created the run. */
 import { messageOf } from '../../errors.js'
+import type { Clock } from '../../host/clock.js'
 import { FolderReplaced } from '../../host/own-folder.js'
+import { retry, stepOf } from '../../host/retry.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
 import { shortened, withoutControls } from '../../protocol/text.js'
 import type { RendererCrashed } from '../engines/engine.js'
@@ -76,3 +78,34 @@ export const MAX_REFUSALS = 10
  */
 export const isRefusal = (error: unknown): boolean =>
   !/^(SQLITE_(BUSY|FULL|IOERR|LOCKED)|DATABASE_UNAVAILABLE$)/.test(errorCode(error) ?? '')
+
+const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
+
+export interface PersistLimits {
+  readonly maxRefusals: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Returns a function that retries a write after any error, because the run must not stay in `processing`. It rejects after
+ * the database has refused the write `maxRefusals` times, or when the signal is aborted. If the service closes first, the
+ * run returns to the queue when the lease is released.
+ */
+export const createPersist =
+  (clock: Pick<Clock, 'sleep'>, onError: (error: unknown) => void) =>
+  <Value>(write: () => Promise<Value>, { maxRefusals, signal }: PersistLimits): Promise<Value> => {
+    let refusals = 0
+    return retry<PromiseSettledResult<Value>, Value>({
+      clock,
+      signal,
+      attempt: async () => (await Promise.allSettled([write()]))[0],
+      decide(result, number) {
+        if (result.status === 'fulfilled') return { done: result.value }
+        if (isRefusal(result.reason)) refusals++
+        return refusals < maxRefusals
+          ? { retryInMs: stepOf(RECORD_STEPS_MS, number) }
+          : { fail: result.reason }
+      },
+      onRetry: (result) => result.status === 'rejected' && onError(result.reason),
+    })
+  }

@@ -4,7 +4,8 @@
  * checks the queue.
  *
  *   queued ──claim──▶ processing ──▶ succeeded
- *      ▲                  ├────────▶ failed       engine error, time limit, third crash, result not recordable
+ *      ▲                  ├────────▶ canceled     a user; stopped by `canceled-runs.ts`
+ *      │                  ├────────▶ failed       engine error, time limit, third crash, result not recordable
  *      └──────────────────┘ the service closes (not counted), the renderer crashes or the lease is lost (counted)
  */
 import { rmdir } from 'node:fs/promises'
@@ -12,21 +13,21 @@ import { dirname, join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
-import { retry, stepOf } from '../../host/retry.js'
 import { isSystemError } from '../../host/system-error.js'
-import { RendererCrashed } from '../engines/engine.js'
+import { RendererCrashed, RunCanceled } from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
+import { createCanceledRuns } from './canceled-runs.js'
 import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
 import {
   crashLimitFor,
+  createPersist,
   DeadlinePassed,
   failureOf,
-  isRefusal,
   MAX_REFUSALS,
   NOT_RECORDED,
 } from './run-failure.js'
@@ -36,7 +37,6 @@ const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 /** Time that `close` waits for aborted engines, for the storage and for the database. */
 const CLOSE_GRACE_MS = 3_500
-const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
 type QueuedRun = Pick<StoredRun, 'id' | 'model'>
 
@@ -51,6 +51,8 @@ export interface Worker {
   request(run: QueuedRun): void
   /** Returns the progress, up to 1, of a run that this worker renders. */
   progressOf(id: string): number | undefined
+  /** Must be called after a run was canceled. After `start`, this happens once a second. */
+  stopCanceled(): void
   /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
   close(): Promise<void>
 }
@@ -59,7 +61,15 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
-    'claimRun' | 'returnRuns' | 'addOutputFiles' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'
+    | 'claimRun'
+    | 'returnRuns'
+    | 'addOutputFiles'
+    | 'finishRun'
+    | 'failRun'
+    | 'recordCrash'
+    | 'onQueued'
+    | 'findStopping'
+    | 'settleCanceled'
   >
   readonly lease: WorkerLease
   readonly clock: Clock
@@ -90,6 +100,14 @@ export function createWorker(options: WorkerOptions): Worker {
   let stopListening = () => {}
   /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
   let tenure = new AbortController()
+
+  const persist = createPersist(clock, onError)
+  const canceledRuns = createCanceledRuns({
+    ...options,
+    worker: lease.id,
+    isClaiming: () => claiming !== undefined,
+  })
+
   const remote = new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name))
 
   /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
@@ -150,7 +168,8 @@ export function createWorker(options: WorkerOptions): Worker {
       requested.delete(run.id)
       rendering.add(run)
       held.add(run.id)
-      const work = processRun(run)
+      const work = canceledRuns
+        .hold(run.id, tenure.signal, (signal) => processRun(run, signal))
         .catch(onError)
         .finally(() => {
           rendering.delete(run)
@@ -163,9 +182,8 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  async function processRun(run: StoredRun): Promise<void> {
+  async function processRun(run: StoredRun, signal: AbortSignal): Promise<void> {
     const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
-    const { signal } = tenure
     const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
     const startedAtMs = clock.monotonic()
     const fields = { run: run.id, kind: run.kind, model: run.model }
@@ -199,36 +217,12 @@ export function createWorker(options: WorkerOptions): Worker {
       // After an abort there is no failure to record: the runs return to the queue when the lease is released, or
       // returned already when it was lost.
       if (!signal.aborted) await recordFailure(run, error)
+      else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')
       else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
     }
   }
 
   const claimed = ({ id, startedAtMs }: StoredRun) => ({ id, owner, startedAtMs, nowMs: clock.now() })
-
-  /**
-   * Retries after any error, because the run must not stay in `processing`. Rejects after the database has refused the
-   * write `maxRefusals` times, or when the signal is aborted. If the service closes first, the run returns to the queue
-   * when the lease is released.
-   */
-  function persist<Value>(
-    write: () => Promise<Value>,
-    { maxRefusals, signal }: { readonly maxRefusals: number; readonly signal: AbortSignal },
-  ): Promise<Value> {
-    let refusals = 0
-    return retry<PromiseSettledResult<Value>, Value>({
-      clock,
-      signal,
-      attempt: async () => (await Promise.allSettled([write()]))[0],
-      decide(result, number) {
-        if (result.status === 'fulfilled') return { done: result.value }
-        if (isRefusal(result.reason)) refusals++
-        return refusals < maxRefusals
-          ? { retryInMs: stepOf(RECORD_STEPS_MS, number) }
-          : { fail: result.reason }
-      },
-      onRetry: (result) => result.status === 'rejected' && onError(result.reason),
-    })
-  }
 
   /**
    * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED`.
@@ -284,7 +278,7 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   function keepReaping(): void {
-    reapWorkers()
+    Promise.all([reapWorkers(), canceledRuns.stop()])
       .catch((error) => closing.signal.aborted || onError(error))
       .finally(() => {
         if (!closing.signal.aborted) disarm = clock.alarm(REAP_INTERVAL_MS, keepReaping)
@@ -300,6 +294,7 @@ export function createWorker(options: WorkerOptions): Worker {
     },
     reap: reapWorkers,
     wake,
+    stopCanceled: () => void (claims !== undefined && canceledRuns.stop().catch(onError)),
     request: (run) => claims === 'requested' && wake(run),
     progressOf: (id) => progressById.get(id),
     async close() {

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { accountContract } from '../../contract/account-store.js'
+import { cancelContract } from '../../contract/cancels.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { fileRecordsContract } from '../../contract/file-records.js'
@@ -16,6 +17,7 @@ async function openStore() {
 
 describePostgres('on PostgreSQL', () => {
   storeContract(openStore)
+  cancelContract(openStore)
   fileRecordsContract(openStore)
   accountContract(openStore)
   userContract(openStore)

@@ -7,6 +7,7 @@ import { copyDatabase } from '../../../src/service/backup.js'
 import { SQLITE_SCHEMA } from '../../../src/service/store/sqlite/database.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { accountContract } from '../../contract/account-store.js'
+import { cancelContract } from '../../contract/cancels.js'
 import { consoleContract } from '../../contract/console-store.js'
 import { creditLedgerContract } from '../../contract/credit-ledger.js'
 import { fileRecordsContract } from '../../contract/file-records.js'
@@ -22,6 +23,7 @@ function writeEmpty(path: string): string {
 }
 
 storeContract(() => openSqliteStore(newPath()))
+cancelContract(() => openSqliteStore(newPath()))
 fileRecordsContract(() => openSqliteStore(newPath()))
 accountContract(() => openSqliteStore(newPath()))
 userContract(() => openSqliteStore(newPath()))

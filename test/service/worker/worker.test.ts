@@ -16,7 +16,8 @@ import { until } from '../../support/until.js'
 const RUN = storedRun()
 
 type WorkerParts = Parameters<typeof createWorker>[0]
-type OneStore = Omit<WorkerParts['store'], 'addOutputFiles' | 'returnRuns'> & Partial<WorkerParts['store']>
+type Optional = 'addOutputFiles' | 'returnRuns' | 'findStopping' | 'settleCanceled'
+type OneStore = Omit<WorkerParts['store'], Optional> & Partial<WorkerParts['store']>
 
 /** A worker with this store, in a folder of its own. */
 function createOne({
@@ -31,7 +32,13 @@ function createOne({
   const errors: unknown[] = []
   let stopWork = async () => {}
   const worker = createWorker({
-    store: { addOutputFiles: async () => true, returnRuns: async () => {}, ...store },
+    store: {
+      addOutputFiles: async () => true,
+      returnRuns: async () => {},
+      findStopping: async () => [],
+      settleCanceled: async () => undefined,
+      ...store,
+    },
     lease: {
       id: 'worker_1',
       acquire: async () => {},

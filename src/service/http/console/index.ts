@@ -119,6 +119,10 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
     const body = await inTurn(account, async () => writeJson(await runs.find(account, request.params.id)))
     return reply.type('application/json; charset=utf-8').send(body)
   })
+  app.post<ById>(CONSOLE_PATHS.cancel, async (request) => {
+    const { id } = await options.api.endpoints.cancelRun(accountOf(request), request.params.id)
+    return await runs.find(accountOf(request), id)
+  })
   app.get<{ Params: { id: string; position: string } }>(CONSOLE_PATHS.reference, async (request, reply) => {
     const { id, position } = request.params
     const image = await runs.findReference(accountOf(request), id, position)

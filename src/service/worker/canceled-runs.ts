@@ -1,0 +1,86 @@
+/**
+ * Stops canceled runs. Their status is final already: what is left is to abort the render, to cancel the job at the
+ * provider, and to decide on the refund. The database tells the worker which runs to stop, so any node can cancel a run.
+ */
+import { onAbort, settlesWithin } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { type Charge, type Engine, RunCanceled } from '../engines/engine.js'
+import type { ServedModel } from '../models/served-model.js'
+import type { StoppingRun, Store } from '../store/contract.js'
+
+/** Time that the engine has to cancel a job. After it, nobody knows whether the job was charged. */
+const MAX_CANCEL_MS = 10_000
+
+export interface CanceledRunsOptions {
+  readonly store: Pick<Store, 'findStopping' | 'settleCanceled'>
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly engine: Pick<Engine, 'cancel'>
+  readonly models: readonly ServedModel[]
+  readonly worker: string
+  /** Whether a claim is in progress. Its run is not known yet, and can be canceled already. */
+  isClaiming(): boolean
+  onError(error: unknown): void
+}
+
+export interface CanceledRuns {
+  /** Runs `work` with a signal that is aborted with `RunCanceled` when the run is canceled, or with `signal`. */
+  hold<Value>(id: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>
+  /** Aborts the held runs that were canceled, and settles the others. */
+  stop(): Promise<void>
+}
+
+export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
+  const { store, clock, engine, models, worker, isClaiming, onError } = options
+  const names = models.map(({ document: { name } }) => name)
+  const held = new Map<string, AbortController>()
+  const settling = new Set<string>()
+
+  async function chargeOf(run: StoppingRun): Promise<Charge | undefined> {
+    try {
+      const canceling = engine.cancel?.(run)
+      if (canceling === undefined || !(await settlesWithin(MAX_CANCEL_MS, canceling, clock))) return 'unknown'
+      return await canceling
+    } catch (error) {
+      onError(error)
+      return 'unknown'
+    }
+  }
+
+  /** Refunds only what was certainly not charged. */
+  async function settle(run: StoppingRun): Promise<void> {
+    if (settling.has(run.id)) return
+    settling.add(run.id)
+    try {
+      const charge = await chargeOf(run)
+      const isFree = models.some(({ document, mayCost }) => document.name === run.model && !mayCost)
+      await store.settleCanceled(run.id, isFree || charge === 'not charged', clock.now())
+    } finally {
+      settling.delete(run.id)
+    }
+  }
+
+  async function stop(): Promise<void> {
+    const wasClaiming = isClaiming()
+    const runs = await store.findStopping(worker, names)
+    const ended = runs.filter(({ id }) => !held.has(id))
+    for (const { id } of runs) held.get(id)?.abort(new RunCanceled())
+    if (wasClaiming || isClaiming()) return
+    for (const run of ended) settle(run).catch(onError)
+  }
+
+  return {
+    stop,
+    async hold(id, signal, work) {
+      const controller = new AbortController()
+      const forget = onAbort(signal, () => controller.abort(signal.reason))
+      held.set(id, controller)
+      try {
+        return await work(controller.signal)
+      } finally {
+        forget()
+        held.delete(id)
+        if (controller.signal.reason instanceof RunCanceled) stop().catch(onError)
+      }
+    },
+  }
+}

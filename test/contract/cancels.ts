@@ -1,0 +1,174 @@
+/** What every implementation of the store keeps to when runs are canceled. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { ClaimedRun, CrashLimit, Store } from '../../src/service/store/contract.js'
+import { claimRun, newRun } from '../support/runs.js'
+
+const LIMIT: CrashLimit = { crashes: 2, failure: { code: 'renderer_crashed', message: 'gave up' } }
+const OUTPUT = { token: 't', name: 'a.png', contentType: 'image/png', bytes: 3, sha256: 'abc' }
+const MODELS = ['rushes/preview-image']
+const PRICE = 5
+
+const held = (id: string, owner = 'me'): ClaimedRun => ({ id, owner, nowMs: 9 })
+
+/** `open` gives an empty store; it is called within each test. */
+export function cancelContract(open: () => Store | Promise<Store>): void {
+  /** With one worker, `me`, and an account whose key has made these runs. */
+  async function createStore(ids: readonly string[]) {
+    const store = await open()
+    await store.renewLease('me')
+    const accountId = await store.ensureAccount({ name: 'default', credits: 100, nowMs: 0 })
+    const keyId = await store.addKey({ accountId, hash: 'h', prefix: 'rk_ci', name: 'ci', nowMs: 0 })
+    for (const id of ids) await store.addRun(newRun({ id, accountId, keyId, price: PRICE }), () => {})
+    const runOf = (id: string) => store.findRun(id, accountId)
+    const balances = async () => {
+      const [key] = await store.listKeys()
+      return { credits: (await store.findAccount(accountId))?.balance, spent: key?.spent, used: key?.used }
+    }
+    const problems = async () => (await store.verify()).problems
+    return { store, accountId, runOf, balances, problems }
+  }
+
+  test('a queued run is canceled and refunded once, its use stays counted, and no worker gets it', async () => {
+    const { store, accountId, runOf, balances, problems } = await createStore(['one'])
+    const first = await store.cancelRun('one', 7, accountId)
+    expect(first).toEqual({ accountId, isCanceled: true, refunded: PRICE })
+    expect(await store.cancelRun('one', 8)).toEqual({ accountId, isCanceled: false, refunded: 0 })
+    expect(await runOf('one')).toMatchObject({
+      status: 'canceled',
+      startedAtMs: undefined,
+      finishedAtMs: 7,
+      failure: { code: 'canceled', message: 'The run was canceled, and its price was refunded.' },
+    })
+    expect(await balances()).toEqual({ credits: 100, spent: 0, used: 1 })
+    expect(await claimRun(store, 'me')).toBeUndefined()
+    expect(await store.findStopping('me', MODELS)).toEqual([])
+    expect(await store.settleCanceled('one', true, 9)).toBeUndefined()
+    expect(await problems()).toEqual([])
+  })
+
+  test.each([
+    { isRefunded: true, credits: 100, message: 'The run was canceled, and its price was refunded.' },
+    {
+      isRefunded: false,
+      credits: 95,
+      message:
+        'The run was canceled. Its price was not refunded, because the provider may have charged for it.',
+    },
+  ])('a run in processing is canceled at once, and settled once (refund: $isRefunded)', async (end) => {
+    const { store, runOf, balances, problems } = await createStore(['one'])
+    await claimRun(store, 'me')
+    expect(await store.cancelRun('one', 7)).toMatchObject({ isCanceled: true, refunded: 0 })
+    expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'canceling' } })
+    expect(await store.findStopping('me', MODELS)).toEqual([{ id: 'one', model: MODELS[0] }])
+    expect(await store.findStopping('me', ['acme/other'])).toEqual([])
+    expect(await problems()).toEqual([])
+    const refunded = end.isRefunded ? PRICE : 0
+    expect(await store.settleCanceled('one', end.isRefunded, 9)).toEqual({ runs: 1, refunded })
+    expect(await store.settleCanceled('one', !end.isRefunded, 9)).toBeUndefined()
+    expect(await store.findStopping('me', MODELS)).toEqual([])
+    const failure = { code: 'canceled', message: end.message }
+    expect(await runOf('one')).toMatchObject({ status: 'canceled', startedAtMs: 5, finishedAtMs: 7, failure })
+    expect(await balances()).toEqual({ credits: end.credits, spent: 100 - end.credits, used: 1 })
+    expect(await problems()).toEqual([])
+  })
+
+  test('a canceled run takes no later result, crash or failure', async () => {
+    const { store, runOf, problems } = await createStore(['one'])
+    await claimRun(store, 'me')
+    await store.cancelRun('one', 7)
+    expect(await store.addOutputFiles(held('one'), [OUTPUT])).toBe(false)
+    expect(await store.finishRun(held('one'), [OUTPUT])).toBe(false)
+    expect(await store.failRun(held('one'), LIMIT.failure)).toBeUndefined()
+    expect(await store.recordCrash(held('one'), LIMIT)).toBeUndefined()
+    expect(await store.findOutput(OUTPUT.token, OUTPUT.name)).toBeUndefined()
+    expect(await runOf('one')).toMatchObject({ status: 'canceled', outputs: [] })
+    expect(await problems()).toEqual([])
+  })
+
+  test('a canceled run stays canceled when its worker ends, and another worker settles it', async () => {
+    const { store, runOf, problems } = await createStore(['one', 'two'])
+    await claimRun(store, 'me')
+    await claimRun(store, 'me')
+    await store.cancelRun('one', 7)
+    await store.renewLease('other')
+    expect(await store.findStopping('other', MODELS)).toEqual([])
+    const worker = (await store.listWorkers()).find(({ id }) => id === 'me')
+    if (worker === undefined) throw new Error('no worker')
+    await store.reapWorker(worker, LIMIT, 8)
+    expect([(await runOf('one'))?.status, (await runOf('two'))?.status]).toEqual(['canceled', 'queued'])
+    expect(await store.findStopping('other', MODELS)).toMatchObject([{ id: 'one' }])
+    expect(await store.settleCanceled('one', true, 9)).toEqual({ runs: 1, refunded: PRICE })
+    expect(await problems()).toEqual([])
+  })
+
+  test('a run of another account or that does not exist is not found, and stays as it is', async () => {
+    const { store, accountId, runOf } = await createStore(['one'])
+    expect(await store.cancelRun('one', 7, accountId + 1)).toBeUndefined()
+    for (const id of ['none', 'run_\u0000', "'; DROP TABLE runs"])
+      expect(await store.cancelRun(id, 7, accountId)).toBeUndefined()
+    expect(await runOf('one')).toMatchObject({ status: 'queued' })
+  })
+
+  test('the files of a canceled run are free for the sweep', async () => {
+    const { store, accountId } = await createStore([])
+    const file = { kind: 'input', key: 'image', image: { sha256: 'a'.repeat(64), bytes: 3 } } as const
+    await store.addRun(newRun({ id: 'one', accountId, files: [file], createdAtMs: 0 }), () => {})
+    expect(await store.removeOldFiles('input', 100)).toEqual([])
+    await store.cancelRun('one', 7)
+    expect(await store.removeOldFiles('input', 100)).toEqual(['image'])
+  })
+
+  const STEPS = ['claim', 'cancel', 'finish', 'fail', 'crash', 'settle', 'keep', 'reap', 'return'] as const
+  type Step = (typeof STEPS)[number]
+
+  test('in any order of claims, ends, crashes and cancels, the first final state stays and the credits match the ledger', async () => {
+    const ids = ['one', 'two']
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.constantFrom(...ids)), {
+            minLength: 1,
+            maxLength: 3,
+          }),
+          {
+            maxLength: 8,
+          },
+        ),
+        async (rounds) => {
+          const { store, runOf, balances, problems } = await createStore(ids)
+          const work: Record<Step, (id: string) => Promise<unknown>> = {
+            claim: (id) => claimRun(store, 'me', { only: [id] }),
+            cancel: (id) => store.cancelRun(id, 7),
+            finish: (id) => store.finishRun(held(id), [{ ...OUTPUT, token: id }]),
+            fail: (id) => store.failRun(held(id), LIMIT.failure),
+            crash: (id) => store.recordCrash(held(id), LIMIT),
+            settle: (id) => store.settleCanceled(id, true, 9),
+            keep: (id) => store.settleCanceled(id, false, 9),
+            async reap() {
+              const worker = (await store.listWorkers()).find(({ id }) => id === 'me')
+              if (worker !== undefined) await store.reapWorker(worker, LIMIT, 8)
+              await store.renewLease('me')
+            },
+            return: () => store.returnRuns('me', [], 8),
+          }
+          const ended = new Map<string, string>()
+          // The steps of a round run at the same time.
+          for (const round of rounds) {
+            await Promise.all(round.map(([step, id]) => work[step](id)))
+            for (const id of ids) {
+              const status = (await runOf(id))?.status ?? 'missing'
+              expect(status).toBe(ended.get(id) ?? status)
+              if (status !== 'queued' && status !== 'processing') ended.set(id, status)
+            }
+            expect(await problems()).toEqual([])
+          }
+          const { credits, spent, used } = await balances()
+          expect([Number(credits) + Number(spent), used]).toEqual([100, ids.length])
+          await store.close()
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+}

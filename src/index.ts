@@ -88,6 +88,11 @@ export interface Client {
   /** Sends one status request, with up to three retries. Throws `bad_response` if the run succeeded without URLs. */
   get(id: string, signal?: AbortSignal): Promise<RunState>
   /**
+   * Asks the service to cancel a run, with up to three retries, and returns its state: `canceled`, or the state of a run
+   * that had ended. The error of a service that cannot cancel runs has the exit code 3; the run continues.
+   */
+  cancel(id: string, signal?: AbortSignal): Promise<RunState>
+  /**
    * Waits for the final state and returns it. Check its `phase`, because a failed run is returned too. Throws
    * `wait_timeout` when the run is still running, `bad_response` when it succeeded without URLs, an error of the service
    * that refuses the request, or the last error after six attempts and two minutes without a valid response.
@@ -143,6 +148,7 @@ export function createClient(options: CreateClientOptions): Client {
         if (state.withoutUrls !== undefined) throw withoutUrls(state)
         return state
       }),
+    cancel: (id, signal) => rejectingAsPromised(signal, () => api.cancel(id, signal)),
     wait: (id, waitOptions = {}) =>
       rejectingAsPromised(waitOptions.signal, () => api.wait(id, { ...waitOptions, ...creates.timesOf(id) })),
     async *states(id, waitOptions = {}) {

@@ -1,12 +1,12 @@
 /** Sends one status request and classifies its response. */
-import { RushesError } from '../errors.js'
+import { EXIT, RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { type Fetch, HttpFailure } from '../host/http.js'
 import { BodyTooLarge } from '../host/receive-text.js'
 import { retry, retryAfterMs, stepOf } from '../host/retry.js'
-import { runUrl } from '../protocol/id.js'
+import { cancelUrl, runUrl } from '../protocol/id.js'
 import { RATE_LIMITED_WAITS_MS } from '../protocol/limits.js'
-import { parseJson, parseRun } from '../protocol/parse.js'
+import { parseErrorBody, parseJson, parseRun } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
 import { MAX_RETRY_AFTER_MS } from './create-outcome.js'
 import {
@@ -41,27 +41,68 @@ const MAX_REDIRECTS = 5
  * Sends one status request. Rejects only with the signal's reason: every response, and a missing response, is an
  * outcome.
  */
-export async function fetchStatus(
+export const fetchStatus = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
+  outcomeOfRequest(
+    engine,
+    id,
+    () => getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal),
+    signal,
+  )
+
+/** Sends one request to cancel a run. A repeat is harmless. */
+const sendCancel = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> =>
+  outcomeOfRequest(
+    engine,
+    id,
+    async () => {
+      const url = cancelUrl(engine.baseUrl, id)
+      const headers = { accept: 'application/json' }
+      const answer = await readAnswer(
+        await engine.send({ method: 'POST', url, headers, signal }),
+        engine.redact,
+      )
+      if (!isUnknownEndpoint(answer)) return answer
+      throw errorOfAnswer(answer).with({
+        message: 'This service cannot cancel runs; the run continues.',
+        hint: undefined,
+      })
+    },
+    signal,
+  )
+
+/** Whether the service does not have the endpoint, which is an extension. */
+const isUnknownEndpoint = ({ status, text }: ServiceAnswer): boolean =>
+  status === 405 || (status === 404 && parseErrorBody(text).code !== 'run_not_found')
+
+async function outcomeOfRequest(
   engine: StatusEngine,
   id: string,
+  send: () => Promise<ServiceAnswer>,
   signal?: AbortSignal,
 ): Promise<StatusOutcome> {
-  const outcome = await request(engine, id, signal)
+  const outcome = await request(engine, id, send, signal)
   if (outcome.kind === 'error' && outcome.error.httpStatus === 429)
     engine.limiter.holdBack(Math.max(1_000, outcome.retryAfterMs))
   return outcome
 }
 
-async function request(engine: StatusEngine, id: string, signal?: AbortSignal): Promise<StatusOutcome> {
+async function request(
+  engine: StatusEngine,
+  id: string,
+  send: () => Promise<ServiceAnswer>,
+  signal: AbortSignal | undefined,
+): Promise<StatusOutcome> {
   try {
-    return outcomeOf(await getFollowingRedirects(engine, runUrl(engine.baseUrl, id), signal), id, engine)
+    return outcomeOf(await send(), id, engine)
   } catch (error) {
     // The abort reason may be a RushesError too, but it is not an error of the service.
     if (signal?.aborted) throw signal.reason
     if (error instanceof RushesError) {
       const named = error.with({ runId: id })
-      // A setting is wrong, so a retry would fail in the same way.
-      return error.code === 'usage' ? { kind: 'final', error: named } : temporary(named)
+      // A setting is wrong, or the service has no such endpoint, so a retry would fail in the same way.
+      return error.exitCode === EXIT.usage || error.exitCode === EXIT.refused
+        ? { kind: 'final', error: named }
+        : temporary(named)
     }
     if (error instanceof BodyTooLarge)
       return temporary(badResponse(`The service sent an invalid response: ${error.message}.`, { runId: id }))
@@ -139,11 +180,27 @@ export const fetchStatusWithRetry = (
   id: string,
   signal?: AbortSignal,
   onWithoutUrls?: OnState,
+): Promise<RunState> => withRetry(engine, () => fetchStatus(engine, id, signal), { signal, onWithoutUrls })
+
+/**
+ * Cancels a run, and resolves with its state: of a run that had ended, the state at its end. Retries like
+ * `fetchStatusWithRetry`. Throws with exit code 3 if the service cannot cancel runs.
+ */
+export const cancelWithRetry = (engine: StatusEngine, id: string, signal?: AbortSignal): Promise<RunState> =>
+  withRetry(engine, () => sendCancel(engine, id, signal), { signal })
+
+const withRetry = (
+  { clock }: StatusEngine,
+  attempt: () => Promise<StatusOutcome>,
+  {
+    signal,
+    onWithoutUrls,
+  }: { readonly signal?: AbortSignal | undefined; readonly onWithoutUrls?: OnState | undefined },
 ): Promise<RunState> =>
   retry<StatusOutcome, RunState>({
-    clock: engine.clock,
+    clock,
     signal,
-    attempt: () => fetchStatus(engine, id, signal),
+    attempt,
     decide(outcome, number) {
       const isLast = number > RATE_LIMITED_WAITS_MS.length
       if (outcome.kind === 'state') {

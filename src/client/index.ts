@@ -9,7 +9,7 @@ import { createRedact } from '../protocol/redact.js'
 import type { RunState } from '../protocol/run-state.js'
 import { type CreateBody, createRun, encodeCreate } from './create.js'
 import type { Accepted, CreateOutcome } from './create-outcome.js'
-import { fetchStatusWithRetry, type OnState } from './fetch-status.js'
+import { cancelWithRetry, fetchStatusWithRetry, type OnState } from './fetch-status.js'
 import { createFollower, type Follower, type FollowStep } from './follow.js'
 import { fetchModels, type ModelsOutcome } from './models.js'
 import {
@@ -65,6 +65,11 @@ export interface ApiClient {
    * has `withoutUrls`, and `onWithoutUrls` is called with the first one at once.
    */
   get(id: string, signal?: AbortSignal, onWithoutUrls?: OnState): Promise<RunState>
+  /**
+   * Asks the service to cancel a run, with up to three retries, and returns its state. Throws with exit code 3 if the
+   * service cannot cancel runs.
+   */
+  cancel(id: string, signal?: AbortSignal): Promise<RunState>
   /** Asks for the list of models, once. `etag`: of the list that is known. Rejects only with the signal's reason. */
   models(etag?: string, signal?: AbortSignal): Promise<ModelsOutcome>
   wait(id: string, options?: WaitOptions): Promise<RunState>
@@ -101,6 +106,7 @@ export function createApiClient(options: ClientOptions): ApiClient {
     load: limiter.load,
     get: async (id, signal, onWithoutUrls) =>
       fetchStatusWithRetry(engine, checkRunId(id), signal, onWithoutUrls),
+    cancel: async (id, signal) => cancelWithRetry(engine, checkRunId(id), signal),
     models: (etag, signal) => fetchModels(engine, etag, signal),
     wait: (id, waitOptions) => wait(engine, id, waitOptions),
     states: (id, waitOptions) => states(engine, id, waitOptions),

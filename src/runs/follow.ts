@@ -177,9 +177,15 @@ function isRefunded({ service }: RunState): boolean {
 }
 
 function runFailed(state: RunState, isLocal: boolean): RushesError {
+  const isCanceled = /^cancell?ed$/i.test(state.status.trim())
   const end = /^failed$/i.test(state.status) ? 'failed' : `ended with the status ${state.status}`
   const reason = state.failure === undefined ? 'the service gave no reason.' : shortened(state.failure, 2_000)
-  return new RushesError('run_failed', `The run ${end}: ${reason}`, {
+  const message = isCanceled
+    ? state.failure === undefined
+      ? 'The run was canceled.'
+      : reason
+    : `The run ${end}: ${reason}`
+  return new RushesError('run_failed', message, {
     runId: state.id,
     hint:
       `Nothing was downloaded. ${isLocal || isRefunded(state) ? '' : 'Your account shows whether it was charged. '}` +

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type RushesError, usageError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
 import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
+import { printable, shortened } from '../protocol/text.js'
 import { type Backup, writeBackup } from './backup.js'
 import { ROTATION_MS } from './console/keys.js'
 import { DATABASE_NAME, openData } from './data-folders.js'
@@ -25,6 +26,7 @@ import type {
 import { DatabaseUnavailable, type Store } from './store/contract.js'
 import type { ModelUse } from './store/model-use.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
+import type { StoredRun } from './stored-run.js'
 import { createUserAdministration, type UserAdministration } from './user-administration.js'
 
 export type { Backup } from './backup.js'
@@ -70,6 +72,8 @@ export interface Administration extends UserAdministration {
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
   /** Lists the models of running workers and of unfinished runs. */
   models(): Promise<readonly ModelUse[]>
+  /** Cancels a run of any account and model. A run that has ended stays as it is. */
+  cancelRun(id: string): Promise<StoredRun>
   /** Also throws when the database is too damaged to read. */
   verify(): Promise<Verification>
   /** Copies the database into a new file, which appears under its name only when it is complete. */
@@ -250,6 +254,15 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       return await store.listEntries(account, limit ?? -1)
     },
     models: () => store.listModels(),
+    async cancelRun(id) {
+      const found = await store.cancelRun(id, clock.now())
+      const run = found && (await store.findRun(id, found.accountId))
+      if (run !== undefined) return run
+      throw usageError(
+        `Run ${shortened(printable(id))} does not exist.`,
+        'Check the id, --data and --database.',
+      )
+    },
     verify: () => store.verify(),
     close: () => store.close(),
   }

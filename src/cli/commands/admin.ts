@@ -14,6 +14,7 @@ import {
 } from '../admin/database.js'
 import { keyCommands } from '../admin/keys.js'
 import { modelsCommands } from '../admin/models.js'
+import { runCommands } from '../admin/runs.js'
 import { userCommands } from '../admin/users.js'
 import type { CommandEnvironment } from '../context/context.js'
 import { databaseOption } from '../serve/flags.js'
@@ -24,6 +25,7 @@ const GROUPS = [
   ['credits', 'Manage balances', creditsCommands],
   ['user', 'Manage the users of the console', userCommands],
   ['models', 'Show the models of the service', modelsCommands],
+  ['run', 'Manage the runs of all accounts', runCommands],
 ] as const
 
 export function register(command: Command, { run }: CommandEnvironment, work = perform): void {

@@ -43,6 +43,7 @@ export const COMMANDS: readonly CommandRow[] = [
       about: 'Download the outputs of finished runs',
       load: () => import('./download.js'),
     },
+    { name: 'cancel', about: 'Cancel runs that have not ended', load: () => import('./cancel.js') },
   ]),
   ...group('Runs on this machine:', [
     { name: 'list', about: 'List the runs created on this machine', load: () => import('./list.js') },

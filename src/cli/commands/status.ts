@@ -5,11 +5,13 @@ import { asRushesError, Interruption } from '../../host/interrupts.js'
 import { createSlots } from '../../host/slots.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { type RunState, withoutUrls } from '../../protocol/run-state.js'
+import { createErrorGroups } from '../../runs/error-groups.js'
 import { knownRun } from '../../runs/follow.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { CommandEnvironment, Connection, Context } from '../context/context.js'
 import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-selection.js'
 import { exitCodeOf } from '../process/exit.js'
+import { repeatedRuns } from '../runs/folded-errors.js'
 import { isOnDisk } from '../runs/journal-rows.js'
 import { inOrder } from '../runs/print-run.js'
 import { contextsOf } from '../runs/where.js'
@@ -45,10 +47,24 @@ interface StatusRow {
 
 /** Shows the status of each run. The ids may be of local runs and of runs of the current address. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
-  const { out } = ctx
   const ids = await runIdsOf(ctx, options)
   // `--last` selects a run of the current address.
   const contexts = options.last === true ? ids.map(() => ctx) : await contextsOf(ctx, ids)
+  const { errors, states } = await showRuns(ctx, ids, contexts, ({ client, recorder }, id) =>
+    client.get(id, ctx.interrupts.first, (state) => recorder.recordStatus({ state })),
+  )
+  const hasFailed = options.exitStatus && states.some(({ phase }) => phase === 'failed')
+  return exitCodeOf(errors) || (hasFailed ? EXIT.runFailed : EXIT.ok)
+}
+
+/** Sends a request for each run, records and prints its state, and prints the errors. */
+export async function showRuns(
+  ctx: Context,
+  ids: readonly string[],
+  contexts: readonly Context[],
+  ask: (service: StatusSource, id: string) => Promise<RunState>,
+): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
+  const { out } = ctx
   const targets: RequestedRun[] = []
   const services = new Map<Context, StatusSource>()
   for (const [index, context] of contexts.entries()) {
@@ -57,6 +73,7 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     targets.push({ id: ids[index] ?? '', service })
   }
   const errors: RushesError[] = []
+  const groups = createErrorGroups()
   const rows: (readonly string[])[] = []
   const printRow = ({ record, cells }: StatusRow) => {
     if (out.mode.json) out.json(runJson(record))
@@ -69,19 +86,18 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     const error = item instanceof RushesError ? item : item.record.error
     if (error === undefined) return
     errors.push(error)
-    out.error(error)
+    if (groups.add(error, undefined)) out.error(error)
   })
-  let failed = false
+  const states: RunState[] = []
   // Limits the requests in flight to the rate limit. More would only wait for a slot, and each would need its own abort
   // handling.
   const inFlight = createSlots(RUNS_LIMIT.requests)
   const show = ({ id, service }: RequestedRun, index: number) =>
     inFlight.use(async () => {
       try {
-        const record = (state: RunState) => service.recorder.recordStatus({ state })
-        const state = await service.client.get(id, ctx.interrupts.first, record)
-        record(state)
-        failed ||= state.phase === 'failed'
+        const state = await ask(service, id)
+        service.recorder.recordStatus({ state })
+        states.push(state)
         ordered.settle(index, await statusRowOf(state, service))
       } catch (thrown) {
         if (thrown instanceof Interruption) throw thrown
@@ -96,7 +112,8 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
     const widths = widthsOf(rows, out.columns)
     for (const row of rows) out.line(alignedRow(row, widths))
   }
-  return exitCodeOf(errors) || (options.exitStatus && failed ? EXIT.runFailed : EXIT.ok)
+  for (const repeated of groups.repeated()) out.error(repeatedRuns(repeated))
+  return { errors, states }
 }
 
 const serviceOf = async (ctx: Context): Promise<StatusSource> => ({

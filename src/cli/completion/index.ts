@@ -183,6 +183,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'run model provider/name': models,
   'status id': runs(() => true),
   'wait id': runs(({ phase }) => phase === 'running'),
+  'cancel id': runs(({ phase }) => phase === 'running'),
   'download id': runs(({ phase }) => phase === 'succeeded'),
   'open id': runs(({ phase }) => phase === 'succeeded'),
   'show id': async (_, names) => suggestRuns(await names.everyRun()),

@@ -12,6 +12,9 @@ export const DETAILS: Readonly<Record<string, string>> = {
   'rushes download':
     'A run that is still running ends with exit code 11, unless --timeout is given. To wait for it, use `rushes ' +
     'wait -d`.',
+  'rushes cancel':
+    'Prints the status of each run. A run that has ended stays as it is. Whether a run that was being rendered is ' +
+    'refunded depends on the service, and not every service can cancel runs.',
   'rushes list':
     'Shows the last status that this machine has seen, and sends no requests. To see the pictures and ' +
     'videos, use `rushes gallery`.',

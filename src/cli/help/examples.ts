@@ -37,6 +37,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes wait --last -d', 'the newest run; download its outputs'],
     ['rushes wait run_7k2m9x --timeout 5m -o fox.png'],
   ],
+  'rushes cancel': [
+    ['rushes cancel run_7k2m9x'],
+    ['rushes cancel --all --label draft --yes', 'every unfinished run with this label'],
+  ],
   'rushes download': [
     ['rushes download --last', 'the newest run'],
     ['rushes download run_7k2m9x -o out/ --overwrite'],
@@ -167,6 +171,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes admin models': [['rushes admin models list'], ['rushes admin models list --json']],
   'rushes admin models list': [['rushes admin models list'], ['rushes admin models list --json']],
+  'rushes admin run': [['rushes admin run cancel run_7k2m9x'], ['rushes admin run cancel run_7k2m9x --json']],
+  'rushes admin run cancel': [
+    ['rushes admin run cancel run_7k2m9x'],
+    ['rushes admin run cancel run_7k2m9x --database postgres://db/rushes'],
+  ],
   'rushes admin backup': [
     ['rushes admin backup service-backup.db'],
     ['rushes admin backup "service-$(date +%F).db" --json'],

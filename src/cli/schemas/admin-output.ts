@@ -10,6 +10,7 @@ import {
   time,
 } from '../../protocol/json-schema.js'
 import { KINDS } from '../../protocol/models.js'
+import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 
 const credits = (description: string): JsonSchema => integer(`${description}, in credits`)
 
@@ -99,6 +100,25 @@ export const CREDITS_SCHEMA = record(
     created_at: time('Time of the entry'),
   },
   'An entry of the ledger.',
+)
+
+export const ADMIN_RUN_SCHEMA = record(
+  {
+    id: text('Run id'),
+    model: text('Model name'),
+    kind: text('Kind', { enum: KINDS }),
+    status: text('Status', { enum: LOCAL_STATUSES }),
+    error: orNull(
+      record(
+        { code: text('Stable code'), message: text('Text for people; may change') },
+        'Why the run failed, or what its cancellation means for the price',
+      ),
+    ),
+    created_at: time('Creation time'),
+    started_at: orNull(time('Time when the render started')),
+    finished_at: orNull(time('Time of the final status')),
+  },
+  'A run of the local service.',
 )
 
 const LEDGER = {

@@ -8,6 +8,7 @@ import { bytes, integer, type JsonSchema, orNull, record, sha256, text } from '.
 import { FILE_MARKS, JOURNAL_KEYS, RUN_KEYS } from '../terminal/run-json.js'
 import {
   ACCOUNT_SCHEMA,
+  ADMIN_RUN_SCHEMA,
   BACKUP_SCHEMA,
   CREDITS_SCHEMA,
   KEY_SCHEMA,
@@ -135,7 +136,7 @@ export interface Published {
 }
 
 export const PUBLISHED = [
-  { name: 'run', of: '`run`, `wait`, `download`, `status` with `--json`', schema: RUN_SCHEMA },
+  { name: 'run', of: '`run`, `wait`, `download`, `cancel`, `status` with `--json`', schema: RUN_SCHEMA },
   { name: 'list', of: '`list --json`', schema: LIST_SCHEMA },
   { name: 'show', of: '`show --json`', schema: SHOW_SCHEMA },
   { name: 'open', of: '`open --json`', schema: OPEN_SCHEMA },
@@ -168,6 +169,7 @@ export const PUBLISHED = [
   { name: 'admin-user', of: '`admin user list|remove --json`', schema: USER_SCHEMA },
   { name: 'admin-user-link', of: '`admin user add|link --json`', schema: USER_LINK_SCHEMA },
   { name: 'admin-models', of: '`admin models list --json`', schema: MODEL_USE_SCHEMA },
+  { name: 'admin-run', of: '`admin run cancel --json`', schema: ADMIN_RUN_SCHEMA },
   { name: 'admin-credits', of: '`admin credits list --json`', schema: CREDITS_SCHEMA },
   { name: 'admin-backup', of: '`admin backup --json`', schema: BACKUP_SCHEMA },
   { name: 'admin-migrate', of: '`admin migrate --json`', schema: MIGRATE_SCHEMA },

@@ -17,8 +17,8 @@ export interface CanceledRunsOptions {
   readonly engine: Pick<Engine, 'cancel'>
   readonly models: readonly ServedModel[]
   readonly worker: string
-  /** Whether a claim is in progress. Its run is not known yet, and can be canceled already. */
-  isClaiming(): boolean
+  /** Resolves when the claims in progress have ended: a run can be canceled before the response to its claim arrives. */
+  claimsEnded(): Promise<void> | undefined
   onError(error: unknown): void
 }
 
@@ -30,7 +30,7 @@ export interface CanceledRuns {
 }
 
 export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
-  const { store, clock, engine, models, worker, isClaiming, onError } = options
+  const { store, clock, engine, models, worker, claimsEnded, onError } = options
   const names = models.map(({ document: { name } }) => name)
   const held = new Map<string, AbortController>()
   const settling = new Set<string>()
@@ -60,12 +60,13 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   }
 
   async function stop(): Promise<void> {
-    const wasClaiming = isClaiming()
     const runs = await store.findStopping(worker, names)
-    const ended = runs.filter(({ id }) => !held.has(id))
-    for (const { id } of runs) held.get(id)?.abort(new RunCanceled())
-    if (wasClaiming || isClaiming()) return
-    for (const run of ended) settle(run).catch(onError)
+    if (runs.length > 0) await claimsEnded()
+    for (const run of runs) {
+      const controller = held.get(run.id)
+      if (controller === undefined) settle(run).catch(onError)
+      else controller.abort(new RunCanceled())
+    }
   }
 
   return {

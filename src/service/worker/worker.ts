@@ -105,7 +105,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const canceledRuns = createCanceledRuns({
     ...options,
     worker: lease.id,
-    isClaiming: () => claiming !== undefined,
+    claimsEnded: () => claiming,
   })
 
   const remote = new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name))

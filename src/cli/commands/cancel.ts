@@ -1,0 +1,46 @@
+/** `rushes cancel`: asks the service to cancel runs. */
+import { type Command, Option } from 'commander'
+import { EXIT, usageError } from '../../errors.js'
+import { printable } from '../../protocol/text.js'
+import type { CommandEnvironment, Context } from '../context/context.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-selection.js'
+import { exitCodeOf } from '../process/exit.js'
+import { contextsOf } from '../runs/where.js'
+import { confirm } from '../terminal/confirm.js'
+import { showRuns } from './status.js'
+
+export interface CancelOptions extends RunChoice {
+  readonly yes: boolean
+}
+
+interface CancelFlags {
+  readonly last?: boolean
+  readonly all?: boolean
+  readonly label?: readonly string[]
+  readonly yes?: boolean
+}
+
+export function register(command: Command, { run }: CommandEnvironment, cancel = cancelCommand): void {
+  addRunIds(command, { hasAll: true })
+    .addOption(new Option('--yes', 'Do not ask before canceling several runs with --all'))
+    .action((ids: string[], { last = false, all = false, label, yes = false }: CancelFlags) =>
+      run(command, (ctx) => cancel(ctx, { ids, last, all, label, yes })),
+    )
+}
+
+export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
+  const { out, interrupts } = ctx
+  const ids = await runIdsOf(ctx, options)
+  const needsAnswer = options.all === true && !options.yes && ids.length > 1
+  if (needsAnswer && (await confirm(ctx, `Cancel all ${ids.length} unfinished runs?`)) === 'no')
+    throw usageError('Nothing was canceled.')
+  // `--last` and `--all` select runs of the current address.
+  const contexts = options.ids.length > 0 ? await contextsOf(ctx, ids) : ids.map(() => ctx)
+  const { errors, states } = await showRuns(ctx, ids, contexts, ({ client }, id) =>
+    client.cancel(id, interrupts.first),
+  )
+  for (const { id, status, phase } of states)
+    if (phase === 'succeeded') out.note(`${id} had already ended (${printable(status)}).`)
+    else if (phase === 'running') out.note(`${id} is not canceled yet (${printable(status)}).`)
+  return exitCodeOf(errors) || EXIT.ok
+}

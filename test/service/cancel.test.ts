@@ -1,0 +1,192 @@
+/** Canceling runs through the API: the answer, the refund, the engine, and other nodes. */
+import { expect, onTestFinished, test } from 'vitest'
+import { openAdministration } from '../../src/service/administration.js'
+import { RunCanceled } from '../../src/service/engines/engine.js'
+import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
+import { LOCAL_MODELS } from '../../src/service/names.js'
+import { createCommandedEngine } from '../support/engines.js'
+import {
+  ask,
+  createTestService,
+  ended,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/service.js'
+import { until } from '../support/until.js'
+
+const RUNS = '/api/v1/runs'
+const A_FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox', quality: 'high' } }
+const PAID_MODELS = PREVIEW_MODELS.map((model) => ({ ...model, mayCost: true }))
+
+const cancel = (service: TestService, id: string, key?: string) =>
+  ask(service, 'POST', `${RUNS}/${id}/cancel`, undefined, { key })
+const create = async (service: TestService): Promise<string> =>
+  (await ask(service, 'POST', RUNS, A_FOX)).body.id
+
+async function createService(options: TestServiceOptions = {}) {
+  const engine = createCommandedEngine()
+  const service = await createTestService({ engine, ...options })
+  const admin = await openAdministration({ ...service, make: false })
+  onTestFinished(() => admin.close())
+  const balance = async () => (await admin.accounts()).find(({ name }) => name === 'default')?.balance
+  const before = await balance()
+  /** What the account has paid, as the ledger has it. */
+  const paid = async () => {
+    expect((await admin.verify()).problems).toEqual([])
+    return Number(before) - Number(await balance())
+  }
+  /** Runs the clock until the refund of the run is decided. */
+  const settled = async (id: string) => {
+    for (let seconds = 0; seconds < 30; seconds++) {
+      const { body } = await ask(service, 'GET', `${RUNS}/${id}`)
+      if (body.error?.code === 'canceled') return body
+      await service.clock.advance(1_000)
+    }
+    throw new Error(`${id} was not settled`)
+  }
+  return { engine, service, admin, paid, settled }
+}
+
+test('a queued run is canceled and refunded, its engine never starts, and a repeat gets the same answer', async () => {
+  const { engine, service, paid } = await createService({ rendering: false })
+  const id = await create(service)
+  expect(await paid()).toBe(2)
+  const { status, body, header } = await cancel(service, id)
+  expect([status, header('cache-control')]).toEqual([200, 'no-store'])
+  expect(body).toMatchObject({
+    ...{ id, ...A_FOX, status: 'canceled', output: null, started_at: null, finished_at: body.created_at },
+    error: { code: 'canceled', message: 'The run was canceled, and its price was refunded.' },
+  })
+  expect((await cancel(service, id)).body).toEqual(body)
+  expect((await ask(service, 'GET', `${RUNS}/${id}`)).body).toEqual(body)
+  expect(await paid()).toBe(0)
+  service.service.startRendering()
+  await service.clock.advance(3_000)
+  expect(engine.jobs).toEqual([])
+})
+
+test('a run in processing is canceled at once, its engine is aborted, and it is refunded where the engine costs nothing', async () => {
+  const { engine, service, paid, settled } = await createService({ concurrency: 1 })
+  const id = await create(service)
+  const next = await create(service)
+  await until('the engine started', () => engine.waiting === 1)
+  expect((await cancel(service, id)).body).toMatchObject({ status: 'canceled', error: { code: 'canceling' } })
+  const run = await settled(id)
+  expect(run).toMatchObject({
+    status: 'canceled',
+    error: { message: expect.stringContaining('was refunded') },
+  })
+  expect(engine.jobs[0]?.signal.reason).toBeInstanceOf(RunCanceled)
+  expect(await paid()).toBe(2)
+  // Its slot is free.
+  await service.clock.advance(1_000)
+  await until('the engine started', () => engine.jobs.length === 2)
+  engine.finish()
+  expect(await ended(service, next)).toMatchObject({ status: 'succeeded' })
+  expect(service.complaints).toEqual([])
+})
+
+test.each([
+  ['has no jobs to cancel', undefined, 2, 'not refunded'],
+  ['was not charged for it', async () => 'not charged' as const, 0, 'was refunded'],
+  ['was charged for it', async () => 'charged' as const, 2, 'not refunded'],
+  ['does not know', async () => 'unknown' as const, 2, 'not refunded'],
+  ['fails', () => Promise.reject(new Error('no answer')), 2, 'not refunded'],
+  ['does not answer', () => new Promise<never>(() => {}), 2, 'not refunded'],
+])(
+  'a canceled run of a provider that may charge is refunded only where that was certainly not charged: the engine %s',
+  async (_what, answer, credits, text) => {
+    const canceled: unknown[] = []
+    const rendering = createCommandedEngine()
+    const engine = {
+      ...rendering,
+      ...(answer && {
+        cancel(run: unknown) {
+          canceled.push(run)
+          return answer()
+        },
+      }),
+    }
+    const { service, paid, settled } = await createService({ engine, models: PAID_MODELS })
+    const id = await create(service)
+    await until('the engine started', () => rendering.waiting === 1)
+    await cancel(service, id)
+    expect((await settled(id)).error.message).toContain(text)
+    expect(await paid()).toBe(credits)
+    expect(canceled).toEqual(answer === undefined ? [] : [{ id, model: LOCAL_MODELS.image }])
+  },
+)
+
+test('the first final state wins: a run that has ended stays as it is, and a result after the cancel is dropped', async () => {
+  const stuck = createCommandedEngine({ stuck: true })
+  const { service, paid, settled } = await createService({ engine: stuck })
+  const done = await create(service)
+  await until('the engine started', () => stuck.waiting === 1)
+  stuck.finish()
+  const result = await ended(service, done)
+  expect((await cancel(service, done)).body).toEqual(result)
+  const late = await create(service)
+  await until('the engine started', () => stuck.waiting === 1)
+  await cancel(service, late)
+  stuck.finish()
+  expect(await settled(late)).toMatchObject({ status: 'canceled', output: null })
+  expect(await paid()).toBe(2)
+})
+
+test('another node on the same data cancels a run within 2.5 s', async () => {
+  const { engine, service, settled } = await createService()
+  const { clock, dataFolder, databaseUrl, apiKey } = service
+  const other = await createTestService({ clock, dataFolder, databaseUrl, role: 'api', rendering: false })
+  const id = await create(service)
+  await until('the engine started', () => engine.waiting === 1)
+  const sentAtMs = clock.now()
+  expect((await cancel({ ...other, apiKey }, id)).body).toMatchObject({ status: 'canceled' })
+  await settled(id)
+  expect(engine.jobs[0]?.signal.reason).toBeInstanceOf(RunCanceled)
+  expect(clock.now() - sentAtMs).toBeLessThanOrEqual(2_500)
+})
+
+test('a run that was canceled while its node was down is settled by the next one', async () => {
+  const engine = createCommandedEngine()
+  const { service, paid } = await createService({ engine })
+  const { clock, dataFolder, databaseUrl, apiKey } = service
+  const id = await create(service)
+  await until('the engine started', () => engine.waiting === 1)
+  const admin = await openAdministration({ ...service, make: false })
+  await admin.cancelRun(id)
+  await admin.close()
+  await clock.runUntil(service.service.close())
+  const next = { ...(await createTestService({ clock, dataFolder, databaseUrl })), apiKey }
+  await clock.advance(5_000)
+  expect((await ask(next, 'GET', `${RUNS}/${id}`)).body).toMatchObject({
+    status: 'canceled',
+    error: { code: 'canceled' },
+  })
+  expect(await paid()).toBe(0)
+})
+
+test('a run of another account and an unknown run are 404, and a cancel counts for the rate limit', async () => {
+  const { service, admin } = await createService({ rendering: false })
+  const id = await create(service)
+  await admin.createAccount('acme', 5)
+  const { apiKey } = await admin.createKey('acme', {})
+  expect(await cancel(service, id, apiKey)).toMatchObject({
+    status: 404,
+    body: { error: { code: 'run_not_found' } },
+  })
+  expect((await ask(service, 'GET', `${RUNS}/${id}`)).body.status).toBe('queued')
+  for (let n = 1; n < 20; n++) expect((await cancel(service, 'run_none', apiKey)).status).toBe(404)
+  expect(await cancel(service, id, apiKey)).toMatchObject({
+    status: 429,
+    body: { error: { code: 'RATE_LIMITED' } },
+  })
+})
+
+test('an operator cancels a run of a model that is gone', async () => {
+  const { service, admin, paid } = await createService({ rendering: false })
+  const id = await create(service)
+  expect(await admin.cancelRun(id)).toMatchObject({ id, status: 'canceled' })
+  expect(await paid()).toBe(0)
+  await expect(admin.cancelRun('run_none')).rejects.toMatchObject({ code: 'usage', exitCode: 2 })
+  await expect(admin.cancelRun(id)).resolves.toMatchObject({ status: 'canceled' })
+})

@@ -56,6 +56,7 @@ const MET: Readonly<Record<MetName, (place: Place) => Promise<readonly unknown[]
       await run(['wait', id, '--json']),
       await run(['download', id, '--json', '-o', `${folder}/again/`]),
       await run(['wait', '--last', '--json', '--timeout', '1ms']),
+      await run(['cancel', '--last', '--json']),
     ]
     return [made, ...further].flatMap(({ stdout }) => valuesOf(stdout))
   },
@@ -194,6 +195,10 @@ const MET: Readonly<Record<MetName, (place: Place) => Promise<readonly unknown[]
   'admin-credits': async (place) => {
     await place.run([...IMAGE, '--no-wait'])
     return await administered(place, 'credits', 'list', 'default')
+  },
+  'admin-run': async (place) => {
+    const [{ id }] = valuesOf((await place.run([...IMAGE, '--no-wait'])).stdout) as [{ id: string }]
+    return await administered(place, 'run', 'cancel', id)
   },
   'admin-models': async (place) => {
     await place.run([...IMAGE, '--no-wait'])

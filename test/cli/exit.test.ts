@@ -133,7 +133,7 @@ describe('a signal', () => {
     })
     expect(code).toBe(exit)
     expect(stderr).toContain(
-      'error: Interrupted. run_7 is still running.\n  Resume with `rushes wait run_7`.\n',
+      'error: Interrupted. run_7 is still running.\n  Resume with `rushes wait run_7`. Stop it with `rushes cancel run_7`.\n',
     )
   })
 
@@ -260,7 +260,7 @@ describe('a signal', () => {
     expect(stderr).toContain(`Interrupted. ${created} runs are still running.`)
     expect(stderr).toContain(`${created} of 9 runs were created and are paid for.\n`)
     expect(stderr).toContain(
-      `Resume with \`rushes wait ${ids.join(' ')}\`. To create the other ${9 - created}, run the same command with \`-n ${9 - created}\`.\n`,
+      `Resume with \`rushes wait ${ids.join(' ')}\`. Stop them with \`rushes cancel ${ids.join(' ')}\`. To create the other ${9 - created}, run the same command with \`-n ${9 - created}\`.\n`,
     )
   })
 
@@ -279,7 +279,7 @@ describe('a signal', () => {
     })
     expect(code).toBe(130)
     expect(stderr).toMatch(
-      /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. `rushes list` shows their ids\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
+      /^error: Interrupted\. (\d\d) runs are still running\. \d\d of 30 runs were created and are paid for\.\n {2}Resume with `rushes wait --all`\. `rushes list` shows their ids\. Stop them with `rushes cancel --all`\. To create the (other \d+|missing one), .* `-n \d+`\.\n$/,
     )
   })
 

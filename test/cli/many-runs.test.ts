@@ -150,7 +150,7 @@ describe('of ten thousand runs', () => {
   it.each([
     [
       'wait --all',
-      '10000 runs are still running.\n  Resume with `rushes wait --all`. `rushes list` shows their ids.',
+      '10000 runs are still running.\n  Resume with `rushes wait --all`. `rushes list` shows their ids. Stop them with `rushes cancel --all`.',
     ],
     // The journal may not know them, and `wait --all` does not find those that have ended.
     [

@@ -84,6 +84,7 @@ describe('the list of tools', () => {
       ['create_model_run', false, false],
       ['wait_run', false, true],
       ['get_run', true, true],
+      ['cancel_run', false, true],
       ['list_runs', true, true],
       ['show_run', true, true],
       ['download_run', false, true],

@@ -77,7 +77,7 @@ describe.concurrent('run video --local', () => {
       'run',
       'SIGTERM',
       ['run', 'video', '--local', '-n', '2', 'a boat'],
-      /^ {2}Resume with `rushes wait --local run_\w+ run_\w+`\.$/m,
+      /^ {2}Resume with `rushes wait --local run_\w+ run_\w+`\. Stop them with `rushes cancel --local run_\w+ run_\w+`\.$/m,
     ],
     ['batch', 'SIGINT', ['batch', '--local', 'shots.yaml'], /2 runs: 2 queued/],
   ])(

@@ -61,6 +61,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
     case 'wait':
     case 'status':
     case 'download':
+    case 'cancel':
       return 'run'
     case 'list':
       return 'list'
@@ -90,6 +91,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
       if (words[1] === 'user')
         return words[2] === 'add' || words[2] === 'link' ? 'admin-user-link' : 'admin-user'
       if (words[1] === 'models') return 'admin-models'
+      if (words[1] === 'run') return 'admin-run'
       return words[1] === 'credits' && words[2] === 'list' ? 'admin-credits' : 'admin-account'
     case 'config':
       return `config-${words[1]}` as PublishedName

@@ -41,7 +41,7 @@ export async function spendCommand(ctx: Context, { by, ...filter }: SpendOptions
   else {
     const { header, cells } = terminalTable(by, rows)
     printTable(out, header, cells)
-    out.note('These are estimates. Runs that failed may have been refunded.')
+    out.note('These are estimates. Runs that failed or were canceled may have been refunded.')
   }
   return EXIT.ok
 }

@@ -263,11 +263,12 @@ use \`rushes batch <manifest>\`, first with \`--dry-run\`:
    it creates only assets that are missing or out of date; a second call costs nothing. \
 \`--max-runs <n>\` limits the creates of a call.
    A manifest: \`runs: [{name: fox, kind: image, prompt: a red fox, quality: high, output: assets/fox.png}]\`.
-3. If you lost an id: \`rushes list --json\` lists every run created on this machine; \`rushes wait --last\` waits for the newest.
-4. Existing files are never replaced without \`--overwrite\`. \
+3. To stop a run that nobody needs: \`rushes cancel <id>\`. A service that cannot cancel runs answers with 3.
+4. If you lost an id: \`rushes list --json\` lists every run created on this machine; \`rushes wait --last\` waits for the newest.
+5. Existing files are never replaced without \`--overwrite\`. \
 If the file name is known before the create, the exit code is 2 and nothing is
    paid.
-5. rushes keeps the limit of 20 requests in 10 s, across processes. Run commands in parallel; do not poll in a loop.
+6. rushes keeps the limit of 20 requests in 10 s, across processes. Run commands in parallel; do not poll in a loop.
 
 More: \`rushes help exit-codes\`, \`rushes help environment\`, \`rushes help scripting\`, \`rushes <command> --help\`.
 `
@@ -281,6 +282,7 @@ A terminal changes only how things look.
   rushes run image "a fox" -o -         the bytes of one output
   rushes run video "dusk" --no-wait     one run id per line
   rushes status <id>                    id, status and URLs, separated by tabs
+  rushes cancel <id>                    the same, after the run was canceled
   rushes <command> --json               one JSON object per line; errors are JSON
                                         on standard error
 

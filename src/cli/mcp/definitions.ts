@@ -25,6 +25,7 @@ export type ToolName =
   | 'create_model_run'
   | 'wait_run'
   | 'get_run'
+  | 'cancel_run'
   | 'list_runs'
   | 'show_run'
   | 'download_run'
@@ -203,6 +204,16 @@ export function definitionsFor(
       inputSchema: object({ ids: IDS }, ['ids']),
       outputSchema: RUN_OUTPUT,
       annotations: { ...READS, openWorldHint: true },
+    },
+    {
+      name: 'cancel_run',
+      title: 'Cancel runs',
+      description:
+        'Ask the service to cancel runs that have not ended, only if the user wants that. Free. A canceled run has no ' +
+        'result, and its price may not be refunded. Not every service can cancel runs.',
+      inputSchema: object({ ids: IDS }, ['ids']),
+      outputSchema: RUN_OUTPUT,
+      annotations: { ...WRITES, idempotentHint: true },
     },
     {
       name: 'list_runs',

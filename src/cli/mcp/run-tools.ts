@@ -6,6 +6,7 @@ import { KINDS } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, printable, printableJson, shortened } from '../../protocol/text.js'
+import { cancelCommand } from '../commands/cancel.js'
 import { listCommand } from '../commands/list.js'
 import { showCommand } from '../commands/show.js'
 import { statusCommand } from '../commands/status.js'
@@ -100,11 +101,19 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   })
 }
 
-/** Sends one status request for each run. */
-export async function getRuns(session: McpSession, call: Call): Promise<Answer> {
+/** Sends one status request for each run, or one request to cancel it. */
+export async function getRuns(
+  session: McpSession,
+  call: Call,
+  tool: 'get_run' | 'cancel_run' = 'get_run',
+): Promise<Answer> {
   const ids = await idsOf(session, call)
   const tasks = ids.map((id) =>
-    session.start({ id }, (ctx) => statusCommand(ctx, { ids: [id], exitStatus: false })),
+    session.start({ id }, (ctx) =>
+      tool === 'cancel_run'
+        ? cancelCommand(ctx, { ids: [id], yes: true })
+        : statusCommand(ctx, { ids: [id], exitStatus: false }),
+    ),
   )
   const jobs = tasks.map(({ job }) => job)
   const waited = await session.wait(Promise.all(jobs.map(({ done }) => done)), {
@@ -115,15 +124,20 @@ export async function getRuns(session: McpSession, call: Call): Promise<Answer> 
   })
   if (waited === 'late') for (const job of jobs) job.abandon()
   const results = await Promise.all(
-    jobs.map(async (job) => runResult(job, waited === 'done' ? await job.done : withoutAnswer(job), {})),
+    jobs.map(async (job) =>
+      runResult(job, waited === 'done' ? await job.done : withoutAnswer(job, tool), {}),
+    ),
   )
   return runsAnswer(results, { warnings: jobs.flatMap(({ collected }) => collected.warnings) })
 }
 
-function withoutAnswer({ id, collected }: Job): JobOutcome {
+function withoutAnswer({ id, collected }: Job, tool: 'get_run' | 'cancel_run'): JobOutcome {
   const error = new RushesError('network', 'The service has not answered within 45 s.', {
     runId: id,
-    hint: 'The run is not affected. Call get_run again.',
+    hint:
+      tool === 'cancel_run'
+        ? 'The run may still be running. Call cancel_run again.'
+        : 'The run is not affected. Call get_run again.',
   })
   return { ...collected, errors: [error] }
 }

@@ -75,6 +75,7 @@ async function toolsOf(session: McpSession, finished: Finished): Promise<Tools> 
     create_model_run: (call) => createRun(session, undefined, call),
     wait_run: (call) => followRuns(session, call, { isDownload: false }),
     get_run: (call) => getRuns(session, call),
+    cancel_run: (call) => getRuns(session, call, 'cancel_run'),
     list_runs: (call) => listRuns(session, call),
     show_run: (call) => showRun(session, call),
     download_run: (call) => followRuns(session, call, { isDownload: true }),

@@ -4,6 +4,7 @@ import { flagOf, PARAMETER_NAMES } from '../../protocol/parameters.js'
 const COMMANDS: Readonly<Record<string, string>> = {
   wait: 'wait_run',
   download: 'download_run',
+  cancel: 'cancel_run',
   status: 'get_run',
   list: 'list_runs',
   show: 'show_run',

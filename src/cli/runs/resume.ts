@@ -8,6 +8,9 @@ import { commandLine, type Globals } from '../flags/globals.js'
 import type { RunChoice } from '../flags/run-selection.js'
 import { formatDuration } from '../terminal/format.js'
 
+/** `cancel` is the command that stops the runs. */
+export type ResumeVerb = 'wait' | 'download' | 'cancel'
+
 interface ResumeContext {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>
   /** Output flags, as given. */
@@ -20,12 +23,12 @@ interface ResumeContext {
  */
 export function resumeCommand(
   { globals, delivery }: ResumeContext,
-  verb: 'wait' | 'download',
+  verb: ResumeVerb,
   ids: readonly string[] | 'all',
 ): string {
   // Both commands download to the current folder by default.
   const isImplied = globals.local || verb === 'download'
-  const flags = delivery
+  const flags = (verb === 'cancel' ? [] : delivery)
     .filter((flag) => !(isImplied && flag === '-d'))
     .map((flag) => (flag.startsWith('-') ? flag : quoteWord(flag)))
   return commandLine(verb, globals, [...flags, ...(ids === 'all' ? ['--all'] : idArguments(ids))])
@@ -44,7 +47,7 @@ interface Unfinished {
   /** `download` if the command does not wait. */
   readonly verb: 'wait' | 'download'
   /** Returns the command to resume. `all`: every unfinished run at the address. */
-  resume(verb: 'wait' | 'download', ids: readonly string[] | 'all'): string
+  resume(verb: ResumeVerb, ids: readonly string[] | 'all'): string
   /** How to resume with more than `MAX_NAMED` runs. */
   readonly many: ResumeMany
   /** Whether `wait --all` finds the run. */
@@ -135,7 +138,8 @@ function wasInterrupted(reason: Interruption, runs: readonly string[], unfinishe
     unfinished.verb === 'download'
       ? `${was} not downloaded`
       : `${is} ${unfinished.isLocal ? 'queued' : 'still running'}`
-  return interrupted(reason, `Interrupted. ${subject} ${state}.`, resumeHint(runs, unfinished), runId)
+  const hint = [resumeHint(runs, unfinished), ...stopHint(runs, unfinished)].join(' ')
+  return interrupted(reason, `Interrupted. ${subject} ${state}.`, hint, runId)
 }
 
 function limitPassed(timeoutMs: number, runs: readonly string[], unfinished: Unfinished): RushesError {
@@ -162,6 +166,13 @@ function subjectOf(runs: readonly string[]) {
   return runs.length === 1
     ? { subject: only, is: 'is', was: 'was', runId: only }
     : { subject: `${runs.length} runs`, is: 'are', was: 'were', runId: undefined }
+}
+
+/** Runs that were only to be downloaded have ended. Without a command that names the runs, returns no hint. */
+function stopHint(runs: readonly string[], { verb, resume, many }: Unfinished): readonly string[] {
+  const isNamed = runs.length <= MAX_NAMED
+  if (verb === 'download' || (!isNamed && many !== 'wait --all')) return []
+  return [`Stop ${runs.length === 1 ? 'it' : 'them'} with \`${resume('cancel', isNamed ? runs : 'all')}\`.`]
 }
 
 function resumeHint(runs: readonly string[], { verb, resume, many, isRemembered }: Unfinished): string {

@@ -208,7 +208,7 @@ export const SPEND_SCHEMA = record(
     currency: orNull(text('Currency; null if no run of the group has a price')),
     estimate: amount('Sum of all estimates'),
     succeeded: amount('Runs that succeeded'),
-    failed: amount('Runs that failed, which may have been refunded'),
+    failed: amount('Runs that failed or were canceled, which may have been refunded'),
     unfinished: amount('Runs that were not finished at the last status request'),
     unconfirmed: amount('Creates with an unknown outcome'),
   },

@@ -92,6 +92,8 @@ export interface ConfirmDialogProps {
   readonly children: ComponentChildren
   /** Label of the button, such as "Rotate key". */
   readonly action: string
+  /** Label of the button that changes nothing. Default: "Cancel". */
+  readonly cancel?: string
   readonly kind?: 'primary' | 'danger'
   /** Action name. Prevents that the same action runs twice at the same time. */
   readonly name?: string
@@ -104,6 +106,7 @@ export function ConfirmDialog({
   title,
   children,
   action,
+  cancel = 'Cancel',
   kind = 'primary',
   name,
   onConfirm,
@@ -121,7 +124,7 @@ export function ConfirmDialog({
         <div class="stack">{children}</div>
         {confirm.error !== undefined && <Notice tone="bad">{messageOf(confirm.error)}</Notice>}
         <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{cancel}</Button>
           <Button type="submit" kind={kind} isBusy={confirm.isBusy}>
             {action}
           </Button>

@@ -12,6 +12,7 @@ import { findModel, useModels } from '../models.js'
 import { linkTo, navigate } from '../routes.js'
 import { isShortcut } from '../shortcuts.js'
 import { useStore } from '../store.js'
+import { CancelRun } from './cancel-run.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
 import { type Polling, PollingNotice, usePolling } from './polling.js'
 import { Again } from './run-again.js'
@@ -27,11 +28,11 @@ export function RunPage({ id }: { readonly id: string }) {
     {
       async ask(signal) {
         const read = await request<RunDetails>('GET', CONSOLE_PATHS.run, { params: { id }, signal })
-        // A failed run was refunded.
-        if (run !== undefined && !isFinished(run) && read.status === 'failed')
+        // A failed run was refunded, and a canceled run may have been.
+        if (run !== undefined && !isSettled(run) && isSettled(read) && read.status !== 'succeeded')
           refreshSession().catch(() => undefined)
         setRun(read)
-        return isFinished(read) ? 'done' : 'unfinished'
+        return isSettled(read) ? 'done' : 'unfinished'
       },
       // A run that was shown exists, so retry after a 404.
       isFinal: (error) => run === undefined && isMissing(error),
@@ -61,6 +62,9 @@ export function RunPage({ id }: { readonly id: string }) {
     </Page>
   )
 }
+
+/** Whether nothing about the run changes any more. The refund of a canceled run is decided when its engine has stopped. */
+const isSettled = (run: RunDetails): boolean => isFinished(run) && run.error?.code !== 'canceling'
 
 /** Checks the code instead of status 404, which a proxy can also return. */
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 'run_not_found'
@@ -95,6 +99,7 @@ function Run({ run, polling }: { readonly run: RunDetails; readonly polling: Pol
               Copy prompt
             </CopyButton>
           )}
+          {!isFinished(run) && <CancelRun run={run} onDone={polling.retry} />}
           <LinkButton kind="primary" icon="edit" href={linkTo('new', { query: { from: run.id } })}>
             Run again with changes
           </LinkButton>
@@ -145,6 +150,8 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
         </p>
       </Notice>
     )
+  if (run.status === 'canceled')
+    return <Notice tone="warn">{withoutControls(run.error?.message ?? 'The run was canceled.')}</Notice>
   if (!isFinished(run)) return <WaitingRun run={run} />
   if (run.outputs.length === 0)
     return <Notice tone="warn">This run succeeded, and the service has no files of it.</Notice>

@@ -1,0 +1,164 @@
+/** `rushes cancel`, and what the other commands make of a canceled run. */
+import { describe, expect, it } from 'vitest'
+import type { Fetch } from '../../src/host/http.js'
+import { type CliService, createCliService, runCli, SET, scripted } from '../support/cli.js'
+import { createInstantEngine } from '../support/engines.js'
+import { rowsOf } from '../support/journal.js'
+import { temporaryFolder } from '../support/service.js'
+
+const TERMINAL = { stdin: true, stdout: true, stderr: true }
+
+/** A service that renders nothing. */
+const createQueue = () => createCliService({ rendering: false })
+
+async function created(service: CliService, ...words: string[]): Promise<readonly string[]> {
+  const { stdout } = await service.run(['run', 'image', 'a fox', '--no-wait', ...words])
+  return stdout.trim().split('\n')
+}
+
+const statuses = ({ home }: CliService) => rowsOf(home).map(({ status }) => status)
+
+describe('rushes cancel', () => {
+  it('cancels the named runs, prints them as status does, and writes their end to the journal', async () => {
+    const service = await createQueue()
+    const [first = '', second = '', third = ''] = await created(service, '-n', '3')
+    expect(await service.run(['cancel', first])).toMatchObject({
+      ...{ code: 0, stdout: `${first}\tcanceled\t\n`, stderr: '' },
+    })
+    const piped = await service.run(['cancel', '-', '--json'], { stdin: `${second}\n` })
+    expect(JSON.parse(piped.stdout)).toMatchObject({
+      id: second,
+      kind: 'image',
+      status: 'canceled',
+      output: null,
+    })
+    expect(await service.run(['cancel', '--last', '-q'])).toMatchObject({
+      code: 0,
+      stdout: `${third}\tcanceled\t\n`,
+    })
+    expect(statuses(service)).toEqual(['canceled', 'canceled', 'canceled'])
+    const listed = await service.run(['list', '--status', 'canceled'])
+    expect(listed.stdout.match(/\tcanceled\t/g)).toHaveLength(3)
+  })
+
+  it('--all cancels the unfinished runs of the service with the label, and nothing is left', async () => {
+    const service = await createQueue()
+    const drafts = await created(service, '-n', '2', '--label', 'draft')
+    const [other = ''] = await created(service)
+    const some = await service.run(['cancel', '--all', '--label', 'draft'])
+    expect(
+      some.stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split('\t')[0]),
+    ).toEqual(drafts)
+    expect((await service.run(['cancel', '--all'])).stdout).toContain(other)
+    const none = await service.run(['cancel', '--all'])
+    expect(none).toMatchObject({ code: 0, stdout: '' })
+    expect(none.stderr).toContain('No unfinished runs')
+  })
+
+  it.each([
+    ['n\n', [], 2, 2],
+    ['y\n', [], 0, 0],
+    ['', ['--yes'], 0, 0],
+  ])('--all of several runs asks on a terminal (%j %j)', async (stdin, flags, code, left) => {
+    const service = await createQueue()
+    await created(service, '-n', '2')
+    const ran = await service.run(['cancel', '--all', ...flags], { stdin, tty: TERMINAL })
+    expect(ran.code).toBe(code)
+    expect(ran.stderr.includes('Cancel all 2 unfinished runs? [y/N]')).toBe(flags.length === 0)
+    if (code === 2) expect(ran.stderr).toContain('Nothing was canceled.')
+    expect(statuses(service).filter((status) => status !== 'canceled')).toHaveLength(left)
+  })
+
+  it('shows a run that has ended as it is', async () => {
+    const service = await createCliService()
+    const { stdout } = await service.run(['run', 'image', 'a fox', '--json'])
+    const { id, output } = JSON.parse(stdout)
+    const ran = await service.run(['cancel', id])
+    expect(ran).toMatchObject({ code: 0, stdout: `${id}\tsucceeded\t${output.urls[0]}\n` })
+    expect(ran.stderr).toBe(`${id} had already ended (succeeded).\n`)
+  })
+
+  it.each([
+    [404, { error: { code: 'not_found', message: 'Not found.' } }],
+    [404, 'nothing here'],
+    [405, { error: { code: 'method_not_allowed', message: 'no' } }],
+  ])(
+    'of a service that cannot cancel is exit 3 (%i %j), and the journal stays as it is',
+    async (status, body) => {
+      const service = await createQueue()
+      const [first = '', second = ''] = await created(service, '-n', '2')
+      const before = rowsOf(service.home)
+      const ran = await service.run(['cancel', first, second], { fetch: scripted({ status, body }).fetch })
+      expect([ran.code, ran.stdout]).toEqual([3, ''])
+      const sentence = 'This service cannot cancel runs; the run continues.'
+      expect(ran.stderr).toBe(`error: ${first}: ${sentence}\nerror: ${second}: ${sentence}\n`)
+      expect(rowsOf(service.home)).toEqual(before)
+    },
+  )
+
+  it('of an unknown run is exit 6, without a key exit 4, and without an id exit 2', async () => {
+    const service = await createQueue()
+    expect((await service.run(['cancel', 'run_none'])).code).toBe(6)
+    expect((await service.run(['cancel', 'run_none'], { env: { RUSHES_API_KEY: 'wrong' } })).code).toBe(4)
+    expect(
+      (await runCli(['cancel', 'run_none'], { env: { RUSHES_BASE_URL: SET.RUSHES_BASE_URL ?? '' } })).code,
+    ).toBe(4)
+    expect((await service.run(['cancel'])).code).toBe(2)
+    expect((await service.run(['cancel', '-'], { stdin: '' })).code).toBe(2)
+  })
+
+  it('is sent again after a lost answer and a 503, and keeps to the limit after a 429', async () => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    let tries = 0
+    const fetch: Fetch = async (request) => {
+      tries++
+      if (tries === 1) {
+        await service.fetch(request)
+        throw new Error('read ECONNRESET')
+      }
+      if (tries === 2) return scripted({ status: 503 }).fetch(request)
+      return service.fetch(request)
+    }
+    expect(await service.run(['cancel', id], { fetch })).toMatchObject({
+      code: 0,
+      stdout: `${id}\tcanceled\t\n`,
+    })
+    expect(tries).toBe(3)
+  })
+
+  it('--local cancels what an earlier command left in the queue', async () => {
+    const home = temporaryFolder()
+    const options = { home, engine: createInstantEngine() }
+    const { stdout } = await runCli(['run', 'image', '--local', 'a fox', '--no-wait'], options)
+    const id = stdout.trim()
+    expect(await runCli(['cancel', id], options)).toMatchObject({ code: 0, stdout: `${id}\tcanceled\t\n` })
+    expect(rowsOf(home)).toMatchObject([{ status: 'canceled' }])
+    expect((await runCli(['wait', '--local', id], options)).code).toBe(10)
+  })
+})
+
+describe('a canceled run', () => {
+  it('ends a wait with exit 10 and says whether it was refunded', async () => {
+    const service = await createQueue()
+    const [id = ''] = await created(service)
+    await service.run(['cancel', id])
+    const { code, stderr } = await service.run(['wait', id])
+    expect(code).toBe(10)
+    expect(stderr).toBe(
+      `${id}: canceled (0 s)\nerror: ${id}: The run was canceled, and its price was refunded.\n` +
+        `  Nothing was downloaded. To create it again: \`rushes show ${id} --again\`.\n`,
+    )
+  })
+
+  it('counts as failed in the sums of spend', async () => {
+    const service = await createCliService({ rendering: false, hasList: true })
+    const [id = ''] = await created(service)
+    await service.run(['cancel', id])
+    const { stdout } = await service.run(['spend', '--json'])
+    expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({ succeeded: 0, failed: 1, unfinished: 0 })
+  })
+})

@@ -110,7 +110,7 @@ describe('rushes cancel', () => {
     expect((await service.run(['cancel', '-'], { stdin: '' })).code).toBe(2)
   })
 
-  it('is sent again after a lost answer and a 503, and keeps to the limit after a 429', async () => {
+  it('is sent again after a lost answer and after a 503', async () => {
     const service = await createQueue()
     const [id = ''] = await created(service)
     let tries = 0

@@ -411,6 +411,18 @@ describe('the limit of 45 s', () => {
     expect(text).toContain(join(mcp.folder, 'fox.png'))
   })
 
+  it('cancel_run cancels a run that has not ended, and pays for nothing', async () => {
+    const { engine, mcp } = await openCommanded()
+    const { structured } = await mcp.call('create_image', { prompt: 'a fox', wait: false })
+    const [{ id }] = structured.runs
+    const canceled = await mcp.call('cancel_run', { ids: [id] })
+    expect(canceled.structured.runs).toMatchObject([{ id, state: 'failed', status: 'canceled', error: null }])
+    expect(canceled.text).toBe(`${id} failed (canceled)`)
+    expect(engine.jobs.length).toBeLessThanOrEqual(1)
+    const unknown = await mcp.call('cancel_run', { ids: ['run_none'] })
+    expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
+  })
+
   it('holds for a slow plan: the next call gets that plan, unless the manifest has changed since', async () => {
     const service = await createCliService()
     // Files are read in real time, and take longer than 45 s of this clock.

@@ -263,7 +263,7 @@ use \`rushes batch <manifest>\`, first with \`--dry-run\`:
    it creates only assets that are missing or out of date; a second call costs nothing. \
 \`--max-runs <n>\` limits the creates of a call.
    A manifest: \`runs: [{name: fox, kind: image, prompt: a red fox, quality: high, output: assets/fox.png}]\`.
-3. To stop a run that nobody needs: \`rushes cancel <id>\`. A service that cannot cancel runs answers with 3.
+3. To stop a run that is no longer needed: \`rushes cancel <id>\`. A service that cannot cancel runs answers with 3.
 4. If you lost an id: \`rushes list --json\` lists every run created on this machine; \`rushes wait --last\` waits for the newest.
 5. Existing files are never replaced without \`--overwrite\`. \
 If the file name is known before the create, the exit code is 2 and nothing is

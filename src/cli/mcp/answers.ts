@@ -228,7 +228,8 @@ function lineOf({ id, state, status, urls, files, request_id, error }: RunResult
     ({ path, bytes, content_type, ...marks }) =>
       `${shownPath(path)} (${[content_type, formatBytes(bytes), marksText(marks)].filter(Boolean).join(', ')})`,
   )
-  return `${id} ${state}${saved.length > 0 ? `: ${saved.join(', ')}` : urls.length > 0 ? `: ${urls.join(', ')}` : ''}`
+  const end = state === 'failed' && status !== null && status !== state ? `${state} (${status})` : state
+  return `${id} ${end}${saved.length > 0 ? `: ${saved.join(', ')}` : urls.length > 0 ? `: ${urls.join(', ')}` : ''}`
 }
 
 function waitHint(runs: readonly RunResult[]): readonly string[] {

@@ -67,6 +67,26 @@ test('details of a run that is larger than a create may be now are sent in turns
   expect((await waiting).body.input.more).toBe(more)
 })
 
+test('a user cancels a run of the account, with the same answer once it has ended, and no other run', async () => {
+  const service = await createConsoleService({ rendering: false })
+  const browser = await signInByLink(service)
+  const { id } = await createInConsole(browser)
+  const cancel = (run: string) => browser.post(pathOf(CONSOLE_PATHS.cancel, run))
+  const canceled = await cancel(id)
+  expect(canceled).toMatchObject({
+    status: 200,
+    body: {
+      id,
+      status: 'canceled',
+      attempts: [],
+      error: { message: expect.stringContaining('was refunded') },
+    },
+  })
+  expect((await cancel(id)).body).toEqual(canceled.body)
+  expect((await browser.get(`${CONSOLE_PATHS.runs}?status=canceled`)).body.runs).toMatchObject([{ id }])
+  expect(await cancel('run_none')).toMatchObject(refusal(404, 'run_not_found'))
+})
+
 describe('runs', () => {
   test('a create is charged to the account, is checked as that of the API, and has no key', async () => {
     const service = await createConsoleService()

@@ -169,3 +169,16 @@ describe('the engine', () => {
     expect(calls).toEqual(['create', expect.stringMatching(/^fetch http:\/\/127\.0\.0\.1:1\//)])
   })
 })
+
+it.each([
+  ['printf x > "$RUSHES_OUTPUT_DIR/a.txt"', false],
+  ['images:http://127.0.0.1:1234/v1', false],
+  ['images:http://sd-server:1234/v1', false],
+  ['images:http://192.168.1.20:1234/v1', false],
+  ['images:https://api.example.com/v1', true],
+  ['images:http://93.184.216.34/v1', true],
+])('a run of --engine image=%s may be charged by a provider: %j', async (image, mayCost) => {
+  const { models } = await open({ engines: { image } })
+  expect(models.find(({ document: { kind } }) => kind === 'image')?.mayCost).toBe(mayCost)
+  expect(models.find(({ document: { kind } }) => kind === 'video')?.mayCost).toBe(false)
+})

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { createNetworkMatcher, parseAddress, parseNetwork } from '../../../src/service/rules/networks.js'
+import {
+  createNetworkMatcher,
+  isPrivateHost,
+  parseAddress,
+  parseNetwork,
+} from '../../../src/service/rules/networks.js'
 
 test.each([
   ['10.0.0.1', '10.0.0.1'],
@@ -60,4 +65,51 @@ test.each([
   ['10.1.2.3', [], false],
 ])('%s within %o: %s', (address, networks, isIn) => {
   expect(createNetworkMatcher(networks)(address)).toBe(isIn)
+})
+
+test.each([
+  ...[
+    '127.0.0.1',
+    '[::1]',
+    'localhost',
+    'LOCALHOST.',
+    'a.localhost',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.1.9',
+  ],
+  ...[
+    '169.254.1.1',
+    '100.64.0.1',
+    '[fd00::1]',
+    '[fe80::1]',
+    '[::ffff:10.0.0.1]',
+    'sd-server',
+    'gpu.local',
+    'a.b.internal',
+  ],
+])('%s is certainly on this machine or in a private network', (host) => {
+  expect(isPrivateHost(host)).toBe(true)
+})
+
+test.each([
+  ...[
+    'api.openai.com',
+    'queue.fal.run',
+    '8.8.8.8',
+    '172.32.0.1',
+    '[2001:db8::1]',
+    '[2606:4700::1]',
+    '0.0.0.0',
+    '[::]',
+  ],
+  ...[
+    'localhost.example.com',
+    '127.0.0.1.example.com',
+    'internal.io',
+    'gpu.local.example.com',
+    '[::ffff:8.8.8.8]',
+  ],
+])('%s may be public', (host) => {
+  expect(isPrivateHost(host)).toBe(false)
 })

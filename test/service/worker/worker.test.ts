@@ -481,3 +481,45 @@ test('the progress of an engine is logged at each further 10 percent', async () 
   ])
   await clock.runUntil(worker.close())
 })
+
+test('a run that is canceled before the response to its claim arrives is aborted, and settled only after its render', async () => {
+  const events: string[] = []
+  let answerClaim = () => {}
+  const claimed = new Promise<void>((resolve) => {
+    answerClaim = resolve
+  })
+  const waiting = [RUN]
+  const { worker, clock } = createOne({
+    engine: {
+      async render({ signal }) {
+        events.push('started')
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        return []
+      },
+    },
+    store: {
+      async claimRun() {
+        const run = waiting.shift()
+        if (run !== undefined) await claimed
+        return run
+      },
+      findStopping: async () => (events.includes('settled') ? [] : [{ id: RUN.id, model: RUN.model }]),
+      async settleCanceled(_id, isRefunded) {
+        events.push(isRefunded ? 'settled' : 'kept')
+        return { runs: 1, refunded: 0 }
+      },
+      finishRun: async () => false,
+      failRun: async () => undefined,
+      recordCrash: async () => undefined,
+    },
+  })
+  worker.wake(RUN)
+  worker.stopCanceled()
+  await clock.advance(3_000)
+  expect(events).toEqual([])
+  answerClaim()
+  await until('the run is settled', () => events.includes('settled'))
+  expect(events.at(-1)).toBe('settled')
+  expect(events.filter((each) => each !== 'started')).toEqual(['settled'])
+  await clock.runUntil(worker.close())
+})

@@ -25,7 +25,7 @@ if (missing.length > 0)
 
 /** Suites of `npm test` that use the service's database; the others test HTTP, engines or clients, for which it makes no difference. */
 const ON_POSTGRES = [
-  'test/service/{fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs,served-models}.test.ts',
+  'test/service/{cancel,fuzz,money,openapi-responses,outputs,processes,queue,references,refusals,roles,runs,served-models}.test.ts',
   'test/service/metrics/metrics.test.ts',
   'test/service/console/{accounts,credits,keys,limits,references,runs,sessions,signing-in,thumbnails}.test.ts',
   'test/cli/{admin,run}.test.ts',

@@ -53,6 +53,8 @@ export async function render(
   const { signal } = limit
   const retryOptions = { clock, signal, onError }
   const renderFiles = async (limited: AbortSignal) => {
+    // An engine may only listen for an abort that comes later, and its first request may be paid.
+    limited.throwIfAborted()
     const job: RenderJob = {
       kind: run.kind,
       run: { id: run.id, model: run.model },

@@ -482,7 +482,7 @@ test('the progress of an engine is logged at each further 10 percent', async () 
   await clock.runUntil(worker.close())
 })
 
-test('a run that is canceled before the response to its claim arrives is aborted, and settled only after its render', async () => {
+test('the engine of a run that is canceled before the response to its claim arrives is not started', async () => {
   const events: string[] = []
   let answerClaim = () => {}
   const claimed = new Promise<void>((resolve) => {
@@ -518,8 +518,7 @@ test('a run that is canceled before the response to its claim arrives is aborted
   await clock.advance(3_000)
   expect(events).toEqual([])
   answerClaim()
-  await until('the run is settled', () => events.includes('settled'))
-  expect(events.at(-1)).toBe('settled')
-  expect(events.filter((each) => each !== 'started')).toEqual(['settled'])
+  await until('the run is settled', () => events.length > 0)
+  expect(events).toEqual(['settled'])
   await clock.runUntil(worker.close())
 })

@@ -135,6 +135,7 @@ describe('the statuses', () => {
       'running',
       'succeeded',
       'failed',
+      'failed',
     ])
     for (const status of LOCAL_STATUSES)
       expect(LOCAL_MOVES[status].length === 0).toBe(phaseOf(status) !== 'running')

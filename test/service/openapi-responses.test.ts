@@ -116,6 +116,8 @@ async function meetRuns(ask: Ask): Promise<void> {
   await ended(service, video.body.id)
   await look()
   expect([...met].sort()).toEqual(['failed', 'processing', 'queued', 'succeeded'])
+  const next = await ask(service, 'POST', RUNS_PATH, FOX)
+  for (const { body } of [next, image]) await ask(service, 'POST', `${RUNS_PATH}/${body.id}/cancel`)
 
   for (const path of ['/healthz', '/readyz', OPENAPI_PATH]) await ask(service, 'GET', path)
   for (const path of [OPENAPI_PATH, MODELS_PATH]) {
@@ -168,6 +170,7 @@ async function meetRefusedCallers(ask: Ask): Promise<void> {
   onTestFinished(() => admin.close())
   const all = async (asking: Asking) => {
     await ask(service, 'POST', RUNS_PATH, FOX, asking)
+    await ask(service, 'POST', `${RUNS_PATH}/run_x/cancel`, undefined, asking)
     for (const path of [`${RUNS_PATH}/run_x`, MODELS_PATH]) await ask(service, 'GET', path, undefined, asking)
   }
   await admin.createAccount('acme', 1)
@@ -189,6 +192,7 @@ async function meetBrokenDatabases(ask: Ask): Promise<void> {
   const odd = await createTestService({ rendering: false })
   await runSql(odd, ...['runs', 'outputs'].map((table) => `ALTER TABLE ${table} RENAME TO lost_${table}`))
   await ask(odd, 'POST', RUNS_PATH, FOX)
+  await ask(odd, 'POST', `${RUNS_PATH}/run_x/cancel`)
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b']) await ask(odd, 'GET', path)
   await runSql(odd, 'ALTER TABLE keys RENAME TO lost_keys')
   await ask(odd, 'GET', MODELS_PATH)
@@ -204,6 +208,7 @@ async function meetLostDatabase(ask: Ask, url: string): Promise<void> {
   await close()
   const { clock } = service
   await clock.runUntil(ask(service, 'POST', RUNS_PATH, FOX))
+  await clock.runUntil(ask(service, 'POST', `${RUNS_PATH}/run_x/cancel`))
   for (const path of [`${RUNS_PATH}/run_x`, '/outputs/a/b', '/readyz'])
     await clock.runUntil(ask(service, 'GET', path))
   await clock.runUntil(ask(service, 'GET', MODELS_PATH, undefined, { key }))
@@ -218,6 +223,7 @@ async function meetDamagedFile(ask: Ask): Promise<void> {
   const damaged = { ...(await createTestService({ dataFolder, rendering: false })), apiKey }
   for (const name of ['service.db', 'service.db-wal']) writeFileSync(join(dataFolder, name), '')
   await ask(damaged, 'POST', RUNS_PATH, FOX)
+  await ask(damaged, 'POST', `${RUNS_PATH}/run_x/cancel`)
   for (const each of [`${RUNS_PATH}/run_x`, MODELS_PATH, path, '/readyz']) await ask(damaged, 'GET', each)
 }
 
@@ -270,4 +276,6 @@ async function meetTooManyStatusRequests(ask: Ask): Promise<void> {
       )
   })
   expect((await refused).status).toBe(503)
+  // Cancels wait in the same turns.
+  expect((await ask(service, 'POST', `${RUNS_PATH}/${body.id}/cancel`, undefined, { key })).status).toBe(503)
 }

@@ -1,4 +1,4 @@
-/** `rushes admin run`: runs of a service, whichever account they belong to. */
+/** `rushes admin run`: the runs of all accounts of a service. */
 import type { StoredRun } from '../../service/stored-run.js'
 import { type AdminCommand, isoOrNull, isoTime } from './admin-command.js'
 

@@ -39,7 +39,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes cancel': [
     ['rushes cancel run_7k2m9x'],
-    ['rushes cancel --all --label draft --yes', 'every unfinished run with this label'],
+    ['rushes cancel --all --label draft', 'unfinished runs with this label'],
   ],
   'rushes download': [
     ['rushes download --last', 'the newest run'],

@@ -22,13 +22,7 @@ import type { RunRecord } from '../terminal/run-json.js'
 import { createDownloadOrder } from './download-order.js'
 import { repeatedRuns } from './folded-errors.js'
 import { inOrder, openResults, printRun, recordOf } from './print-run.js'
-import {
-  createUnfinishedRuns,
-  type ResumeMany,
-  type ResumeVerb,
-  resumeCommand,
-  withResumeHint,
-} from './resume.js'
+import { createUnfinishedRuns, type ResumeMany, resumeCommand, withResumeHint } from './resume.js'
 import { writeSidecars } from './sidecar.js'
 
 /** An existing run, or one to create first. If `create` rejects, the run fails with its error. */
@@ -64,7 +58,7 @@ export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Prom
   const address = await ctx.address()
   const downloader = target === undefined ? undefined : await ctx.downloader(connection.fetch)
   const namer = target === undefined ? undefined : createNamer(target)
-  const resume = (verb: ResumeVerb, ids: readonly string[] | 'all') =>
+  const resume = (verb: Parameters<typeof resumeCommand>[1], ids: readonly string[] | 'all') =>
     resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, ids)
   const unfinished = createUnfinishedRuns({
     isLocal: ctx.globals.local,

@@ -9,7 +9,7 @@ import type { RunChoice } from '../flags/run-selection.js'
 import { formatDuration } from '../terminal/format.js'
 
 /** `cancel` is the command that stops the runs. */
-export type ResumeVerb = 'wait' | 'download' | 'cancel'
+type ResumeVerb = 'wait' | 'download' | 'cancel'
 
 interface ResumeContext {
   readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>

@@ -63,7 +63,7 @@ export function RunPage({ id }: { readonly id: string }) {
   )
 }
 
-/** Whether nothing about the run changes any more. The refund of a canceled run is decided when its engine has stopped. */
+/** Whether the run no longer changes. The refund of a canceled run is decided when its engine has stopped. */
 const isSettled = (run: RunDetails): boolean => isFinished(run) && run.error?.code !== 'canceling'
 
 /** Checks the code instead of status 404, which a proxy can also return. */

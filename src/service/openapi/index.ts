@@ -6,7 +6,7 @@ import { CANCEL_PATH, MODELS_PATH, OPENAPI_PATH, RUNS_PATH } from '../../protoco
 import { writeJson } from '../../protocol/json.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../protocol/limits.js'
 import type { ModelDocument } from '../../protocol/models.js'
-import { LOCAL_STATUSES } from '../../protocol/run-state.js'
+import { LOCAL_STATUSES, type LocalStatus } from '../../protocol/run-state.js'
 import { HEALTH_PATH, READY_PATH } from '../http/operations.js'
 import type { RefusalCode } from '../rules/refusal.js'
 import { OUTPUTS_PATH } from '../stored-run.js'
@@ -20,7 +20,15 @@ import {
   runExamples,
   schemas,
 } from './models.js'
-import { errorResponses, header, type Json, refTo, SHARED_RESPONSES } from './schemas.js'
+import {
+  ETAG,
+  errorResponses,
+  FILE_RESPONSES,
+  header,
+  type Json,
+  refTo,
+  SHARED_RESPONSES,
+} from './schemas.js'
 
 const seconds = (...ms: readonly number[]): string => ms.map((each) => each / 1_000).join(', ')
 
@@ -182,34 +190,31 @@ const createRun = ({ models, baseUrl }: DocumentedService): Json => ({
   },
 })
 
-const getRun = ({ models, baseUrl }: DocumentedService): Json => ({
+const ofRun = ({ models, baseUrl }: DocumentedService, statuses: readonly LocalStatus[]): Json => ({
+  parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
+  responses: {
+    '200': runResponse('The run', runExamples(models, baseUrl, statuses)),
+    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
+  },
+})
+
+const getRun = (service: DocumentedService): Json => ({
   operationId: 'getRun',
   tags: ['runs'],
   summary: 'Get the status and the result of a run',
   description: 'Poll it until `status` is `succeeded`, `failed` or `canceled`.',
-  parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
-  responses: {
-    '200': runResponse('The run', runExamples(models, baseUrl, LOCAL_STATUSES)),
-    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
-  },
+  ...ofRun(service, LOCAL_STATUSES),
 })
 
-const cancelRun = ({ models, baseUrl }: DocumentedService): Json => ({
+const cancelRun = (service: DocumentedService): Json => ({
   operationId: 'cancelRun',
   tags: ['runs'],
   summary: 'Cancel a run',
   description:
-    'An extension of this service. A queued run is canceled and refunded. A run in processing is canceled at once, then ' +
-    'stopped, and refunded only if its engine certainly cost nothing. A run that has ended stays as it is. It can be ' +
-    'repeated, and counts for the rate limit of the key as a status request.',
-  parameters: [inPath('id', 'Identifier of the run', RUN_ID)],
-  responses: {
-    '200': runResponse('The run', runExamples(models, baseUrl, ['canceled', 'succeeded', 'failed'])),
-    ...errorResponses([...ADMISSION, 'run_not_found', ...DATABASE, 'overloaded']),
-  },
+    'An extension of this service. Cancels and refunds a queued run. A run in processing is canceled at once, and refunded ' +
+    'only if its engine certainly cost nothing. A run that has ended stays as it is. Counts for the rate limit of the key.',
+  ...ofRun(service, ['canceled', 'succeeded', 'failed']),
 })
-
-const ETAG = header('SHA-256 of the content, in quotes')
 
 const listModels: Json = {
   operationId: 'listModels',
@@ -227,29 +232,6 @@ const listModels: Json = {
     '304': { description: 'The client has this list already', headers: { ETag: ETAG } },
     ...errorResponses([...ADMISSION, ...DATABASE]),
   },
-}
-
-const FILE: Json = { 'image/png': {}, 'video/mp4': {}, '*/*': {} }
-
-const FILE_HEADERS: Json = {
-  ETag: ETAG,
-  'Accept-Ranges': header('Always `bytes`'),
-  'Cache-Control': header('A URL always has the same content: `private, max-age=31536000, immutable`'),
-  'Last-Modified': header('When the file was written'),
-  'X-Content-Type-Options': header('Always `nosniff`'),
-  'Content-Security-Policy': header(
-    'Opened in a browser, the file runs no script and has an origin of its own',
-  ),
-}
-
-const FILE_RESPONSES: Json = {
-  '200': { description: 'The whole file', headers: FILE_HEADERS, content: FILE },
-  '206': {
-    description: 'The requested range of the file',
-    headers: { ...FILE_HEADERS, 'Content-Range': header('The range, as `bytes <first>-<last>/<size>`') },
-    content: FILE,
-  },
-  '304': { description: 'The client has this file already', headers: { ETag: ETAG } },
 }
 
 const getOutput: Json = {

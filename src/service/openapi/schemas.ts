@@ -81,6 +81,32 @@ export const header = (description: string, schema: Json = { type: 'string' }): 
   schema,
 })
 
+export const ETAG = header('SHA-256 of the content, in quotes')
+
+const FILE: Json = { 'image/png': {}, 'video/mp4': {}, '*/*': {} }
+
+const FILE_HEADERS: Json = {
+  ETag: ETAG,
+  'Accept-Ranges': header('Always `bytes`'),
+  'Cache-Control': header('A URL always has the same content: `private, max-age=31536000, immutable`'),
+  'Last-Modified': header('When the file was written'),
+  'X-Content-Type-Options': header('Always `nosniff`'),
+  'Content-Security-Policy': header(
+    'Opened in a browser, the file runs no script and has an origin of its own',
+  ),
+}
+
+/** Responses with a file. */
+export const FILE_RESPONSES: Json = {
+  '200': { description: 'The whole file', headers: FILE_HEADERS, content: FILE },
+  '206': {
+    description: 'The requested range of the file',
+    headers: { ...FILE_HEADERS, 'Content-Range': header('The range, as `bytes <first>-<last>/<size>`') },
+    content: FILE,
+  },
+  '304': { description: 'The client has this file already', headers: { ETag: ETAG } },
+}
+
 /** Errors of requests at any path, before an operation handles them. */
 const BEFORE_OPERATIONS: readonly RefusalCode[] = [
   'bad_request',

@@ -61,7 +61,7 @@ const PRIVATE_NAME = /^[^.:]+$|\.(localhost|local|internal)$/
 
 /**
  * Whether a host is certainly on this machine or in a private network: by its address, or by a name that only such a
- * network can have. False for every other name, whatever its address is.
+ * network can have. False for every other name, also if its address is private.
  */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/^\[|\]$|\.$/g, '')

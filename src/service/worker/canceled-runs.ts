@@ -1,6 +1,6 @@
 /**
- * Stops canceled runs. Their status is final already: what is left is to abort the render, to cancel the job at the
- * provider, and to decide on the refund. The database tells the worker which runs to stop, so any node can cancel a run.
+ * Stops canceled runs. Their status is final already, but the render must be aborted, the job at the provider canceled,
+ * and the refund decided. The database tells the worker which runs to stop, so any node can cancel a run.
  */
 import { onAbort, settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
@@ -8,7 +8,7 @@ import { type Charge, type Engine, RunCanceled } from '../engines/engine.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { StoppingRun, Store } from '../store/contract.js'
 
-/** Time that the engine has to cancel a job. After it, nobody knows whether the job was charged. */
+/** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
 const MAX_CANCEL_MS = 10_000
 
 export interface CanceledRunsOptions {
@@ -46,7 +46,7 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
     }
   }
 
-  /** Refunds only what was certainly not charged. */
+  /** Refunds the run only if the provider certainly did not charge for it. */
   async function settle(run: StoppingRun): Promise<void> {
     if (settling.has(run.id)) return
     settling.add(run.id)

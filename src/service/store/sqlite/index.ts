@@ -102,6 +102,7 @@ export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
     findUser: assertNotReplaced(store.findUser),
     findSession: assertNotReplaced(store.findSession),
     findRun: assertNotReplaced(store.findRun),
+    cancelRun: assertNotReplaced(store.cancelRun),
     findOutput: assertNotReplaced(store.findOutput),
     async verify() {
       const corruption = await findCorruption(database)

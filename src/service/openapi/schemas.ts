@@ -92,7 +92,7 @@ const FILE_HEADERS: Json = {
   'Last-Modified': header('When the file was written'),
   'X-Content-Type-Options': header('Always `nosniff`'),
   'Content-Security-Policy': header(
-    'Opened in a browser, the file runs no script and has an origin of its own',
+    'Opened in a browser, the file runs no script and has a separate origin',
   ),
 }
 

@@ -34,7 +34,7 @@ const WITHOUT_COMPLETION = [
     '<url>',
     'admin account create name',
     'admin credits add n',
-  'admin run cancel id',
+    'admin run cancel id',
     'admin user add email',
   ],
   ...['config set value', 'run image prompt', 'run video prompt'],

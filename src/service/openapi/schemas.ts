@@ -91,9 +91,7 @@ const FILE_HEADERS: Json = {
   'Cache-Control': header('A URL always has the same content: `private, max-age=31536000, immutable`'),
   'Last-Modified': header('When the file was written'),
   'X-Content-Type-Options': header('Always `nosniff`'),
-  'Content-Security-Policy': header(
-    'Opened in a browser, the file runs no script and has a separate origin',
-  ),
+  'Content-Security-Policy': header('Opened in a browser, the file runs no script and has a separate origin'),
 }
 
 /** Responses with a file. */

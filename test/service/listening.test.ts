@@ -98,7 +98,7 @@ test('a refused caller that goes on sending is cut off after a second', async ()
 
 test.each([
   ['an unknown path', 'POST /nowhere', 404],
-  ['a method that is not allowed', `DELETE ${RUNS}`, 405],
+  ['a method without a route', `DELETE ${RUNS}`, 404],
   ['a health check', 'GET /healthz', 200],
 ])('%s that is answered while it still sends is closed', async (_name, request, status) => {
   const line = dial(shared.baseUrl)
@@ -209,33 +209,14 @@ test('a body is JSON whatever its content type says', async () => {
 })
 
 test.each([
-  ['PUT', RUNS, 405, 'POST'],
-  ['DELETE', `${RUNS}/run_x`, 405, 'GET, HEAD'],
-  ['PROPFIND', RUNS, 405, 'POST'],
-  ['OPTIONS', `${RUNS}?x=1`, 405, 'POST'],
-  ['DELETE', '/elsewhere', 404, undefined],
-])('%s %s is %d', async (method, path, status, allow) => {
-  const answer = await send(shared.port, { method, path })
-  expect([answer.status, answer.headers.allow]).toEqual([status, allow])
-  expect(JSON.parse(answer.text).error.code).toMatch(/^(not_found|method_not_allowed)$/)
-})
-
-test.each([
-  [
-    'what is not HTTP',
-    'GARBAGE\r\n\r\n',
-    400,
-    '"message":"The request is not valid HTTP.","code":"bad_request"',
-  ],
-  ['no Host', `GET ${RUNS}/x HTTP/1.1\r\n\r\n`, 400, 'The Host header is missing.'],
-  ['an expectation', `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nExpect: cake\r\n\r\n`, 417, 'expectation_failed'],
-  ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'not a proxy'],
-])('what Node would answer by itself has the same shape: %s', async (_name, request, status, says) => {
+  ['bytes that are not HTTP', 'GARBAGE\r\n\r\n', ['HTTP/1.1 400']],
+  ['a request without Host', `GET ${RUNS}/x HTTP/1.1\r\n\r\n`, ['HTTP/1.1 400']],
+  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', []],
+])('the connection ends after %s', async (_name, request, answers) => {
   const line = dial(shared.baseUrl)
   line.send(request)
-  expect(await line.responses(1)).toEqual([`HTTP/1.1 ${status}`])
-  await expect.poll(() => line.heard).toMatch(/\{"error":\{"message":".+","code":"\w+"\}\}/)
-  expect(line.heard).toContain(says)
+  await line.hungUp()
+  expect(line.heard.match(/^HTTP\/1\.1 \d+/gm) ?? []).toEqual(answers)
 })
 
 test('a port that is taken is the user’s to change', async () => {

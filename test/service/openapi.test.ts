@@ -31,9 +31,10 @@ test('it is valid OpenAPI 3.1, and all its references resolve', async () => {
   expect(validator.resolveRefs()).toHaveProperty(['paths', RUNS_PATH, 'post', 'responses', '201'])
 })
 
-test('it has every error code', () => {
+test('it has every error code that a client can get', () => {
   const codes = check.codes()
-  expect(Object.keys(REFUSALS).filter((code) => !codes.has(code))).toEqual([])
+  // `bad_request` is the refusal of a request whose connection was closed.
+  expect(Object.keys(REFUSALS).filter((code) => !codes.has(code))).toEqual(['bad_request'])
 })
 
 test('its examples match its schemas', () => {
@@ -86,8 +87,6 @@ test('it is served without a key and without a limit, with the names and the URL
     headers: {},
   })
   expect([head.status, head.header('etag')]).toEqual([200, etag])
-  const refused = await ask(service, 'POST', OPENAPI_PATH, {})
-  expect([refused.status, refused.header('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
 /** Renders nothing, and has no limit to speak of. */

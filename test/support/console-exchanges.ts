@@ -18,7 +18,6 @@ import {
   signInByLink,
   withStore,
 } from './console.js'
-import { heardAfter } from './heard-after.js'
 import type { Exchange } from './openapi.js'
 import { createPostgresProxy } from './postgres-proxy.js'
 import type { TestService } from './service.js'
@@ -41,7 +40,6 @@ export async function meetConsole(see: See): Promise<void> {
   await meetSessions(see)
   await meetRefusals(see)
   await meetFullQueue(see)
-  await meetIncompleteBodies(see)
   await meetBrokenDatabases(see)
 }
 
@@ -131,16 +129,6 @@ async function meetFullQueue(see: See): Promise<void> {
   await ask(browser, 'POST', AUTH_PATHS.password, { password: PASSWORD })
   end()
   await Promise.all(waiting)
-}
-
-async function meetIncompleteBodies(see: See): Promise<void> {
-  const service = await createConsoleService({ publicUrl: undefined })
-  const { url } = await service.service.listen({ host: '127.0.0.1', port: 0 })
-  const { host } = new URL(url)
-  for (const path of Object.values(CHANGES)) {
-    const text = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\nContent-Length: 10\r\n\r\n{`
-    see({ method: 'POST', path, ...(await heardAfter(url, text, true)) })
-  }
 }
 
 async function meetBrokenDatabases(see: See): Promise<void> {

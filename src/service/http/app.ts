@@ -10,14 +10,7 @@ import { createNetworkMatcher } from '../rules/networks.js'
 import { type ApiRoutes, addOpenapiRoute, addOutputRoutes, addRunRoutes } from './api-routes.js'
 import { closeAfter, drain, HTTP_LIMITS, type HttpLimits, limitPipelining } from './connections.js'
 import { addConsoleRoutes, type ConsoleRoutes } from './console/index.js'
-import {
-  createNoRoute,
-  refusalOf,
-  refuseUnsupported,
-  sendNoApi,
-  sendRawRefusal,
-  sendRefusal,
-} from './error-responses.js'
+import { refusalOf, sendNoApi, sendNotFound, sendRefusal } from './error-responses.js'
 import { addFaultHooks } from './fault-hooks.js'
 import {
   addHealthRoutes,
@@ -70,8 +63,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
-      // Node's own 400 has no body. `refuseUnsupported` checks the header instead.
-      requireHostHeader: false,
     },
     // While the service closes, open connections get normal responses. Fastify's 503 has another format.
     return503OnClosing: false,
@@ -81,12 +72,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     // Look up an id with an invalid percent sign like any other id.
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
-    clientErrorHandler: sendRawRefusal,
   })
   // Inputs may have integers that `JSON.stringify` refuses.
   app.setReplySerializer((payload) => writeJson(payload))
   limitPipelining(app)
-  refuseUnsupported(app)
   app.server.maxConnections = limits.connections
   logRequests(app, logging)
   app.addHook('preClose', async () => {
@@ -104,7 +93,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (refusal.status === 503) reply.header('retry-after', RETRY_AFTER_S)
     return sendRefusal(reply, refusal)
   })
-  app.setNotFoundHandler(api === undefined ? sendNoApi : createNoRoute(app))
+  app.setNotFoundHandler(api === undefined ? sendNoApi : sendNotFound)
   if (faults !== undefined) addFaultHooks(app, faults)
   await app.register(addHealthRoutes, { isReady })
   if (api !== undefined) {

@@ -4,7 +4,7 @@ import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastif
 import { escapeControls } from '../../protocol/text.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
-import { rawRefusalOf, refusalOf, sendRefusal } from './error-responses.js'
+import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
 import type { BodyMemory } from './request-body.js'
 
 export interface Logging {
@@ -64,6 +64,12 @@ export interface HttpMetrics {
   measureHttp(readings: { countConnections(): Promise<number>; bodyBytes(): number }): void
 }
 
+/** Statuses with which Fastify answers bytes that are not a request; 400 for all others. */
+const RAW_STATUSES: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
 /** Reports responses, connections and bodies to the metrics. Call it before the routes are registered. */
 export function observeRequests(
   app: FastifyInstance,
@@ -77,9 +83,9 @@ export function observeRequests(
   })
   const { server } = app
   // Count these too: bytes that are not HTTP, and headers that are too large or too slow, never become a request.
-  server.on('clientError', (error) => {
-    const status = rawRefusalOf(error)?.status
-    if (status !== undefined)
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException) => {
+    const status = RAW_STATUSES[code] ?? 400
+    if (code !== 'ECONNRESET')
       metrics.countRequest({ method: undefined, route: undefined, status, ms: undefined })
   })
   server.on('drop', metrics.countDroppedConnection)
@@ -108,7 +114,7 @@ export function createMetricsApp(contentType: string, text: () => Promise<string
     reply.type(contentType)
     return await text()
   })
-  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, new Refusal('not_found')))
+  app.setNotFoundHandler(sendNotFound)
   app.setErrorHandler((error, _request, reply) => sendRefusal(reply, refusalOf(error)))
   return app
 }

@@ -28,7 +28,7 @@ const DESCRIPTION =
 
 const DATABASE: readonly RefusalCode[] = ['internal_error', 'not_ready']
 /** Errors of all requests with a body. */
-const BODY: readonly RefusalCode[] = ['bad_request', 'invalid_json', 'invalid_input', 'payload_too_large']
+const BODY: readonly RefusalCode[] = ['invalid_json', 'invalid_input', 'payload_too_large']
 const CHANGE: readonly RefusalCode[] = ['foreign_origin', 'RATE_LIMITED', ...BODY, ...DATABASE]
 
 /** Errors of all requests by which a page changes data. */

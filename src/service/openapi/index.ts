@@ -40,7 +40,7 @@ const DESCRIPTION = [
     '`RATE_LIMITED` and do not count. Wait before ' +
     `each retry, for example ${seconds(...RATE_LIMITED_WAITS_MS)} seconds. The authentication operations have their own ` +
     'limits, and the others none.',
-  '**Errors.** Every error response has the form `{"error": {"message": …, "code": …}}`. A request is checked in this ' +
+  '**Errors.** Every error response to a valid HTTP request has the form `{"error": {"message": …, "code": …}}`. A request is checked in this ' +
     'order: the key (401), the account and the IP address (403), the rate (429 `RATE_LIMITED`), the body (413, 400), the ' +
     'spend limit (403), the quota (429 `USAGE_EXCEEDED`), the balance (402).',
   '**Methods.** Every path with GET answers HEAD too.',
@@ -103,7 +103,6 @@ const ADMISSION: readonly RefusalCode[] = [
 const DATABASE: readonly RefusalCode[] = ['internal_error', 'not_ready']
 
 const CREATE_ERRORS: readonly RefusalCode[] = [
-  'bad_request',
   'invalid_json',
   'missing_model',
   'missing_input',

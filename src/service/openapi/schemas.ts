@@ -106,19 +106,11 @@ export const FILE_RESPONSES: Json = {
 }
 
 /** Errors of requests at any path, before an operation handles them. */
-const BEFORE_OPERATIONS: readonly RefusalCode[] = [
-  'bad_request',
-  'not_found',
-  'method_not_allowed',
-  'request_timeout',
-  'expectation_failed',
-  'headers_too_large',
-]
+const BEFORE_OPERATIONS: readonly RefusalCode[] = ['not_found']
 
 const RETRY_AFTER = { 'Retry-After': header('Seconds until a retry', { type: 'integer', minimum: 0 }) }
 
 const HEADERS: Partial<Record<RefusalCode, Json>> = {
-  method_not_allowed: { Allow: header('The methods of this path, with a 405') },
   range_not_satisfiable: { 'Content-Range': header('The size of the file, as `bytes */<size>`') },
   overloaded: RETRY_AFTER,
   not_ready: RETRY_AFTER,

@@ -319,7 +319,7 @@ describe('the service alone', () => {
       ['/healthz', 200],
       ['/', 404],
       ['/outputs', 404],
-      [RUNS, 405],
+      [RUNS, 404],
     ] as const)
       expect(statusLine((await hear(bench, get(bench, path))).heard)).toContain(` ${status} `)
     expect(bench.struck).toEqual([])

@@ -1,16 +1,21 @@
 /**
  * Backs up the database into one file, which appears under its name only when it is complete. Reference images and
- * outputs are files that never change; copy them by other means (docs/operations.md).
+ * outputs are files that never change; copy them by other means (docs/operations.md). SQLite's calls are synchronous,
+ * so an interrupt takes effect between the steps.
  */
 import { existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { type RushesError, usageError } from '../errors.js'
-import { raceAbort } from '../host/abort.js'
 import type { Row } from '../host/database.js'
-import { BUSY_TIMEOUT_MS, newApplicationId } from '../host/database-file.js'
+import {
+  BUSY_TIMEOUT_MS,
+  newApplicationId,
+  type SqliteConnection,
+  withDatabase,
+} from '../host/database-file.js'
 import { flush, flushFolder, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
 import { describeError, errorCode } from '../host/system-error.js'
 import type { Verification } from './store/account-store.js'
@@ -39,11 +44,13 @@ export async function writeBackup({ database, path, signal }: BackupOptions): Pr
   try {
     const file = await open(temporary, 'wx', 0o600)
     await file.close()
-    await raceAbort(copyDatabase(database, temporary), signal)
-    await withConnection(temporary, (copy) => copy.exec(NEW_DATABASE_ID))
-    const results = await raceAbort(checkCopy(temporary, Object.values(LEDGER)), signal)
+    copyDatabase(database, temporary)
+    withExisting(temporary, (copy) => copy.exec(NEW_DATABASE_ID))
+    await interruptible(signal)
+    const results = checkCopy(temporary, Object.values(LEDGER))
     const bytes = statSync(temporary).size
     await flushFile(temporary)
+    await interruptible(signal)
     await moveWithoutReplacing(temporary, path)
     await flushFolder(dirname(path)).catch(() => {})
     return { path, bytes, ...verificationOf(results) }
@@ -91,33 +98,22 @@ async function flushFile(path: string): Promise<void> {
   }
 }
 
-/** Methods of `libsql/promise` that this file uses. The package's own types are all `any`. */
-interface AsyncConnection {
-  exec(sql: string): Promise<unknown>
-  prepare(sql: string): Promise<{ all(): Promise<Row[]> }>
-  close(): void
+/** Throws if the signal was aborted, also by an interrupt that arrived during a synchronous call. */
+async function interruptible(signal: AbortSignal | undefined): Promise<void> {
+  await setImmediate()
+  signal?.throwIfAborted()
 }
 
 /** The files of the original must not be removed by a service on the copy, which does not know the newer ones. */
 const NEW_DATABASE_ID = `UPDATE format SET database_id = ${SQLITE_RANDOM_ID}`
 
-const loadModule = createRequire(import.meta.url)
-
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** URI of an existing database (`mode=rw`): a copy that was cancelled and removed must not be created again. */
+/** URI of an existing database (`mode=rw`), which SQLite does not create. */
 const existingUri = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
 
-async function withConnection<Result>(path: string, work: (database: AsyncConnection) => Promise<Result>) {
-  const AsyncDatabase: new (path: string, options: object) => AsyncConnection = loadModule('libsql/promise')
-  const database = new AsyncDatabase(existingUri(path), {})
-  try {
-    await database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    return await work(database)
-  } finally {
-    database.close()
-  }
-}
+const withExisting = <Result>(path: string, work: (database: SqliteConnection) => Result): Result =>
+  withDatabase(existingUri(path), BUSY_TIMEOUT_MS, work)
 
 /**
  * Copies the database `from` into the empty file `to`. `VACUUM INTO` reads one snapshot and blocks no writer. SQLite's
@@ -125,22 +121,20 @@ async function withConnection<Result>(path: string, work: (database: AsyncConnec
  * new application id, so that a process that has the original open recognizes the copy as another file when it replaces
  * the original.
  */
-export async function copyDatabase(from: string, to: string): Promise<void> {
-  await withConnection(from, (database) => database.exec(`VACUUM INTO ${quoted(existingUri(to))}`))
-  await withConnection(to, (database) => database.exec(newApplicationId()))
+export function copyDatabase(from: string, to: string): void {
+  withExisting(from, (database) => database.exec(`VACUUM INTO ${quoted(existingUri(to))}`))
+  withExisting(to, (database) => database.exec(newApplicationId()))
 }
 
 /**
  * Returns the rows of each statement. Throws if SQLite finds the file corrupt. Does not check the indexes: `VACUUM
  * INTO` rebuilds them, and the check would take ten times as long.
  */
-export async function checkCopy(path: string, statements: readonly string[]): Promise<readonly Row[][]> {
-  return await withConnection(path, async (database) => {
-    const rows = async (sql: string) => (await database.prepare(sql)).all()
-    const found = (await rows('PRAGMA quick_check(5)')).map(({ quick_check }) => String(quick_check))
+export function checkCopy(path: string, statements: readonly string[]): readonly Row[][] {
+  return withExisting(path, (database) => {
+    const rows = (sql: string) => database.prepare(sql).all() as Row[]
+    const found = rows('PRAGMA quick_check(5)').map(({ quick_check }) => String(quick_check))
     if (found.join() !== 'ok') throw Object.assign(new Error(found.join('; ')), { code: 'SQLITE_CORRUPT' })
-    const results: Row[][] = []
-    for (const sql of statements) results.push(await rows(sql))
-    return results
+    return statements.map(rows)
   })
 }

@@ -44,7 +44,7 @@ test('a database that another process has locked is refused with a sentence', as
   const original = newPath()
   await openSqliteStore(original).close()
   // Not in WAL mode, where readers do not wait.
-  await copyDatabase(original, writeEmpty(path))
+  copyDatabase(original, writeEmpty(path))
   const other = new Database(path)
   onTestFinished(() => void other.close())
   other.exec('BEGIN EXCLUSIVE')
@@ -60,7 +60,7 @@ test('a backup that was put beside the log of the old database is used, and the 
   const backup = `${path}.backup`
   const old = openSqliteStore(path)
   await old.ensureAccount({ name: 'kept', credits: 5, nowMs: 0 })
-  await copyDatabase(path, writeEmpty(backup))
+  copyDatabase(path, writeEmpty(backup))
   await old.ensureAccount({ name: 'lost', credits: 5, nowMs: 0 })
   const log = readFileSync(`${path}-wal`)
   await old.close()

@@ -5,7 +5,7 @@
  *   http/         Fastify: routes and responses, without rules
  *   rules/        pure: keys, rate limit, request bodies, prices, addresses
  *   faults/       injected errors (`serve --fault`)
- *   intake.ts     request bodies, large ones in a separate thread
+ *   intake.ts     request bodies and answers of models' servers, large ones in a separate thread
  *   endpoints.ts  the two endpoints without HTTP
  *   console/      the console: sign-in, and the requests of its page
  *   node.ts       wires the parts that answer requests and the parts that render runs

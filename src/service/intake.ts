@@ -1,12 +1,13 @@
 /**
  * Reads the bodies of creates. Parsing, decoding and hashing a large body takes a second, so a thread reads large
  * bodies, one after the other, while the service answers other requests. This file is also the entry point of the
- * thread (`dist/intake.cjs`).
+ * thread (`dist/intake.cjs`), and of those that parse large JSON answers of models' servers.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Numbered, startThread, type Thread } from '../host/thread.js'
 import type { ModelDocument } from '../protocol/models.js'
 import { isObject } from '../protocol/parse.js'
+import { ANSWER_THREAD, parseAnswer } from './engines/upstream/json-answer.js'
 import { type ReadCreate, readCreate } from './rules/create-request.js'
 import { Refusal, receivedError, type SentError, sentError } from './rules/refusal.js'
 
@@ -62,6 +63,13 @@ if (isObject(workerData) && workerData.thread === THREAD) {
   const { models } = workerData as unknown as ThreadData
   parentPort?.on('message', (request) => answerRequest(request, models))
 }
+
+if (isObject(workerData) && workerData.thread === ANSWER_THREAD.thread)
+  parentPort?.on('message', ({ id, message }: Numbered<Uint8Array>) => {
+    const answer = parseAnswer(message)
+    const moved = 'files' in answer ? answer.files.map(({ buffer }) => buffer) : []
+    parentPort?.postMessage({ id, message: answer }, moved)
+  })
 
 function answerRequest(
   { id, message: body }: Numbered<readonly Uint8Array[]>,

@@ -73,7 +73,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
  * and memory than its size. Stops at the first exceeded limit. Throws `Refusal` (invalid_input). Bytes that are not
  * JSON may pass; the parser then refuses them.
  */
-function checkStructure(body: Uint8Array): void {
+export function checkStructure(body: Uint8Array): void {
   let depth = 0
   let values = 1
   let inString = false

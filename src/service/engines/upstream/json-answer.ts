@@ -59,7 +59,7 @@ export async function readJsonAnswer(body: AsyncIterable<Uint8Array>, folder: st
   }
 }
 
-/** Resolves with the bytes in a buffer of their own, which can be transferred. */
+/** Resolves with the bytes in a separate buffer, which can be transferred. */
 async function receive(body: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   let buffer = new Uint8Array(MAX_INLINE_BYTES)
   let length = 0

@@ -41,8 +41,8 @@ const DESCRIPTION = [
     `each retry, for example ${seconds(...RATE_LIMITED_WAITS_MS)} seconds. The authentication operations have their own ` +
     'limits, and the others none.',
   '**Errors.** Every error response to a valid HTTP request has the form `{"error": {"message": …, "code": …}}`. A ' +
-    'request is checked in this order: the key (401), the account and the IP address (403), the rate (429 `RATE_LIMITED`), the body (413, 400), the ' +
-    'spend limit (403), the quota (429 `USAGE_EXCEEDED`), the balance (402).',
+    'request is checked in this order: the key (401), the account and the IP address (403), the rate (429 ' +
+    '`RATE_LIMITED`), the body (413, 400), the spend limit (403), the quota (429 `USAGE_EXCEEDED`), the balance (402).',
   '**Methods.** Every path with GET answers HEAD too.',
   '**Versions.** Within `/api/v1`, later releases may add error codes and fields. Ignore those that you do not know.',
 ].join('\n\n')

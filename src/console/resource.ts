@@ -217,7 +217,7 @@ export interface Action<Args extends readonly unknown[]> {
 }
 
 export interface ActionOptions<Answer> {
-  /** Components that use the same name, such as `rotate 7`, share the action. */
+  /** Components that use the same name, such as `archive 7`, share the action. */
   readonly name?: string
   /** Called with the response, for example to navigate or to close a dialog. Not called if the component is removed. */
   readonly onDone?: (answer: Answer) => void

@@ -95,8 +95,6 @@ export const CONSOLE_PATHS = {
   keys: '/api/console/keys',
   /** PATCH `KeyTermsBody` → `ConsoleKey`. */
   key: '/api/console/keys/:id',
-  /** POST → 200 `NewKeyAnswer`: the same key with a new secret. The old secret works for another 24 h. */
-  rotate: '/api/console/keys/:id/rotate',
   /** POST → 200 `ConsoleKey`. Disables the key for good, and leaves it out of the list. */
   archive: '/api/console/keys/:id/archive',
   /** GET with the query `EntriesQuery` → `EntriesPage`. */
@@ -224,8 +222,6 @@ export interface ConsoleKey {
   readonly created_at: string
   /** Accurate to the minute. */
   readonly last_used_at: string | null
-  /** Time at which the secret before the last rotation expires; null if it no longer works. */
-  readonly rotates_until: string | null
   /** Null unless the key is archived, that is, disabled for good. */
   readonly archived_at: string | null
 }

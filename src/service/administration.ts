@@ -9,7 +9,6 @@ import type { Clock } from '../host/clock.js'
 import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
 import { printable, shortened } from '../protocol/text.js'
 import { type Backup, writeBackup } from './backup.js'
-import { ROTATION_MS } from './console/keys.js'
 import { DATABASE_NAME, openData } from './data-folders.js'
 import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
@@ -35,16 +34,6 @@ export type { UserDetails } from './store/console-store.js'
 export type { ModelUse } from './store/model-use.js'
 export type { UserWithLink } from './user-administration.js'
 
-export interface Rotation {
-  readonly apiKey: string
-  readonly key: KeyDetails
-  /**
-   * When the previous old secret would have expired. It ended with this rotation, since a key has at most two secrets.
-   * Undefined if no older secret was valid.
-   */
-  readonly endedUntilMs: number | undefined
-}
-
 /**
  * All functions throw `RushesError` (usage) for a missing object or a change that is not allowed, and then change
  * nothing.
@@ -62,8 +51,6 @@ export interface Administration extends UserAdministration {
   keys(account?: string): Promise<readonly KeyDetails[]>
   /** `key` is the key's number, or its name if only one key has that name. Changes only the terms that are present. */
   changeKey(key: string, terms: Partial<KeyTerms>): Promise<KeyDetails>
-  /** Gives the key a new secret and keeps its terms. The old secret works for another 24 h, or ends at once. */
-  rotateKey(key: string, options: { readonly endOld: boolean }): Promise<Rotation>
   /** Disables the key for good. An archived key can no longer be changed. */
   archiveKey(key: string): Promise<KeyDetails>
   /** A negative amount removes credits; the balance cannot fall below 0. */
@@ -222,14 +209,6 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       const { id, account } = await changeableKeyOf(key)
       await explainTooManyKeys(account, store.changeKey(id, terms))
       return await keyOf(String(id))
-    },
-    async rotateKey(key, { endOld }) {
-      const { id, rotatesUntilMs = 0 } = await changeableKeyOf(key)
-      const { apiKey, ...secret } = newKey()
-      const nowMs = clock.now()
-      await store.rotateKey(id, { ...secret, oldUntilMs: nowMs + (endOld ? 0 : ROTATION_MS) })
-      const endedUntilMs = rotatesUntilMs > nowMs ? rotatesUntilMs : undefined
-      return { apiKey, key: await keyOf(String(id)), endedUntilMs }
     },
     async archiveKey(key) {
       const { id } = await keyOf(key)

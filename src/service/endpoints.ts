@@ -65,7 +65,7 @@ interface EndpointsOptions {
   readonly clock: Pick<Clock, 'now'>
   readonly rateLimiter: RateLimiter
   readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled'>
-  findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
+  findKey(hash: string): Promise<KeyRecord | undefined>
   readonly inputs: Pick<FileStore, 'put' | 'remove'>
   /** Called at each status request of a queued run. */
   onQueuedRun?(run: StoredRun): void
@@ -181,7 +181,7 @@ export function createEndpoints({
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
       const nowMs = clock.now()
-      const record = checkKey(key, await findKey(hashOfKey(key), nowMs), nowMs)
+      const record = checkKey(key, await findKey(hashOfKey(key)), nowMs)
       checkAccess(record, ip)
       const isWithinRate = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
       if (!isWithinRate) throw new Refusal('RATE_LIMITED')

@@ -13,7 +13,7 @@ const EPHEMERAL_ID = 0
 export interface KeyLookup {
   /** The key that was just created. It can be shown only now, since only its hash is stored. */
   readonly newKey: string | undefined
-  find(hash: string, nowMs: number): Promise<KeyRecord | undefined>
+  find(hash: string): Promise<KeyRecord | undefined>
 }
 
 /** Creates the first account of a data folder, and its first key unless `ephemeral`. */
@@ -46,7 +46,7 @@ export async function openKeyLookup(
   }
   return {
     newKey: apiKey,
-    find: async (hashOfUsed, atMs) => (hashOfUsed === hash ? ephemeralKey : store.findKey(hashOfUsed, atMs)),
+    find: async (hashOfUsed) => (hashOfUsed === hash ? ephemeralKey : store.findKey(hashOfUsed)),
   }
 }
 

@@ -156,7 +156,6 @@ describe('admin, beside a running service', () => {
       ...{ allowed_ips: ['127.0.0.1'], rate: null, expires_at: null },
       created_at: expect.stringContaining(now),
       last_used_at: expect.stringContaining('2026-01-01T00:00'),
-      rotates_until: null,
       archived_at: null,
     })
     expect(JSON.parse((await admin('credits', 'list', 'acme', '--limit', '1', '--json')).stdout)).toEqual({
@@ -164,30 +163,6 @@ describe('admin, beside a running service', () => {
       run_id: expect.stringMatching(/^run_/),
       created_at: expect.stringContaining(now),
     })
-  })
-
-  it('rotates a key: the old secret works for 24 h more, or not at all', async () => {
-    const { service, admin, key, image } = await createAdmin()
-    const first = await key('--account', 'default', '--name', 'ci', '--quota', '9')
-    const rotated = await admin('key', 'rotate', 'ci')
-    expect(rotated).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rk_[\w-]{43}\n$/) })
-    expect(rotated.stderr).toMatch(
-      /Key 2 \(ci\) of default has a new secret, which is shown only once\. The old one works until 2026-01-02T\S+Z\.\n$/,
-    )
-    const second = rotated.stdout.trimEnd()
-    expect([(await image(first)).code, (await image(second)).code]).toEqual([0, 0])
-    // By the wall clock: a worker would look at the queue in every second of a day that passes.
-    service.clock.jump(24 * 3_600_000)
-    expect([(await image(first)).code, (await image(second)).code]).toEqual([4, 0])
-    const json = JSON.parse((await admin('key', 'rotate', '2', '--now', '--json')).stdout)
-    expect(json).toMatchObject({ id: 2, name: 'ci', quota: 9, used: 3, rotates_until: null })
-    expect(json.prefix).toBe(json.api_key.slice(0, 9))
-    expect([(await image(second)).code, (await image(json.api_key)).code]).toEqual([4, 0])
-    expect(await admin('key', 'rotate', 'nobody')).toMatchObject({ code: 2, stdout: '' })
-    const listed = JSON.parse((await admin('key', 'rotate', 'ci', '--json')).stdout)
-    expect(listed.rotates_until).toMatch(/^2026-01-03T/)
-    const stored = await storedText(service)
-    for (const secret of [second, json.api_key, listed.api_key]) expect(stored).not.toContain(secret)
   })
 
   it('archives a key: it is listed with --all, cannot be changed, and frees its name', async () => {
@@ -201,7 +176,7 @@ describe('admin, beside a running service', () => {
     expect((await image(first)).code).toBe(4)
     expect((await admin('key', 'list')).stdout).not.toContain('\tci\t')
     expect((await admin('key', 'list', '--all')).stdout).toContain('\n2\tdefault\tci\tarchived\t')
-    for (const words of [['enable'], ['rotate'], ['set', '--quota', '5']]) {
+    for (const words of [['enable'], ['set', '--quota', '5']]) {
       const [command = '', ...flags] = words
       const refused = await admin('key', command, 'ci', ...flags)
       expect(refused).toMatchObject({ code: 2, stdout: '' })
@@ -213,43 +188,6 @@ describe('admin, beside a running service', () => {
     expect(JSON.parse((await admin('key', 'archive', 'ci', '--json')).stdout)).toMatchObject({
       ...{ id: 3, disabled: true, archived_at: expect.stringMatching(/^2026-01-01T/) },
     })
-  })
-
-  it('says what becomes of the old secrets', async () => {
-    const { service, admin, key, image } = await createAdmin()
-    const first = await key('--account', 'default', '--name', 'ci')
-    const rotate = async (...words: string[]) => {
-      const { code, stdout, stderr } = await admin('key', 'rotate', 'ci', ...words)
-      expect(code).toBe(0)
-      const [, said] =
-        /^Key 2 \(ci\) of default has a new secret, which is shown only once\. (.*)\n$/.exec(stderr) ?? []
-      return { secret: stdout.trimEnd(), said: said?.replaceAll(/(\d\dT\d\d:\d\d):\S+?Z/g, '$1') }
-    }
-    const second = await rotate()
-    expect(second.said).toBe('The old one works until 2026-01-02T00:00.')
-    await service.clock.advance(60_000)
-    const third = await rotate()
-    expect(third.said).toBe(
-      'The old one works until 2026-01-02T00:01. The secret before it, which was to work until 2026-01-02T00:00, no longer works.',
-    )
-    const codes = []
-    for (const each of [first, second.secret, third.secret]) codes.push((await image(each)).code)
-    expect(codes).toEqual([4, 0, 0])
-    expect((await rotate('--now')).said).toBe(
-      'The old one no longer works. The secret before it, which was to work until 2026-01-02T00:01, no longer works.',
-    )
-    await admin('key', 'set', 'ci', '--expires', '1m')
-    expect((await rotate()).said).toBe('The old one works until 2026-01-01T00:02.')
-    await service.clock.advance(60_000)
-    expect((await rotate()).said).toBe('The key has expired, so neither this secret nor the old one works.')
-    await admin('key', 'set', 'ci', '--expires', 'none')
-    await admin('key', 'disable', 'ci')
-    expect((await rotate('--now')).said).toMatch(/^The old one no longer works\. The secret before it/)
-    const disabled = await rotate()
-    expect(disabled.said).toBe(
-      'The key is disabled, so neither this secret nor the old one works before `rushes admin key enable 2`.',
-    )
-    expect((await image(disabled.secret)).code).toBe(4)
   })
 
   it('shows a key once: neither the data nor anything else said holds it', async () => {

@@ -35,9 +35,8 @@ async function fillOtherModel(page: Page): Promise<void> {
 
 /** The fragment, what is there when the page is drawn, and what is done then. */
 const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: Page) => Promise<void>])[] = [
-  ['#/keys', 'Rotate first'],
-  ['#/keys', 'Rotate first', press('New key')],
-  ['#/keys', 'Rotate first', press('Rotate first')],
+  ['#/keys', 'Edit first'],
+  ['#/keys', 'Edit first', press('New key')],
   ['#/credits', 'Days'],
   ['#/account', 'Sign out everywhere'],
   ['#/runs', 'a fox', press('Small grid')],

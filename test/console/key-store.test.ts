@@ -33,7 +33,6 @@ function heldRequests() {
   const actions = createKeyActions({
     create: (body) => hold<NewKeyAnswer>('create', body),
     change: (id, body) => hold<ConsoleKey>('change', id, body),
-    rotate: (id) => hold<NewKeyAnswer>('rotate', id),
     archive: (id) => hold<ConsoleKey>('archive', id),
   })
   return { sent, actions }
@@ -57,19 +56,18 @@ describe('a secret', () => {
     sent[0]?.answer(answer)
     expect(await created).toBe('shown')
     expect(awaitedSecretsStore.get()).toBe(0)
-    expect(secretsStore.get()).toEqual([{ name: 'laptop', isRotated: false, apiKey: 'rk_secret' }])
+    expect(secretsStore.get()).toEqual([{ name: 'laptop', apiKey: 'rk_secret' }])
     expect(keysStore.get()?.keys.map(({ id }) => id)).toEqual([7, 1])
   })
 
   it('is there when its user is back after the session has expired', async () => {
     const { sent, actions } = heldRequests()
-    const rotated = actions.rotate(key(7, { name: 'laptop' }))
-    await Promise.resolve()
+    const created = actions.create({ name: 'laptop' })
     expire()
     sent[0]?.answer(answer)
-    await rotated
+    await created
     signIn()
-    expect(secretsStore.get()).toEqual([{ name: 'laptop', isRotated: true, apiKey: 'rk_secret' }])
+    expect(secretsStore.get()).toEqual([{ name: 'laptop', apiKey: 'rk_secret' }])
   })
 
   it.each([
@@ -85,7 +83,7 @@ describe('a secret', () => {
     else sent[0]?.refuse(error)
     expect(await created).toBe('lost')
     expect(awaitedSecretsStore.get()).toBe(0)
-    expect(lostSecretsStore.get()).toEqual([{ name: 'laptop', isRotated: false }])
+    expect(lostSecretsStore.get()).toEqual([{ name: 'laptop' }])
     expect(secretsStore.get()).toEqual([])
   })
 
@@ -96,10 +94,9 @@ describe('a secret', () => {
     [429, 'RATE_LIMITED'],
   ])('is not lost when the service refused to make it: %s %s', async (status, code) => {
     const { sent, actions } = heldRequests()
-    const rotated = actions.rotate(key(7))
-    await Promise.resolve()
+    const created = actions.create({ name: 'laptop' })
     sent[0]?.refuse({ status, code })
-    await expect(rotated).rejects.toEqual({ status, code })
+    await expect(created).rejects.toEqual({ status, code })
     expect([lostSecretsStore.get(), secretsStore.get()]).toEqual([[], []])
   })
 })
@@ -135,7 +132,6 @@ describe('changes', () => {
     const { sent, actions } = heldRequests()
     const renamed = actions.change(key(1), { name: 'CI' })
     const paused = actions.change(key(1), { disabled: true })
-    const rotated = actions.rotate(key(1))
     const requests = () => sent.map(({ request }) => request)
     await Promise.resolve()
     expect(requests()).toEqual([['change', 1, { name: 'CI' }]])
@@ -144,10 +140,7 @@ describe('changes', () => {
     await expect.poll(requests).toHaveLength(2)
     sent[1]?.answer(key(1, { disabled: true }))
     await paused
-    await expect.poll(requests).toHaveLength(3)
-    sent[2]?.answer({ key: key(1, { disabled: true, prefix: 'rk_n' }), api_key: 'rk_new' })
-    await rotated
-    expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true, prefix: 'rk_n' })])
+    expect(keysStore.get()?.keys).toEqual([key(1, { disabled: true })])
   })
 
   it.each([

@@ -34,7 +34,7 @@ const key = (more: Partial<ConsoleKey> = {}): ConsoleKey => ({
     created_at: '2026-01-01T00:00:00Z',
     last_used_at: null,
   },
-  ...{ rotates_until: null, archived_at: null, ...more },
+  ...{ archived_at: null, ...more },
 })
 
 const fields = (more: Partial<KeyFields>): KeyFields => ({ ...NO_TERMS, name: 'ci', ...more })

@@ -80,12 +80,6 @@ describePages('API keys of the console', (pages) => {
     expect(await page.getByLabel('Name').inputValue()).toBe(name)
     await expectText()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: `Rotate ${name}` }).click()
-    await expectText()
-    await page.getByRole('button', { name: 'Rotate key' }).click()
-    await page.getByRole('heading', { name: `"${name}" has a new secret` }).waitFor()
-    await expectText()
-    await page.getByRole('button', { name: 'I have copied it' }).click()
     await page.getByRole('button', { name: `Disable ${name}` }).click()
     await page.getByText(`"${name}" is disabled.`).waitFor()
     await page.getByRole('button', { name: `Archive ${name}` }).click()
@@ -97,7 +91,7 @@ describePages('API keys of the console', (pages) => {
     await expectText()
   })
 
-  it('are renamed, limited, disabled, enabled and rotated', async () => {
+  it('are renamed, limited, disabled and enabled', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
     const secret = await createKey(page, 'laptop')
@@ -125,19 +119,6 @@ describePages('API keys of the console', (pages) => {
     expect(await statusWith(service, secret)).toBe(401)
     await page.getByRole('button', { name: 'Enable CI' }).click()
     await row.getByText('Active').waitFor()
-
-    await page.getByRole('button', { name: 'Rotate CI' }).click()
-    await page.getByText('The old secret works for another 24 hours').waitFor()
-    await page.getByRole('button', { name: 'Rotate key' }).click()
-    const shown = page.getByRole('region', { name: 'API key', exact: true })
-    await shown.waitFor()
-    const rotated = (await shown.innerText()).trim()
-    await page.getByRole('button', { name: 'I have copied it' }).click()
-    await row.getByText(/Old secret ends/).waitFor()
-    expect(rotated).not.toBe(secret)
-    expect([await statusWith(service, secret), await statusWith(service, rotated)]).toEqual([404, 404])
-    service.clock.jump(24 * 3_600_000)
-    expect([await statusWith(service, secret), await statusWith(service, rotated)]).toEqual([401, 404])
   })
 
   it('are archived when they are disabled, and then shown only on request and refused by the API', async () => {
@@ -147,7 +128,7 @@ describePages('API keys of the console', (pages) => {
     await page.getByRole('button', { name: 'I have copied it' }).click()
     const row = rowOf(page, 'laptop')
     const buttons = row.getByRole('button')
-    await expect.poll(() => buttons.allInnerTexts()).toEqual(['Edit', 'Disable', 'Rotate'])
+    await expect.poll(() => buttons.allInnerTexts()).toEqual(['Edit', 'Disable'])
     await page.getByRole('button', { name: 'Disable laptop' }).click()
     await row.getByText('Disabled').waitFor()
     expect(await buttons.allInnerTexts()).toEqual(['Edit', 'Enable', 'Archive'])
@@ -237,21 +218,6 @@ describePages('the answers of keys that come late', (pages) => {
     await page.getByRole('link', { name: 'API keys' }).click()
     await rowOf(page, 'laptop').waitFor()
     expect(await page.getByRole('dialog').count()).toBe(0)
-
-    // One rotation at a time: a second one would end the secret that is in use.
-    const rotate = async () => {
-      await page.getByRole('button', { name: 'Rotate laptop' }).click()
-      await page.getByRole('button', { name: 'Rotate key' }).click()
-    }
-    await rotate()
-    const rotated = await taken(1)
-    await page.keyboard.press('Escape')
-    await rotate()
-    await rotated.release()
-    await page.getByRole('dialog', { name: '"laptop" has a new secret' }).waitFor()
-    expect(await page.getByRole('dialog').count()).toBe(1)
-    expect(await statusWith(service, (await secretOf(page).innerText()).trim())).toBe(404)
-    expect(await statusWith(service, secret)).toBe(404)
   })
 
   it('that are lost leave a notice, and the key in the list', async () => {

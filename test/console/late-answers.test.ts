@@ -174,11 +174,11 @@ describe('an action', () => {
   })
 
   it('shows its error as long as somebody looks at it', async () => {
-    const leave = view('rotate 7')
-    expect(await start(Promise.reject('no'), 'rotate 7')).toBe(false)
-    expect([actionState('rotate 7').error, told]).toEqual(['no', []])
+    const leave = view('archive 7')
+    expect(await start(Promise.reject('no'), 'archive 7')).toBe(false)
+    expect([actionState('archive 7').error, told]).toEqual(['no', []])
     leave()
-    expect(actionState('rotate 7').error).toBeUndefined()
+    expect(actionState('archive 7').error).toBeUndefined()
   })
 })
 

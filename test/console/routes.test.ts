@@ -38,7 +38,6 @@ describe('a fragment', () => {
 it.each([
   ['/api/console/runs', {}, 'api/console/runs'],
   [CONSOLE_PATHS.run, { id: 'run_1' }, 'api/console/runs/run_1'],
-  [CONSOLE_PATHS.rotate, { id: 7 }, 'api/console/keys/7/rotate'],
   [CONSOLE_PATHS.run, { id: '../x?y' }, 'api/console/runs/..%2Fx%3Fy'],
 ])('the path %s', (path, params, expected) => expect(relativePath(path, params)).toBe(expected))
 

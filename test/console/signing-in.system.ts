@@ -183,7 +183,7 @@ describePages('signing in to the console', (pages) => {
   it('tries again by itself when the service comes back', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys', { ignored: /Failed to load resource/ })
-    await page.getByRole('button', { name: 'Rotate first' }).waitFor()
+    await page.getByRole('button', { name: 'Edit first' }).waitFor()
     await page.route('**/api/**', (route) => route.abort())
     await page.getByRole('link', { name: 'Credits' }).first().click()
     await page.getByText('The service does not answer.', { exact: true }).waitFor()
@@ -197,7 +197,7 @@ describePages('signing out of the console', (pages) => {
   it('leaves nothing to see, also for the back button', async () => {
     const service = await serveConsole()
     const { page } = await openSignedIn(pages, service, '#/keys')
-    await page.getByRole('button', { name: 'Rotate first' }).waitFor()
+    await page.getByRole('button', { name: 'Edit first' }).waitFor()
     await page.getByRole('link', { name: 'Account' }).click()
     await heading(page, 'Account').waitFor()
     await page.getByRole('banner').getByRole('button', { name: 'Sign out', exact: true }).click()

@@ -254,7 +254,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     await addKey({ hash: 'h1' })
     const other = await store.ensureAccount({ name: 'other', credits: 0, nowMs: 0 })
     await addKey({ hash: 'h2', accountId: other })
-    const banned = async (hash: string) => (await store.findKey(hash, 0))?.banned
+    const banned = async (hash: string) => (await store.findKey(hash))?.banned
     expect(await store.setBanned('acme', true)).toBe(true)
     expect(await store.setBanned('nobody', true)).toBe(false)
     expect([await banned('h1'), await banned('h2')]).toEqual([true, false])
@@ -303,7 +303,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await key(id)).toMatchObject({ ...whole, account: 'acme' })
     expect(await store.changeKey(id, { disabled: false, quota: undefined })).toBe(true)
     expect(await key(id)).toMatchObject({ ...whole, disabled: false, quota: undefined })
-    expect(await store.findKey('h1', 0)).toMatchObject({
+    expect(await store.findKey('h1')).toMatchObject({
       disabled: false,
       allowedIps: ['10.0.0.0/8', '::1'],
       rate: { requests: 100, windowMs: 10_000 },
@@ -327,41 +327,6 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     expect(await store.changeKey(999, { disabled: true })).toBe(false)
   })
 
-  test('a rotated key keeps its terms and its use; the secret before works until its time', async () => {
-    const { store, addKey, addRun, key, accountId } = await createStore()
-    const id = await addKey({ hash: 'first', prefix: 'rk_first', quota: 7, allowedIps: ['::1'] })
-    await addRun(5, () => {}, id)
-    expect(await key(id)).toMatchObject({ prefix: 'rk_first', rotatesUntilMs: undefined })
-    expect(await store.rotateKey(id, { hash: 'second', prefix: 'rk_second', oldUntilMs: 100 })).toBe(true)
-    expect(await key(id)).toMatchObject({
-      prefix: 'rk_second',
-      rotatesUntilMs: 100,
-      quota: 7,
-      allowedIps: ['::1'],
-      spent: 5,
-      used: 1,
-    })
-    expect(await store.findKey('second', 99)).toMatchObject({ id, accountId, hash: 'second' })
-    expect(await store.findKey('first', 99)).toMatchObject({
-      id,
-      accountId,
-      hash: 'first',
-      allowedIps: ['::1'],
-    })
-    expect(await store.findKey('first', 100)).toBeUndefined()
-    // A second rotation ends the first secret at once.
-    await store.rotateKey(id, { hash: 'third', prefix: 'rk_third', oldUntilMs: 200 })
-    expect(await store.findKey('first', 50)).toBeUndefined()
-    expect(await store.findKey('second', 199)).toMatchObject({ id, hash: 'second' })
-    expect(await store.findKey('third', 500)).toMatchObject({ id, hash: 'third' })
-    await store.changeKey(id, { disabled: true })
-    expect(await store.findKey('second', 199)).toMatchObject({ disabled: true })
-    await store.setBanned('acme', true)
-    expect(await store.findKey('second', 199)).toMatchObject({ banned: true })
-    expect(await store.rotateKey(999, { hash: 'x', prefix: 'rk_x', oldUntilMs: 0 })).toBe(false)
-    expect(await store.findKey('x', 0)).toBeUndefined()
-  })
-
   test('an archived key is disabled for good, and keeps its name, terms and use', async () => {
     const { store, addKey, addRun, key } = await createStore()
     const id = await addKey({ hash: 'h1', name: 'old', quota: 7 })
@@ -371,9 +336,8 @@ export function accountContract(open: () => Store | Promise<Store>): void {
     const archived = { archivedAtMs: 50, disabled: true, name: 'old', quota: 7, spent: 5, used: 1 }
     expect(await key(id)).toMatchObject(archived)
     expect(await store.changeKey(id, { disabled: false })).toBe(false)
-    expect(await store.rotateKey(id, { hash: 'h2', prefix: 'rk_2', oldUntilMs: 100 })).toBe(false)
     expect(await key(id)).toMatchObject(archived)
-    expect(await store.findKey('h1', 0)).toMatchObject({ disabled: true })
+    expect(await store.findKey('h1')).toMatchObject({ disabled: true })
     await store.archiveKey(999, 50)
   })
 

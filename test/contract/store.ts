@@ -462,8 +462,8 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const key = { accountId, hash: 'h1', prefix: 'rk_first', name: 'first', nowMs: 0 }
     expect(await store.addFirstKey(key)).toBe(true)
     expect(await store.addFirstKey({ ...key, hash: 'h2' })).toBe(false)
-    expect(await store.findKey('h1', 0)).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
-    expect(await store.findKey('h2', 0)).toBeUndefined()
+    expect(await store.findKey('h1')).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
+    expect(await store.findKey('h2')).toBeUndefined()
     expect(await store.ensureAccount({ name: 'default', credits: 7, nowMs: 1 })).toBe(accountId)
   })
 }

@@ -7,7 +7,6 @@ import { openAdministration } from '../../src/service/administration.js'
 import { openS3Storage } from '../../src/service/files/s3-storage.js'
 import { pagesOf, TABLES } from '../../src/service/migrate/copy-rows.js'
 import { migrateData } from '../../src/service/migrate/index.js'
-import { hashOfKey } from '../../src/service/secrets.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { filesBelow } from '../support/binary.js'
@@ -90,8 +89,6 @@ async function createGrown() {
   await store.setPassword(userId, 'scrypt', 's')
   await store.addLink({ hash: 'l', userId, nowMs: 5, expiresAtMs: 4e12 })
   await store.recordKeyUse(2, 60_000)
-  for (const hash of ['between', hashOfKey(service.apiKey)])
-    await store.rotateKey(1, { hash, prefix: 'rk_first', oldUntilMs: 4e12 })
   await store.close()
   return { service, dataFolder, key, theirs, failed, queued, rendering }
 }

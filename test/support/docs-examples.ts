@@ -150,7 +150,6 @@ const GIVEN: Readonly<Record<string, Given>> = {
       'key enable',
       'key archive',
       'key set',
-      'key rotate',
     ]
       .concat('credits add', 'credits list', 'models list', 'backup', 'verify', 'user add')
       .map((name) => [`docs/commands.md: rushes admin ${name}`, { before: AN_ACCOUNT }]),
@@ -166,7 +165,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
       },
     ]),
   ),
-  'docs/service.md: Rotating a key': { before: AN_ACCOUNT },
+  'docs/service.md: Replacing a key': { before: AN_ACCOUNT },
   'docs/service.md: Users': { before: AN_ACCOUNT },
   'docs/journal.md: The journal': { before: ONE_RUN },
   'docs/troubleshooting.md: Troubleshooting': { prints: /^ok +key/m },

@@ -86,8 +86,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
       return 'forget'
     case 'admin':
       if (words[1] === 'backup' || words[1] === 'verify' || words[1] === 'migrate') return `admin-${words[1]}`
-      if (words[1] === 'key')
-        return words[2] === 'create' || words[2] === 'rotate' ? 'admin-new-key' : 'admin-key'
+      if (words[1] === 'key') return words[2] === 'create' ? 'admin-new-key' : 'admin-key'
       if (words[1] === 'user')
         return words[2] === 'add' || words[2] === 'link' ? 'admin-user-link' : 'admin-user'
       if (words[1] === 'models') return 'admin-models'

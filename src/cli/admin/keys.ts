@@ -1,11 +1,11 @@
 /** `rushes admin key`. The user gives a key by its number, or by its name if only one key has that name. */
 import { Option } from 'commander'
 import { usageError } from '../../errors.js'
-import { type KeyState, keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
+import { keyStateOf, MAX_CREDITS } from '../../protocol/credentials.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
 import { printable } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
-import type { KeyDetails, KeyTerms, Rotation } from '../../service/administration.js'
+import type { KeyDetails, KeyTerms } from '../../service/administration.js'
 import { formatRate, type RateLimit } from '../../service/rate/rate-limiter.js'
 import type { Context } from '../context/context.js'
 import { repeated, wholeNumber } from '../flags/values.js'
@@ -52,7 +52,7 @@ export const keyCommands: readonly AdminCommand[] = [
         throw usageError('Missing --account.', 'List the accounts with `rushes admin account list`.')
       const { apiKey, key } = await admin.createKey(flags.account, termsOf(ctx, flags))
       const { out } = ctx
-      if (out.mode.json) out.json({ ...keyJson(key, ctx.clock.now()), api_key: apiKey })
+      if (out.mode.json) out.json({ ...keyJson(key), api_key: apiKey })
       else out.line(apiKey)
       out.note(`Created key ${key.id} (${key.name}) of ${key.account}. The key is shown only once.`)
     },
@@ -71,7 +71,7 @@ export const keyCommands: readonly AdminCommand[] = [
         header: KEY_HEADER,
         cells: (key) => (out.stdoutIsTerminal ? keyTableCells : keyCells)(key, nowMs),
         expendable: KEY_EXPENDABLE,
-        json: (key) => keyJson(key, nowMs),
+        json: keyJson,
       })
     },
   },
@@ -88,23 +88,10 @@ export const keyCommands: readonly AdminCommand[] = [
   {
     usage: 'archive <key>',
     about: 'Disable a key permanently, and remove it from lists',
-    async work({ ctx: { out, clock }, admin }, keyName = '') {
+    async work({ ctx: { out }, admin }, keyName = '') {
       const key = await admin.archiveKey(keyName)
-      if (out.mode.json) out.json(keyJson(key, clock.now()))
+      if (out.mode.json) out.json(keyJson(key))
       out.note(`Key ${key.id} (${key.name}) of ${key.account} is archived.`)
-    },
-  },
-  {
-    usage: 'rotate <key>',
-    about: 'Replace the secret of a key (the new one is shown only once)',
-    options: () => [new Option('--now', 'Revoke the old secret immediately, for example if it has leaked')],
-    async work({ ctx: { out, clock }, admin, flags: { now = false } }, keyName = '') {
-      const rotation = await admin.rotateKey(keyName, { endOld: now })
-      const { apiKey, key } = rotation
-      if (out.mode.json) out.json({ ...keyJson(key, clock.now()), api_key: apiKey })
-      else out.line(apiKey)
-      const note = `Key ${key.id} (${key.name}) of ${key.account} has a new secret, which is shown only once.`
-      out.note([note, ...oldSecretNotes(rotation, now, clock.now())].join(' '))
     },
   },
   {
@@ -123,31 +110,14 @@ export const keyCommands: readonly AdminCommand[] = [
   },
 ]
 
-/** Sentences that say whether the earlier secrets of a rotated key still work. */
-function oldSecretNotes({ key, endedUntilMs }: Rotation, isEnded: boolean, nowMs: number): readonly string[] {
-  const { expiresAtMs = Number.POSITIVE_INFINITY, rotatesUntilMs = 0 } = key
-  const worksUntilNote = `The old one works until ${isoTime(Math.min(rotatesUntilMs, expiresAtMs))}.`
-  const stateNotes: Partial<Record<KeyState, string>> = {
-    disabled: `The key is disabled, so neither this secret nor the old one works before \`rushes admin key enable ${key.id}\`.`,
-    expired: 'The key has expired, so neither this secret nor the old one works.',
-  }
-  const state = keyStateOf(key, nowMs)
-  return [
-    isEnded ? 'The old one no longer works.' : (stateNotes[state] ?? worksUntilNote),
-    ...(endedUntilMs === undefined || state === 'expired'
-      ? []
-      : [`The secret before it, which was to work until ${isoTime(endedUntilMs)}, no longer works.`]),
-  ]
-}
-
 async function change(
-  { ctx: { out, clock }, admin }: AdminTask,
+  { ctx: { out }, admin }: AdminTask,
   keyName: string,
   terms: Partial<KeyTerms>,
   outcome: string,
 ): Promise<void> {
   const key = await admin.changeKey(keyName, terms)
-  if (out.mode.json) out.json(keyJson(key, clock.now()))
+  if (out.mode.json) out.json(keyJson(key))
   out.note(`Key ${key.id} (${key.name}) of ${key.account} ${outcome}.`)
 }
 
@@ -207,7 +177,7 @@ function parseRate(text: string): RateLimit {
   return { requests, windowMs }
 }
 
-const keyJson = (key: KeyDetails, nowMs: number) => ({
+const keyJson = (key: KeyDetails) => ({
   id: key.id,
   account: key.account,
   name: key.name,
@@ -222,7 +192,6 @@ const keyJson = (key: KeyDetails, nowMs: number) => ({
   expires_at: isoOrNull(key.expiresAtMs),
   created_at: isoTime(key.createdAtMs),
   last_used_at: isoOrNull(key.usedAtMs),
-  rotates_until: isoOrNull((key.rotatesUntilMs ?? 0) > nowMs ? key.rotatesUntilMs : undefined),
   archived_at: isoOrNull(key.archivedAtMs),
 })
 

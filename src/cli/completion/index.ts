@@ -200,7 +200,6 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'admin key disable key': keys,
   'admin key enable key': keys,
   'admin key archive key': keys,
-  'admin key rotate key': keys,
   'admin key set key': keys,
   'admin user remove email': users,
   'admin user link email': users,

@@ -43,7 +43,6 @@ export const DETAILS: Readonly<Record<string, string>> = {
     '`export` lines to use it.',
   'rushes admin': 'Works on the data of the service, while it runs or while it is stopped.',
   'rushes admin key': 'A key is identified by its number, or by its name if only one key has that name.',
-  'rushes admin key rotate': 'The old secret works for 24 h more, unless you give --now or rotate again.',
   'rushes admin user add':
     'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
   'rushes admin backup':

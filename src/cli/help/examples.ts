@@ -138,10 +138,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes admin key disable': [['rushes admin key disable 1'], ['rushes admin key disable ci']],
   'rushes admin key enable': [['rushes admin key enable 1'], ['rushes admin key enable ci']],
   'rushes admin key archive': [['rushes admin key archive ci'], ['rushes admin key archive 1']],
-  'rushes admin key rotate': [
-    ['rushes admin key rotate ci'],
-    ['rushes admin key rotate 1 --now', 'the old secret has leaked'],
-  ],
   'rushes admin key set': [
     ['rushes admin key set ci --spend-limit 500'],
     ['rushes admin key set 1 --allow-ip none --expires none', 'remove both limits'],

@@ -53,9 +53,6 @@ const KEY = {
   expires_at: orNull(time('Expiry time')),
   created_at: time('Creation time'),
   last_used_at: orNull(time('Last use, to the minute')),
-  rotates_until: orNull(
-    time('Time until which the secret before the last rotation works; null when it does not'),
-  ),
   archived_at: orNull(time('Time when the key was archived')),
 }
 
@@ -66,7 +63,7 @@ export const NEW_KEY_SCHEMA = record(
     ...KEY,
     api_key: text('The secret key, shown only once: only its hash is stored'),
   },
-  'A key that was just created or rotated.',
+  'A key that was just created.',
 )
 
 const USER = {

@@ -165,7 +165,7 @@ export const PUBLISHED = [
   { name: 'serve', of: '`serve --json`', schema: SERVE_SCHEMA },
   { name: 'admin-account', of: '`admin account --json`, `admin credits add --json`', schema: ACCOUNT_SCHEMA },
   { name: 'admin-key', of: '`admin key list|disable|enable|set --json`', schema: KEY_SCHEMA },
-  { name: 'admin-new-key', of: '`admin key create|rotate --json`', schema: NEW_KEY_SCHEMA },
+  { name: 'admin-new-key', of: '`admin key create --json`', schema: NEW_KEY_SCHEMA },
   { name: 'admin-user', of: '`admin user list|remove --json`', schema: USER_SCHEMA },
   { name: 'admin-user-link', of: '`admin user add|link --json`', schema: USER_LINK_SCHEMA },
   { name: 'admin-models', of: '`admin models list --json`', schema: MODEL_USE_SCHEMA },

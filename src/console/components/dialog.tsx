@@ -90,7 +90,7 @@ export function DialogActions({ children }: { readonly children: ComponentChildr
 export interface ConfirmDialogProps {
   readonly title: string
   readonly children: ComponentChildren
-  /** Label of the button, such as "Rotate key". */
+  /** Label of the button, such as "Archive key". */
   readonly action: string
   /** Label of the button that changes nothing. Default: "Cancel". */
   readonly cancel?: string

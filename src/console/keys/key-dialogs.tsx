@@ -1,4 +1,4 @@
-/** Dialogs that create, edit, rotate and archive an API key, and notices about new and lost secrets, shown on every page. */
+/** Dialogs that create, edit and archive an API key, and notices about new and lost secrets, shown on every page. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConsoleKey, KeyTermsBody } from '../../protocol/console.js'
 import { printable, quoteWord } from '../../protocol/text.js'
@@ -134,28 +134,6 @@ interface ConfirmKeyProps {
   readonly onClose: () => void
 }
 
-export function RotateDialog({ of: key, onClose }: ConfirmKeyProps) {
-  return (
-    <ConfirmDialog
-      title={`Rotate "${printable(key.name)}"?`}
-      action="Rotate key"
-      // The shared name prevents a second rotation, which would invalidate the secret that programs still use.
-      name={`rotate ${key.id}`}
-      onClose={onClose}
-      onConfirm={() => keyActions.rotate(key)}
-    >
-      <p>
-        The key gets a new secret, which is shown once. Its name, limits and usage stay the same. The old
-        secret works for another 24 hours, so that you can replace it everywhere.
-      </p>
-      {key.rotates_until != null && (
-        <p>This key was rotated less than 24 hours ago. Its previous secret stops working now.</p>
-      )}
-      <p class="muted">If the secret has leaked, disable this key and create another one instead.</p>
-    </ConfirmDialog>
-  )
-}
-
 export function ArchiveDialog({ of: key, onClose }: ConfirmKeyProps) {
   const name = printable(key.name)
   return (
@@ -199,7 +177,7 @@ interface SecretDialogProps {
   readonly onClose: () => void
 }
 
-function SecretDialog({ secret: { name, isRotated, apiKey }, onClose }: SecretDialogProps) {
+function SecretDialog({ secret: { name, apiKey }, onClose }: SecretDialogProps) {
   const { base_url: baseUrl, models } = useSession()
   const lines = exportLines({
     RUSHES_BASE_URL: baseUrl,
@@ -208,12 +186,7 @@ function SecretDialog({ secret: { name, isRotated, apiKey }, onClose }: SecretDi
     RUSHES_VIDEO_MODEL: models.video,
   })
   return (
-    <Dialog
-      title={isRotated ? `"${printable(name)}" has a new secret` : `"${printable(name)}" is created`}
-      size="wide"
-      isSticky
-      onClose={onClose}
-    >
+    <Dialog title={`"${printable(name)}" is created`} size="wide" isSticky onClose={onClose}>
       <Notice tone="warn" title="Copy the key now.">
         It is shown only once.
       </Notice>
@@ -254,7 +227,7 @@ interface LostSecretProps {
   readonly onDismiss: () => void
 }
 
-function LostSecret({ of: { name: full, isRotated }, onDismiss }: LostSecretProps) {
+function LostSecret({ of: { name: full }, onDismiss }: LostSecretProps) {
   const name = printable(full)
   const keys = <a href={linkTo('keys')}>API keys</a>
   const dismiss = (
@@ -262,12 +235,7 @@ function LostSecret({ of: { name: full, isRotated }, onDismiss }: LostSecretProp
       Dismiss
     </Button>
   )
-  return isRotated ? (
-    <Notice tone="bad" title={`"${name}" may have a new secret.`} action={dismiss}>
-      The response with the secret was lost. If {keys} shows "Old secret ends" for this key, the old secret
-      works for another 24 hours: create another key, use it everywhere, then disable this one.
-    </Notice>
-  ) : (
+  return (
     <Notice tone="bad" title={`The key "${name}" may have been created.`} action={dismiss}>
       The response with the secret was lost. If {keys} has a new key with this name, disable it, then create
       another one.

@@ -20,7 +20,6 @@ export const keysStore = createStore<KeyList | undefined>(undefined)
 /** A request that creates a secret. */
 export interface SecretRequest {
   readonly name: string
-  readonly isRotated: boolean
 }
 
 export interface NewSecret extends SecretRequest {
@@ -65,7 +64,6 @@ export function withPage(list: KeyList, before: string, page: KeyList): KeyList 
 export interface KeyRequests {
   create(body: KeyTermsBody): Promise<NewKeyAnswer>
   change(id: number, body: KeyTermsBody): Promise<ConsoleKey>
-  rotate(id: number): Promise<NewKeyAnswer>
   archive(id: number): Promise<ConsoleKey>
 }
 
@@ -77,8 +75,6 @@ export interface KeyActions {
   create(body: KeyTermsBody): Promise<SecretOutcome>
   /** Rejects if the service refused the change. Rejects with `ChangeUnknown` if there was no valid response. */
   change(key: ConsoleKey, body: KeyTermsBody): Promise<void>
-  /** Rejects if the service refused the request. */
-  rotate(key: ConsoleKey): Promise<SecretOutcome>
   /** Rejects as `change` does. */
   archive(key: ConsoleKey): Promise<void>
 }
@@ -117,11 +113,9 @@ export function createKeyActions(requests: KeyRequests): KeyActions {
     })
 
   return {
-    create: (body) => takeSecret({ name: body.name ?? '', isRotated: false }, () => requests.create(body)),
+    create: (body) => takeSecret({ name: body.name ?? '' }, () => requests.create(body)),
     change: (key, body) => applyChange(key, () => requests.change(key.id, body)),
     archive: (key) => applyChange(key, () => requests.archive(key.id)),
-    rotate: (key) =>
-      enqueue(key, () => takeSecret({ name: key.name, isRotated: true }, () => requests.rotate(key.id))),
   }
 }
 
@@ -154,7 +148,6 @@ function createKeyQueue() {
 export const keyActions = createKeyActions({
   create: (body) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.keys, { body }),
   change: (id, body) => request<ConsoleKey>('PATCH', CONSOLE_PATHS.key, { params: { id }, body }),
-  rotate: (id) => request<NewKeyAnswer>('POST', CONSOLE_PATHS.rotate, { params: { id } }),
   archive: (id) => request<ConsoleKey>('POST', CONSOLE_PATHS.archive, { params: { id } }),
 })
 

@@ -1,4 +1,4 @@
-/** Page with the API keys: shows limits and usage; creates, edits, rotates, disables and archives keys. */
+/** Page with the API keys: shows limits and usage; creates, edits, disables and archives keys. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleKey } from '../../protocol/console.js'
@@ -11,12 +11,12 @@ import { Card, Page } from '../components/page.js'
 import { type Column, LoadMore, Table } from '../components/table.js'
 import { Time, useNow } from '../components/time.js'
 import { showToast } from '../components/toast.js'
-import { formatNumber, formatTime } from '../format.js'
+import { formatNumber } from '../format.js'
 import { actionState, actionStore, runAction, useAction, useResource } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
 import { useSession } from '../session.js'
 import { useStore } from '../store.js'
-import { ArchiveDialog, KeyDialog, RotateDialog } from './key-dialogs.js'
+import { ArchiveDialog, KeyDialog } from './key-dialogs.js'
 import {
   ChangeUnknown,
   keyActions,
@@ -27,7 +27,7 @@ import {
   withPage,
 } from './key-store.js'
 
-type KeyDialogKind = 'edit' | 'rotate' | 'archive'
+type KeyDialogKind = 'edit' | 'archive'
 type OpenDialog = { readonly kind: 'create' } | { readonly kind: KeyDialogKind; readonly key: ConsoleKey }
 
 export function KeysPage({ query }: { readonly query: Readonly<Record<string, string>> }) {
@@ -102,7 +102,6 @@ export function KeysPage({ query }: { readonly query: Readonly<Record<string, st
           onClose={close}
         />
       )}
-      {open?.kind === 'rotate' && <RotateDialog of={open.key} onClose={close} />}
       {open?.kind === 'archive' && <ArchiveDialog of={open.key} onClose={close} />}
     </Page>
   )
@@ -191,11 +190,7 @@ function KeyTable({ keys, onOpen, onToggle }: KeyTableProps) {
               isBusy={actionState(toggleName(key)).isBusy}
               onClick={() => onToggle(key)}
             />
-            {isOver ? (
-              <Action label={`Archive ${name}`} onClick={() => onOpen('archive', key)} />
-            ) : (
-              <Action label={`Rotate ${name}`} onClick={() => onOpen('rotate', key)} />
-            )}
+            {isOver && <Action label={`Archive ${name}`} onClick={() => onOpen('archive', key)} />}
           </div>
         )
       },
@@ -244,11 +239,6 @@ function KeyName({ of: key, now }: { readonly of: ConsoleKey; readonly now: numb
     key.archived_at != null && (
       <span>
         Archived <Time at={key.archived_at} />
-      </span>
-    ),
-    key.rotates_until != null && (
-      <span title={formatTime(key.rotates_until)}>
-        Old secret ends <Time at={key.rotates_until} />
       </span>
     ),
   ]

@@ -22,8 +22,6 @@ import type { AccountStore, KeyDetails } from '../store/account-store.js'
 import type { ConsoleStore, UserRecord, UserStore } from '../store/console-store.js'
 import type { Limits } from './limits.js'
 
-/** Time for which the old secret stays valid after a rotation. */
-export const ROTATION_MS = 24 * 3_600_000
 /** Lifetime of a login code. Longer than the window of the rate limit, so that a command can retry after it. */
 const CODE_MS = 120_000
 
@@ -37,7 +35,6 @@ export interface ConsoleKeys {
   list(accountId: number, query: Query): Promise<KeyList>
   create(accountId: number, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
   change(accountId: number, id: string, body: KeyTermsBody): Promise<ConsoleKey>
-  rotate(accountId: number, id: string): Promise<NewKeyAnswer>
   /** Disables the key for good, and leaves it out of lists. */
   archive(accountId: number, id: string): Promise<ConsoleKey>
   /** Returns a code that `rushes login --web` exchanges for a key. Throws `Refusal`: 400, 403. */
@@ -47,7 +44,7 @@ export interface ConsoleKeys {
 }
 
 interface ConsoleKeysOptions {
-  readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'rotateKey' | 'archiveKey'> &
+  readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'archiveKey'> &
     Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'> &
     Pick<UserStore, 'addLogin' | 'useLogin'>
   readonly clock: Pick<Clock, 'now'>
@@ -55,8 +52,6 @@ interface ConsoleKeysOptions {
 }
 
 export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions): ConsoleKeys {
-  const keyBody = (key: KeyDetails): ConsoleKey => consoleKeyOf(key, clock.now())
-
   async function find(accountId: number, id: string): Promise<KeyDetails> {
     const key = await store.findAccountKey(keyIdOf(id), accountId)
     if (key === undefined) throw new Refusal('not_found')
@@ -98,14 +93,6 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
       return keyBody(await find(accountId, id))
     },
 
-    async rotate(accountId, id) {
-      const key = await find(accountId, id)
-      const { apiKey, ...secret } = newKey()
-      if (!(await store.rotateKey(key.id, { ...secret, oldUntilMs: clock.now() + ROTATION_MS })))
-        throw isArchived()
-      return { key: keyBody(await find(accountId, id)), api_key: apiKey }
-    },
-
     async archive(accountId, id) {
       const key = await find(accountId, id)
       await store.archiveKey(key.id, clock.now())
@@ -138,23 +125,19 @@ const isArchived = () =>
 /** Returns 0 for text that is not a number. No key has this number. */
 const keyIdOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
-function consoleKeyOf(key: KeyDetails, nowMs: number): ConsoleKey {
-  const { rotatesUntilMs: until } = key
-  return {
-    id: key.id,
-    name: key.name,
-    prefix: key.prefix ?? null,
-    disabled: key.disabled,
-    spent: key.spent,
-    spend_limit: key.spendLimit ?? null,
-    used: key.used,
-    quota: key.quota ?? null,
-    allowed_ips: key.allowedIps ?? null,
-    expires_at: isoOrNull(key.expiresAtMs),
-    rate: key.rate === undefined ? null : formatRate(key.rate),
-    created_at: new Date(key.createdAtMs).toISOString(),
-    last_used_at: isoOrNull(key.usedAtMs),
-    rotates_until: until !== undefined && nowMs < until ? isoOrNull(until) : null,
-    archived_at: isoOrNull(key.archivedAtMs),
-  }
-}
+const keyBody = (key: KeyDetails): ConsoleKey => ({
+  id: key.id,
+  name: key.name,
+  prefix: key.prefix ?? null,
+  disabled: key.disabled,
+  spent: key.spent,
+  spend_limit: key.spendLimit ?? null,
+  used: key.used,
+  quota: key.quota ?? null,
+  allowed_ips: key.allowedIps ?? null,
+  expires_at: isoOrNull(key.expiresAtMs),
+  rate: key.rate === undefined ? null : formatRate(key.rate),
+  created_at: new Date(key.createdAtMs).toISOString(),
+  last_used_at: isoOrNull(key.usedAtMs),
+  archived_at: isoOrNull(key.archivedAtMs),
+})

@@ -158,7 +158,6 @@ const SCHEMAS: Json = {
     rate: textOrNull('Rate limit of its own, as `100/10s`'),
     created_at: time('When it was created'),
     last_used_at: timeOrNull('When it was last used, to the minute'),
-    rotates_until: timeOrNull('Until when the secret before the last rotation is valid'),
     archived_at: timeOrNull('When it was archived: disabled for good'),
   }),
 }

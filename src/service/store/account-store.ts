@@ -58,18 +58,8 @@ export interface KeyDetails extends KeyTerms {
   readonly createdAtMs: number
   /** Time of the last use, accurate to one minute. */
   readonly usedAtMs: number | undefined
-  /** Time at which the secret from before the last rotation stops working. */
-  readonly rotatesUntilMs: number | undefined
   /** An archived key is disabled for good, and left out of lists. Undefined if the key is not archived. */
   readonly archivedAtMs: number | undefined
-}
-
-/** A new secret for a key. The key keeps its terms and its usage. */
-export interface KeyRotation {
-  readonly hash: string
-  readonly prefix: string
-  /** Time at which the current secret stops working. An older secret stops working now. */
-  readonly oldUntilMs: number
 }
 
 export type LedgerEntryKind = 'added' | 'charge' | 'refund'
@@ -119,19 +109,13 @@ export interface AccountStore {
   addKey(key: NewKey): Promise<number>
   /** Adds the key only if the store has no key. Returns whether the key was added. */
   addFirstKey(key: NewKey): Promise<boolean>
-  /**
-   * Finds a key by the hash of its secret, or by the hash of the secret from before the last rotation while that still
-   * works.
-   */
-  findKey(hash: string, nowMs: number): Promise<KeyRecord | undefined>
+  findKey(hash: string): Promise<KeyRecord | undefined>
   listKeys(): Promise<readonly KeyDetails[]>
   /**
    * Sets every term that `terms` contains, even if its value is undefined. Returns false if the key does not exist or
    * is archived.
    */
   changeKey(id: number, terms: Partial<KeyTerms>): Promise<boolean>
-  /** Returns false if the key does not exist or is archived. */
-  rotateKey(id: number, rotation: KeyRotation): Promise<boolean>
   /** Does nothing if the key does not exist or is archived. */
   archiveKey(id: number, nowMs: number): Promise<void>
   /** Never moves the time back, because several nodes record the use of the same key. */

@@ -53,10 +53,6 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   findKey: `SELECT keys.id, keys.account_id, keys.hash, ${CALLER_COLUMNS} WHERE keys.hash = $1`,
 
-  findRotatedKey: `
-    SELECT keys.id, keys.account_id, keys.old_hash AS hash, ${CALLER_COLUMNS}
-    WHERE keys.old_hash = $1 AND keys.old_until > $2`,
-
   accountOfKey: `SELECT account_id FROM keys WHERE id = $1`,
 
   lockKey: `${KEYS} WHERE keys.id = $1${lock('keys')}`,
@@ -67,12 +63,6 @@ const sqlOf = ({ lock }: Dialect) => ({
     UPDATE keys SET name = $2, disabled = $3, expires_at = $4, spend_limit = $5, quota = $6, allowed_ips = $7,
       rate_requests = $8, rate_window_ms = $9
     WHERE id = $1`,
-
-  // Idempotent: a repeat with the same hash keeps the old secret from before the first call.
-  rotateKey: `
-    UPDATE keys SET hash = $2, prefix = $3,
-      old_hash = CASE WHEN hash = $2 THEN old_hash ELSE hash END, old_until = $4
-    WHERE id = $1 AND archived_at IS NULL`,
 
   archiveKey: `UPDATE keys SET archived_at = $2, disabled = true WHERE id = $1 AND archived_at IS NULL`,
 
@@ -149,8 +139,8 @@ export function createAccountStore(database: Database): AccountStore {
         await insertKey(tx, key)
         return true
       }),
-    async findKey(hash, nowMs) {
-      const row = (await get(SQL.findKey, hash)) ?? (await get(SQL.findRotatedKey, hash, nowMs))
+    async findKey(hash) {
+      const row = await get(SQL.findKey, hash)
       return row && keyOfRow(row)
     },
     listKeys: async () => (await snapshot((read) => read.all(SQL.listKeys))).map(keyDetailsOfRow),
@@ -171,8 +161,6 @@ export function createAccountStore(database: Database): AccountStore {
         },
         { repeatable: true },
       ),
-    rotateKey: async (id, { hash, prefix, oldUntilMs }) =>
-      (await run(SQL.rotateKey, id, hash, prefix, oldUntilMs)) > 0,
     archiveKey: async (id, nowMs) => void (await run(SQL.archiveKey, id, nowMs)),
     recordKeyUse: async (id, usedAtMs) => void (await run(SQL.recordKeyUse, id, usedAtMs)),
 

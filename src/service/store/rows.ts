@@ -68,7 +68,6 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   used: Number(row.used),
   createdAtMs: Number(row.created_at),
   usedAtMs: numberOr(row.last_used_at),
-  rotatesUntilMs: numberOr(row.old_until),
   archivedAtMs: numberOr(row.archived_at),
 })
 

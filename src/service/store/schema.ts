@@ -75,13 +75,9 @@ CREATE TABLE keys (
   created_at     ${integer} NOT NULL,
   prefix         text,
   last_used_at   ${integer},
-  -- The secret before the last rotation, and until when it works.
-  old_hash       text,
-  old_until      ${integer},
   archived_at    ${integer} CHECK (archived_at IS NULL OR disabled)
 )${changing};
 CREATE INDEX keys_of_account ON keys (account_id, id);
-CREATE INDEX keys_rotated ON keys (old_hash) WHERE old_hash IS NOT NULL;
 -- An account has few of them, and may have had many.
 CREATE INDEX keys_active ON keys (account_id) WHERE NOT disabled;
 CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;

@@ -57,7 +57,6 @@ async function createOwner(service: TestService) {
     [CONSOLE_PATHS.run, run.body.id],
     [CONSOLE_PATHS.thumbnail, run.body.id],
     [CONSOLE_PATHS.key, key.body.key.id],
-    [CONSOLE_PATHS.rotate, key.body.key.id],
     [CONSOLE_PATHS.session, sessions[0].id],
   ] as const
   return {

@@ -144,10 +144,6 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
     { schema: { body: CONSOLE_BODIES.changedKey } },
     (request) => keys.change(accountOf(request), request.params.id, request.body),
   )
-  app.post<ById>(CONSOLE_PATHS.rotate, async (request) => {
-    checkNotBanned(sessionOf(request))
-    return await keys.rotate(accountOf(request), request.params.id)
-  })
   app.post<ById>(CONSOLE_PATHS.archive, (request) => keys.archive(accountOf(request), request.params.id))
 
   app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...selected(request)))

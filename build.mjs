@@ -79,7 +79,14 @@ function replaceDist() {
 function hashOfInputs() {
   const sources = fs.readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
   const paths = sources.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  const others = ['build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+  const others = [
+    'build.mjs',
+    'docs/openapi.json',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ]
   const hash = createHash('sha256')
   for (const path of [...paths.sort(), ...others.map((name) => join(root, name))])
     hash

@@ -10,7 +10,7 @@ import { FURTHER_ENVIRONMENT, SETTINGS, SHARED_ENVIRONMENT } from '../src/cli/se
 import { EXIT, OWN_CODES } from '../src/errors.js'
 import { PROBLEMS } from '../src/protocol/problems.js'
 import { PREVIEW_MODELS } from '../src/service/models/served-model.js'
-import { openapiText } from '../src/service/openapi/index.js'
+import { openapiText } from '../src/service/openapi.js'
 import { commandsPage } from './support/commands-page.js'
 import { pathsBelow, ROOT, read } from './support/project.js'
 
@@ -117,7 +117,7 @@ describe('docs/exit-codes.md', () => {
 })
 
 describe('docs/openapi.json', () => {
-  test('is generated from the schemas, the error table, the routes and the limits', async () => {
+  test('is what a service with the built-in models sends', async () => {
     const text = openapiText({
       models: PREVIEW_MODELS.map(({ document }) => document),
       hasConsole: true,

@@ -9,7 +9,7 @@
  *   endpoints.ts  the two endpoints without HTTP
  *   console/      the console: sign-in, and the requests of its page
  *   node.ts       wires the parts that answer requests and the parts that render runs
- *   openapi/      the API as an OpenAPI document
+ *   openapi.ts    the API as an OpenAPI document
  *   store/        the database: a small contract, implemented for SQLite and PostgreSQL
  *   files/        outputs and inputs: a contract, implemented for folders and S3
  *   rate/         the rate limiter: a contract, implemented in memory and in PostgreSQL

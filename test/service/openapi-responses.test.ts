@@ -7,7 +7,7 @@ import { openAdministration } from '../../src/service/administration.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
-import { meetConsole } from '../support/console-exchanges.js'
+import { meetLogin } from '../support/console-exchanges.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { heardAfter } from '../support/heard-after.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
@@ -65,7 +65,7 @@ test('every response is as documented, and every documented response is real', a
   await meetBrokenConnections(see)
   await meetTooManyBodies(see)
   await meetTooManyStatusRequests(checkedAsk)
-  await meetConsole(see)
+  await meetLogin(see)
   expect(problems).toEqual([])
   expect(check.unmet()).toEqual([])
 })

@@ -2,10 +2,11 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, expect, test } from 'vitest'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
+import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
+import { PROBLEMS } from '../../src/protocol/problems.js'
 import { namedModels, PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
-import { REFUSALS } from '../../src/service/rules/refusal.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'
 import { addAccount, ask, createTestService, TEST_BASE_URL, type TestService } from '../support/service.js'
@@ -31,10 +32,11 @@ test('it is valid OpenAPI 3.1, and all its references resolve', async () => {
   expect(validator.resolveRefs()).toHaveProperty(['paths', RUNS_PATH, 'post', 'responses', '201'])
 })
 
-test('it has every error code that a client can get', () => {
+test('it has every error code of the interface, and its rate limit', () => {
   const codes = check.codes()
-  // `bad_request` is the refusal of a request whose connection was closed.
-  expect(Object.keys(REFUSALS).filter((code) => !codes.has(code))).toEqual(['bad_request'])
+  expect(Object.keys(PROBLEMS).filter((code) => !codes.has(code))).toEqual([])
+  const { requests, windowMs } = RUNS_LIMIT
+  expect(JSON.stringify(document)).toContain(`${requests} in any ${windowMs / 1_000} seconds`)
 })
 
 test('its examples match its schemas', () => {

@@ -3,8 +3,7 @@
  * problem, and so is an additional key in an object whose keys are all required.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { DocumentedService } from '../../src/service/openapi/index.js'
-import { openapiDocument } from '../../src/service/openapi/index.js'
+import { type DocumentedService, openapiDocument } from '../../src/service/openapi.js'
 import { REFUSALS, type RefusalCode } from '../../src/service/rules/refusal.js'
 
 interface DocumentedResponse {

@@ -197,7 +197,7 @@ export async function addOpenapiRoute(
   async function render() {
     if (rendered?.baseUrl === baseUrl()) return rendered
     // Load it at the first request, since most services never get one.
-    const { openapiText } = await import('../openapi/index.js')
+    const { openapiText } = await import('../openapi.js')
     const text = openapiText({ models, hasConsole, baseUrl: baseUrl() })
     rendered = { baseUrl: baseUrl(), ...tagged(Buffer.from(text)) }
     return rendered

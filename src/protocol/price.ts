@@ -13,7 +13,7 @@ type Priced = Pick<ModelDocument, 'price' | 'input'>
 
 /**
  * Returns the price of a run in millionths, rounded up: `run` times the factors of the values that are sent, or of the
- * defaults of the document. Undefined if the document has no price.
+ * defaults of the document. With `round_up`, it is whole. Undefined if the document has no price.
  */
 export function millionthsOf(
   { price, input: { properties } }: Priced,
@@ -30,7 +30,8 @@ export function millionthsOf(
     amount *= inMillionths(byValue[String(value)] ?? 1)
     scale *= UNIT
   }
-  return bounded((amount + scale - 1n) / scale)
+  const unit = price.round_up ? scale * UNIT : scale
+  return bounded(((amount + unit - 1n) / unit) * (unit / scale))
 }
 
 /** Returns the price of a run, exact to six decimals. Undefined if the document has no price. */

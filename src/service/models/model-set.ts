@@ -16,6 +16,8 @@ export interface ModelSet {
 export interface ModelSetEngine extends Engine {
   /** Like `check` of the model's engine. Resolves with undefined for an engine without a server. */
   checkModel(model: string, signal: AbortSignal): Promise<string | undefined>
+  /** Describes the account that pays for the runs of a model. Undefined if they cost nothing. */
+  describePayer(model: string): string | undefined
   /** Returns the type of the model's engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */
   describeEngine(model: string): string
 }
@@ -59,7 +61,10 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
   const types = readsEngines ? (await import('../engines/index.js')).ENGINE_TYPES : undefined
-  const { readModels } = await import('./read-models.js')
+  const [{ readModels }, { chargesForRuns }] = await Promise.all([
+    import('./read-models.js'),
+    import('./cost.js'),
+  ])
   const documents = path === undefined ? [] : readModels({ path, env, types, isCharged })
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
@@ -74,9 +79,9 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
       return []
     }
     const word = engines[kind]
-    return [
-      word === undefined || types === undefined ? previewOf(document) : engineOf(word, document, types, env),
-    ]
+    if (word === undefined || types === undefined) return [previewOf(document)]
+    const model = engineOf(word, document, types, env)
+    return [chargesForRuns(model) ? { ...model, document: { ...document, cost: 'unknown' } } : model]
   })
   const models = [...documents, ...others]
   for (const { document } of others)
@@ -142,6 +147,13 @@ function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): 
         describeEngine(model) {
           const { type, url } = models.find(({ document }) => document.name === model) ?? {}
           return url === undefined ? `${type}` : `${type} at ${url}`
+        },
+        describePayer(model) {
+          const { document, keyVariable } = models.find((each) => each.document.name === model) ?? {}
+          if (document?.cost === undefined) return undefined
+          return keyVariable === undefined
+            ? 'its server may charge for runs'
+            : `paid by the account of ${keyVariable}`
         },
         checkModel: async (model, signal) => await engineOfModel(model).check?.(signal),
         async close() {

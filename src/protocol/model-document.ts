@@ -201,7 +201,8 @@ function readProperty(
   checkKeywords(json, report)
   if (!isValid) return undefined
   const { default: standard } = json
-  const wrong = standard === undefined ? undefined : valueProblem(read, standard)
+  const isOtherForm = read.type === 'string' && isObject(standard)
+  const wrong = standard === undefined ? undefined : isOtherForm ? 'must be text' : valueProblem(read, standard)
   if (wrong !== undefined) report(['default'], wrong)
   return isValid ? read : undefined
 }

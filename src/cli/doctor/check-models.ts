@@ -3,6 +3,8 @@ import { resolve } from 'node:path'
 import { EXIT, messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import { ModelNotListed } from '../../service/engines/upstream/upstream-error.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { amountText, inMillionths } from '../../protocol/price.js'
 import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Context } from '../context/context.js'
 import { type Finding, failed, failedBy, ok, warning } from './finding.js'
@@ -23,12 +25,14 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
     const { env, clock } = ctx
     const engine = set.createEngine({ env, clock, fetch: await ctx.fetch(), urls: [], preview })
     try {
-      return await Promise.all(set.models.map(({ document }) => check(document.name)))
+      return await Promise.all(set.models.map(({ document }) => check(document)))
     } finally {
       await engine.close?.()
     }
 
-    async function check(name: string): Promise<Finding> {
+    async function check({ name, cost }: ModelDocument): Promise<Finding> {
+      const payer = engine.describePayer(name)
+      const paid = payer === undefined ? '' : `; ${payer}, ${costText(cost)}`
       const place = `${name} (${engine.describeEngine(name)})`
       try {
         const found = await withTimeout((signal) => engine.checkModel(name, signal), {
@@ -37,7 +41,7 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
           clock,
           signal: ctx.interrupts.first,
         })
-        return ok('model', found === undefined ? place : `${place}: ${found}`)
+        return ok('model', `${found === undefined ? place : `${place}: ${found}`}${paid}`)
       } catch (error) {
         ctx.interrupts.first.throwIfAborted()
         const message = `${place}: ${messageOf(error)}`
@@ -51,3 +55,8 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
     return [failedBy('models', error)]
   }
 }
+
+const costText = (cost: ModelDocument['cost']): string =>
+  cost === undefined || cost === 'unknown'
+    ? 'no cost in the document'
+    : `${amountText(inMillionths(cost.run), cost.currency)} for a run`

@@ -81,7 +81,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     const word = engines[kind]
     if (word === undefined || types === undefined) return [previewOf(document)]
     const model = engineOf(word, document, types, env)
-    return [chargesForRuns(model) ? { ...model, document: { ...document, cost: 'unknown' } } : model]
+    return [chargesForRuns(model) ? { ...model, document: { ...document, cost: 'unknown' as const } } : model]
   })
   const models = [...documents, ...others]
   for (const { document } of others)

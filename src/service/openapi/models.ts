@@ -145,6 +145,7 @@ const MODEL: Json = {
         'The price in credits. Every possible price of a run is whole. Without it, a run costs nothing.',
       properties: {
         run: { type: 'number', description: 'Price of a run', minimum: 0 },
+        round_up: flag('The price of a run is rounded up to a whole number'),
         factors: {
           type: 'object',
           description: 'Factors of the price, by parameter and value',

@@ -28,7 +28,7 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
   for (const [name, property] of all) {
     const isRequired = listOf(published.required).includes(name) && property.default === undefined
     if (name === 'sync_mode') fixed[name] = false
-    else if (/^num_(images|outputs)$/.test(name) && property.type === 'integer')
+    else if (/^(num|number_of)_(images|outputs|videos)$/.test(name) && property.type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isOmitted(name, property)) {
       if (isRequired) warnings.push(`${name} is required, but it is a secret or out of use, so it is left out`)
@@ -130,7 +130,7 @@ function inOrder(published: Json, root: unknown): readonly (readonly [string, Js
 const isOmitted = (name: string, { deprecated, format, writeOnly, ...others }: Json): boolean =>
   /^webhook/.test(name) || deprecated === true || format === 'password' || writeOnly === true || !!others['x-cog-secret']
 
-const OTHER_MEDIA = /mask|video|audio|voice|speech|music|sound|lora|weight|zip|archive|tar|font|pdf|mesh|subtitle|depth|pose/i
+const OTHER_MEDIA = /(^|_)(masks?|videos?|audios?|voice|speech|music|sound|loras?|weights?|zip|archive|tar|font|pdf|mesh)(_|$)/i
 const PICTURE = /image|img|photo|picture|frame|face|portrait|avatar|sketch/i
 
 /** Finds the field for the reference images: `image_urls`, else the first that takes images by URL. */

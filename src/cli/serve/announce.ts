@@ -99,19 +99,21 @@ export async function printPayers(
   const namesByPayer = new Map<string, string[]>()
   for (const { document } of models) {
     const payer = engine.describePayer(document.name)
-    const key = `${engine.describeEngine(document.name)}: ${payer}`
+    const key = `(${engine.describeEngine(document.name)}): ${payer}`
     if (payer !== undefined) namesByPayer.set(key, [...(namesByPayer.get(key) ?? []), document.name])
   }
   for (const [payer, names] of namesByPayer) {
     const [first = ''] = names
-    const found = await withTimeout((signal) => engine.checkModel(first, signal), {
-      timeoutMs: ACCOUNT_TIMEOUT_MS,
-      reason: () => new Error('no response'),
-      clock,
-      signal: interrupts.first,
-    }).catch((error) => (interrupts.first.aborted ? undefined : messageOf(error)))
+    const options = { timeoutMs: ACCOUNT_TIMEOUT_MS, reason: () => new Error('no response'), clock }
+    // Of other servers, the answer is a list of models.
+    const found = /^\((fal|replicate) /.test(payer)
+      ? await withTimeout((signal) => engine.checkModel(first, signal), { ...options, signal: interrupts.first }).catch(
+          messageOf,
+        )
+      : undefined
+    if (interrupts.first.aborted) return
     const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
-    out.note(`${first}${more}: ${payer}${found === undefined ? '' : ` (${printable(found)})`}.`.replace('.).', ').'))
+    out.note(`${first}${more} ${payer}${found === undefined ? '' : `: ${printable(found).replace(/\.$/, '')}`}.`)
   }
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
-import { readJson } from '../../src/protocol/json.js'
+import { readJson, writeJson } from '../../src/protocol/json.js'
 
 const SCHEMAS = join(import.meta.dirname, '..', 'cli', 'imports', 'schemas')
 
@@ -43,7 +43,7 @@ export function createHostedApis(...routes: [start: string, answer: Answer | str
       const [, answer = { status: 404 }] = routes.find(([start]) => decodeURIComponent(request.url.href).startsWith(start)) ?? []
       if (typeof answer === 'string') throw new HttpFailure(answer, { sent: false, code: 'ECONNREFUSED' })
       const { status, body = null } = answer
-      const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+      const bytes = Buffer.from(typeof body === 'string' ? body : writeJson(body))
       return {
         status,
         header: () => undefined,

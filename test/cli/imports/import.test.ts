@@ -212,7 +212,7 @@ describe('an import from Replicate', () => {
     )
     expect(code).toBe(0)
     expect(stdout).toContain('model: stability-ai/sdxl:abc\n')
-    expect(stdout).toContain('maximum: 18446744073709552000'.slice(0, 24))
+    expect(stdout).toContain('maximum: 18446744073709551615\n')
   })
 
   it('reads a file in place of the provider', async () => {
@@ -292,7 +292,7 @@ describe('--check', () => {
     expect(code).toBe(10)
     expect(stdout.split('\n').map((line) => line.split('\t').slice(1))).toEqual([
       ['input.num_inference_steps.maximum', '50', '28'],
-      ['input.acceleration', expect.stringContaining('"none"'), '-'],
+      ['input.acceleration', expect.stringMatching(/^\{"type":"string"/), '-'],
       ['input.strength', '-', '{"type":"number","description":"Strength"}'],
       ['cost.run', '0.025', '0.03'],
       [],
@@ -342,14 +342,16 @@ describe('an imported model with --local', () => {
   it('has an estimate in the currency of its cost, and --max-cost counts it', async () => {
     const { run } = placeWith(flux(), fluxPrice())
     await run(IMPORT, withKey)
-    expect((await run([...RUN, '-n', '4', '--dry-run'])).stderr).toContain('Estimate: 0.1 USD for 4 runs.')
+    expect((await run([...RUN, '-n', '4', '--dry-run'])).stderr).toBe('Estimate: 0.1 USD for 4 runs.\n')
     const engine = createInstantEngine()
     const over = await run([...RUN, '-n', '4', '--max-cost', '0.09'], { engine })
     expect(over.code).toBe(2)
     expect(over.stderr).toContain('The estimate is 0.1 USD, but --max-cost allows 0.09 USD.')
     // The preview is free in any currency.
     const preview = ['run', 'video', '--local', 'a fox', '--dry-run']
-    expect((await run(preview)).stderr).toContain('Estimate: 0 USD')
+    expect((await run(preview)).stderr).toBe(
+      'Estimate: 0 USD for 1 run, because local runs are free.\n',
+    )
   })
 
   it('is without a price if the provider publishes none, and never free', async () => {

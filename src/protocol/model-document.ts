@@ -14,7 +14,7 @@ import {
   type ParameterSchema,
   type Price,
 } from './models.js'
-import { listedValues } from './parameters.js'
+import { listedValues, parameterJson, stringOrObject } from './parameters.js'
 import { isObject } from './parse.js'
 import { printable, shortened } from './text.js'
 import { valueProblem } from './validate.js'
@@ -202,28 +202,10 @@ function readProperty(
   if (!isValid) return undefined
   const { default: standard } = json
   const isOtherForm = read.type === 'string' && isObject(standard)
-  const wrong = standard === undefined ? undefined : isOtherForm ? 'must be text' : valueProblem(read, standard)
+  const wrong =
+    standard === undefined ? undefined : isOtherForm ? 'must be text' : valueProblem(read, standard)
   if (wrong !== undefined) report(['default'], wrong)
   return isValid ? read : undefined
-}
-
-/** Reads `anyOf: [text, object]`, such as the name of a size or its width and height, as a string. */
-function stringOrObject({ anyOf, ...schema }: Json): Json {
-  const variants = Array.isArray(anyOf) && schema.type === undefined ? anyOf.filter(isObject) : []
-  const text = variants.find(({ type }) => type === 'string')
-  const object = variants.find(({ type }) => type === 'object')
-  if (text === undefined || object === undefined || variants.length !== 2)
-    return anyOf === undefined ? schema : { ...schema, anyOf }
-  return { ...text, ...schema, orObject: object }
-}
-
-/** The reverse of `stringOrObject`. */
-function parameterJson(schema: ParameterSchema): unknown {
-  if (schema.type === 'other') return schema.json
-  if (schema.type !== 'string' || schema.orObject === undefined) return schema
-  const { type, enum: values, maxLength, orObject, ...others } = schema
-  const text = { type, ...(values && { enum: values }), ...(maxLength !== undefined && { maxLength }) }
-  return { anyOf: [text, orObject], ...others }
 }
 
 const SIMPLE: readonly unknown[] = ['string', 'integer', 'number', 'boolean']

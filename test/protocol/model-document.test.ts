@@ -103,7 +103,8 @@ describe('a document', () => {
     const { properties } = documentJson(document).input as { properties: Record<string, unknown> }
     expect(properties.size).toEqual(size)
     expect(read(documentJson(document)).document).toEqual(document)
-    const problemOf = (value: unknown) => inputProblems(document.input, { prompt: 'x', size: value })[0]?.message
+    const problemOf = (value: unknown) =>
+      inputProblems(document.input, { prompt: 'x', size: value })[0]?.message
     expect([problemOf('wide'), problemOf({ width: 640 })]).toEqual([undefined, undefined])
     expect(problemOf('huge')).toMatch(/^must be one of square, wide/)
     expect(problemOf(7)).toBeDefined()

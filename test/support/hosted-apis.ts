@@ -40,7 +40,8 @@ export function createHostedApis(...routes: [start: string, answer: Answer | str
     routes,
     async fetch(request) {
       requests.push(request)
-      const [, answer = { status: 404 }] = routes.find(([start]) => decodeURIComponent(request.url.href).startsWith(start)) ?? []
+      const [, answer = { status: 404 }] =
+        routes.find(([start]) => decodeURIComponent(request.url.href).startsWith(start)) ?? []
       if (typeof answer === 'string') throw new HttpFailure(answer, { sent: false, code: 'ECONNREFUSED' })
       const { status, body = null } = answer
       const bytes = Buffer.from(typeof body === 'string' ? body : writeJson(body))

@@ -44,10 +44,17 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
     .description('Write the document of a model of fal or Replicate from its published schema')
     .argument('[model]', 'fal:<endpoint> or replicate:<owner/name[:version]>')
     .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
-    .addOption(new Option('-o, --output <path>', 'Write the document here (default: into the folder of local.models)'))
+    .addOption(
+      new Option('-o, --output <path>', 'Write the document here (default: into the folder of local.models)'),
+    )
     .addOption(choiceOption('--kind <kind>', 'Kind of a model whose schema does not name it', KINDS))
     .addOption(new Option('--overwrite', 'Replace a document that exists'))
-    .addOption(new Option('--check', 'Compare imported documents with the schemas of today; exit code 10 if they differ'))
+    .addOption(
+      new Option(
+        '--check',
+        'Compare imported documents with the schemas of today; exit code 10 if they differ',
+      ),
+    )
   imports.action((model: string | undefined, options: ImportOptions) =>
     run(
       imports,

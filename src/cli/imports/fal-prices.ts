@@ -32,7 +32,8 @@ export async function fetchFalPrices(
   )
 }
 
-export const unitPriceText = ({ amount, unit, currency }: UnitPrice): string => `${amount} ${currency} per ${unit}`
+export const unitPriceText = ({ amount, unit, currency }: UnitPrice): string =>
+  `${amount} ${currency} per ${unit}`
 
 /** Returns the cost of a run that makes one image or video. Undefined for every other unit. */
 export function costOf({ amount, unit, currency }: UnitPrice, kind: Kind): Cost | undefined {

@@ -1,5 +1,5 @@
 /** The document of an imported model: written as YAML, read again, and compared with a newer one. */
-import { isScalar, isSeq, stringify, Document as YamlDocument, visit } from 'yaml'
+import { isScalar, isSeq, stringify, visit, Document as YamlDocument } from 'yaml'
 import { RushesError } from '../../errors.js'
 import { writeJson } from '../../protocol/json.js'
 import { schemaJson } from '../../protocol/model-document.js'
@@ -27,11 +27,19 @@ export interface DocumentParts {
   readonly date: string
 }
 
-export function createDocument({ address, published, kind, cost, from, date }: DocumentParts): ImportedDocument {
+export function createDocument({
+  address,
+  published,
+  kind,
+  cost,
+  from,
+  date,
+}: DocumentParts): ImportedDocument {
   const { provider, model } = address
   const { version = address.version, isOfficial, sha256, description } = published
   const { input, references, fixed, warnings } = mapInput(published.input, published.root)
-  const isPinned = provider === 'replicate' && version !== undefined && (address.version !== undefined || !isOfficial)
+  const isPinned =
+    provider === 'replicate' && version !== undefined && (address.version !== undefined || !isOfficial)
   return {
     warnings,
     value: {
@@ -44,7 +52,11 @@ export function createDocument({ address, published, kind, cost, from, date }: D
       },
       input,
       ...(cost && {
-        cost: { run: cost.run, ...(Object.keys(cost.factors).length > 0 && { factors: cost.factors }), currency: cost.currency },
+        cost: {
+          run: cost.run,
+          ...(Object.keys(cost.factors).length > 0 && { factors: cost.factors }),
+          currency: cost.currency,
+        },
       }),
       source: {
         model: addressText(address),
@@ -75,7 +87,10 @@ export function checkText(text: string, name: string): ModelDocument {
   const document = source && readOwnDocument(source)
   if (document !== undefined && problems.length === 0) return document
   const [first] = problems
-  throw new RushesError('bad_response', `The schema of ${name} cannot be used: ${first?.message ?? 'it is empty'}.`)
+  throw new RushesError(
+    'bad_response',
+    `The schema of ${name} cannot be used: ${first?.message ?? 'it is empty'}.`,
+  )
 }
 
 export interface Change {
@@ -102,10 +117,12 @@ export function changesBetween(old: Json, now: Json): readonly Change[] {
 }
 
 /** Factors are the user's: no provider publishes them. */
-const withoutFactors = (cost: unknown): unknown => (isObject(cost) ? { run: cost.run, currency: cost.currency } : undefined)
+const withoutFactors = (cost: unknown): unknown =>
+  isObject(cost) ? { run: cost.run, currency: cost.currency } : undefined
 
 const pairOf = (one: unknown, other: unknown, names: readonly string[]): [unknown, unknown] => {
-  const part = (map: unknown) => Object.fromEntries(names.map((name) => [name, isObject(map) ? map[name] : undefined]))
+  const part = (map: unknown) =>
+    Object.fromEntries(names.map((name) => [name, isObject(map) ? map[name] : undefined]))
   return [part(one), part(other)]
 }
 
@@ -122,6 +139,7 @@ function differences(path: string, before: unknown, after: unknown): readonly Ch
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
     return names.flatMap((name) => differences(`${path}.${name}`, before[name], after[name]))
   }
-  const isEqual = before === undefined || after === undefined ? before === after : writeJson(before) === writeJson(after)
+  const isEqual =
+    before === undefined || after === undefined ? before === after : writeJson(before) === writeJson(after)
   return isEqual ? [] : [{ path, before, after }]
 }

@@ -7,7 +7,7 @@ import { readJson, writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, quoteWord, shortened } from '../../protocol/text.js'
-import { type Provider, PROVIDERS } from '../../service/engines/hosted/providers.js'
+import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readDocuments } from '../../service/models/read-documents.js'
 import { readTextFile } from '../../service/models/read-text-file.js'
 import type { Context } from '../context/context.js'
@@ -47,10 +47,17 @@ export interface ImportOptions {
   readonly check?: boolean
 }
 
-export async function importCommand(ctx: Context, word: string | undefined, options: ImportOptions): Promise<number> {
+export async function importCommand(
+  ctx: Context,
+  word: string | undefined,
+  options: ImportOptions,
+): Promise<number> {
   if (options.check) return await checkCommand(ctx, word, options)
   if (word === undefined)
-    throw usageError('Missing model. Example: rushes models import fal:fal-ai/flux/dev', 'To compare all: add --check.')
+    throw usageError(
+      'Missing model. Example: rushes models import fal:fal-ai/flux/dev',
+      'To compare all: add --check.',
+    )
   const address = parseAddress(word)
   const folder = options.output === undefined ? await modelsFolder(ctx) : undefined
   const path = options.output ?? join(folder?.path ?? '', fileNameOf(address))
@@ -88,7 +95,8 @@ async function importDocument(
   address: ModelAddress,
   { from, kind: asked }: Pick<ImportOptions, 'from' | 'kind'>,
 ): Promise<NewDocument> {
-  const published = from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
+  const published =
+    from === undefined ? await fetchPublished(ctx, address) : await readFrom(ctx, address, from)
   const found = asked ?? kindOf(published)
   if (found === 'other')
     throw usageError(`${address.model} creates neither images nor videos, so rushes cannot run it.`)
@@ -110,7 +118,9 @@ async function importDocument(
   const comment = [
     `Imported from ${title}. To see what has changed since: rushes models import ${addressText(address)} --check`,
     costLine,
-    ...(cost === undefined ? ['For estimates and --max-cost, add the cost of a run: cost: { run: 0.05, currency: USD }'] : []),
+    ...(cost === undefined
+      ? ['For estimates and --max-cost, add the cost of a run: cost: { run: 0.05, currency: USD }']
+      : []),
   ]
   return { ...document, comment }
 }
@@ -156,7 +166,8 @@ async function findPrice(ctx: Context, endpoint: string): Promise<UnitPrice | un
   }
 }
 
-const fileNameOf = ({ model }: ModelAddress): string => `${model.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')}.yaml`
+const fileNameOf = ({ model }: ModelAddress): string =>
+  `${model.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')}.yaml`
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
 
@@ -166,7 +177,10 @@ async function modelsFolder(ctx: Context): Promise<{ readonly path: string; read
   if (setting === undefined) return { path: join(ctx.configFolder, 'local-models'), isNew: true }
   const path = resolve(ctx.configFolder, setting)
   if (isFile(path))
-    throw usageError(`local.models is the file ${path}.`, 'Name the file for the document with -o, for example -o model.yaml.')
+    throw usageError(
+      `local.models is the file ${path}.`,
+      'Name the file for the document with -o, for example -o model.yaml.',
+    )
   return { path, isNew: false }
 }
 
@@ -204,7 +218,8 @@ function printNext({ out, env }: Context, value: Json, path: string, isLocal: bo
   const provider = PROVIDERS[String(isObject(value.engine) ? value.engine.type : '')]
   if (provider !== undefined && keyOf(env, provider) === undefined)
     out.note(`To run it, set ${provider.keyVariable} to your key of ${provider.title}.`)
-  const prompt = isObject(value.input) && isObject(value.input.properties) && 'prompt' in value.input.properties
+  const prompt =
+    isObject(value.input) && isObject(value.input.properties) && 'prompt' in value.input.properties
   const words = `rushes run ${value.kind} --local --model ${value.name}${prompt ? ' "a red fox"' : ''}`
   out.note(isLocal ? `Then: \`${words}\`` : `To use it: \`rushes serve --models ${quoteWord(path)}\``)
 }
@@ -230,16 +245,26 @@ async function checkCommand(ctx: Context, word: string | undefined, options: Imp
     const changes = changesBetween(value, 'cost' in now ? now : { ...now, cost: value.cost })
     printResult(ctx, { value, path, result: changes.length > 0 ? 'changed' : 'unchanged', changes })
     if (changes.length === 0) ctx.out.note(`${value.name} is up to date (imported on ${source.date}).`)
-    rows.push(...changes.map((change) => [String(value.name), change.path, shown(change.before), shown(change.after)]))
+    rows.push(
+      ...changes.map((change) => [
+        String(value.name),
+        change.path,
+        shown(change.before),
+        shown(change.after),
+      ]),
+    )
   }
-  if (!ctx.out.mode.json && rows.length > 0) printTable(ctx.out, ['MODEL', 'CHANGED', 'IMPORTED', 'NOW'], rows)
+  if (!ctx.out.mode.json && rows.length > 0)
+    printTable(ctx.out, ['MODEL', 'CHANGED', 'IMPORTED', 'NOW'], rows)
   return rows.length > 0 ? EXIT.runFailed : EXIT.ok
 }
 
 const shown = (value: unknown): string =>
   value === undefined ? '-' : shortened(printable(typeof value === 'string' ? value : writeJson(value)), 60)
 
-function importedIn(place: string): readonly { readonly value: Json; readonly path: string; readonly source: Json }[] {
+function importedIn(
+  place: string,
+): readonly { readonly value: Json; readonly path: string; readonly source: Json }[] {
   const stat = statSync(place, { throwIfNoEntry: false })
   if (stat === undefined) return []
   const files = stat.isDirectory()

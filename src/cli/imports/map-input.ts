@@ -31,7 +31,8 @@ export function mapInput(schema: unknown, root: unknown): MappedInput {
     else if (/^(num|number_of)_(images|outputs|videos)$/.test(name) && property.type === 'integer')
       fixed[name] = Math.max(1, Number(property.minimum ?? 1))
     else if (isOmitted(name, property)) {
-      if (isRequired) warnings.push(`${name} is required, but it is a secret or out of use, so it is left out`)
+      if (isRequired)
+        warnings.push(`${name} is required, but it is a secret or out of use, so it is left out`)
     } else if (name === images?.field || name !== 'image_urls') {
       const target = name === images?.field ? 'image_urls' : name
       const mapped = target === 'image_urls' ? imagesProperty(property) : mapProperty(property)
@@ -66,8 +67,14 @@ function resolve(schema: unknown, root: unknown, depth = 0): Json {
   const merged: Json = Object.assign({}, ...parts, unionOf(variants), own)
   const types = listOf(merged.type).filter((type) => type !== 'null')
   const { type: listed, ...others } = merged
-  const values = Array.isArray(merged.enum) ? { enum: merged.enum.filter((each) => each !== null && each !== '') } : {}
-  const type = Array.isArray(listed) ? (types.length === 1 ? types[0] : undefined) : (listed ?? typeOf(merged))
+  const values = Array.isArray(merged.enum)
+    ? { enum: merged.enum.filter((each) => each !== null && each !== '') }
+    : {}
+  const type = Array.isArray(listed)
+    ? types.length === 1
+      ? types[0]
+      : undefined
+    : (listed ?? typeOf(merged))
   const items = isObject(merged.items) ? { items: inner(merged.items) } : {}
   return { ...others, ...(type !== undefined && { type }), ...values, ...items }
 }
@@ -97,7 +104,9 @@ function unionOf(variants: readonly Json[]): Json {
   const [first = {}] = variants
   if (variants.length <= 1) return first
   const types = new Set(variants.map(({ type }) => type))
-  const values = variants.flatMap((each) => listOf(each.enum ?? (each.const === undefined ? [] : [each.const])))
+  const values = variants.flatMap((each) =>
+    listOf(each.enum ?? (each.const === undefined ? [] : [each.const])),
+  )
   if (types.size === 1 && types.has('string'))
     // Any text is accepted: the values of the others are examples.
     return variants.every((each) => each.enum ?? each.const)
@@ -108,8 +117,11 @@ function unionOf(variants: readonly Json[]): Json {
   if ([...types].every((type) => type === 'integer' || type === 'number')) return { type: 'number' }
   const text = variants.find(({ type }) => type === 'string')
   const object = variants.find(({ type }) => type === 'object')
-  if (text !== undefined && object !== undefined && variants.length === 2) return { ...text, orObject: object }
-  const list = variants.find(({ type, items }) => type === 'array' && isObject(items) && items.type === 'string')
+  if (text !== undefined && object !== undefined && variants.length === 2)
+    return { ...text, orObject: object }
+  const list = variants.find(
+    ({ type, items }) => type === 'array' && isObject(items) && items.type === 'string',
+  )
   if (list !== undefined && [...types].every((type) => type === 'array' || type === 'string')) return list
   return { oneOfTypes: [...types].filter((type) => type !== undefined) }
 }
@@ -128,9 +140,14 @@ function inOrder(published: Json, root: unknown): readonly (readonly [string, Js
 }
 
 const isOmitted = (name: string, { deprecated, format, writeOnly, ...others }: Json): boolean =>
-  /^webhook/.test(name) || deprecated === true || format === 'password' || writeOnly === true || !!others['x-cog-secret']
+  /^webhook/.test(name) ||
+  deprecated === true ||
+  format === 'password' ||
+  writeOnly === true ||
+  !!others['x-cog-secret']
 
-const OTHER_MEDIA = /(^|_)(masks?|videos?|audios?|voice|speech|music|sound|loras?|weights?|zip|archive|tar|font|pdf|mesh)(_|$)/i
+const OTHER_MEDIA =
+  /(^|_)(masks?|videos?|audios?|voice|speech|music|sound|loras?|weights?|zip|archive|tar|font|pdf|mesh)(_|$)/i
 const PICTURE = /image|img|photo|picture|frame|face|portrait|avatar|sketch/i
 
 /** Finds the field for the reference images: `image_urls`, else the first that takes images by URL. */
@@ -175,9 +192,15 @@ function mapProperty(schema: Json): Json {
   }
   const inner = type === 'array' ? schema.items : schema
   const fields = isObject(inner) && isObject(inner.properties) ? Object.keys(inner.properties) : []
-  const shown = [description, fields.length > 0 ? `Fields: ${fields.join(', ')}.` : ''].filter((each) => each !== '')
+  const shown = [description, fields.length > 0 ? `Fields: ${fields.join(', ')}.` : ''].filter(
+    (each) => each !== '',
+  )
   // Only `--input` and manifests can set it.
-  return { ...(typeof type === 'string' && { type }), ...oneOfTypes(schema), description: shortened(shown.join(' '), 500) }
+  return {
+    ...(typeof type === 'string' && { type }),
+    ...oneOfTypes(schema),
+    description: shortened(shown.join(' '), 500),
+  }
 }
 
 const oneOfTypes = ({ oneOfTypes: types }: Json): Json =>
@@ -199,7 +222,10 @@ function boundsOf({ type, minimum, maximum, exclusiveMinimum: above, exclusiveMa
     const isExclusive = typeof exclusive === 'number' || exclusive === true
     return isExclusive && type === 'integer' && typeof limit === 'number' ? Math.floor(limit) + step : limit
   }
-  return pick({ minimum: bound(minimum, above, 1), maximum: bound(maximum, below, -1) }, ['minimum', 'maximum'])
+  return pick({ minimum: bound(minimum, above, 1), maximum: bound(maximum, below, -1) }, [
+    'minimum',
+    'maximum',
+  ])
 }
 
 const MAX_DESCRIPTION = 500
@@ -240,7 +266,9 @@ function withinLimits(
   required: ReadonlySet<string>,
   warnings: string[],
 ): readonly string[] {
-  const byImportance = [...properties.keys()].toSorted((a, b) => Number(required.has(b)) - Number(required.has(a)))
+  const byImportance = [...properties.keys()].toSorted(
+    (a, b) => Number(required.has(b)) - Number(required.has(a)),
+  )
   let bytes = 0
   const fitting = byImportance.slice(0, MAX_PROPERTIES).filter((name) => {
     bytes += Buffer.byteLength(writeJson({ [name]: properties.get(name) }))
@@ -249,6 +277,8 @@ function withinLimits(
   })
   const dropped = byImportance.filter((name) => !fitting.includes(name))
   if (dropped.length > 0)
-    warnings.push(`A document has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`)
+    warnings.push(
+      `A document has room for ${fitting.length} of these parameters. Left out: ${dropped.join(', ')}`,
+    )
   return [...properties.keys()].filter((name) => fitting.includes(name))
 }

@@ -7,7 +7,7 @@ import { readJson, writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
 import { isObject, parseErrorBody } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { type Provider, PROVIDERS } from '../../service/engines/hosted/providers.js'
+import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -46,7 +46,9 @@ const MAX_BYTES = 8 * 1_048_576
 
 /** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response`, `service_error`, or that the key was refused. */
 export async function getJson(network: Network, url: URL): Promise<unknown> {
-  const provider = Object.values(PROVIDERS).find(({ api }) => api !== undefined && new URL(api).origin === url.origin)
+  const provider = Object.values(PROVIDERS).find(
+    ({ api }) => api !== undefined && new URL(api).origin === url.origin,
+  )
   const key = provider && keyOf(network.env, provider)
   const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
   const { first: signal } = network.interrupts
@@ -81,7 +83,9 @@ export async function getJson(network: Network, url: URL): Promise<unknown> {
   try {
     return readJson(text)
   } catch {
-    throw new RushesError('bad_response', `${url.origin} sent a response that is not JSON.`, { httpStatus: status })
+    throw new RushesError('bad_response', `${url.origin} sent a response that is not JSON.`, {
+      httpStatus: status,
+    })
   }
 }
 
@@ -112,7 +116,8 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   const outer = isObject(found) ? found : {}
   const version = isObject(outer.latest_version) ? outer.latest_version : outer
   const root = [version.openapi_schema, outer.openapi, outer].find(isObject) ?? {}
-  const schemas = isObject(root.components) && isObject(root.components.schemas) ? root.components.schemas : {}
+  const schemas =
+    isObject(root.components) && isObject(root.components.schemas) ? root.components.schemas : {}
   const { input, output } =
     provider === 'fal' ? falSchemas(root, schemas, model) : { input: schemas.Input, output: schemas.Output }
   if (!isObject(input)) return undefined
@@ -123,7 +128,9 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
   const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
   return {
     ...{ root, input, output, example },
-    sha256: createHash('sha256').update(writeJson(sorted(schemas))).digest('hex'),
+    sha256: createHash('sha256')
+      .update(writeJson(sorted(schemas)))
+      .digest('hex'),
     category: textOf(metadata.category ?? falInfo.category),
     description: textOf(metadata.description ?? outer.description),
     version: provider === 'fal' ? undefined : textOf(version.id),
@@ -132,11 +139,20 @@ export function readPublished(value: unknown, { provider, model }: ModelAddress)
 }
 
 /** The schemas of the endpoint's own request and result, else those that are named so. */
-function falSchemas(root: Json, schemas: Json, endpoint: string): { readonly input: unknown; readonly output: unknown } {
+function falSchemas(
+  root: Json,
+  schemas: Json,
+  endpoint: string,
+): { readonly input: unknown; readonly output: unknown } {
   const paths = isObject(root.paths) ? Object.entries(root.paths) : []
   const ofBody = (body: unknown, ...steps: readonly string[]): unknown =>
-    [...steps, 'content', 'application/json', 'schema'].reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), body)
-  const posts = paths.flatMap(([path, at]) => (isObject(at) && at.post !== undefined ? [{ path, post: at.post }] : []))
+    [...steps, 'content', 'application/json', 'schema'].reduce<unknown>(
+      (at, step) => (isObject(at) ? at[step] : undefined),
+      body,
+    )
+  const posts = paths.flatMap(([path, at]) =>
+    isObject(at) && at.post !== undefined ? [{ path, post: at.post }] : [],
+  )
   const { post } = posts.find(({ path }) => path === `/${endpoint}`) ?? posts[0] ?? {}
   const result = paths.find(([path]) => /\/requests\/\{request_id\}$/.test(path))?.[1]
   const named = (end: string) => Object.entries(schemas).find(([name]) => name.endsWith(end))?.[1]
@@ -181,11 +197,15 @@ export async function fetchPublished(network: Network, address: ModelAddress): P
   const { provider, model, version } = address
   const { title, api, keyVariable } = PROVIDERS[provider] as Provider
   if (provider === 'replicate' && keyOf(network.env, PROVIDERS.replicate as Provider) === undefined)
-    throw new RushesError('no_api_key', `Replicate publishes schemas only to its users, and ${keyVariable} is not set.`, {
-      hint:
-        `Set ${keyVariable} to your API token. Or save the schema of the model in a file, and use ` +
-        `\`rushes models import ${addressText(address)} --from schema.json\`.`,
-    })
+    throw new RushesError(
+      'no_api_key',
+      `Replicate publishes schemas only to its users, and ${keyVariable} is not set.`,
+      {
+        hint:
+          `Set ${keyVariable} to your API token. Or save the schema of the model in a file, and use ` +
+          `\`rushes models import ${addressText(address)} --from schema.json\`.`,
+      },
+    )
   const urls =
     provider === 'fal'
       ? [

@@ -3,7 +3,7 @@ import { EXIT, RushesError } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { type Provider, PROVIDERS } from '../../service/engines/hosted/providers.js'
+import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
 import { printList } from '../terminal/table.js'
 import { fetchFalPrices, type UnitPrice } from './fal-prices.js'
@@ -48,7 +48,8 @@ export async function searchCommand(ctx: Context, words: readonly string[]): Pro
       price: price ? { amount: price.amount, unit: price.unit, currency: price.currency } : null,
     }),
   })
-  if (ctx.out.stdoutIsTerminal && found[0] !== undefined) ctx.out.note(`Then: \`rushes models import ${found[0].name}\``)
+  if (ctx.out.stdoutIsTerminal && found[0] !== undefined)
+    ctx.out.note(`Then: \`rushes models import ${found[0].name}\``)
   return EXIT.ok
 }
 
@@ -64,11 +65,15 @@ async function searchFal(ctx: Context, query: string): Promise<readonly FoundMod
   const models = entries.flatMap(({ endpoint_id: id, metadata }) => {
     const { category, status, description, display_name: title } = isObject(metadata) ? metadata : {}
     const kind = typeof category === 'string' ? kindOfCategory(category) : undefined
-    if (typeof id !== 'string' || kind === 'other' || status === 'deprecated' || status === 'inactive') return []
+    if (typeof id !== 'string' || kind === 'other' || status === 'deprecated' || status === 'inactive')
+      return []
     return [{ id: printable(id), kind, description: textOf(description) || textOf(title) }]
   })
   const shown = models.slice(0, MAX_PER_PROVIDER)
-  const prices = await fetchFalPrices(ctx, shown.map(({ id }) => id)).catch((error) => {
+  const prices = await fetchFalPrices(
+    ctx,
+    shown.map(({ id }) => id),
+  ).catch((error) => {
     if (!(error instanceof RushesError)) throw error
     return new Map<string, UnitPrice>()
   })
@@ -91,7 +96,11 @@ async function searchReplicate(ctx: Context, query: string): Promise<readonly Fo
     const model = isObject(entry) && isObject(entry.model) ? entry.model : isObject(entry) ? entry : {}
     const { owner, name, run_count: runs, description } = model
     if (typeof owner !== 'string' || typeof name !== 'string') return []
-    const published = readPublished(model, { provider: 'replicate', model: `${owner}/${name}`, version: undefined })
+    const published = readPublished(model, {
+      provider: 'replicate',
+      model: `${owner}/${name}`,
+      version: undefined,
+    })
     const kind = published && kindOf(published)
     if (kind === 'other') return []
     return [

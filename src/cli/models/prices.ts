@@ -93,7 +93,9 @@ interface PricesOptions {
 /** Sums and limits have one currency: that of the profile if a cost has it, else that of the first cost. */
 function currencyOfCosts(known: readonly KnownModel[], setting: string | undefined): string {
   const costs = known.map(({ document }) => document.cost)
-  const currencies = costs.flatMap((cost) => (cost === undefined || cost === 'unknown' ? [] : [cost.currency]))
+  const currencies = costs.flatMap((cost) =>
+    cost === undefined || cost === 'unknown' ? [] : [cost.currency],
+  )
   return currencies.find((each) => each === setting) ?? currencies[0] ?? CREDITS
 }
 

@@ -107,13 +107,16 @@ export async function printPayers(
     const options = { timeoutMs: ACCOUNT_TIMEOUT_MS, reason: () => new Error('no response'), clock }
     // Of other servers, the answer is a list of models.
     const found = /^\((fal|replicate) /.test(payer)
-      ? await withTimeout((signal) => engine.checkModel(first, signal), { ...options, signal: interrupts.first }).catch(
-          messageOf,
-        )
+      ? await withTimeout((signal) => engine.checkModel(first, signal), {
+          ...options,
+          signal: interrupts.first,
+        }).catch(messageOf)
       : undefined
     if (interrupts.first.aborted) return
     const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
-    out.note(`${first}${more} ${payer}${found === undefined ? '' : `: ${printable(found).replace(/\.$/, '')}`}.`)
+    out.note(
+      `${first}${more} ${payer}${found === undefined ? '' : `: ${printable(found).replace(/\.$/, '')}`}.`,
+    )
   }
 }
 

@@ -36,7 +36,10 @@ function placeWith(...routes: Parameters<typeof createHostedApis>) {
 }
 
 const flux = (): [string, Answer] => [FAL_SCHEMA + FLUX, { status: 200, body: schemaOf('fal-flux-dev') }]
-const fluxPrice = (amount = 0.025, unit = 'image'): [string, Answer] => [FAL_PRICES, priceOf(FLUX, amount, unit)]
+const fluxPrice = (amount = 0.025, unit = 'image'): [string, Answer] => [
+  FAL_PRICES,
+  priceOf(FLUX, amount, unit),
+]
 const withKey = { env: { FAL_KEY: KEY } }
 const withToken = { env: { REPLICATE_API_TOKEN: TOKEN } }
 const IMPORT = ['models', 'import', `fal:${FLUX}`]
@@ -156,7 +159,7 @@ describe('an import from fal', () => {
     requests.length = 0
     const { code, stderr } = await run(IMPORT)
     expect(code).toBe(2)
-    expect(stderr).toMatch(/fal-ai-flux-dev\.yaml already exists\.[^]*--check[^]*--overwrite/)
+    expect(stderr).toMatch(/fal-ai-flux-dev\.yaml already exists\.[\s\S]*--check[\s\S]*--overwrite/)
     expect(requests).toEqual([])
     const replaced = await run([...IMPORT, '--overwrite', '--json'])
     expect(JSON.parse(replaced.stdout)).toMatchObject({ model: FLUX, result: 'replaced', changes: [] })
@@ -194,10 +197,14 @@ describe('an import from Replicate', () => {
     )
     await run(['models', 'import', `replicate:${schnell}`], withToken)
     await run(['models', 'import', 'replicate:wavespeedai/wan-2.1-i2v-480p'], withToken)
-    const [official = '', community = ''] = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
+    const [official = '', community = ''] = readdirSync(folder).map((name) =>
+      readFileSync(join(folder, name), 'utf8'),
+    )
     expect(official).toContain(`model: ${schnell}\n`)
     expect(official).toContain('# The price of a run is not known: Replicate does not publish it.')
-    expect(community).toMatch(/model: wavespeedai\/wan-2\.1-i2v-480p:e2870aa4[0-9a-f]+\n {2}references: image\n/)
+    expect(community).toMatch(
+      /model: wavespeedai\/wan-2\.1-i2v-480p:e2870aa4[0-9a-f]+\n {2}references: image\n/,
+    )
     expect(community).toContain('kind: video')
     expect(new Set(keysSent())).toEqual(new Set([`https://api.replicate.com Bearer ${TOKEN}`]))
   })
@@ -227,7 +234,13 @@ describe('an import from Replicate', () => {
 
   it('sends no key to another origin that has the schema', async () => {
     const { run, keysSent } = placeWith(['https://example.com/', answer('replicate-sdxl')])
-    const line = ['models', 'import', 'replicate:stability-ai/sdxl', '--from', 'https://example.com/sdxl.json']
+    const line = [
+      'models',
+      'import',
+      'replicate:stability-ai/sdxl',
+      '--from',
+      'https://example.com/sdxl.json',
+    ]
     expect((await run(line, { env: { ...withKey.env, ...withToken.env } })).code).toBe(0)
     expect(keysSent()).toEqual([])
   })
@@ -238,16 +251,72 @@ describe('an import that fails writes nothing', () => {
     ['for another word', ['comfy:x/y'], [], 2, /"comfy:x\/y" is not a model to import/],
     ['for a name without a provider', [FLUX], [], 2, /use fal:<endpoint> or replicate:/],
     ['without a model', [], [], 2, /Missing model/],
-    ['for an unknown endpoint', [`fal:${FLUX}`], [], 2, /fal has no schema of fal-ai\/flux\/dev[^]*rushes models search/],
-    ['if the key is refused', ['replicate:a/b'], [[REPLICATE, { status: 401, body: { detail: `bad ${TOKEN}` } }]], 4, /Check the key in REPLICATE_API_TOKEN/],
+    [
+      'for an unknown endpoint',
+      [`fal:${FLUX}`],
+      [],
+      2,
+      /fal has no schema of fal-ai\/flux\/dev[\s\S]*rushes models search/,
+    ],
+    [
+      'if the key is refused',
+      ['replicate:a/b'],
+      [[REPLICATE, { status: 401, body: { detail: `bad ${TOKEN}` } }]],
+      4,
+      /Check the key in REPLICATE_API_TOKEN/,
+    ],
     ['at a limit', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 429 }]], 7, /answered 429/],
     ['if the provider is broken', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 503 }]], 8, /answered 503/],
-    ['if the answer is a page', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 200, body: '<html>' }]], 8, /not JSON/],
-    ['without a network', [`fal:${FLUX}`], [[FAL_SCHEMA, 'the connection was refused']], 9, /fal\.ai: the connection was refused/],
-    ['for a model of sound', ['replicate:a/b'], [[REPLICATE, { status: 200, body: { ...schemaOf('replicate-sdxl'), default_example: { output: 'https://x/y.wav' } } }]], 2, /neither images nor videos/],
-    ['if the kind is not published', ['replicate:a/b'], [[REPLICATE, { status: 200, body: { ...schemaOf('replicate-sdxl'), default_example: null } }]], 2, /Add --kind image or --kind video/],
-    ['for a file that is no schema', ['replicate:a/b', '--from', join(import.meta.dirname, 'import.test.ts')], [], 2, /import\.test\.ts is not JSON/],
-    ['for a file that does not exist', ['replicate:a/b', '--from', 'none.json'], [], 2, /none\.json cannot be read: no such file/],
+    [
+      'if the answer is a page',
+      [`fal:${FLUX}`],
+      [[FAL_SCHEMA, { status: 200, body: '<html>' }]],
+      8,
+      /not JSON/,
+    ],
+    [
+      'without a network',
+      [`fal:${FLUX}`],
+      [[FAL_SCHEMA, 'the connection was refused']],
+      9,
+      /fal\.ai: the connection was refused/,
+    ],
+    [
+      'for a model of sound',
+      ['replicate:a/b'],
+      [
+        [
+          REPLICATE,
+          {
+            status: 200,
+            body: { ...schemaOf('replicate-sdxl'), default_example: { output: 'https://x/y.wav' } },
+          },
+        ],
+      ],
+      2,
+      /neither images nor videos/,
+    ],
+    [
+      'if the kind is not published',
+      ['replicate:a/b'],
+      [[REPLICATE, { status: 200, body: { ...schemaOf('replicate-sdxl'), default_example: null } }]],
+      2,
+      /Add --kind image or --kind video/,
+    ],
+    [
+      'for a file that is no schema',
+      ['replicate:a/b', '--from', join(import.meta.dirname, 'import.test.ts')],
+      [],
+      2,
+      /import\.test\.ts is not JSON/,
+    ],
+    [
+      'for a file that does not exist',
+      ['replicate:a/b', '--from', 'none.json'],
+      [],
+      2,
+      /none\.json cannot be read: no such file/,
+    ],
   ])('%s', async (_, words, routes, code, message) => {
     const { run, folder } = placeWith(...routes)
     const ran = await run(['models', 'import', ...words], withToken)
@@ -263,7 +332,7 @@ describe('an import that fails writes nothing', () => {
     await run(['config', 'set', 'local.models', join(home, 'one.yaml')])
     const { code, stderr } = await run(IMPORT)
     expect(code).toBe(2)
-    expect(stderr).toMatch(/local\.models is the file .*one\.yaml\.[^]*-o model\.yaml/)
+    expect(stderr).toMatch(/local\.models is the file .*one\.yaml\.[\s\S]*-o model\.yaml/)
     expect((await run([...IMPORT, '-o', join(home, 'new', 'flux.yaml')])).code).toBe(0)
   })
 })
@@ -312,7 +381,11 @@ describe('--check', () => {
     routes.splice(0, 1, [REPLICATE, { status: 200, body: now }])
     const { code, stdout } = await run(['models', 'import', '--check'], withToken)
     expect(code).toBe(10)
-    expect(stdout.split('\n').map((line) => line.split('\t')[1])).toEqual(['source.version', 'source.sha256', undefined])
+    expect(stdout.split('\n').map((line) => line.split('\t')[1])).toEqual([
+      'source.version',
+      'source.sha256',
+      undefined,
+    ])
   })
 
   it('needs a document that was imported', async () => {
@@ -333,7 +406,11 @@ describe('an imported model with --local', () => {
     const { stdout } = await run(['models', FLUX, '--local', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ price: { run: 0.025 }, price_source: 'cost', currency: 'USD' })
     const body = await run([...RUN, '--image-size', 'square', '--num-inference-steps', '9', '--dry-run'])
-    expect(JSON.parse(body.stdout).input).toEqual({ prompt: 'a fox', image_size: 'square', num_inference_steps: 9 })
+    expect(JSON.parse(body.stdout).input).toEqual({
+      prompt: 'a fox',
+      image_size: 'square',
+      num_inference_steps: 9,
+    })
     const size = '{"image_size":{"width":640,"height":480}}'
     expect((await run([...RUN, '--input', size, '--dry-run'])).code).toBe(0)
     expect((await run([...RUN, '--image-size', 'huge', '--dry-run'])).code).toBe(2)
@@ -349,9 +426,7 @@ describe('an imported model with --local', () => {
     expect(over.stderr).toContain('The estimate is 0.1 USD, but --max-cost allows 0.09 USD.')
     // The preview is free in any currency.
     const preview = ['run', 'video', '--local', 'a fox', '--dry-run']
-    expect((await run(preview)).stderr).toBe(
-      'Estimate: 0 USD for 1 run, because local runs are free.\n',
-    )
+    expect((await run(preview)).stderr).toBe('Estimate: 0 USD for 1 run, because local runs are free.\n')
   })
 
   it('is without a price if the provider publishes none, and never free', async () => {
@@ -381,7 +456,10 @@ describe('an imported model with --local', () => {
     await run(IMPORT, withKey)
     const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
     await run(RUN, options)
-    writeFileSync(join(home, 'config', 'local-models', 'fal-ai-flux-dev.yaml'), 'name: a/b\nkind: image\nengine: { type: preview }\n')
+    writeFileSync(
+      join(home, 'config', 'local-models', 'fal-ai-flux-dev.yaml'),
+      'name: a/b\nkind: image\nengine: { type: preview }\n',
+    )
     await run(['run', 'image', '--local', 'a fox', '-o', join(home, 'x.png')], options)
     const totals = (await run(['spend', '--json'])).stdout
       .split('\n')
@@ -401,5 +479,9 @@ it('documents beside imported ones stay as they are', async () => {
   await run(['config', 'set', 'local.models', folder])
   await run(IMPORT)
   expect(readFileSync(join(folder, 'mine.yaml'), 'utf8')).toContain('acme/mine')
-  expect((await run(['models', '--local'])).stdout.match(/^\S+/gm)).toEqual([FLUX, 'acme/mine', 'rushes/preview-video'])
+  expect((await run(['models', '--local'])).stdout.match(/^\S+/gm)).toEqual([
+    FLUX,
+    'acme/mine',
+    'rushes/preview-video',
+  ])
 })

@@ -14,7 +14,10 @@ const ROOT = {
     schemas: {
       ratio: { enum: ['1:1', '16:9'], type: 'string', title: 'ratio', description: 'An enumeration.' },
       frames: { enum: [81, 121], type: 'integer' },
-      Size: { type: 'object', properties: { width: { type: 'integer', maximum: 9 }, height: { type: 'integer' } } },
+      Size: {
+        type: 'object',
+        properties: { width: { type: 'integer', maximum: 9 }, height: { type: 'integer' } },
+      },
       Lora: { type: 'object', properties: { path: { type: 'string' }, scale: { type: 'number' } } },
       Loop: { allOf: [{ $ref: '#/components/schemas/Loop' }] },
       'a/b': { type: 'boolean' },
@@ -27,7 +30,10 @@ const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 function mapped(property: object, { name = 'x', required = false } = {}) {
   const schema = { type: 'object', properties: { [name]: property }, ...(required && { required: [name] }) }
   const { input, ...others } = mapInput(schema, ROOT)
-  const { properties, ...rest } = input as { properties: Record<string, unknown> }
+  const { properties, ...rest } = input as {
+    properties: Record<string, unknown>
+    required?: readonly string[]
+  }
   return { properties, ...rest, ...others }
 }
 
@@ -45,7 +51,11 @@ describe('a published property', () => {
       { anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }], title: 'Seed', default: null },
       { type: 'integer', description: 'Seed', minimum: 0 },
     ],
-    ['loses nullable', { type: 'string', nullable: true, default: null }, { type: 'string', description: '' }],
+    [
+      'loses nullable',
+      { type: 'string', nullable: true, default: null },
+      { type: 'string', description: '' },
+    ],
     ['loses null in a list of types', { type: ['number', 'null'] }, { type: 'number', description: '' }],
     [
       'keeps an enum of integers as integers',
@@ -71,7 +81,12 @@ describe('a published property', () => {
     ],
     [
       'joins the values of a union of enums',
-      { anyOf: [{ enum: ['a', 'b'], type: 'string' }, { const: 'c', type: 'string' }] },
+      {
+        anyOf: [
+          { enum: ['a', 'b'], type: 'string' },
+          { const: 'c', type: 'string' },
+        ],
+      },
       { type: 'string', description: '', enum: ['a', 'b', 'c'] },
     ],
     [
@@ -115,15 +130,31 @@ describe('a published property', () => {
   })
 
   it.each<[string, object, string]>([
-    ['a default outside of the values', { type: 'string', enum: ['a'], default: 'b' }, 'x: default left out: must be one of a, not "b" (did you mean "a"?)'],
-    ['a default outside of the range', { type: 'number', maximum: 1, default: 7.5 }, 'x: default left out: must be a number up to 1, not 7.5'],
-    ['a default of another type', { type: 'integer', default: '5' }, 'x: default left out: must be a whole number, not "5"'],
+    [
+      'a default outside of the values',
+      { type: 'string', enum: ['a'], default: 'b' },
+      'x: default left out: must be one of a, not "b" (did you mean "a"?)',
+    ],
+    [
+      'a default outside of the range',
+      { type: 'number', maximum: 1, default: 7.5 },
+      'x: default left out: must be a number up to 1, not 7.5',
+    ],
+    [
+      'a default of another type',
+      { type: 'integer', default: '5' },
+      'x: default left out: must be a whole number, not "5"',
+    ],
     [
       'an object as default of a size',
       { anyOf: [ref('Size'), { type: 'string', enum: ['square'] }], default: { width: 1 } },
       'x: default left out: must be text',
     ],
-    ['bounds that exclude each other', { type: 'integer', minimum: 5, maximum: 1 }, 'x: minimum left out: 5 is greater than the maximum 1'],
+    [
+      'bounds that exclude each other',
+      { type: 'integer', minimum: 5, maximum: 1 },
+      'x: minimum left out: 5 is greater than the maximum 1',
+    ],
   ])('loses %s, with a warning', (_, property, warning) => {
     const { warnings, properties } = mapped(property)
     expect(warnings).toEqual([warning])
@@ -167,12 +198,37 @@ describe('the reference images', () => {
   const url = { type: 'string' }
   const list = { type: 'array', items: uri, maxItems: 3 }
   it.each<[string, Record<string, object>, string | readonly string[] | undefined, readonly string[]]>([
-    ['are the first field with a picture', { mask: uri, image: uri, end_image: uri }, 'image', ['mask', 'image_urls', 'end_image']],
+    [
+      'are the first field with a picture',
+      { mask: uri, image: uri, end_image: uri },
+      'image',
+      ['mask', 'image_urls', 'end_image'],
+    ],
     ['are a list where the field is one', { image_input: list }, ['image_input'], ['image_urls']],
-    ['are image_urls where that exists', { image_url: url, image_urls: list }, ['image_urls'], ['image_url', 'image_urls']],
-    ['are known by the name of a URL', { video_url: url, start_image_url: url }, 'start_image_url', ['video_url', 'image_urls']],
-    ['are known by the accepted type', { a: { ...uri, 'x-cog-accept': 'video/*' }, b: { ...uri, 'x-cog-accept': 'image/*' } }, 'b', ['a', 'image_urls']],
-    ['are not a file of another kind', { audio: uri, lora_weights: uri, video: uri }, undefined, ['audio', 'lora_weights', 'video']],
+    [
+      'are image_urls where that exists',
+      { image_url: url, image_urls: list },
+      ['image_urls'],
+      ['image_url', 'image_urls'],
+    ],
+    [
+      'are known by the name of a URL',
+      { video_url: url, start_image_url: url },
+      'start_image_url',
+      ['video_url', 'image_urls'],
+    ],
+    [
+      'are known by the accepted type',
+      { a: { ...uri, 'x-cog-accept': 'video/*' }, b: { ...uri, 'x-cog-accept': 'image/*' } },
+      'b',
+      ['a', 'image_urls'],
+    ],
+    [
+      'are not a file of another kind',
+      { audio: uri, lora_weights: uri, video: uri },
+      undefined,
+      ['audio', 'lora_weights', 'video'],
+    ],
     ['are not a choice of texts', { image_url: { ...url, enum: ['a'] } }, undefined, ['image_url']],
   ])('%s', (_, properties, field, names) => {
     const { references, input } = mapInput({ type: 'object', properties }, ROOT)
@@ -197,7 +253,10 @@ describe('the order', () => {
     const properties = { a: text, b: text, c: text }
     expect(namesOf({ properties, 'x-fal-order-properties': ['c', 'a'] })).toEqual(['c', 'a', 'b'])
     expect(namesOf({ properties, required: ['b'] })).toEqual(['b', 'a', 'c'])
-    expect(namesOf({ properties: { a: { ...text, 'x-order': 10 }, b: { ...text, 'x-order': 2 } } })).toEqual(['b', 'a'])
+    expect(namesOf({ properties: { a: { ...text, 'x-order': 10 }, b: { ...text, 'x-order': 2 } } })).toEqual([
+      'b',
+      'a',
+    ])
   })
 
   it('decides which of too many properties are left out', () => {
@@ -211,7 +270,11 @@ describe('the order', () => {
 
   it('decides what is left out of too long a document', () => {
     const values = Array.from({ length: 900 }, (_, at) => `${at}`.padEnd(200, 'x'))
-    const properties = { a: { type: 'string', enum: values }, b: { type: 'string', enum: values }, prompt: text }
+    const properties = {
+      a: { type: 'string', enum: values },
+      b: { type: 'string', enum: values },
+      prompt: text,
+    }
     const { input, warnings } = mapInput({ type: 'object', properties, required: ['prompt'] }, ROOT)
     expect(Object.keys(input.properties as object)).toEqual(['prompt', 'a'])
     expect(warnings).toEqual([expect.stringContaining('Left out: b')])
@@ -232,7 +295,9 @@ it('ten published schemas become valid documents', () => {
         throw new Error(`${file} ${path.join('.')} ${message}`)
       })
       const { required = [], properties = {} } = document?.input ?? {}
-      const others = Object.entries(properties).flatMap(([name, { type }]) => (type === 'other' ? [name] : []))
+      const others = Object.entries(properties).flatMap(([name, { type }]) =>
+        type === 'other' ? [name] : [],
+      )
       return {
         ...{ file, kind, required: required.join(' '), names: Object.keys(properties).join(' ') },
         ...(others.length > 0 && { others: others.join(' ') }),

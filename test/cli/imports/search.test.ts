@@ -1,7 +1,14 @@
 /** `rushes models search`: what fal and Replicate find, as a table, in a pipe and as JSON, and without one of them. */
 import { expect, it } from 'vitest'
 import { runCli } from '../../support/cli.js'
-import { createHostedApis, FAL_MODELS, FAL_PRICES, priceOf, REPLICATE, schemaOf } from '../../support/hosted-apis.js'
+import {
+  createHostedApis,
+  FAL_MODELS,
+  FAL_PRICES,
+  priceOf,
+  REPLICATE,
+  schemaOf,
+} from '../../support/hosted-apis.js'
 
 const found = (id: string, category: string, others: object = {}) => ({
   endpoint_id: id,
@@ -17,7 +24,12 @@ const FAL = {
   has_more: false,
 }
 /** Both forms of the answer: of `GET /v1/search` and of `QUERY /v1/models`. */
-const SEARCH = { query: 'x', pages: [], collections: [], models: [{ metadata: { score: 1 }, model: schemaOf('replicate-wan-i2v') }] }
+const SEARCH = {
+  query: 'x',
+  pages: [],
+  collections: [],
+  models: [{ metadata: { score: 1 }, model: schemaOf('replicate-wan-i2v') }],
+}
 const QUERY = { results: [{ owner: 'acme', name: 'x', run_count: 3, description: null }] }
 const ROUTES: Parameters<typeof createHostedApis> = [
   [FAL_PRICES, priceOf('fal-ai/flux/dev', 0.025, 'megapixel')],
@@ -39,7 +51,9 @@ it('prints tab-separated names, kinds, prices and run counts', async () => {
       '',
     ].join('\n'),
   )
-  expect(apis.requests.map(({ url, headers }) => `${url.host}${url.search} ${headers.authorization}`)).toEqual([
+  expect(
+    apis.requests.map(({ url, headers }) => `${url.host}${url.search} ${headers.authorization}`),
+  ).toEqual([
     'api.fal.ai?q=image+to+video&limit=40 Key fal-secret',
     'api.fal.ai?endpoint_id=fal-ai%2Fflux%2Fdev%2Cfal-ai%2Fveo3 Key fal-secret',
     'api.replicate.com?query=image+to+video Bearer r8_secret',
@@ -50,14 +64,22 @@ it('prints a table for a terminal, and the next command', async () => {
   const { fetch } = createHostedApis(...ROUTES)
   const options = { fetch, env: KEYS, tty: { stdout: true }, columns: 100 }
   const { stdout, stderr } = await runCli(LINE, options)
-  expect(stdout).toMatch(/^NAME +KIND +PRICE +RUNS +DESCRIPTION\nfal:fal-ai\/flux\/dev +image +0\.025 USD\/megapixel/)
+  expect(stdout).toMatch(
+    /^NAME +KIND +PRICE +RUNS +DESCRIPTION\nfal:fal-ai\/flux\/dev +image +0\.025 USD\/megapixel/,
+  )
   expect(stderr).toContain('Then: `rushes models import fal:fal-ai/flux/dev`')
 })
 
 it('prints JSON lines', async () => {
-  const { fetch } = createHostedApis(...ROUTES.slice(0, 2), [`${REPLICATE}search`, { status: 200, body: QUERY }])
+  const { fetch } = createHostedApis(...ROUTES.slice(0, 2), [
+    `${REPLICATE}search`,
+    { status: 200, body: QUERY },
+  ])
   const { stdout } = await runCli([...LINE, '--json'], { fetch, env: KEYS })
-  const lines = stdout.trim().split('\n').map((line) => JSON.parse(line))
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   expect(lines[0]).toEqual({
     ...{ name: 'fal:fal-ai/flux/dev', kind: 'image', runs: null, description: 'About fal-ai/flux/dev' },
     price: { amount: 0.025, unit: 'megapixel', currency: 'USD' },
@@ -83,14 +105,20 @@ it('lists models without prices if fal does not tell them', async () => {
 
 it('fails only if no provider could be searched', async () => {
   const { fetch } = createHostedApis([FAL_MODELS, { status: 500 }])
-  const one = await runCli(LINE, { fetch: createHostedApis([FAL_MODELS, 'the connection was refused'], ...ROUTES.slice(2)).fetch, env: KEYS })
+  const one = await runCli(LINE, {
+    fetch: createHostedApis([FAL_MODELS, 'the connection was refused'], ...ROUTES.slice(2)).fetch,
+    env: KEYS,
+  })
   expect(one.code).toBe(0)
   expect(one.stderr).toContain('fal was not searched: https://api.fal.ai: the connection was refused.')
   expect((await runCli(LINE, { fetch })).code).toBe(8)
 })
 
 it('says that nothing was found', async () => {
-  const { fetch } = createHostedApis([FAL_MODELS, { status: 200, body: { models: [] } }], [REPLICATE, { status: 200, body: {} }])
+  const { fetch } = createHostedApis(
+    [FAL_MODELS, { status: 200, body: { models: [] } }],
+    [REPLICATE, { status: 200, body: {} }],
+  )
   const { code, stdout, stderr } = await runCli(LINE, { fetch, env: KEYS })
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
   expect(stderr).toContain('No image or video model was found for "image to video".')

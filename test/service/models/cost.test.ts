@@ -20,7 +20,10 @@ const FAL = { type: 'fal', model: 'fal-ai/flux/dev' }
 
 function fileOf(document: object): string {
   const path = join(temporaryFolder(), 'a.json')
-  writeFileSync(path, JSON.stringify({ name: 'acme/x', kind: 'video', input: { image_urls: false }, ...document }))
+  writeFileSync(
+    path,
+    JSON.stringify({ name: 'acme/x', kind: 'video', input: { image_urls: false }, ...document }),
+  )
   return path
 }
 
@@ -45,12 +48,25 @@ describe('the cost of a document', () => {
 
   it.each<[string, object, string]>([
     ['without a currency', { run: 1 }, 'cost: currency must be a currency, such as USD'],
-    ['with an invalid currency', { ...COST, currency: 'US dollars' }, 'cost: currency must be a currency, such as USD'],
-    ['without an amount', { currency: 'USD' }, 'cost: run must be a number from 0 to 1000000000 with at most six decimals'],
+    [
+      'with an invalid currency',
+      { ...COST, currency: 'US dollars' },
+      'cost: currency must be a currency, such as USD',
+    ],
+    [
+      'without an amount',
+      { currency: 'USD' },
+      'cost: run must be a number from 0 to 1000000000 with at most six decimals',
+    ],
     ['with another key', { ...COST, unit: 'image' }, 'cost: "unit" is not a key of a cost.'],
-    ['with another value', { ...COST, factors: { duration: { 7: 2 } } }, 'cost.factors.duration: "7" is not one of 5, 10'],
+    [
+      'with another value',
+      { ...COST, factors: { duration: { 7: 2 } } },
+      'cost.factors.duration: "7" is not one of 5, 10',
+    ],
   ])('%s is a problem with its place', (_, cost, problem) =>
-    expect(problemsOf({ engine: FAL, cost }, ENV)).toBe(problem))
+    expect(problemsOf({ engine: FAL, cost }, ENV)).toBe(problem),
+  )
 
   it.each<[object, boolean]>([
     [FAL, true],
@@ -68,12 +84,15 @@ describe('the cost of a document', () => {
     [{ type: 'command', command: 'x' }, false],
     [{ type: 'preview' }, false],
   ])('is unknown, and not nothing, for an engine that charges: %j', (engine, isCharged) =>
-    expect(chargesForRuns(engine)).toBe(isCharged))
+    expect(chargesForRuns(engine)).toBe(isCharged),
+  )
 
   it('is unknown without the map, and nothing for a server that is free', () => {
     expect(read({ engine: FAL })?.document.cost).toBe('unknown')
     expect(read({ engine: { type: 'preview' } })?.document.cost).toBeUndefined()
-    expect(read({ engine: { type: 'preview' }, cost: { run: 0, currency: 'USD' } })?.document.cost).toBeDefined()
+    expect(
+      read({ engine: { type: 'preview' }, cost: { run: 0, currency: 'USD' } })?.document.cost,
+    ).toBeDefined()
   })
 
   it('is also read on a node that renders nothing', () => {
@@ -83,7 +102,10 @@ describe('the cost of a document', () => {
 })
 
 describe('a price from the cost', () => {
-  const document = (fromCost: unknown, cost: unknown = { run: 0.025, factors: { duration: { 10: 2.5 } }, currency: 'USD' }) => ({
+  const document = (
+    fromCost: unknown,
+    cost: unknown = { run: 0.025, factors: { duration: { 10: 2.5 } }, currency: 'USD' },
+  ) => ({
     ...{ engine: FAL, cost, price: { from_cost: fromCost } },
   })
 
@@ -102,17 +124,23 @@ describe('a price from the cost', () => {
     ['100', undefined, 'price: from_cost must be a number from 0 to 1000000'],
     [100, null, 'price: from_cost needs the key "cost", with "run" and "currency"'],
   ])('%j with the cost %j is a problem', (fromCost, cost, problem) =>
-    expect(problemsOf(document(fromCost, cost), ENV)).toBe(problem))
+    expect(problemsOf(document(fromCost, cost), ENV)).toBe(problem),
+  )
 
   it('has no other keys', () => {
     const price = { from_cost: 100, run: 1 }
-    expect(problemsOf({ ...document(100), price }, ENV)).toBe('price: "run" is not a key of a price with from_cost.')
+    expect(problemsOf({ ...document(100), price }, ENV)).toBe(
+      'price: "run" is not a key of a price with from_cost.',
+    )
   })
 })
 
 describe('a hosted engine', () => {
   /** The settings that an engine would get. */
-  function settingsOf(document: object, type: 'fal' | 'replicate' | 'cog' = 'fal'): HostedSettings | undefined {
+  function settingsOf(
+    document: object,
+    type: 'fal' | 'replicate' | 'cog' = 'fal',
+  ): HostedSettings | undefined {
     let found: HostedSettings | undefined
     const types = {
       [type]: readHosted(type, (settings) => {
@@ -130,7 +158,12 @@ describe('a hosted engine', () => {
       ...{ model: 'fal-ai/flux/dev', key: 'fal-secret', fixed: { num_images: 1 }, references: undefined },
       url: new URL('https://queue.fal.run'),
     })
-    const pinned = { type: 'replicate', model: 'a/b:c0ffee', key_env: 'FAL_KEY', url: 'http://127.0.0.1:9/v1' }
+    const pinned = {
+      type: 'replicate',
+      model: 'a/b:c0ffee',
+      key_env: 'FAL_KEY',
+      url: 'http://127.0.0.1:9/v1',
+    }
     expect(settingsOf({ engine: pinned }, 'replicate')).toMatchObject({
       ...{ model: 'a/b:c0ffee', key: 'fal-secret', url: new URL('http://127.0.0.1:9/v1') },
     })
@@ -143,19 +176,56 @@ describe('a hosted engine', () => {
     ['image_url', { field: 'image_url', isList: false }],
     [['images'], { field: 'images', isList: true }],
   ])('sends image_urls to the field of %j', (references, expected) =>
-    expect(settingsOf({ engine: { ...FAL, references }, input: images })?.references).toEqual(expected))
+    expect(settingsOf({ engine: { ...FAL, references }, input: images })?.references).toEqual(expected),
+  )
 
   it.each<[string, object, object, string]>([
     ['a missing key', { engine: FAL }, {}, 'engine needs the environment variable FAL_KEY, which is not set'],
-    ['a missing variable', { engine: { ...FAL, key_env: 'OTHER' } }, ENV, 'engine: key_env names OTHER, which is not set in the environment. Write the name of a variable, never the key itself'],
-    ['a missing model', { engine: { type: 'fal' } }, ENV, 'engine: model must be an endpoint, such as fal-ai/flux/dev'],
-    ['another model', { engine: { type: 'replicate', model: 'a/b/c' } }, ENV, 'engine: model must be owner/name'],
-    ['no address of a Cog server', { engine: { type: 'cog' } }, ENV, 'engine: url is missing. Example: http://127.0.0.1:8000/v1'],
-    ['images without a field', { engine: FAL, input: images }, ENV, 'engine: references is missing: the field of the provider that gets image_urls'],
-    ['a field without images', { engine: { ...FAL, references: 'image' } }, ENV, 'engine: references needs the property image_urls in the input'],
-    ['two fields', { engine: { ...FAL, references: ['a', 'b'] }, input: images }, ENV, 'engine: references must be the name of a field, or a list of one name'],
+    [
+      'a missing variable',
+      { engine: { ...FAL, key_env: 'OTHER' } },
+      ENV,
+      'engine: key_env names OTHER, which is not set in the environment. Write the name of a variable, never the key itself',
+    ],
+    [
+      'a missing model',
+      { engine: { type: 'fal' } },
+      ENV,
+      'engine: model must be an endpoint, such as fal-ai/flux/dev',
+    ],
+    [
+      'another model',
+      { engine: { type: 'replicate', model: 'a/b/c' } },
+      ENV,
+      'engine: model must be owner/name',
+    ],
+    [
+      'no address of a Cog server',
+      { engine: { type: 'cog' } },
+      ENV,
+      'engine: url is missing. Example: http://127.0.0.1:8000/v1',
+    ],
+    [
+      'images without a field',
+      { engine: FAL, input: images },
+      ENV,
+      'engine: references is missing: the field of the provider that gets image_urls',
+    ],
+    [
+      'a field without images',
+      { engine: { ...FAL, references: 'image' } },
+      ENV,
+      'engine: references needs the property image_urls in the input',
+    ],
+    [
+      'two fields',
+      { engine: { ...FAL, references: ['a', 'b'] }, input: images },
+      ENV,
+      'engine: references must be the name of a field, or a list of one name',
+    ],
   ])('reports %s before the service listens', (_, document, env, problem) =>
-    expect(problemsOf(document, env)).toBe(problem))
+    expect(problemsOf(document, env)).toBe(problem),
+  )
 
   it('says who pays', async () => {
     const path = join(temporaryFolder(), 'models.json')
@@ -190,26 +260,40 @@ describe('the account of a provider', () => {
     const body = { username: 'acme', credits: { current_balance: 24.5, currency: 'USD' } }
     const { account, apis } = ask('fal', [BILLING, { status: 200, body }])
     expect(await account).toBe('balance 24.5 USD')
-    expect(apis.requests.map(({ url, headers }) => `${url} ${headers.authorization}`)).toEqual([`${BILLING} Key the-key`])
+    expect(apis.requests.map(({ url, headers }) => `${url} ${headers.authorization}`)).toEqual([
+      `${BILLING} Key the-key`,
+    ])
   })
 
   it('of Replicate has a name', async () => {
     const body = { type: 'organization', username: 'acme', name: 'Acme' }
-    const { account, apis } = ask('replicate', ['https://api.replicate.com/v1/account', { status: 200, body }])
+    const { account, apis } = ask('replicate', [
+      'https://api.replicate.com/v1/account',
+      { status: 200, body },
+    ])
     expect(await account).toBe('account acme')
     expect(apis.requests[0]?.headers.authorization).toBe('Bearer the-key')
   })
 
   it.each<[string, [string, Answer][], string]>([
-    ['a key that may not read it', [[BILLING, { status: 403 }]], 'the balance needs a key with the scope ADMIN'],
+    [
+      'a key that may not read it',
+      [[BILLING, { status: 403 }]],
+      'the balance needs a key with the scope ADMIN',
+    ],
     [
       'a key that may only run models',
-      [[BILLING, { status: 401 }], ['https://api.fal.ai/v1/models', { status: 200, body: {} }]],
+      [
+        [BILLING, { status: 401 }],
+        ['https://api.fal.ai/v1/models', { status: 200, body: {} }],
+      ],
       'the balance needs a key with the scope ADMIN',
     ],
     ['another answer', [[BILLING, { status: 200, body: '<html>' }]], 'the balance is not known'],
     ['an error of the provider', [[BILLING, { status: 500 }]], 'the balance is not known'],
-  ])('is not known with %s', async (_, routes, words) => expect(await ask('fal', ...routes).account).toBe(words))
+  ])('is not known with %s', async (_, routes, words) =>
+    expect(await ask('fal', ...routes).account).toBe(words),
+  )
 
   it('is an error if the key is refused', async () => {
     const refused: [string, Answer][] = [['https://api.', { status: 401 }]]

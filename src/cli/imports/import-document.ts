@@ -98,11 +98,11 @@ export interface Change {
   readonly path: string
   /** Undefined: it did not exist. */
   readonly before: unknown
-  /** Undefined: it does not exist any longer. */
+  /** Undefined: it no longer exists. */
   readonly after: unknown
 }
 
-/** Returns what is published now and was not when a document was imported. Empty if nothing has changed. */
+/** Returns the differences between a document and a newer import of its model. Compares the input only for another hash. */
 export function changesBetween(old: Json, now: Json): readonly Change[] {
   const [source, newSource] = [old.source, now.source].map((each) => (isObject(each) ? each : {}))
   const cost = differences('cost', withoutFactors(old.cost), withoutFactors(now.cost))

@@ -1,4 +1,4 @@
-/** `rushes models import`: writes the document of a hosted model from its published schema, or tells what has changed. */
+/** `rushes models import`: writes the document of a hosted model from its published schema, or lists the changes since. */
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'

@@ -177,7 +177,8 @@ const pick = (schema: Json, names: readonly string[]): Json =>
 
 function mapProperty(schema: Json): Json {
   const { type, const: only } = schema
-  const description = descriptionOf(schema)
+  const isUrl = type === 'string' && schema.format === 'uri'
+  const description = `${descriptionOf(schema)}${isUrl ? ' (a URL)' : ''}`.trim()
   const standard = pick(schema, ['default'])
   const values = only === undefined ? pick(schema, ['enum']) : { enum: [only] }
   if (type === 'string' && isObject(schema.orObject))

@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
 import type { HttpResponse } from '../../host/http.js'
 import { BodyTooLarge, readText } from '../../host/receive-text.js'
+import { textOfDetail } from '../../protocol/error-detail.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
-import { isObject, parseErrorBody } from '../../protocol/parse.js'
+import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import type { Context } from '../context/context.js'
@@ -64,22 +65,27 @@ export async function getJson(network: Network, url: URL): Promise<unknown> {
     throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
   }
   const { status } = response
-  const { message } = parseErrorBody(text)
-  const words = `${url.origin} answered ${status}${message === undefined ? '' : `: ${shortened(printable(message), 200)}`}`
-  const said = key === undefined ? words : words.replaceAll(key, '[key]')
+  const body = parseJson(text)
+  const detail = body.ok && isObject(body.value) ? textOfDetail(body.value.detail) : undefined
+  const reason = parseErrorBody(text).message ?? detail ?? ''
+  const words = printable(key === undefined ? reason : reason.replaceAll(key, '[key]'))
+  const shown = `${url.origin} answered ${status}${words === '' ? '' : `: ${shortened(words, 200)}`}`.replace(
+    /\.$/,
+    '',
+  )
   if (status === 401 || status === 403)
-    throw new RushesError('no_api_key', `${said}.`, {
-      hint: provider && `Check the key in ${provider.keyVariable}.`,
+    throw new RushesError('no_api_key', `${shown}.`, {
+      hint: provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`,
       httpStatus: status,
     })
   if (status === 429)
-    throw new RushesError('RATE_LIMITED', `${said}.`, {
+    throw new RushesError('RATE_LIMITED', `${shown}.`, {
       hint: 'Wait a minute, then run the command again.',
       ...{ httpStatus: status, exitCode: EXIT.rateLimited },
     })
-  if (status >= 500) throw new RushesError('service_error', `${said}.`, { httpStatus: status })
+  if (status >= 500) throw new RushesError('service_error', `${shown}.`, { httpStatus: status })
   if (status === 404) return undefined
-  if (status !== 200) throw new RushesError('bad_response', `${said}.`, { httpStatus: status })
+  if (status !== 200) throw new RushesError('bad_response', `${shown}.`, { httpStatus: status })
   try {
     return readJson(text)
   } catch {

@@ -241,7 +241,8 @@ export function checkMaxCost(
     throw usageError(
       `${plural(withoutPrice, 'run has', 'runs have')} no price${which}, so --max-cost cannot be checked. ` +
         'Nothing was sent.',
-      'Set its price (see `rushes config set --help`), or remove the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
+      'Set its price (see `rushes config set --help`; with --local, `cost` in its document), or remove the limit ' +
+        '(--max-cost, RUSHES_MAX_COST or `maxCost`).',
     )
   if (millionths > limit)
     throw usageError(

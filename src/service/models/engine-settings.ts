@@ -67,7 +67,7 @@ export function withEngine(
 }
 
 const withoutKey = (problem: string): Engine => ({
-  render: () => Promise.reject(new Error(`The engine was not used: ${problem}.`)),
+  render: () => Promise.reject(new Error(problem)),
 })
 
 export interface SettingsSource {
@@ -125,7 +125,8 @@ export function createEngineSettings(source: SettingsSource): {
   }
 
   function reportMissingKey(path: DocumentPath, problem: string): void {
-    if (allowsMissingKeys) missing = [...path, problem].join(' ')
+    if (allowsMissingKeys)
+      missing = `The engine${path.length === 0 ? '' : `'s ${path.join('.')}`} ${problem}.`
     else report(path, problem)
   }
 

@@ -263,7 +263,7 @@ describe('an import that fails writes nothing', () => {
       ['replicate:a/b'],
       [[REPLICATE, { status: 401, body: { detail: `bad ${TOKEN}` } }]],
       4,
-      /Check the key in REPLICATE_API_TOKEN/,
+      /answered 401: bad \[key\]\.\s+Check the key in REPLICATE_API_TOKEN/,
     ],
     ['at a limit', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 429 }]], 7, /answered 429/],
     ['if the provider is broken', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 503 }]], 8, /answered 503/],

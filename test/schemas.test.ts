@@ -10,6 +10,14 @@ import { PUBLISHED, type PublishedName, schemaText } from '../src/cli/schemas/in
 import { type Fetch, HttpFailure } from '../src/host/http.js'
 import { createInterrupts } from '../src/host/interrupts.js'
 import { createCliService, type Ran, runCli } from './support/cli.js'
+import {
+  createHostedApis,
+  FAL_MODELS,
+  FAL_PRICES,
+  FAL_SCHEMA,
+  priceOf,
+  schemaOf,
+} from './support/hosted-apis.js'
 import { expectToFit, misfitsOf } from './support/schemas.js'
 import { temporaryFolder } from './support/service.js'
 
@@ -146,6 +154,22 @@ const MET: Readonly<Record<MetName, (place: Place) => Promise<readonly unknown[]
   'models-change': async ({ run }) => {
     const added = await run(['models', 'add', '-', '--json'], { stdin: '{"name":"a/b","kind":"image"}' })
     return [added, await run(['models', 'remove', 'a/b', '--json'])].flatMap(({ stdout }) => valuesOf(stdout))
+  },
+  'models-import': async () => {
+    const fetch = createHostedApis([FAL_SCHEMA, { status: 200, body: schemaOf('fal-flux-dev') }]).fetch
+    const options = { home: temporaryFolder(), fetch }
+    const line = ['models', 'import', 'fal:fal-ai/flux/dev', '--json']
+    return [await runCli(line, options), await runCli([...line, '--check'], options)].flatMap(({ stdout }) =>
+      valuesOf(stdout),
+    )
+  },
+  'models-search': async () => {
+    const body = { models: [{ endpoint_id: 'fal-ai/flux/dev', metadata: { category: 'text-to-image' } }] }
+    const { fetch } = createHostedApis(
+      [FAL_PRICES, priceOf('fal-ai/flux/dev', 0.025)],
+      [FAL_MODELS, { status: 200, body }],
+    )
+    return valuesOf((await runCli(['models', 'search', 'flux', '--json'], { fetch })).stdout)
   },
   doctor: async ({ run }) => [
     ...valuesOf((await run(['doctor', '--json'])).stdout),

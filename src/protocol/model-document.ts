@@ -14,7 +14,7 @@ import {
   type ParameterSchema,
   type Price,
 } from './models.js'
-import { listedValues } from './parameters.js'
+import { listedValues, parameterJson, stringOrObject } from './parameters.js'
 import { isObject } from './parse.js'
 import { printable, shortened } from './text.js'
 import { valueProblem } from './validate.js'
@@ -79,7 +79,7 @@ export const documentJson = ({ name, kind, input, price, default: isDefault }: M
 export const schemaJson = (schema: ModelSchema): Json => ({
   ...schema,
   properties: Object.fromEntries(
-    Object.entries(schema.properties).map(([name, each]) => [name, each.type === 'other' ? each.json : each]),
+    Object.entries(schema.properties).map(([name, each]) => [name, parameterJson(each)]),
   ),
 })
 
@@ -186,7 +186,7 @@ function readProperty(
   }
   // `required: true` is this program's short form; in JSON Schema, `required` is a list.
   const { required, ...others } = schema
-  const json: Json = Array.isArray(required) ? schema : others
+  const json: Json = stringOrObject(Array.isArray(required) ? schema : others)
   const { type } = json
   if (typeof type === 'string' && !TYPES.includes(type)) {
     problem([...path, 'type'], `must be one of ${TYPES.join(', ')}`)
@@ -203,7 +203,9 @@ function readProperty(
   checkKeywords(json, report)
   if (!isValid) return undefined
   const { default: standard } = json
-  const wrong = standard === undefined ? undefined : valueProblem(read, standard)
+  const isOtherForm = read.type === 'string' && isObject(standard)
+  const wrong =
+    standard === undefined ? undefined : isOtherForm ? 'must be text' : valueProblem(read, standard)
   if (wrong !== undefined) report(['default'], wrong)
   return isValid ? read : undefined
 }
@@ -254,20 +256,21 @@ function checkKeywords(
     report(['minimum'], `${minimum} is greater than the maximum ${maximum}`)
 }
 
-/** Reads a price, and reports its problems. `schema`: of the input, if it is known. */
+/** Reads a price, and reports its problems. `schema`: of the input, if it is known. `key`: of the price in the document. */
 export function readPrice(
   price: unknown,
   schema: ModelSchema | undefined,
   problem: ReportProblem,
+  key = 'price',
 ): Price | undefined {
-  const { run, factors = {} } = isObject(price) ? price : {}
-  if (!isAmount(run)) problem(['price', 'run'], AMOUNT)
+  const { run, factors = {}, round_up: isRounded } = isObject(price) ? price : {}
+  if (!isAmount(run)) problem([key, 'run'], AMOUNT)
   if (!isObject(factors)) {
-    problem(['price', 'factors'], 'must be a map')
+    problem([key, 'factors'], 'must be a map')
     return undefined
   }
   for (const [name, byValue] of Object.entries(factors)) {
-    const path = ['price', 'factors', name]
+    const path = [key, 'factors', name]
     const parameter = schema && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
     const type =
       parameter?.type === 'other' && isObject(parameter.json) ? parameter.json.type : parameter?.type
@@ -277,7 +280,9 @@ export function readPrice(
     else if (!isObject(byValue)) problem(path, 'must be a map from a value to its factor')
     else checkFactors(byValue, parameter, (value, message) => problem([...path, value], message))
   }
-  return isAmount(run) ? { run, factors: factors as Price['factors'] } : undefined
+  return isAmount(run)
+    ? { run, factors: factors as Price['factors'], ...(isRounded === true && { round_up: true }) }
+    : undefined
 }
 
 const MAX_LISTED_CHARACTERS = 1_000

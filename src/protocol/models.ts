@@ -14,6 +14,8 @@ interface Described {
 interface StringSchema extends Described {
   readonly type: 'string'
   readonly enum?: readonly string[]
+  /** The schema of an object that is accepted too. A flag cannot set it: `--input` and manifests can. */
+  readonly orObject?: Readonly<Record<string, unknown>>
   /** In characters (code points). */
   readonly maxLength?: number
   readonly default?: string
@@ -65,6 +67,11 @@ export interface ModelDocument {
   readonly input: ModelSchema
   /** Undefined if the price is not known. It is then never counted as 0. */
   readonly price?: Price | undefined
+  /**
+   * What the provider behind the engine charges the operator of the local service for a run; `unknown` if it charges an
+   * amount that the document does not have. Undefined if runs cost nothing. Never part of a service's list.
+   */
+  readonly cost?: Cost | 'unknown' | undefined
   /** Whether the service names it as the default model of its kind. */
   readonly default?: boolean | undefined
 }
@@ -74,6 +81,13 @@ export interface Price {
   readonly run: number
   /** By parameter, and by the value as text: `{ "resolution": { "1080p": 2 } }`. */
   readonly factors: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /** Whether the price of a run is rounded up to a whole number. */
+  readonly round_up?: boolean
+}
+
+/** The form of a price, with the currency of the provider. */
+export interface Cost extends Price {
+  readonly currency: string
 }
 
 export const VIDEO_INPUT = {

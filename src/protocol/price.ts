@@ -9,11 +9,15 @@ export const inMillionths = (amount: number): bigint => BigInt(Math.round(amount
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER)
 const bounded = (amount: bigint): number => Number(amount < LARGEST ? amount : LARGEST)
 
+/** Whether the provider of a model's engine may charge for its runs. */
+export const mayCost = ({ cost }: Pick<ModelDocument, 'cost'>): boolean =>
+  cost === 'unknown' || (cost !== undefined && cost.run > 0)
+
 type Priced = Pick<ModelDocument, 'price' | 'input'>
 
 /**
  * Returns the price of a run in millionths, rounded up: `run` times the factors of the values that are sent, or of the
- * defaults of the document. Undefined if the document has no price.
+ * defaults of the document. With `round_up`, it is whole. Undefined if the document has no price.
  */
 export function millionthsOf(
   { price, input: { properties } }: Priced,
@@ -30,7 +34,8 @@ export function millionthsOf(
     amount *= inMillionths(byValue[String(value)] ?? 1)
     scale *= UNIT
   }
-  return bounded((amount + scale - 1n) / scale)
+  const unit = price.round_up ? scale * UNIT : scale
+  return bounded(((amount + unit - 1n) / unit) * (unit / scale))
 }
 
 /** Returns the price of a run, exact to six decimals. Undefined if the document has no price. */

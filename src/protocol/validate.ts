@@ -2,6 +2,7 @@
 import { writeJson } from './json.js'
 import { KINDS, type Kind, type ModelInput, type ModelSchema, type ParameterSchema } from './models.js'
 import { describeLoss, describeType, isExact, listedValues, NUMBER } from './parameters.js'
+import { isObject } from './parse.js'
 import { nearest, shortened } from './text.js'
 
 export interface InputProblem {
@@ -41,6 +42,7 @@ const isLossy = ({ type }: ParameterSchema, data: unknown): data is string =>
  * only the keywords of `ParameterSchema`: a document may come from a service, and its regular expressions are not run.
  */
 export function valueProblem(schema: ParameterSchema, value: unknown): string | undefined {
+  if (schema.type === 'string' && schema.orObject !== undefined && isObject(value)) return undefined
   const listed = listedValues(schema)
   if (!hasType(schema, value)) {
     if (listed !== undefined)

@@ -168,12 +168,13 @@ function inputSchema({ input }: ModelDocument, description: string, images: Json
   }
 }
 
-const checkedKeywords = (schema: ParameterSchema): Json =>
-  schema.type === 'other'
-    ? {}
-    : Object.fromEntries(
-        KEYWORDS.flatMap((name) => (name in schema ? [[name, (schema as unknown as Json)[name]]] : [])),
-      )
+function checkedKeywords(schema: ParameterSchema): Json {
+  if (schema.type === 'other') return {}
+  const keywords = Object.fromEntries(
+    KEYWORDS.flatMap((name) => (name in schema ? [[name, (schema as unknown as Json)[name]]] : [])),
+  )
+  return 'orObject' in schema ? { anyOf: [keywords, { type: 'object' }] } : keywords
+}
 
 const atMost = (schema: object, name: string, limit: number): number =>
   Math.min(limit, Number((schema as Json)[name] ?? limit))

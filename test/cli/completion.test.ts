@@ -37,7 +37,7 @@ const WITHOUT_COMPLETION = [
     'admin run cancel id',
     'admin user add email',
   ],
-  ...['config set value', 'run image prompt', 'run video prompt'],
+  ...['config set value', 'models search words', 'run image prompt', 'run video prompt'],
 ]
 
 interface Answer {
@@ -135,7 +135,8 @@ describe('commands and flags', () => {
     ['a flag that the help shows only with --all', ['serve', '--trust'], ['--trust-proxy']],
     ['choices', ['serve', '--log-level', 'd'], ['debug']],
     ['kinds', ['list', '--kind', ''], ['video', 'image']],
-    ['models', ['models', ''], ['add', 'remove', 'video', 'image']],
+    ['models', ['models', ''], ['add', 'import', 'search', 'remove', 'video', 'image']],
+    ['a provider', ['models', 'import', ''], ['fal:', 'replicate:']],
     ['shells', ['completion', ''], ['bash', 'zsh', 'fish']],
     ['keys of the config', ['config', 'get', 'models.'], ['models.video', 'models.image']],
     ['one key, not two', ['config', 'get', 'timeout', ''], []],

@@ -6,6 +6,7 @@ import { createNetwork } from '../../src/host/undici.js'
 import { whenOver } from '../support/after-file.js'
 import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
+import { createHostedApis } from '../support/hosted-apis.js'
 import { createImagesServer } from '../support/model-servers/images.js'
 import { temporaryFolder } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -54,6 +55,36 @@ test('names each model with its server, and fails when one is missing', async ()
   expect(broken.stdout).toMatch(/^warning +model +acme\/c .*: The server does not list the model "flux"\./m)
   expect(fine.stdout + broken.stdout).not.toContain(KEY)
   expect(servers.flatMap(({ requests }) => requests).filter(({ method }) => method !== 'GET')).toEqual([])
+})
+
+test('names the account that pays for a hosted model, and its balance', async () => {
+  const folder = temporaryFolder()
+  const document = (name: string, more: object) =>
+    writeFileSync(
+      join(folder, `${name}.yaml`),
+      JSON.stringify({ name: `acme/${name}`, kind: 'image', input: { image_urls: false }, ...more }),
+    )
+  const engine = { type: 'fal', model: 'fal-ai/flux/dev' }
+  document('a', { engine, cost: { run: 0.025, currency: 'USD' } })
+  document('b', { engine })
+  const body = { credits: { current_balance: 24.5, currency: 'USD' } }
+  const { fetch, routes } = createHostedApis(['https://api.fal.ai/v1/account/billing', { status: 200, body }])
+  const check = () => runCli(['doctor', '--models', folder], { fetch, env: { FAL_KEY: KEY } })
+  const { code, stdout } = await check()
+  expect(code).toBe(0)
+  expect(stdout.replaceAll(/ +/g, ' ')).toBe(
+    [
+      'ok model acme/a (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, 0.025 USD for a run',
+      'ok model acme/b (fal at https://queue.fal.run): balance 24.5 USD; paid by the account of FAL_KEY, no cost in the document',
+      'ok model rushes/preview-video (preview)',
+      '',
+    ].join('\n'),
+  )
+  routes.splice(0, 1, ['https://api.fal.ai/', { status: 401 }])
+  const refused = await check()
+  expect(refused.code).toBe(9)
+  expect(refused.stdout).toContain('acme/a (fal at https://queue.fal.run): fal refused the key (401).')
+  expect(stdout + refused.stdout + refused.stderr).not.toContain(KEY)
 })
 
 test('documents with a problem are reported with their lines', async () => {

@@ -90,6 +90,29 @@ describe('a document', () => {
     expect(properties.region).toEqual(SCHEMA.properties.region)
   })
 
+  it('accepts a text or an object where a property is both, and is shown so', () => {
+    const size = {
+      anyOf: [
+        { type: 'string', enum: ['square', 'wide'] },
+        { type: 'object', properties: { width: { type: 'integer' } } },
+      ],
+      default: 'square',
+      description: 'Size',
+    }
+    const document = documentOf({ input: { size } })
+    const { properties } = documentJson(document).input as { properties: Record<string, unknown> }
+    expect(properties.size).toEqual(size)
+    expect(read(documentJson(document)).document).toEqual(document)
+    const problemOf = (value: unknown) =>
+      inputProblems(document.input, { prompt: 'x', size: value })[0]?.message
+    expect([problemOf('wide'), problemOf({ width: 640 })]).toEqual([undefined, undefined])
+    expect(problemOf('huge')).toMatch(/^must be one of square, wide/)
+    expect(problemOf(7)).toBeDefined()
+    expect(read({ ...image, input: { size: { ...size, default: { width: 1 } } } }).problems).toEqual([
+      'input.size.default: must be text',
+    ])
+  })
+
   const image = { name: 'acme/still-2', kind: 'image' }
   const property = (schema: unknown) => ({ ...image, input: { x: schema } })
   const many = Object.fromEntries(

@@ -43,6 +43,13 @@ describe('a price in millionths', () => {
     ['of a list', { factors: { loras: { a: 9 } } }, { loras: ['a'] }, 1_000_000],
     ['of a map', { factors: { region: { x: 9 } } }, { region: { toString: 1, valueOf: 1 } }, 1_000_000],
     ['rounded up', { run: 0.333333, factors: { size: { m: 0.1 } } }, { size: 'm' }, 33_334],
+    ['that is whole', { run: 2.5, factors: { size: { m: 2 } }, round_up: true }, {}, 3_000_000],
+    [
+      'that is whole by its factors',
+      { run: 2.5, factors: { size: { m: 2 } }, round_up: true },
+      { size: 'm' },
+      5_000_000,
+    ],
     ['of the smallest amount', { run: 0.000001, factors: { size: { m: 0.000001 } } }, { size: 'm' }, 1],
     ['that a number cannot add up', { run: 0.1, factors: { size: { m: 1.1 } } }, { size: 'm' }, 110_000],
     ['too large', { run: 1e9, factors: { size: { m: 1e9 } } }, { size: 'm' }, LARGEST],

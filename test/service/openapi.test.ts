@@ -1,15 +1,27 @@
 /** The OpenAPI document: whether it is valid, whether it is served, and whether it says what the service does. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, expect, test } from 'vitest'
 import { OPENAPI_PATH, RUNS_PATH } from '../../src/protocol/id.js'
 import { RUNS_LIMIT } from '../../src/protocol/limits.js'
 import { KINDS, MODEL_INPUTS } from '../../src/protocol/models.js'
 import { PROBLEMS } from '../../src/protocol/problems.js'
+import { ENGINE_TYPES } from '../../src/service/engines/index.js'
+import { readModels } from '../../src/service/models/read-models.js'
 import { namedModels, PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
+import { openapiText } from '../../src/service/openapi.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { createDocumentCheck } from '../support/openapi.js'
-import { addAccount, ask, createTestService, TEST_BASE_URL, type TestService } from '../support/service.js'
+import {
+  addAccount,
+  ask,
+  createTestService,
+  TEST_BASE_URL,
+  type TestService,
+  temporaryFolder,
+} from '../support/service.js'
 
 const DATA_URL = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 const FOX = { model: LOCAL_MODELS.image, input: { prompt: 'a fox' } }
@@ -156,3 +168,27 @@ test.each<[name: string, body: object, words: RegExp]>([
   expect([status, check.accepts(RUNS_PATH, body)]).toEqual([400, true])
   expect(JSON.stringify(document)).toMatch(words)
 })
+
+test('it allows a text or an object where a parameter is both, and has no cost', () => {
+  const [served] = readModels({
+    env: { FAL_KEY: 'secret' },
+    types: ENGINE_TYPES,
+    path: writtenFile({
+      ...{ name: 'acme/x', kind: 'image', engine: { type: 'fal', model: 'a/b', references: 'image' } },
+      input: {
+        size: { anyOf: [{ type: 'string', enum: ['square'] }, { type: 'object' }], default: 'square' },
+      },
+      cost: { run: 0.123, currency: 'USD' },
+    }),
+  })
+  const models = served === undefined ? [] : [served.document]
+  const text = JSON.stringify(JSON.parse(openapiText({ models, hasConsole: false, baseUrl: TEST_BASE_URL })))
+  expect(text).toContain('"size":{"anyOf":[{"type":"string","enum":["square"]},{"type":"object"}]')
+  expect(text).not.toContain('0.123')
+})
+
+function writtenFile(value: object): string {
+  const path = join(temporaryFolder(), 'model.json')
+  writeFileSync(path, JSON.stringify(value))
+  return path
+}

@@ -31,6 +31,8 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
     begins: 'rushes serve --engine image=images:',
     why: 'needs servers of models; service/engines/docs-commands.test.ts',
   },
+  { begins: 'rushes models search', why: 'needs fal and Replicate; cli/imports/import.test.ts' },
+  { begins: 'rushes models import fal:', why: 'needs fal; cli/imports/import.test.ts' },
   { begins: 'rushes doctor --models', why: 'needs servers of models; cli/doctor-models.test.ts' },
 ]
 

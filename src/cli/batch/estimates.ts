@@ -74,7 +74,8 @@ export function estimateNote(
   if (runs === 0) return ''
   const unpriced = withoutPrice === 0 ? '' : `${plural(withoutPrice, 'run')} without a price`
   if (runs === withoutPrice) return `. No estimate: ${unpriced}`
-  const more = local ? ', because local runs are free' : unpriced && ` (${unpriced})`
+  const isFree = local && millionths === 0 && withoutPrice === 0
+  const more = isFree ? ', because local runs are free' : unpriced && ` (${unpriced})`
   return `. Estimate: ${amountText(millionths, currency)}${more}`
 }
 

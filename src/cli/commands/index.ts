@@ -31,7 +31,7 @@ export const COMMANDS: readonly CommandRow[] = [
     },
     {
       name: 'models',
-      about: 'List models, or show the parameters of one',
+      about: 'List, import and find models, or show the parameters of one',
       load: () => import('./models.js'),
     },
   ]),

@@ -6,7 +6,8 @@ import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import type { SourceProblem } from '../../service/models/read-documents.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { orList } from '../flags/values.js'
+import { choiceOption, orList } from '../flags/values.js'
+import type { ImportOptions } from '../imports/import-model.js'
 import { addModel, findAdded, listAdded, removeModel } from '../models/added-models.js'
 import { builtInDocument, type KnownModels } from '../models/known-models.js'
 import { openPrices } from '../models/prices.js'
@@ -38,6 +39,38 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
     .description("Add models from a file, which override the service's")
     .argument('<file>', 'YAML or JSON file with the document of a model; - reads standard input')
   add.action((file: string) => run(add, (ctx) => addCommand(ctx, file)))
+  const imports = command
+    .command('import')
+    .description('Write the document of a model of fal or Replicate from its published schema')
+    .argument('[model]', 'Model, as fal:<endpoint> or replicate:<owner/name[:version]>')
+    .addOption(new Option('--from <file or url>', 'Read the schema from here (default: from the provider)'))
+    .addOption(
+      new Option('-o, --output <path>', 'Write the document here (default: into the folder of local.models)'),
+    )
+    .addOption(choiceOption('--kind <kind>', 'Kind of a model whose schema does not name it', KINDS))
+    .addOption(new Option('--overwrite', 'Replace a document that exists'))
+    .addOption(
+      new Option(
+        '--check',
+        'Compare imported documents with the schemas of today; exit code 10 if they differ',
+      ),
+    )
+  imports.action((model: string | undefined, options: ImportOptions) =>
+    run(
+      imports,
+      async (ctx) => (await import('../imports/import-model.js')).importCommand(ctx, model, options),
+      { ignoresLocal: true },
+    ),
+  )
+  const search = command
+    .command('search')
+    .description('Find models of fal and Replicate, with prices and numbers of runs')
+    .argument('<words...>', 'Words to search for')
+  search.action((words: readonly string[]) =>
+    run(search, async (ctx) => (await import('../imports/search-models.js')).searchCommand(ctx, words), {
+      ignoresLocal: true,
+    }),
+  )
   const remove = command
     .command('remove')
     .description('Remove a model that was added')

@@ -167,7 +167,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     const created = count - reused
     await dryRun(ctx, request, { count: created, estimate })
     if (reused > 0) ctx.out.note(`${plural(reused, 'run')} would be reused: same model and input, no charge.`)
-    const why = ctx.globals.local ? ', because local runs are free' : ''
+    const why = ctx.globals.local && estimate?.millionths === 0 ? ', because local runs are free' : ''
     ctx.out.note(estimateText(created, ` for ${plural(created, 'run')}${why}`))
     checkLimit(created)
     return 0

@@ -13,7 +13,7 @@ import type { Metrics } from '../../service/metrics/index.js'
 import { type NodeRole, ROLES } from '../../service/names.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { choiceOption, repeated, UNCOMMON, wholeNumber } from '../flags/values.js'
-import { announce, printFault } from '../serve/announce.js'
+import { announce, printFault, printPayers } from '../serve/announce.js'
 import {
   databaseOption,
   databaseUrlOf,
@@ -150,19 +150,20 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const page = hasConsole ? await readConsolePage() : undefined
   if (hasConsole && page === undefined)
     out.warn('The console is off: its files are missing from this installation of rushes.')
+  const engine = models.createEngine({
+    ...{ env, clock, urls: [databaseUrl, options.storage] },
+    preview: () => preview,
+    // The network is loaded at the first request.
+    async fetch(request) {
+      const network: Pick<EngineParts, 'fetch'> = { fetch: await ctx.fetch() }
+      return await network.fetch(request)
+    },
+  })
   const service = await createWhenDiskHasSpace(ctx, createService, {
     dataFolder: data,
     databaseUrl,
     role: options.role,
-    engine: models.createEngine({
-      ...{ env, clock, urls: [databaseUrl, options.storage] },
-      preview: () => preview,
-      // The network is loaded at the first request.
-      async fetch(request) {
-        const network: Pick<EngineParts, 'fetch'> = { fetch: await ctx.fetch() }
-        return await network.fetch(request)
-      },
-    }),
+    engine,
     models: models.models,
     clock,
     concurrency,
@@ -201,6 +202,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       role: options.role,
       metricsUrl: listening?.url,
     })
+    if (options.role !== 'api') await printPayers(ctx, models.models, engine)
     await untilAborted(interrupts.first)
     out.note('Shutting down: finishing requests, returning unfinished renders to the queue.')
   } finally {

@@ -166,6 +166,7 @@ const users: SuggestionSource = async (_, names) => suggest(await names.users())
  * value without a row gets no suggestions.
  */
 const VALUES: Readonly<Record<string, SuggestionSource>> = {
+  'file or url': files,
   json: inputs,
   path: files,
   folder: () => FOLDERS,
@@ -192,6 +193,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'models name': modelNames,
   'models remove name': async (_, names) => words(await names.added()),
   'models add file': files,
+  'models import model': () => words(['fal:', 'replicate:'], 'Then the name of the model'),
   'config get key': () => settings(),
   'config set key': () => settings(),
   'config unset key': () => settings(),

@@ -2,6 +2,8 @@
 import { resolve } from 'node:path'
 import { EXIT, messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
+import type { ModelDocument } from '../../protocol/models.js'
+import { amountText, inMillionths } from '../../protocol/price.js'
 import { ModelNotListed, UpstreamError } from '../../service/engines/upstream/upstream-error.js'
 import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Context } from '../context/context.js'
@@ -23,13 +25,15 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
     const { env, clock } = ctx
     const engine = set.createEngine({ env, clock, fetch: await ctx.fetch(), urls: [], preview })
     try {
-      const checked = await Promise.all(set.models.map(({ document }) => check(document.name)))
+      const checked = await Promise.all(set.models.map(({ document }) => check(document)))
       return [...set.warnings.map((text) => warning('models', text)), ...checked]
     } finally {
       await engine.close?.()
     }
 
-    async function check(name: string): Promise<Finding> {
+    async function check({ name, cost }: ModelDocument): Promise<Finding> {
+      const payer = engine.describePayer(name)
+      const paid = payer === undefined ? '' : `; ${payer}, ${costText(cost)}`
       const place = `${name} (${engine.describeEngine(name)})`
       // A connection that is not accepted fails earlier. Some servers answer nothing at all while they render.
       const silent = new Error(
@@ -42,7 +46,7 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
           clock,
           signal: ctx.interrupts.first,
         })
-        return ok('model', found === undefined ? place : `${place}: ${found}`)
+        return ok('model', `${found === undefined ? place : `${place}: ${found}`}${paid}`)
       } catch (error) {
         ctx.interrupts.first.throwIfAborted()
         const message = `${place}: ${messageOf(error)}`
@@ -57,3 +61,8 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
     return [failedBy('models', error)]
   }
 }
+
+const costText = (cost: ModelDocument['cost']): string =>
+  cost === undefined || cost === 'unknown'
+    ? 'no cost in the document'
+    : `${amountText(inMillionths(cost.run), cost.currency)} for a run`

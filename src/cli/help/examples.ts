@@ -75,6 +75,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes models --refresh', 'ask the service for its models'],
   ],
   'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
+  'rushes models import': [
+    ['rushes models import fal:fal-ai/flux/dev', 'into the folder of local.models'],
+    ['rushes models import replicate:acme/still-2 --from schema.json -o still-2.yaml'],
+    ['rushes models import --check', 'what has changed since'],
+  ],
+  'rushes models search': [['rushes models search image to video'], ['rushes models search upscaler --json']],
   'rushes models remove': [['rushes models remove acme/still-2'], ['rushes models remove acme/cinema-2']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],

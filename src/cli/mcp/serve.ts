@@ -62,7 +62,17 @@ async function limitsOf({ base, maxRuns, money }: McpSession): Promise<Omit<Sess
   const { allowance } = (await money().catch(() => undefined)) ?? {}
   const maxCost =
     allowance?.maxCost === undefined ? undefined : amountText(allowance.maxCost, allowance.currency)
-  return { maxRuns, maxCost, isLocal: base.globals.local }
+  return { maxRuns, maxCost, isLocal: base.globals.local && (await isFree(base)) }
+}
+
+/** Whether no provider charges for a model of the local service. */
+async function isFree(ctx: Context): Promise<boolean> {
+  try {
+    return (await ctx.models()).list().every(({ document }) => document.cost === undefined)
+  } catch {
+    // Nothing is created with settings that cannot be read.
+    return true
+  }
 }
 
 /** Returns the tools for a call: each definition with its function. */

@@ -1,6 +1,6 @@
 /**
- * Estimates of what runs will cost: prices of the config file, then those of the models' documents. The local service of
- * `--local` charges nothing.
+ * Estimates of what runs will cost: prices of the config file, then those of the models' documents. With `--local`, the
+ * service charges nothing, and the provider of a model charges the `cost` of its document.
  */
 import { usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
@@ -27,7 +27,7 @@ import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { SETTINGS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
-import { builtInDocument, type KnownModels } from './known-models.js'
+import { builtInDocument, type KnownModel, type KnownModels } from './known-models.js'
 
 export interface Prices {
   /** Currency of all estimates, of the prices in the config file, and of `--max-cost`. */
@@ -51,13 +51,13 @@ export interface Prices {
 }
 
 /** A document, or a model whose input is not known. */
-interface PricedModel extends Pick<ModelDocument, 'name' | 'price'> {
+interface PricedModel extends Pick<ModelDocument, 'name' | 'price' | 'cost'> {
   readonly input?: ModelSchema
 }
 
 export interface FoundPrice {
   readonly price: Price
-  readonly source: 'config' | 'document' | 'local'
+  readonly source: 'config' | 'document' | 'local' | 'cost'
   readonly currency: string
 }
 
@@ -68,9 +68,13 @@ const CREDITS = SETTINGS.currency.default
 export async function openPrices(
   ctx: Pick<Context, 'profile' | 'setting' | 'globals' | 'models' | 'out' | 'config'>,
 ): Promise<Prices> {
-  if (ctx.globals.local) return createPrices({ currency: CREDITS, isLocal: true })
-  const currency = (await ctx.setting('currency')) ?? CREDITS
   const models = await ctx.models()
+  const setting = await ctx.setting('currency')
+  if (ctx.globals.local) {
+    const currency = currencyOfCosts(models.list(), setting)
+    return createPrices({ currency, isLocal: true, models })
+  }
+  const currency = setting ?? CREDITS
   const { prices } = await ctx.profile()
   const warn = (problems: string) =>
     ctx.out.warn(`${ctx.config.path}: ${problems}. The model is treated as one without a price.`)
@@ -86,7 +90,22 @@ interface PricesOptions {
   warn?(problems: string): void
 }
 
-const FREE: FoundPrice = { price: { run: 0, factors: {} }, source: 'local', currency: CREDITS }
+/** Sums and limits have one currency: that of the profile if a cost has it, else that of the first cost. */
+function currencyOfCosts(known: readonly KnownModel[], setting: string | undefined): string {
+  const costs = known.map(({ document }) => document.cost)
+  const currencies = costs.flatMap((cost) =>
+    cost === undefined || cost === 'unknown' ? [] : [cost.currency],
+  )
+  return currencies.find((each) => each === setting) ?? currencies[0] ?? CREDITS
+}
+
+/** The price of a run with `--local`. */
+function costOf(cost: ModelDocument['cost'], currency: string): FoundPrice | undefined {
+  if (cost === 'unknown') return undefined
+  if (cost === undefined) return { price: { run: 0, factors: {} }, source: 'local', currency }
+  const { currency: own, ...price } = cost
+  return { price, source: 'cost', currency: own }
+}
 
 export function createPrices(options: PricesOptions): Prices {
   const { currency, isLocal, models, prices, warn = () => {} } = options
@@ -110,7 +129,7 @@ export function createPrices(options: PricesOptions): Prices {
   }
 
   function find(model: PricedModel): FoundPrice | undefined {
-    if (isLocal === true) return FREE
+    if (isLocal === true) return costOf(model.cost, currency)
     const isSet = isObject(prices) ? Object.hasOwn(prices, model.name) : prices != null
     if (!isSet) return model.price && { price: model.price, source: 'document', currency: CREDITS }
     const [name, schema] = isObject(prices) ? [model.name, model.input] : ['']
@@ -222,7 +241,8 @@ export function checkMaxCost(
     throw usageError(
       `${plural(withoutPrice, 'run has', 'runs have')} no price${which}, so --max-cost cannot be checked. ` +
         'Nothing was sent.',
-      'Set its price (see `rushes config set --help`), or remove the limit (--max-cost, RUSHES_MAX_COST or `maxCost`).',
+      'Set its price (see `rushes config set --help`; with --local, `cost` in its document), or remove the limit ' +
+        '(--max-cost, RUSHES_MAX_COST or `maxCost`).',
     )
   if (millionths > limit)
     throw usageError(

@@ -94,6 +94,7 @@ const PRICE = {
   ...record(
     {
       run: { description: 'Price of a run', type: 'number', minimum: 0 },
+      round_up: flag('Whether the price of a run is rounded up to a whole number'),
       factors: {
         description: 'Factors by parameter and value',
         type: 'object',
@@ -102,12 +103,13 @@ const PRICE = {
     },
     'Price; the factors of the values that are sent multiply it',
   ),
+  required: ['run', 'factors'],
 }
 
 const PRICED_DOCUMENT = {
   ...DOCUMENT,
   price: orNull(PRICE),
-  price_source: orNull(text('Where the price comes from', { enum: ['config', 'document', 'local'] })),
+  price_source: orNull(text('Where the price comes from', { enum: ['config', 'document', 'local', 'cost'] })),
   currency: orNull(text('Currency of the price')),
 }
 
@@ -147,6 +149,61 @@ export const MODELS_CHANGE_SCHEMA = record(
     result: text('Result', { enum: ['added', 'replaced', 'removed'] }),
   },
   'One line for each model.',
+)
+
+const AMOUNT = number('Amount in the currency')
+
+export const MODELS_IMPORT_SCHEMA = record(
+  {
+    model: text('<provider>/<name>'),
+    kind: text('Kind', { enum: KINDS }),
+    path: text('Absolute path of the document'),
+    result: text('Result; the last two with --check', {
+      enum: ['imported', 'replaced', 'unchanged', 'changed'],
+    }),
+    cost: orNull({
+      description: 'What the provider charges for a run; null if that is not known',
+      type: 'object',
+      required: ['run', 'currency'],
+      properties: {
+        run: AMOUNT,
+        factors: { description: 'Factors by parameter and value', type: 'object' },
+        currency: text('Currency of the cost'),
+      },
+    }),
+    changes: list(
+      record(
+        {
+          path: text('Place in the document, for example input.steps.maximum'),
+          before: { description: 'Value in the document; null if it has none' },
+          after: { description: 'Value that is published now; null if there is none' },
+        },
+        'A change',
+      ),
+      'Changes since the import; empty without --check',
+    ),
+  },
+  'One line for each document.',
+)
+
+export const MODELS_SEARCH_SCHEMA = record(
+  {
+    name: text('Name for `rushes models import`, with its provider'),
+    kind: orNull(text('Kind; null if the provider does not publish it', { enum: KINDS })),
+    runs: orNull(integer('Number of runs; null if the provider does not publish it')),
+    description: text('Description by the provider; may be empty'),
+    price: orNull(
+      record(
+        {
+          amount: AMOUNT,
+          unit: text('Unit that is charged, in the words of the provider, for example image or second'),
+          currency: text('Currency of the amount'),
+        },
+        'Price; null if the provider does not publish it',
+      ),
+    ),
+  },
+  'One line for each model that was found.',
 )
 
 export const CONFIG_LIST_SCHEMA: JsonSchema = {

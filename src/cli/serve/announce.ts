@@ -1,7 +1,10 @@
 /** The lines that `rushes serve` prints when it starts to listen. */
+import { messageOf } from '../../errors.js'
+import { withTimeout } from '../../host/abort.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { quoteWord } from '../../protocol/text.js'
-import { defaultDocument } from '../../service/models/served-model.js'
+import { printable, quoteWord } from '../../protocol/text.js'
+import type { ModelSetEngine } from '../../service/models/model-set.js'
+import { defaultDocument, type ServedModel } from '../../service/models/served-model.js'
 import type { NodeRole } from '../../service/names.js'
 import type { ConsoleStart } from '../../service/service.js'
 import { nameOf } from '../../service/store/postgres/connection-errors.js'
@@ -83,6 +86,38 @@ export function announce({ out }: Context, announcement: Announcement): void {
           `Create a new one with \`rushes admin key create --account default${where}\`.`
       : 'The API key is shown only once. Then try `rushes run image "a fox"`.',
   )
+}
+
+const ACCOUNT_TIMEOUT_MS = 10_000
+
+/** Prints which account pays for the runs of each engine that costs money, and its balance where the provider tells it. */
+export async function printPayers(
+  { out, clock, interrupts }: Pick<Context, 'out' | 'clock' | 'interrupts'>,
+  models: readonly ServedModel[],
+  engine: Pick<ModelSetEngine, 'describePayer' | 'describeEngine' | 'checkModel'>,
+): Promise<void> {
+  const namesByPayer = new Map<string, string[]>()
+  for (const { document } of models) {
+    const payer = engine.describePayer(document.name)
+    const key = `(${engine.describeEngine(document.name)}): ${payer}`
+    if (payer !== undefined) namesByPayer.set(key, [...(namesByPayer.get(key) ?? []), document.name])
+  }
+  for (const [payer, names] of namesByPayer) {
+    const [first = ''] = names
+    const options = { timeoutMs: ACCOUNT_TIMEOUT_MS, reason: () => new Error('no response'), clock }
+    // Of other servers, the answer is a list of models.
+    const found = /^\((fal|replicate) /.test(payer)
+      ? await withTimeout((signal) => engine.checkModel(first, signal), {
+          ...options,
+          signal: interrupts.first,
+        }).catch(messageOf)
+      : undefined
+    if (interrupts.first.aborted) return
+    const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
+    out.note(
+      `${first}${more} ${payer}${found === undefined ? '' : `: ${printable(found).replace(/\.$/, '')}`}.`,
+    )
+  }
 }
 
 const consoleBase = ({ url, publicUrl }: ConsoleAnnouncement): string => publicUrl ?? url

@@ -196,6 +196,8 @@ export const FURTHER_ENVIRONMENT = {
 
 /** Environment variables that other programs use too. */
 export const SHARED_ENVIRONMENT = {
+  'FAL_KEY, REPLICATE_API_TOKEN':
+    'Keys of fal and Replicate, for `rushes models import`, `rushes models search` and their [engines](engines.md)',
   NO_COLOR: 'If set, no colour; overrides `FORCE_COLOR`',
   FORCE_COLOR: 'If set, colour even without a terminal; `0` or `false` turns colour off',
   CI: 'If set, progress is printed as lines, without a spinner',

@@ -3,6 +3,7 @@ import { messageOf } from '../../errors.js'
 import { parseDuration } from '../../protocol/units.js'
 import { readComfyui } from './comfyui/index.js'
 import { readCommand } from './command/index.js'
+import { readHosted } from './hosted/index.js'
 import { readImages } from './images/index.js'
 import { readPreview } from './preview/index.js'
 import type { ReadEngine } from './read-engine.js'
@@ -35,6 +36,9 @@ export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
   comfyui: withTimeLimit(readComfyui),
   videos: withTimeLimit(readVideos),
   sdapi: withTimeLimit(readSdapi),
+  fal: withTimeLimit(readHosted('fal')),
+  replicate: withTimeLimit(readHosted('replicate')),
+  cog: withTimeLimit(readHosted('cog')),
   command: withTimeLimit(readCommand),
   preview: readPreview,
 }

@@ -33,14 +33,16 @@ export interface EngineSettings {
   text(name: string): string | undefined
   /** Returns the number if it is greater than 0, or undefined if the key is not set. Reports any other number. */
   number(name: string): number | undefined
-  /** Returns an http or https URL without a user name, a query or a fragment. Reports a missing one. */
-  url(name: string): URL | undefined
+  /** Returns an http or https URL without a user name, a query or a fragment. Reports a missing one, unless it has a default. */
+  url(name: string, standard?: string): URL | undefined
   /** Returns the map, or an empty one if the key is not set. */
   map(name: string): Readonly<Record<string, unknown>>
+  /** Returns the value as the document has it. Reports nothing. */
+  value(name: string): unknown
   /** Returns the contents of a file whose path is relative to the document. Reports a missing or unreadable one. */
   file(name: string): string | undefined
-  /** Returns the value of the environment variable that the key names. Reports a variable that is not set. */
-  secret(name: string): string | undefined
+  /** Returns the value of the variable that the key names, or of the default one. Reports a variable that is not set. */
+  secret(name: string, standard?: string): string | undefined
   /** Reports a problem at a path below `engine`. */
   readonly report: ReportProblem
   /** Warns of a value that is accepted. */

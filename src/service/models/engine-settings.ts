@@ -4,6 +4,8 @@ import type { DocumentPath, ReportProblem } from '../../protocol/model-document.
 import type { ModelDocument } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
+import type { Engine } from '../engines/engine.js'
+import { PROVIDERS } from '../engines/hosted/providers.js'
 import type { CreateEngine, EngineSettings, ReadEngine } from '../engines/read-engine.js'
 import { withSeedParameter } from '../engines/seed.js'
 import { readTextFile } from './read-text-file.js'
@@ -16,6 +18,8 @@ export interface ModelWithEngine extends ServedModel {
   readonly type: string
   /** Address of the engine's server. */
   readonly url?: string | undefined
+  /** Variable of the environment that has the key of the engine's server. */
+  readonly keyVariable?: string | undefined
   /** Keys of the engine's server, which no other engine's command gets. */
   readonly secrets?: readonly string[]
   readonly createEngine: CreateEngine
@@ -50,11 +54,23 @@ export function withEngine(
   if (read === undefined || document === undefined) return undefined
   const named = [...(source.named ?? []), ...document.input.required]
   const offered = withSeedParameter(document, engine, named)
-  const { settings, secrets, leftOut, reportUnknownKeys } = createEngineSettings({ ...source, named, engine })
-  const createEngine = read(settings, offered)
+  const { settings, secrets, leftOut, missingKey, reportUnknownKeys } = createEngineSettings({
+    ...source,
+    named,
+    engine,
+  })
+  const created = read(settings, offered)
   reportUnknownKeys()
-  const served = withoutParameters(offered, leftOut)
-  return { document: served, type, createEngine, secrets, ...(typeof url === 'string' && { url }) }
+  const problem = missingKey()
+  const createEngine: CreateEngine = problem === undefined ? created : () => withoutKey(problem)
+  const address = url ?? PROVIDERS[type]?.url
+  const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
+  return {
+    ...{ document: withoutParameters(offered, leftOut), type, createEngine, secrets },
+    ...(typeof address === 'string' && { url: address }),
+    // Anything else may be the key itself.
+    ...(typeof keyVariable === 'string' && /^[A-Z][A-Z0-9_]*$/.test(keyVariable) && { keyVariable }),
+  }
 }
 
 function withoutParameters(document: ModelDocument, names: ReadonlySet<string>): ModelDocument {
@@ -68,6 +84,10 @@ function withoutParameters(document: ModelDocument, names: ReadonlySet<string>):
   }
 }
 
+const withoutKey = (problem: string): Engine => ({
+  render: () => Promise.reject(new Error(problem)),
+})
+
 export interface SettingsSource {
   readonly engine: Readonly<Record<string, unknown>>
   /** Reports at paths below `engine`. */
@@ -79,27 +99,30 @@ export interface SettingsSource {
   /** Folder that the paths of files are relative to. */
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /**
+   * For `--local`, which uses one of several models: a variable with a key that is not set fails the runs of its model.
+   * Default: it is a problem of the document.
+   */
+  readonly allowsMissingKeys?: boolean
 }
 
 /** Far more than the largest workflow. */
 const MAX_FILE_MIB = 16
 
 /** Returns the settings, and a function that reports the keys that nothing has asked for. */
-export function createEngineSettings({
-  engine,
-  report: reportProblem,
-  warn = () => {},
-  named = [],
-  folder,
-  env,
-}: SettingsSource): {
+export function createEngineSettings(source: SettingsSource): {
   readonly settings: EngineSettings
   /** Values that `secret` has returned. */
   readonly secrets: readonly string[]
   /** Parameters for which `leaveOut` was called. */
   readonly leftOut: ReadonlySet<string>
+  /** Describes a key that is not set; see `allowsMissingKeys`. */
+  missingKey(): string | undefined
   reportUnknownKeys(): void
 } {
+  const { engine, report: reportProblem, folder, env, allowsMissingKeys = false } = source
+  const { warn = () => {}, named = [] } = source
+  let missing: string | undefined
   const known = new Set(['type'])
   const secrets: string[] = []
   const leftOut = new Set<string>()
@@ -127,8 +150,15 @@ export function createEngineSettings({
     return value
   }
 
+  function reportMissingKey(path: DocumentPath, problem: string): void {
+    if (allowsMissingKeys)
+      missing = `The engine${path.length === 0 ? '' : `'s ${path.join('.')}`} ${problem}.`
+    else report(path, problem)
+  }
+
   const settings: EngineSettings = {
     text,
+    value: rawValue,
     number(name) {
       const value = rawValue(name)
       if (value === undefined || (typeof value === 'number' && value > 0 && Number.isFinite(value)))
@@ -136,8 +166,11 @@ export function createEngineSettings({
       report([name], 'must be a number greater than 0')
       return undefined
     },
-    url(name) {
-      const value = requiredText(name, '. Example: http://127.0.0.1:8000/v1')
+    url(name, standard) {
+      const value =
+        standard === undefined
+          ? requiredText(name, '. Example: http://127.0.0.1:8000/v1')
+          : (text(name) ?? standard)
       if (value === undefined) return undefined
       const url = URL.canParse(value) ? new URL(value) : undefined
       if (url === undefined || !/^https?:$/.test(url.protocol)) report([name], 'must be an http or https URL')
@@ -161,8 +194,8 @@ export function createEngineSettings({
         report([name], `names "${shortened(printable(path), 200)}", which ${problem}`),
       )
     },
-    secret(name) {
-      const variable = text(name)
+    secret(name, standard) {
+      const variable = text(name) ?? standard
       if (variable === undefined) return undefined
       const value = env[variable]?.trim() ?? ''
       if (value !== '') {
@@ -170,12 +203,14 @@ export function createEngineSettings({
         secrets.push(value, value.replace(/^[^:]*:/, ''))
         return value
       }
+      if (variable === standard) {
+        reportMissingKey([], `needs the environment variable ${standard}, which is not set`)
+        return undefined
+      }
       // Anything else may be the key itself, which is not printed.
       const shown = /^[A-Z][A-Z0-9_]*$/.test(variable) ? `names ${variable}, which` : 'names a variable that'
-      report(
-        [name],
-        `${shown} is not set in the environment. Write the name of a variable, never the key itself`,
-      )
+      const advice = 'Write the name of a variable, never the key itself'
+      reportMissingKey([name], `${shown} is not set in the environment. ${advice}`)
       return undefined
     },
     report,
@@ -191,6 +226,7 @@ export function createEngineSettings({
     settings,
     secrets,
     leftOut,
+    missingKey: () => missing,
     reportUnknownKeys() {
       for (const name of Object.keys(engine))
         if (!known.has(name)) report([name], unknownKey(name, [...known], `an engine of type ${engine.type}`))

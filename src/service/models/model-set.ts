@@ -1,9 +1,9 @@
 /** The models of a node, and one engine that renders all of them. */
 import { usageError } from '../../errors.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
+import { mayCost } from '../../protocol/price.js'
 import type { Engine } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
-import { isPrivateHost } from '../rules/networks.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
 import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js'
 
@@ -19,6 +19,8 @@ export interface ModelSet {
 export interface ModelSetEngine extends Engine {
   /** Like `check` of the model's engine. Resolves with undefined for an engine without a server. */
   checkModel(model: string, signal: AbortSignal): Promise<string | undefined>
+  /** Describes the account that pays for the runs of a model. Undefined if they cost nothing. */
+  describePayer(model: string): string | undefined
   /** Returns the type of the model's engine, with the address of its server: `images at http://127.0.0.1:1234/v1`. */
   describeEngine(model: string): string
 }
@@ -61,8 +63,11 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   if (path === undefined && Object.keys(engines).length === 0 && Object.keys(names).length === 0)
     return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
-  const { ENGINE_TYPES: types } = await import('../engines/index.js')
-  const { readModels } = await import('./read-models.js')
+  const [{ ENGINE_TYPES: types }, { readModels }, { chargesForRuns }] = await Promise.all([
+    import('../engines/index.js'),
+    import('./read-models.js'),
+    import('./cost.js'),
+  ])
   const warnings: string[] = []
   const warn = (text: string) => void warnings.push(text)
   const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged, warn })
@@ -79,7 +84,11 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
       return []
     }
     const word = engines[kind]
-    return [word === undefined ? previewOf(document) : engineOf(word, document, types, env, readsEngines)]
+    if (word === undefined) return [previewOf(document)]
+    const model = engineOf(word, document, types, env, readsEngines)
+    return [
+      chargesForRuns(model) ? { ...model, document: { ...model.document, cost: 'unknown' as const } } : model,
+    ]
   })
   const models = [...documents, ...others]
   for (const { document } of others)
@@ -130,7 +139,7 @@ function createModelSet(
     warnings,
     models: models.map(({ document, concurrency, url }) => ({
       ...{ document, concurrency, isRemote: url !== undefined },
-      mayCost: url !== undefined && !isPrivateHost(new URL(url).hostname),
+      mayCost: mayCost(document),
     })),
     createEngine(parts) {
       let preview: Engine | undefined
@@ -155,6 +164,13 @@ function createModelSet(
           return url === undefined ? `${type}` : `${type} at ${url}`
         },
         cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
+        describePayer(model) {
+          const { document, keyVariable } = models.find((each) => each.document.name === model) ?? {}
+          if (document?.cost === undefined) return undefined
+          return keyVariable === undefined
+            ? 'its server may charge for runs'
+            : `paid by the account of ${keyVariable}`
+        },
         checkModel: async (model, signal) => await engineOfModel(model).check?.(signal),
         async close() {
           const engines = new Set([...byModel.values()].map(({ engine }) => engine))

@@ -13,6 +13,7 @@ import { listedValues } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText, inMillionths, UNIT } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
+import { priceFromCost, readCost } from './cost.js'
 import {
   type EngineTypes,
   type ModelWithEngine,
@@ -100,20 +101,36 @@ function filesAt(path: string): readonly string[] {
   )
 }
 
-const PRICE_KEYS = ['run', 'factors']
-const KEYS = ['name', 'kind', 'description', 'engine', 'input', 'price', 'concurrency', 'default']
+const PRICE_KEYS = ['run', 'factors', 'round_up', 'from_cost']
+const COST_KEYS = ['run', 'factors', 'currency']
+/** Of an imported document: see `models import --check`. */
+const SOURCE_KEYS = ['model', 'schema', 'version', 'date', 'sha256']
+const KEYS = [
+  ...['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default', 'source'],
+]
 /** Further keys of `rushes models <name> --json`, so that its output can be added again. */
 const SHOWN_KEYS = ['price_source', 'currency']
 
 /** Returns the document of a user's file, without its engine; undefined after the report of a problem. */
 export function readOwnDocument({ value, report }: SourceDocument): ModelDocument | undefined {
-  const document = readModelDocument(value, report)
+  // A price that follows from the cost needs the cost first, and the cost needs the input.
+  const isDerived = isObject(value) && isObject(value.price) && value.price.from_cost !== undefined
+  const document = readModelDocument(isDerived ? { ...value, price: undefined } : value, report)
   if (!isObject(value)) return undefined
-  for (const name of Object.keys(value))
-    if (![...KEYS, ...SHOWN_KEYS].includes(name)) report([name], unknownKey(name, KEYS, 'a model'))
-  const { concurrency, description, price } = value
-  for (const name of isObject(price) ? Object.keys(price) : [])
-    if (!PRICE_KEYS.includes(name)) report(['price', name], unknownKey(name, PRICE_KEYS, 'a price'))
+  const { concurrency, description, price, source } = value
+  const checkKeys = (keys: readonly string[], owner: string, at?: string) => {
+    const map = at === undefined ? value : value[at]
+    for (const name of isObject(map) ? Object.keys(map) : [])
+      if (!keys.includes(name) && (at !== undefined || !SHOWN_KEYS.includes(name)))
+        report(at === undefined ? [name] : [at, name], unknownKey(name, keys, owner))
+  }
+  checkKeys(KEYS, 'a model')
+  checkKeys(isDerived ? ['from_cost'] : PRICE_KEYS, isDerived ? 'a price with from_cost' : 'a price', 'price')
+  checkKeys(COST_KEYS, 'a cost', 'cost')
+  checkKeys(SOURCE_KEYS, 'a source', 'source')
+  if (source !== undefined && !isObject(source)) report(['source'], 'must be a map')
+  const cost = readCost(value, document?.input, report)
+  const derived = isDerived && isObject(price) ? priceFromCost(price.from_cost, cost, report) : undefined
   const isCount = Number.isInteger(concurrency) && Number(concurrency) >= 1
   if (concurrency !== undefined && !(isCount && Number(concurrency) <= MAX_CONCURRENCY))
     report(['concurrency'], `must be a whole number from 1 to ${MAX_CONCURRENCY}`)
@@ -121,6 +138,8 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   return (
     document && {
       ...document,
+      ...(derived && { price: derived }),
+      ...(cost && { cost }),
       input: { ...document.input, ...(typeof description === 'string' && { description }) },
     }
   )
@@ -141,6 +160,7 @@ function readModel(
       readsEngines && reportProblem(['engine', ...path], message)
   const read = withEngine(described, {
     ...{ engine, types, env, folder: dirname(file), named: namedIn(value) },
+    allowsMissingKeys: !isCharged,
     ...{ report: below(report), warn: below(warn) },
   })
   const model = readsEngines ? read : described && previewOf(read?.document ?? described)
@@ -198,7 +218,8 @@ function checkPrices({ price, input: { properties, required } }: ModelDocument, 
     prices = [...next.values()]
     unit *= UNIT
   }
-  const wrong = prices.find(({ amount }) => amount % unit !== 0n || amount > MAX_CREDITS * unit)
+  const isWhole = (amount: bigint) => price.round_up === true || amount % unit === 0n
+  const wrong = prices.find(({ amount }) => !isWhole(amount) || amount > MAX_CREDITS * unit)
   if (wrong === undefined) return
   const { amount, values } = wrong
   const path = values.length === 0 ? ['run'] : ['factors', ...(values.at(-1) ?? [])]
@@ -206,10 +227,9 @@ function checkPrices({ price, input: { properties, required } }: ModelDocument, 
     .map((words) => words.map((word) => shortened(printable(word), 80)).join(' '))
     .join(', ')
   const text = amountText((amount * UNIT + unit - 1n) / unit, 'credits')
-  const [fault, advice] =
-    amount % unit === 0n
-      ? ['too high', `at most ${MAX_CREDITS} credits`]
-      : ['not whole', 'whole credits, for example 100 times as many']
+  const [fault, advice] = isWhole(amount)
+    ? ['too high', `at most ${MAX_CREDITS} credits`]
+    : ['not whole', 'whole credits, for example 100 times as many']
   report(
     ['price', ...path],
     `leads to a price that is ${fault}: ${text}${shown && ` with ${shown}`}. Use ${advice}`,

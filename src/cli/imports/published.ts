@@ -1,0 +1,230 @@
+/** What fal and Replicate publish of a model, and the requests for it. A key is sent only to the API of its provider. */
+import { createHash } from 'node:crypto'
+import { EXIT, messageOf, RushesError, usageError } from '../../errors.js'
+import type { HttpResponse } from '../../host/http.js'
+import { BodyTooLarge, readText } from '../../host/receive-text.js'
+import { textOfDetail } from '../../protocol/error-detail.js'
+import { readJson, writeJson } from '../../protocol/json.js'
+import type { Kind } from '../../protocol/models.js'
+import { isObject, parseErrorBody, parseJson } from '../../protocol/parse.js'
+import { printable, shortened } from '../../protocol/text.js'
+import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
+import type { Context } from '../context/context.js'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** What this folder needs of a command. */
+export type Network = Pick<Context, 'env' | 'fetch' | 'interrupts'>
+
+export interface ModelAddress {
+  readonly provider: 'fal' | 'replicate'
+  /** The endpoint of fal, or `owner/name`. */
+  readonly model: string
+  readonly version: string | undefined
+}
+
+const EXAMPLES = 'Examples: fal:fal-ai/flux/dev, replicate:black-forest-labs/flux-schnell.'
+
+/** Reads `fal:<endpoint>` or `replicate:<owner/name[:version]>`. Throws `usage`. */
+export function parseAddress(word: string): ModelAddress {
+  const [, fal] = /^fal:([\w.-]+(?:\/[\w.-]+)+)$/.exec(word) ?? []
+  if (fal !== undefined) return { provider: 'fal', model: fal, version: undefined }
+  const [, model, version] = /^replicate:([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(word) ?? []
+  if (model !== undefined) return { provider: 'replicate', model, version }
+  throw usageError(
+    `"${shortened(printable(word), 200)}" is not a model to import: use fal:<endpoint> or replicate:<owner/name[:version]>.`,
+    EXAMPLES,
+  )
+}
+
+export const addressText = ({ provider, model, version }: ModelAddress): string =>
+  `${provider}:${model}${version === undefined ? '' : `:${version}`}`
+
+export const keyOf = (env: Context['env'], { keyVariable = '' }: Provider): string | undefined =>
+  env[keyVariable]?.trim() || undefined
+
+const MAX_BYTES = 8 * 1_048_576
+
+/** Resolves with the JSON; undefined for 404. Throws `network`, `bad_response`, `service_error`, or that the key was refused. */
+export async function getJson(network: Network, url: URL): Promise<unknown> {
+  const provider = Object.values(PROVIDERS).find(
+    ({ api }) => api !== undefined && new URL(api).origin === url.origin,
+  )
+  const key = provider && keyOf(network.env, provider)
+  const headers = { accept: 'application/json', ...(key && { authorization: `${provider?.scheme} ${key}` }) }
+  const { first: signal } = network.interrupts
+  const send = await network.fetch()
+  let response: HttpResponse
+  let text: string
+  try {
+    response = await send({ method: 'GET', url, headers, signal })
+    text = await readText(response, MAX_BYTES)
+  } catch (error) {
+    signal.throwIfAborted()
+    const code = error instanceof BodyTooLarge ? 'bad_response' : 'network'
+    throw new RushesError(code, `${url.origin}: ${messageOf(error)}.`, { cause: error })
+  }
+  const { status } = response
+  const body = parseJson(text)
+  const detail = body.ok && isObject(body.value) ? textOfDetail(body.value.detail) : undefined
+  const reason = parseErrorBody(text).message ?? detail ?? ''
+  const words = printable(key === undefined ? reason : reason.replaceAll(key, '[key]'))
+  const shown = `${url.origin} answered ${status}${words === '' ? '' : `: ${shortened(words, 200)}`}`.replace(
+    /\.$/,
+    '',
+  )
+  if (status === 401 || status === 403)
+    throw new RushesError('no_api_key', `${shown}.`, {
+      hint: provider && `${key === undefined ? 'Set' : 'Check'} the key in ${provider.keyVariable}.`,
+      httpStatus: status,
+    })
+  if (status === 429)
+    throw new RushesError('RATE_LIMITED', `${shown}.`, {
+      hint: 'Wait a minute, then run the command again.',
+      ...{ httpStatus: status, exitCode: EXIT.rateLimited },
+    })
+  if (status >= 500) throw new RushesError('service_error', `${shown}.`, { httpStatus: status })
+  if (status === 404) return undefined
+  if (status !== 200) throw new RushesError('bad_response', `${shown}.`, { httpStatus: status })
+  try {
+    return readJson(text)
+  } catch {
+    throw new RushesError('bad_response', `${url.origin} sent a response that is not JSON.`, {
+      httpStatus: status,
+    })
+  }
+}
+
+/** A published schema. */
+export interface Published {
+  /** The document that `$ref` points into. */
+  readonly root: Json
+  readonly input: unknown
+  readonly output: unknown
+  /** Of the schemas alone, with sorted keys. */
+  readonly sha256: string
+  /** fal: `text-to-image`. */
+  readonly category: string | undefined
+  readonly description: string | undefined
+  readonly version: string | undefined
+  /** Replicate: an official model has no versions to pin. */
+  readonly isOfficial: boolean
+  /** Output of the provider's example. */
+  readonly example: unknown
+}
+
+/**
+ * Reads an OpenAPI document of fal, of Replicate or of a Cog server, or the object of the provider's API that has one.
+ * Undefined if there is none in it.
+ */
+export function readPublished(value: unknown, { provider, model }: ModelAddress): Published | undefined {
+  const found = isObject(value) && Array.isArray(value.models) ? (value.models[0] as unknown) : value
+  const outer = isObject(found) ? found : {}
+  const version = isObject(outer.latest_version) ? outer.latest_version : outer
+  const root = [version.openapi_schema, outer.openapi, outer].find(isObject) ?? {}
+  const schemas =
+    isObject(root.components) && isObject(root.components.schemas) ? root.components.schemas : {}
+  const { input, output } =
+    provider === 'fal' ? falSchemas(root, schemas, model) : { input: schemas.Input, output: schemas.Output }
+  if (!isObject(input)) return undefined
+  const info = isObject(root.info) ? root.info : {}
+  const falInfo = isObject(info['x-fal-metadata']) ? info['x-fal-metadata'] : {}
+  const metadata = isObject(outer.metadata) ? outer.metadata : {}
+  const example = isObject(outer.default_example) ? outer.default_example.output : undefined
+  const textOf = (text: unknown) => (typeof text === 'string' && text !== '' ? printable(text) : undefined)
+  return {
+    ...{ root, input, output, example },
+    sha256: createHash('sha256')
+      .update(writeJson(sorted(schemas)))
+      .digest('hex'),
+    category: textOf(metadata.category ?? falInfo.category),
+    description: textOf(metadata.description ?? outer.description),
+    version: provider === 'fal' ? undefined : textOf(version.id),
+    isOfficial: outer.is_official === true,
+  }
+}
+
+/** The schemas of the endpoint's own request and result, else those that are named so. */
+function falSchemas(
+  root: Json,
+  schemas: Json,
+  endpoint: string,
+): { readonly input: unknown; readonly output: unknown } {
+  const paths = isObject(root.paths) ? Object.entries(root.paths) : []
+  const ofBody = (body: unknown, ...steps: readonly string[]): unknown =>
+    [...steps, 'content', 'application/json', 'schema'].reduce<unknown>(
+      (at, step) => (isObject(at) ? at[step] : undefined),
+      body,
+    )
+  const posts = paths.flatMap(([path, at]) =>
+    isObject(at) && at.post !== undefined ? [{ path, post: at.post }] : [],
+  )
+  const { post } = posts.find(({ path }) => path === `/${endpoint}`) ?? posts[0] ?? {}
+  const result = paths.find(([path]) => /\/requests\/\{request_id\}$/.test(path))?.[1]
+  const named = (end: string) => Object.entries(schemas).find(([name]) => name.endsWith(end))?.[1]
+  return {
+    input: ofBody(post, 'requestBody') ?? named('Input'),
+    output: ofBody(isObject(result) ? result.get : undefined, 'responses', '200') ?? named('Output'),
+  }
+}
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value
+  const names = Object.keys(value).sort()
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]))
+}
+
+const VIDEO = /\.(mp4|webm|mov|m4v)(\?|$)/i
+const IMAGE = /\.(png|jpe?g|webp|gif|avif)(\?|$)/i
+
+/** Returns what a model creates; undefined if that cannot be read from its schema, and `other` for sound, text and so on. */
+export function kindOf({ category, output, example }: Published): Kind | 'other' | undefined {
+  if (category !== undefined) return kindOfCategory(category)
+  const shown = example === undefined || example === null ? '' : writeJson(example).replaceAll('"', ' ')
+  const urls = shown.split(/[\s,\]}]+/)
+  if (urls.some((url) => VIDEO.test(url))) return 'video'
+  if (urls.some((url) => IMAGE.test(url))) return 'image'
+  if (urls.some((url) => /\.(wav|mp3|flac|ogg|glb|zip|safetensors)(\?|$)/i.test(url))) return 'other'
+  const names = isObject(output) && isObject(output.properties) ? Object.keys(output.properties) : []
+  if (names.some((name) => /^videos?$/.test(name))) return 'video'
+  if (names.some((name) => /^images?$/.test(name))) return 'image'
+  // Without the URL of a file, it is text or numbers.
+  return /"uri"|"\$ref"/.test(writeJson(output ?? { $ref: '' })) ? undefined : 'other'
+}
+
+export function kindOfCategory(category: string): Kind | 'other' {
+  const [, target] = /-to-(\w+)$/.exec(category) ?? []
+  return target === 'image' || target === 'video' ? target : 'other'
+}
+
+/** Asks the provider for the schema. Throws `usage` for a model that it does not have. */
+export async function fetchPublished(network: Network, address: ModelAddress): Promise<Published> {
+  const { provider, model, version } = address
+  const { title, api, keyVariable } = PROVIDERS[provider] as Provider
+  if (provider === 'replicate' && keyOf(network.env, PROVIDERS.replicate as Provider) === undefined)
+    throw new RushesError(
+      'no_api_key',
+      `Replicate publishes schemas only to its users, and ${keyVariable} is not set.`,
+      {
+        hint:
+          `Set ${keyVariable} to your API token. Or save the schema of the model in a file, and use ` +
+          `\`rushes models import ${addressText(address)} --from schema.json\`.`,
+      },
+    )
+  const urls =
+    provider === 'fal'
+      ? [
+          `https://fal.ai/api/openapi/queue/openapi.json?endpoint_id=${encodeURIComponent(model)}`,
+          `${api}/models?endpoint_id=${encodeURIComponent(model)}&expand=openapi-3.0`,
+        ]
+      : [`${api}/models/${model}${version === undefined ? '' : `/versions/${version}`}`]
+  for (const url of urls) {
+    const published = readPublished(await getJson(network, new URL(url)), address)
+    if (published !== undefined) return published
+  }
+  throw usageError(
+    `${title} has no schema of ${model}${version === undefined ? '' : ` in version ${version}`}. Is the name complete?`,
+    `Find models with \`rushes models search <words>\`. ${EXAMPLES}`,
+  )
+}

@@ -1,0 +1,77 @@
+/**
+ * Models of hosted providers (`fal`, `replicate`) and of Cog servers. The input is sent with the names that the provider
+ * publishes; only `image_urls` has another name there (`references`).
+ */
+import { usageError } from '../../../errors.js'
+import type { ModelDocument } from '../../../protocol/models.js'
+import type { Engine } from '../engine.js'
+import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
+import { describeAccount } from './account.js'
+import { PROVIDERS, type Provider } from './providers.js'
+
+/** All that an engine of a provider needs to know of a document. */
+export interface HostedSettings {
+  readonly provider: Provider
+  /** fal: the endpoint. Replicate: `owner/name`, with `:version` for a model that is pinned. Empty for Cog. */
+  readonly model: string
+  readonly url: URL
+  readonly key: string | undefined
+  /** The provider's field for the reference images. Undefined: the model has no `image_urls`. */
+  readonly references: { readonly field: string; readonly isList: boolean } | undefined
+  /** Fields that every request has, such as `num_images: 1`. */
+  readonly fixed: Readonly<Record<string, unknown>>
+}
+
+export type CreateHosted = (settings: HostedSettings, parts: EngineParts) => Engine
+
+/** `create`: the engine that sends the requests of this provider. */
+export const readHosted =
+  (type: 'fal' | 'replicate' | 'cog', create: CreateHosted = notBuilt): ReadEngine =>
+  (settings, document) => {
+    const provider = PROVIDERS[type] as Provider
+    const model = settings.text('model') ?? ''
+    const shape =
+      type === 'fal' ? /^[\w.-]+(\/[\w.-]+)+$/ : type === 'cog' ? /^/ : /^[\w.-]+\/[\w.-]+(:[\w.-]+)?$/
+    if (!shape.test(model) && !settings.hasProblem(['model']))
+      settings.report(
+        ['model'],
+        `must be ${type === 'fal' ? 'an endpoint, such as fal-ai/flux/dev' : 'owner/name'}`,
+      )
+    const url = settings.url('url', provider.url)
+    const key = settings.secret('key_env', provider.keyVariable)
+    const hosted = {
+      provider,
+      model,
+      key,
+      references: readReferences(settings, document),
+      fixed: settings.map('fixed'),
+    }
+    return (parts) => {
+      // Only a document without problems is rendered, and it has a URL.
+      const engine = create({ ...hosted, url: url as URL }, parts)
+      // The key of another address is not sent to the provider.
+      const isOwn = url?.href === new URL(provider.url ?? url ?? '').href
+      if (!isOwn || provider.api === undefined || key === undefined) return engine
+      return { ...engine, check: (signal) => describeAccount(provider, key, parts, signal) }
+    }
+  }
+
+/** `references: image_url` for a field with one image, `references: [image_urls]` for a list. */
+function readReferences(settings: EngineSettings, { input }: ModelDocument): HostedSettings['references'] {
+  const value = settings.value('references')
+  const field = Array.isArray(value) ? value[0] : value
+  const isField =
+    typeof field === 'string' && /^[\w-]+$/.test(field) && (!Array.isArray(value) || value.length === 1)
+  const hasImages = Object.hasOwn(input.properties, 'image_urls')
+  if (value !== undefined && !isField)
+    settings.report(['references'], 'must be the name of a field, or a list of one name')
+  else if (value === undefined && hasImages)
+    settings.report(['references'], 'is missing: the field of the provider that gets image_urls')
+  else if (value !== undefined && !hasImages)
+    settings.report(['references'], 'needs the property image_urls in the input')
+  return isField ? { field, isList: Array.isArray(value) } : undefined
+}
+
+const notBuilt: CreateHosted = ({ provider }) => ({
+  render: () => Promise.reject(usageError(`The engine for ${provider.title} is not built yet.`)),
+})

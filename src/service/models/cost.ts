@@ -1,0 +1,49 @@
+/** The operator's side of a model: the map `cost` of its document, prices that follow from it, and servers that charge. */
+import type { ReportProblem } from '../../protocol/model-document.js'
+import { readPrice } from '../../protocol/model-document.js'
+import type { Cost, ModelSchema, Price } from '../../protocol/models.js'
+import { isObject } from '../../protocol/parse.js'
+import { PROVIDERS } from '../engines/hosted/providers.js'
+import { isPrivateHost } from '../rules/networks.js'
+
+/**
+ * Returns the cost of a document: the map `cost`, else `unknown` for an engine that charges. Undefined if its runs cost
+ * nothing.
+ */
+export function readCost(
+  { cost, engine }: Readonly<Record<string, unknown>>,
+  schema: ModelSchema | undefined,
+  report: ReportProblem,
+): Cost | 'unknown' | undefined {
+  if (cost === undefined || cost === null) return chargesForRuns(engine) ? 'unknown' : undefined
+  const price = readPrice(cost, schema, report, 'cost')
+  const currency = isObject(cost) ? cost.currency : undefined
+  const isCurrency = typeof currency === 'string' && /^[^\s\p{C}]{1,16}$/u.test(currency)
+  if (!isCurrency) report(['cost', 'currency'], 'must be a currency, such as USD')
+  return isCurrency && price !== undefined ? { ...price, currency } : 'unknown'
+}
+
+/**
+ * Whether each run of an engine without a `cost` may cost money: it is a hosted provider, or a server at a public
+ * address. A name counts as public unless it is one of a local network; it is not resolved.
+ */
+export function chargesForRuns(engine: unknown): boolean {
+  const { type, url } = isObject(engine) ? engine : {}
+  if (typeof type === 'string' && PROVIDERS[type]?.isPaid) return true
+  return typeof url === 'string' && URL.canParse(url) && !isPrivateHost(new URL(url).hostname)
+}
+
+/** Returns the price `{ from_cost: 100 }` in credits: so much for each unit of the cost, rounded up for each run. */
+export function priceFromCost(
+  factor: unknown,
+  cost: Cost | 'unknown' | undefined,
+  report: ReportProblem,
+): Price | undefined {
+  const path = ['price', 'from_cost']
+  if (typeof factor !== 'number' || !(factor > 0) || factor > 1e6)
+    report(path, 'must be a number from 0 to 1000000')
+  else if (cost === undefined || cost === 'unknown')
+    report(path, 'needs the key "cost", with "run" and "currency"')
+  else return { run: Number((cost.run * factor).toFixed(6)), factors: cost.factors, round_up: true }
+  return undefined
+}

@@ -1,0 +1,487 @@
+/** `rushes models import`: whole commands against simulated providers, and what the imported documents are good for. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type RunOptions, runCli } from '../../support/cli.js'
+import { createInstantEngine } from '../../support/engines.js'
+import {
+  type Answer,
+  createHostedApis,
+  FAL_MODELS,
+  FAL_PRICES,
+  FAL_SCHEMA,
+  priceOf,
+  REPLICATE,
+  schemaFile,
+  schemaOf,
+} from '../../support/hosted-apis.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const FLUX = 'fal-ai/flux/dev'
+const KEY = 'fal-key-id:fal-key-secret'
+const TOKEN = 'r8_secret'
+
+/** A home, and commands in it with simulated providers. */
+function placeWith(...routes: Parameters<typeof createHostedApis>) {
+  const home = temporaryFolder()
+  const apis = createHostedApis(...routes)
+  const run = (argv: readonly string[], options: RunOptions = {}) =>
+    runCli(argv, { home, fetch: apis.fetch, ...options })
+  const folder = join(home, 'config', 'local-models')
+  const keysSent = () =>
+    apis.requests.flatMap(({ url, headers }) =>
+      headers.authorization === undefined ? [] : [`${url.origin} ${headers.authorization}`],
+    )
+  return { home, run, folder, routes: apis.routes, requests: apis.requests, keysSent }
+}
+
+const flux = (): [string, Answer] => [FAL_SCHEMA + FLUX, { status: 200, body: schemaOf('fal-flux-dev') }]
+const fluxPrice = (amount = 0.025, unit = 'image'): [string, Answer] => [
+  FAL_PRICES,
+  priceOf(FLUX, amount, unit),
+]
+const withKey = { env: { FAL_KEY: KEY } }
+const withToken = { env: { REPLICATE_API_TOKEN: TOKEN } }
+const IMPORT = ['models', 'import', `fal:${FLUX}`]
+
+describe('an import from fal', () => {
+  it('writes a document into a new folder of local.models, and prints its path', async () => {
+    const { run, folder, keysSent } = placeWith(flux(), fluxPrice())
+    const path = join(folder, 'fal-ai-flux-dev.yaml')
+    const { code, stdout, stderr } = await run(IMPORT, withKey)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${path}\n` })
+    expect(stderr).toContain(`Set local.models to ${folder}`)
+    expect(stderr).toContain(`Then: \`rushes run image --local --model ${FLUX} "a red fox"\``)
+    expect((await run(['config', 'get', 'local.models'])).stdout).toBe(`${folder}\n`)
+    // The schema needs no key, and the key is in no text.
+    expect(keysSent()).toEqual([`https://api.fal.ai Key ${KEY}`])
+    expect(stdout + stderr + readFileSync(path, 'utf8')).not.toContain('secret')
+    expect(readFileSync(path, 'utf8')).toMatchInlineSnapshot(`
+      "# Imported from fal. To see what has changed since: rushes models import fal:fal-ai/flux/dev --check
+      # fal charges 0.025 USD per image (2026-01-01).
+
+      name: fal-ai/flux/dev
+      kind: image
+      engine:
+        type: fal
+        model: fal-ai/flux/dev
+        fixed:
+          sync_mode: false
+          num_images: 1
+      input:
+        type: object
+        required: [ prompt ]
+        properties:
+          prompt:
+            type: string
+            description: The prompt to generate an image from.
+          image_size:
+            anyOf:
+              - type: string
+                enum: [ square_hd, square, portrait_4_3, portrait_16_9, landscape_4_3, landscape_16_9 ]
+              - type: object
+                properties:
+                  height:
+                    type: integer
+                  width:
+                    type: integer
+            description: The size of the generated image.
+            default: landscape_4_3
+          num_inference_steps:
+            type: integer
+            description: The number of inference steps to perform.
+            minimum: 1
+            maximum: 50
+            default: 28
+          seed:
+            type: integer
+            description: The same seed and the same prompt give the same image.
+          guidance_scale:
+            type: number
+            description: How close the model sticks to your prompt.
+            minimum: 1
+            maximum: 20
+            default: 3.5
+          enable_safety_checker:
+            type: boolean
+            description: If set to true, the safety checker will be enabled.
+            default: true
+          output_format:
+            type: string
+            description: The format of the generated image.
+            enum: [ jpeg, png ]
+            default: jpeg
+          acceleration:
+            type: string
+            description: The speed of the generation. The higher the speed, the faster the generation.
+            enum: [ none, regular, high ]
+            default: none
+      cost:
+        run: 0.025
+        currency: USD
+      source:
+        model: fal:fal-ai/flux/dev
+        date: 2026-01-01
+        sha256: 3329e4c1068c43bc1c453c7ee05f0d606afeb98af326742c3a89d349273653aa
+      "
+    `)
+  })
+
+  it('works without a key and without a price', async () => {
+    const { run, folder, keysSent } = placeWith(flux(), [FAL_PRICES, { status: 401 }])
+    const { code, stderr } = await run(IMPORT)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/The price was not read: .* Set FAL_KEY, and import with --overwrite\./)
+    expect(stderr).toContain('To run it, set FAL_KEY to your key of fal.')
+    expect(keysSent()).toEqual([])
+    expect(readFileSync(join(folder, 'fal-ai-flux-dev.yaml'), 'utf8')).not.toMatch(/^cost:/m)
+  })
+
+  it('asks the API for an endpoint that has no page', async () => {
+    const { run } = placeWith([FAL_MODELS, { status: 200, body: schemaOf('fal-nano-banana-edit') }])
+    const { code, stdout } = await run(['models', 'import', 'fal:fal-ai/nano-banana-2/edit', '-o', '-'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('references: [ image_urls ]')
+    expect(stdout).toContain('description: Edits images by text.')
+  })
+
+  it('warns of what was left out', async () => {
+    const name = 'fal-ai/bytedance/seedream/v4/text-to-image'
+    const { run } = placeWith([FAL_SCHEMA, { status: 200, body: schemaOf('fal-seedream') }])
+    expect((await run(['models', 'import', `fal:${name}`])).stderr).toContain(
+      'image_size: default left out: must be text',
+    )
+  })
+
+  it('replaces a document only with --overwrite, and asks nobody before', async () => {
+    const { run, requests } = placeWith(flux(), fluxPrice())
+    await run(IMPORT)
+    requests.length = 0
+    const { code, stderr } = await run(IMPORT)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/fal-ai-flux-dev\.yaml already exists\.[\s\S]*--check[\s\S]*--overwrite/)
+    expect(requests).toEqual([])
+    const replaced = await run([...IMPORT, '--overwrite', '--json'])
+    expect(JSON.parse(replaced.stdout)).toMatchObject({ model: FLUX, result: 'replaced', changes: [] })
+  })
+
+  it.each([
+    ['megapixel', /^# fal charges 0\.025 USD per megapixel/m],
+    ['seconds', /^# fal charges 0\.025 USD per seconds/m],
+    ['video', /^# fal charges 0\.025 USD per video/m],
+  ])('has no cost for the unit %s of an image model, but a comment', async (unit, comment) => {
+    const { run } = placeWith(flux(), fluxPrice(0.025, unit))
+    const { stdout } = await run([...IMPORT, '-o', '-'], withKey)
+    expect(stdout).toMatch(comment)
+    expect(stdout).not.toMatch(/^cost:/m)
+  })
+})
+
+describe('an import from Replicate', () => {
+  const schnell = 'black-forest-labs/flux-schnell'
+  const answer = (name: string): Answer => ({ status: 200, body: schemaOf(name) })
+
+  it('says what it needs without a key, and sends nothing', async () => {
+    const { run, requests } = placeWith()
+    const { code, stderr } = await run(['models', 'import', `replicate:${schnell}`])
+    expect(code).toBe(4)
+    expect(stderr).toContain('REPLICATE_API_TOKEN is not set')
+    expect(stderr).toContain(`rushes models import replicate:${schnell} --from schema.json`)
+    expect(requests).toEqual([])
+  })
+
+  it('pins the version of a community model, and not of an official one', async () => {
+    const { run, keysSent, folder } = placeWith(
+      [`${REPLICATE}models/${schnell}`, answer('replicate-flux-schnell')],
+      [`${REPLICATE}models/wavespeedai/wan-2.1-i2v-480p`, answer('replicate-wan-i2v')],
+    )
+    await run(['models', 'import', `replicate:${schnell}`], withToken)
+    await run(['models', 'import', 'replicate:wavespeedai/wan-2.1-i2v-480p'], withToken)
+    const [official = '', community = ''] = readdirSync(folder).map((name) =>
+      readFileSync(join(folder, name), 'utf8'),
+    )
+    expect(official).toContain(`model: ${schnell}\n`)
+    expect(official).toContain('# The price of a run is not known: Replicate does not publish it.')
+    expect(community).toMatch(
+      /model: wavespeedai\/wan-2\.1-i2v-480p:e2870aa4[0-9a-f]+\n {2}references: image\n/,
+    )
+    expect(community).toContain('kind: video')
+    expect(new Set(keysSent())).toEqual(new Set([`https://api.replicate.com Bearer ${TOKEN}`]))
+  })
+
+  it('asks for the version that is named', async () => {
+    const version = schemaOf('replicate-sdxl').latest_version
+    const url = `${REPLICATE}models/stability-ai/sdxl/versions/abc`
+    const { run } = placeWith([url, { status: 200, body: { ...version, id: 'abc' } }])
+    const { code, stdout } = await run(
+      ['models', 'import', 'replicate:stability-ai/sdxl:abc', '--kind', 'image', '-o', '-'],
+      withToken,
+    )
+    expect(code).toBe(0)
+    expect(stdout).toContain('model: stability-ai/sdxl:abc\n')
+    expect(stdout).toContain('maximum: 18446744073709551615\n')
+  })
+
+  it('reads a file in place of the provider', async () => {
+    const { run, requests, folder } = placeWith()
+    const file = schemaFile('replicate-flux-schnell')
+    const { code } = await run(['models', 'import', `replicate:${schnell}`, '--from', file])
+    expect({ code, requests }).toEqual({ code: 0, requests: [] })
+    const text = readFileSync(join(folder, 'black-forest-labs-flux-schnell.yaml'), 'utf8')
+    expect(text).toContain(`schema: ${file}`)
+    expect((await run(['models', 'import', '--check'])).stderr).toContain('is up to date')
+  })
+
+  it('sends no key to another origin that has the schema', async () => {
+    const { run, keysSent } = placeWith(['https://example.com/', answer('replicate-sdxl')])
+    const line = [
+      'models',
+      'import',
+      'replicate:stability-ai/sdxl',
+      '--from',
+      'https://example.com/sdxl.json',
+    ]
+    expect((await run(line, { env: { ...withKey.env, ...withToken.env } })).code).toBe(0)
+    expect(keysSent()).toEqual([])
+  })
+})
+
+describe('an import that fails writes nothing', () => {
+  it.each<[string, string[], Parameters<typeof createHostedApis>, number, RegExp]>([
+    ['for another word', ['comfy:x/y'], [], 2, /"comfy:x\/y" is not a model to import/],
+    ['for a name without a provider', [FLUX], [], 2, /use fal:<endpoint> or replicate:/],
+    ['without a model', [], [], 2, /Missing model/],
+    [
+      'for an unknown endpoint',
+      [`fal:${FLUX}`],
+      [],
+      2,
+      /fal has no schema of fal-ai\/flux\/dev[\s\S]*rushes models search/,
+    ],
+    [
+      'if the key is refused',
+      ['replicate:a/b'],
+      [[REPLICATE, { status: 401, body: { detail: `bad ${TOKEN}` } }]],
+      4,
+      /answered 401: bad \[key\]\.\s+Check the key in REPLICATE_API_TOKEN/,
+    ],
+    ['at a limit', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 429 }]], 7, /answered 429/],
+    ['if the provider is broken', [`fal:${FLUX}`], [[FAL_SCHEMA, { status: 503 }]], 8, /answered 503/],
+    [
+      'if the answer is a page',
+      [`fal:${FLUX}`],
+      [[FAL_SCHEMA, { status: 200, body: '<html>' }]],
+      8,
+      /not JSON/,
+    ],
+    [
+      'without a network',
+      [`fal:${FLUX}`],
+      [[FAL_SCHEMA, 'the connection was refused']],
+      9,
+      /fal\.ai: the connection was refused/,
+    ],
+    [
+      'for a model of sound',
+      ['replicate:a/b'],
+      [
+        [
+          REPLICATE,
+          {
+            status: 200,
+            body: { ...schemaOf('replicate-sdxl'), default_example: { output: 'https://x/y.wav' } },
+          },
+        ],
+      ],
+      2,
+      /neither images nor videos/,
+    ],
+    [
+      'if the kind is not published',
+      ['replicate:a/b'],
+      [[REPLICATE, { status: 200, body: { ...schemaOf('replicate-sdxl'), default_example: null } }]],
+      2,
+      /Add --kind image or --kind video/,
+    ],
+    [
+      'for a file that is no schema',
+      ['replicate:a/b', '--from', join(import.meta.dirname, 'import.test.ts')],
+      [],
+      2,
+      /import\.test\.ts is not JSON/,
+    ],
+    [
+      'for a file that does not exist',
+      ['replicate:a/b', '--from', 'none.json'],
+      [],
+      2,
+      /none\.json cannot be read: no such file/,
+    ],
+  ])('%s', async (_, words, routes, code, message) => {
+    const { run, folder } = placeWith(...routes)
+    const ran = await run(['models', 'import', ...words], withToken)
+    expect(ran).toMatchObject({ code, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr).not.toContain(TOKEN)
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  it('into a local.models that is a file', async () => {
+    const { run, home } = placeWith(flux())
+    writeFileSync(join(home, 'one.yaml'), 'name: a/b')
+    await run(['config', 'set', 'local.models', join(home, 'one.yaml')])
+    const { code, stderr } = await run(IMPORT)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/local\.models is the file .*one\.yaml\.[\s\S]*-o model\.yaml/)
+    expect((await run([...IMPORT, '-o', join(home, 'new', 'flux.yaml')])).code).toBe(0)
+  })
+})
+
+describe('--check', () => {
+  it('is 0 while nothing has changed', async () => {
+    const { run } = placeWith(flux(), fluxPrice())
+    await run(IMPORT, withKey)
+    expect(await run([...IMPORT, '--check'], withKey)).toMatchObject({ code: 0, stdout: '' })
+    expect(await run(['models', 'import', '--check'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`${FLUX} is up to date`),
+    })
+  })
+
+  it('is 10 with each change of the schema and of the price', async () => {
+    const { run, routes } = placeWith(flux(), fluxPrice())
+    await run(IMPORT, withKey)
+    const now = schemaOf('fal-flux-dev')
+    const { properties } = now.components.schemas.FluxDevInput
+    properties.num_inference_steps.maximum = 28
+    properties.strength = { type: 'number', title: 'Strength' }
+    delete properties.acceleration
+    routes.splice(0, 2, [FAL_SCHEMA, { status: 200, body: now }], fluxPrice(0.03))
+    const { code, stdout } = await run([...IMPORT, '--check'], withKey)
+    expect(code).toBe(10)
+    expect(stdout.split('\n').map((line) => line.split('\t').slice(1))).toEqual([
+      ['input.num_inference_steps.maximum', '50', '28'],
+      ['input.acceleration', expect.stringMatching(/^\{"type":"string"/), '-'],
+      ['input.strength', '-', '{"type":"number","description":"Strength"}'],
+      ['cost.run', '0.025', '0.03'],
+      [],
+    ])
+    const json = JSON.parse((await run([...IMPORT, '--check', '--json'], withKey)).stdout)
+    expect(json).toMatchObject({ model: FLUX, result: 'changed' })
+    expect(json.changes).toContainEqual({ path: 'cost.run', before: 0.025, after: 0.03 })
+  })
+
+  it('names a new version, and a change that no parameter shows', async () => {
+    const body = schemaOf('replicate-wan-i2v')
+    const { run, routes } = placeWith([REPLICATE, { status: 200, body }])
+    await run(['models', 'import', 'replicate:wavespeedai/wan-2.1-i2v-480p'], withToken)
+    const now = schemaOf('replicate-wan-i2v')
+    now.latest_version.id = 'fff'
+    now.latest_version.openapi_schema.components.schemas.Output = { type: 'array' }
+    routes.splice(0, 1, [REPLICATE, { status: 200, body: now }])
+    const { code, stdout } = await run(['models', 'import', '--check'], withToken)
+    expect(code).toBe(10)
+    expect(stdout.split('\n').map((line) => line.split('\t')[1])).toEqual([
+      'source.version',
+      'source.sha256',
+      undefined,
+    ])
+  })
+
+  it('needs a document that was imported', async () => {
+    const { run } = placeWith(flux())
+    const { code, stderr } = await run([...IMPORT, '--check'])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`has no imported model fal:${FLUX}.`)
+  })
+})
+
+describe('an imported model with --local', () => {
+  const RUN = ['run', 'image', '--local', '--model', FLUX, 'a fox']
+
+  it('is listed with its cost, and has the flags of its schema', async () => {
+    const { run } = placeWith(flux(), fluxPrice())
+    await run(IMPORT, withKey)
+    expect((await run(['models', '--local'])).stdout).toContain(`${FLUX}\timage\t0.025 USD\tlocal\t`)
+    const { stdout } = await run(['models', FLUX, '--local', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ price: { run: 0.025 }, price_source: 'cost', currency: 'USD' })
+    const body = await run([...RUN, '--image-size', 'square', '--num-inference-steps', '9', '--dry-run'])
+    expect(JSON.parse(body.stdout).input).toEqual({
+      prompt: 'a fox',
+      image_size: 'square',
+      num_inference_steps: 9,
+    })
+    const size = '{"image_size":{"width":640,"height":480}}'
+    expect((await run([...RUN, '--input', size, '--dry-run'])).code).toBe(0)
+    expect((await run([...RUN, '--image-size', 'huge', '--dry-run'])).code).toBe(2)
+  })
+
+  it('has an estimate in the currency of its cost, and --max-cost counts it', async () => {
+    const { run } = placeWith(flux(), fluxPrice())
+    await run(IMPORT, withKey)
+    expect((await run([...RUN, '-n', '4', '--dry-run'])).stderr).toBe('Estimate: 0.1 USD for 4 runs.\n')
+    const engine = createInstantEngine()
+    const over = await run([...RUN, '-n', '4', '--max-cost', '0.09'], { engine })
+    expect(over.code).toBe(2)
+    expect(over.stderr).toContain('The estimate is 0.1 USD, but --max-cost allows 0.09 USD.')
+    // The preview is free in any currency.
+    const preview = ['run', 'video', '--local', 'a fox', '--dry-run']
+    expect((await run(preview)).stderr).toBe('Estimate: 0 USD for 1 run, because local runs are free.\n')
+  })
+
+  it('is without a price if the provider publishes none, and never free', async () => {
+    const { run } = placeWith(flux(), fluxPrice(0.025, 'megapixel'))
+    await run(IMPORT, withKey)
+    expect((await run(['models', '--local'])).stdout).toContain(`${FLUX}\timage\t\tlocal\t`)
+    const { code, stderr } = await run([...RUN, '--max-cost', '100', '--dry-run'])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`1 run has no price (${FLUX}), so --max-cost cannot be checked.`)
+  })
+
+  it('fails its runs without the key of the provider, while other models work', async () => {
+    const { run, home } = placeWith(flux())
+    await run(IMPORT)
+    const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
+    const failed = await run(RUN, options)
+    expect(failed.code).toBe(10)
+    expect(failed.stderr).toContain('needs the environment variable FAL_KEY, which is not set')
+    const video = await run(['run', 'video', '--local', 'a fox', '-o', join(home, 'x.mp4')], options)
+    expect(video.code).toBe(0)
+    const spend = await run(['spend', '--json'])
+    expect(spend.stdout).toContain('"name":"fal-ai/flux/dev","runs":1,"without_price":1,"currency":null')
+  })
+
+  it('keeps the estimates of each currency apart in `spend`', async () => {
+    const { run, home } = placeWith(flux(), fluxPrice())
+    await run(IMPORT, withKey)
+    const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
+    await run(RUN, options)
+    writeFileSync(
+      join(home, 'config', 'local-models', 'fal-ai-flux-dev.yaml'),
+      'name: a/b\nkind: image\nengine: { type: preview }\n',
+    )
+    await run(['run', 'image', '--local', 'a fox', '-o', join(home, 'x.png')], options)
+    const totals = (await run(['spend', '--json'])).stdout
+      .split('\n')
+      .filter((line) => line.includes('"total"'))
+      .map((line) => JSON.parse(line))
+    expect(totals).toMatchObject([
+      { currency: 'USD', estimate: 0.025 },
+      { currency: 'credits', estimate: 0 },
+    ])
+  })
+})
+
+it('documents beside imported ones stay as they are', async () => {
+  const { run, folder } = placeWith(flux())
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'mine.yaml'), 'name: acme/mine\nkind: image\nengine: { type: preview }\n')
+  await run(['config', 'set', 'local.models', folder])
+  await run(IMPORT)
+  expect(readFileSync(join(folder, 'mine.yaml'), 'utf8')).toContain('acme/mine')
+  expect((await run(['models', '--local'])).stdout.match(/^\S+/gm)).toEqual([
+    FLUX,
+    'acme/mine',
+    'rushes/preview-video',
+  ])
+})

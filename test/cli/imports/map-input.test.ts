@@ -1,0 +1,410 @@
+/** The mapping of published schemas to the input of a document: rule by rule, and for ten schemas as they are published. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { mapInput } from '../../../src/cli/imports/map-input.js'
+import { kindOf, readPublished } from '../../../src/cli/imports/published.js'
+import { readJson } from '../../../src/protocol/json.js'
+import { readModelDocument } from '../../../src/protocol/model-document.js'
+
+const SCHEMAS = join(import.meta.dirname, 'schemas')
+
+const ROOT = {
+  components: {
+    schemas: {
+      ratio: { enum: ['1:1', '16:9'], type: 'string', title: 'ratio', description: 'An enumeration.' },
+      frames: { enum: [81, 121], type: 'integer' },
+      Size: {
+        type: 'object',
+        properties: { width: { type: 'integer', maximum: 9 }, height: { type: 'integer' } },
+      },
+      Lora: { type: 'object', properties: { path: { type: 'string' }, scale: { type: 'number' } } },
+      Loop: { allOf: [{ $ref: '#/components/schemas/Loop' }] },
+      'a/b': { type: 'boolean' },
+    },
+  },
+}
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+/** Maps a schema with one property. */
+function mapped(property: object, { name = 'x', required = false } = {}) {
+  const schema = { type: 'object', properties: { [name]: property }, ...(required && { required: [name] }) }
+  const { input, ...others } = mapInput(schema, ROOT)
+  const { properties, ...rest } = input as {
+    properties: Record<string, unknown>
+    required?: readonly string[]
+  }
+  return { properties, ...rest, ...others }
+}
+
+describe('a published property', () => {
+  it.each<[string, object, object]>([
+    [
+      'takes the values of allOf, and the keywords beside it win',
+      { allOf: [ref('ratio')], default: '1:1', description: 'Shape' },
+      { type: 'string', description: 'Shape', enum: ['1:1', '16:9'], default: '1:1' },
+    ],
+    ['follows a reference', ref('a~1b'), { type: 'boolean', description: '' }],
+    ['follows an endless reference to its end', ref('Loop'), { description: '' }],
+    [
+      'loses null in anyOf',
+      { anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }], title: 'Seed', default: null },
+      { type: 'integer', description: 'Seed', minimum: 0 },
+    ],
+    [
+      'loses nullable',
+      { type: 'string', nullable: true, default: null },
+      { type: 'string', description: '' },
+    ],
+    ['loses null in a list of types', { type: ['number', 'null'] }, { type: 'number', description: '' }],
+    [
+      'keeps an enum of integers as integers',
+      { allOf: [ref('frames')], default: 81 },
+      { type: 'integer', description: '', enum: [81, 121], default: 81 },
+    ],
+    [
+      'keeps digits as text where they are published as text',
+      { type: 'string', enum: ['5', '10'], default: '5' },
+      { type: 'string', description: '', enum: ['5', '10'], default: '5' },
+    ],
+    [
+      'is a name or an object where a size is both',
+      { anyOf: [ref('Size'), { type: 'string', enum: ['square'] }], default: 'square' },
+      {
+        anyOf: [
+          { type: 'string', enum: ['square'] },
+          { type: 'object', properties: { width: { type: 'integer' }, height: { type: 'integer' } } },
+        ],
+        description: '',
+        default: 'square',
+      },
+    ],
+    [
+      'joins the values of a union of enums',
+      {
+        anyOf: [
+          { enum: ['a', 'b'], type: 'string' },
+          { const: 'c', type: 'string' },
+        ],
+      },
+      { type: 'string', description: '', enum: ['a', 'b', 'c'] },
+    ],
+    [
+      'is free text with examples where a union has free text',
+      { anyOf: [{ type: 'string' }, { enum: ['wise', 'calm'], type: 'string' }], description: 'Voice' },
+      { type: 'string', description: 'Voice Examples: wise, calm.' },
+    ],
+    [
+      'names its examples in the description',
+      { type: 'string', description: 'Style.', examples: ['ink', 'oil'] },
+      { type: 'string', description: 'Style. Examples: ink, oil.' },
+    ],
+    [
+      'is only for --input with types that have nothing in common',
+      { anyOf: [{ type: 'boolean' }, { type: 'integer' }] },
+      { anyOf: [{ type: 'boolean' }, { type: 'integer' }], description: '' },
+    ],
+    [
+      'is only for --input as a list of objects, whose fields are named',
+      { type: 'array', items: ref('Lora'), default: [], description: 'Adapters.' },
+      { type: 'array', description: 'Adapters. Fields: path, scale.' },
+    ],
+    [
+      'moves an exclusive bound of an integer',
+      { type: 'integer', minimum: 0, exclusiveMinimum: true, exclusiveMaximum: 10 },
+      { type: 'integer', description: '', minimum: 1, maximum: 9 },
+    ],
+    [
+      'keeps the digits of 64 bits',
+      { type: 'integer', maximum: 18446744073709551615n },
+      { type: 'integer', description: '', maximum: 18446744073709551615n },
+    ],
+    [
+      'loses patterns and unknown formats',
+      { type: 'string', pattern: '(a+)+$', format: 'color', minLength: 3, maxLength: 7 },
+      { type: 'string', description: '', maxLength: 7 },
+    ],
+  ])('%s', (_, property, expected) => {
+    expect(mapped(property)).toMatchObject({ properties: { x: expected }, warnings: [] })
+    expect(mapped(property).properties.x).toEqual(expected)
+  })
+
+  it.each<[string, object, string]>([
+    [
+      'a default outside of the values',
+      { type: 'string', enum: ['a'], default: 'b' },
+      'x: default left out: must be one of a, not "b" (did you mean "a"?)',
+    ],
+    [
+      'a default outside of the range',
+      { type: 'number', maximum: 1, default: 7.5 },
+      'x: default left out: must be a number up to 1, not 7.5',
+    ],
+    [
+      'a default of another type',
+      { type: 'integer', default: '5' },
+      'x: default left out: must be a whole number, not "5"',
+    ],
+    [
+      'an object as default of a size',
+      { anyOf: [ref('Size'), { type: 'string', enum: ['square'] }], default: { width: 1 } },
+      'x: default left out: must be text',
+    ],
+    [
+      'bounds that exclude each other',
+      { type: 'integer', minimum: 5, maximum: 1 },
+      'x: minimum left out: 5 is greater than the maximum 1',
+    ],
+  ])('loses %s, with a warning', (_, property, warning) => {
+    const { warnings, properties } = mapped(property)
+    expect(warnings).toEqual([warning])
+    expect(properties.x).toBeDefined()
+  })
+
+  it('is optional if it has a default', () => {
+    expect(mapped({ type: 'string', default: 'a' }, { required: true })).not.toHaveProperty('required')
+    expect(mapped({ type: 'string' }, { required: true }).required).toEqual(['x'])
+  })
+
+  it.each([
+    ['num_images', { type: 'integer', default: 4 }, { num_images: 1 }],
+    ['num_outputs', { type: 'integer', minimum: 2 }, { num_outputs: 2 }],
+    ['sync_mode', { type: 'boolean' }, { sync_mode: false }],
+  ])('%s is fixed', (name, property, fixed) => {
+    expect(mapped(property, { name })).toMatchObject({ properties: {}, fixed })
+  })
+
+  it.each([
+    ['webhook_url', { type: 'string' }],
+    ['key', { type: 'string', 'x-cog-secret': true }],
+    ['token', { type: 'string', format: 'password' }],
+    ['old', { type: 'string', deprecated: true }],
+  ])('%s is left out', (name, property) => {
+    expect(mapped(property, { name })).toMatchObject({ properties: {}, fixed: {}, warnings: [] })
+    expect(mapped(property, { name, required: true }).warnings).toHaveLength(1)
+  })
+
+  it('with a name that no document can have is left out, with a warning', () => {
+    const { properties, warnings } = mapped({ type: 'string' }, { name: 'a b' })
+    expect({ properties, warnings }).toEqual({
+      properties: {},
+      warnings: ['a b: left out: "a b" is not a property name'],
+    })
+  })
+})
+
+describe('the reference images', () => {
+  const uri = { type: 'string', format: 'uri' }
+  const url = { type: 'string' }
+  const list = { type: 'array', items: uri, maxItems: 3 }
+  it.each<[string, Record<string, object>, string | readonly string[] | undefined, readonly string[]]>([
+    [
+      'are the first field with a picture',
+      { mask: uri, image: uri, end_image: uri },
+      'image',
+      ['mask', 'image_urls', 'end_image'],
+    ],
+    ['are a list where the field is one', { image_input: list }, ['image_input'], ['image_urls']],
+    [
+      'are image_urls where that exists',
+      { image_url: url, image_urls: list },
+      ['image_urls'],
+      ['image_url', 'image_urls'],
+    ],
+    [
+      'are known by the name of a URL',
+      { video_url: url, start_image_url: url },
+      'start_image_url',
+      ['video_url', 'image_urls'],
+    ],
+    [
+      'are known by the accepted type',
+      { a: { ...uri, 'x-cog-accept': 'video/*' }, b: { ...uri, 'x-cog-accept': 'image/*' } },
+      'b',
+      ['a', 'image_urls'],
+    ],
+    [
+      'are not a file of another kind',
+      { audio: uri, lora_weights: uri, video: uri },
+      undefined,
+      ['audio', 'lora_weights', 'video'],
+    ],
+    ['are not a choice of texts', { image_url: { ...url, enum: ['a'] } }, undefined, ['image_url']],
+  ])('%s', (_, properties, field, names) => {
+    const { references, input } = mapInput({ type: 'object', properties }, ROOT)
+    expect(references).toEqual(field)
+    expect(Object.keys(input.properties as object)).toEqual(names)
+  })
+
+  it('of one field are at most one', () => {
+    expect(mapped(uri, { name: 'image', required: true })).toMatchObject({
+      required: ['image_urls'],
+      properties: { image_urls: { type: 'array', items: { type: 'string' }, maxItems: 1 } },
+    })
+  })
+})
+
+describe('the order', () => {
+  const namesOf = (schema: object) =>
+    Object.keys(mapInput({ type: 'object', ...schema }, ROOT).input.properties as object)
+  const text = { type: 'string' }
+
+  it('is that of the provider, else the required ones are first', () => {
+    const properties = { a: text, b: text, c: text }
+    expect(namesOf({ properties, 'x-fal-order-properties': ['c', 'a'] })).toEqual(['c', 'a', 'b'])
+    expect(namesOf({ properties, required: ['b'] })).toEqual(['b', 'a', 'c'])
+    expect(namesOf({ properties: { a: { ...text, 'x-order': 10 }, b: { ...text, 'x-order': 2 } } })).toEqual([
+      'b',
+      'a',
+    ])
+  })
+
+  it('decides which of too many properties are left out', () => {
+    const properties = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`p${at}`, text]))
+    const { input, warnings } = mapInput({ type: 'object', properties, required: ['p69'] }, ROOT)
+    const names = Object.keys(input.properties as object)
+    expect(names).toHaveLength(64)
+    expect(names[0]).toBe('p69')
+    expect(warnings).toEqual([expect.stringMatching(/room for 64 .* Left out: p63, p64, /)])
+  })
+
+  it('decides what is left out of too long a document', () => {
+    const values = Array.from({ length: 900 }, (_, at) => `${at}`.padEnd(200, 'x'))
+    const properties = {
+      a: { type: 'string', enum: values },
+      b: { type: 'string', enum: values },
+      prompt: text,
+    }
+    const { input, warnings } = mapInput({ type: 'object', properties, required: ['prompt'] }, ROOT)
+    expect(Object.keys(input.properties as object)).toEqual(['prompt', 'a'])
+    expect(warnings).toEqual([expect.stringContaining('Left out: b')])
+  })
+})
+
+it('ten published schemas become valid documents', () => {
+  const summary = readdirSync(SCHEMAS)
+    .sort()
+    .map((file) => {
+      const provider = file.startsWith('fal') ? 'fal' : 'replicate'
+      const value = readJson(readFileSync(join(SCHEMAS, file), 'utf8'))
+      const published = readPublished(value, { provider, model: 'a/b', version: undefined })
+      if (published === undefined) throw new Error(`${file} has no schema`)
+      const { input, references, fixed, warnings } = mapInput(published.input, published.root)
+      const kind = kindOf(published)
+      const document = readModelDocument({ name: 'a/b', kind, input }, (path, message) => {
+        throw new Error(`${file} ${path.join('.')} ${message}`)
+      })
+      const { required = [], properties = {} } = document?.input ?? {}
+      const others = Object.entries(properties).flatMap(([name, { type }]) =>
+        type === 'other' ? [name] : [],
+      )
+      return {
+        ...{ file, kind, required: required.join(' '), names: Object.keys(properties).join(' ') },
+        ...(others.length > 0 && { others: others.join(' ') }),
+        ...(references && { references }),
+        ...{ fixed: JSON.stringify(fixed), warnings },
+      }
+    })
+  expect(summary).toMatchInlineSnapshot(`
+    [
+      {
+        "file": "fal-flux-dev.json",
+        "fixed": "{"sync_mode":false,"num_images":1}",
+        "kind": "image",
+        "names": "prompt image_size num_inference_steps seed guidance_scale enable_safety_checker output_format acceleration",
+        "required": "prompt",
+        "warnings": [],
+      },
+      {
+        "file": "fal-kling-image-to-video.json",
+        "fixed": "{}",
+        "kind": "video",
+        "names": "prompt image_urls duration negative_prompt cfg_scale tail_image_url",
+        "references": "image_url",
+        "required": "prompt image_urls",
+        "warnings": [],
+      },
+      {
+        "file": "fal-nano-banana-edit.json",
+        "fixed": "{"num_images":1}",
+        "kind": "image",
+        "names": "prompt image_urls aspect_ratio resolution",
+        "references": [
+          "image_urls",
+        ],
+        "required": "prompt image_urls",
+        "warnings": [],
+      },
+      {
+        "file": "fal-seedream.json",
+        "fixed": "{"num_images":1,"sync_mode":false}",
+        "kind": "image",
+        "names": "prompt image_size max_images seed",
+        "required": "prompt",
+        "warnings": [
+          "image_size: default left out: must be text",
+        ],
+      },
+      {
+        "file": "fal-veo.json",
+        "fixed": "{}",
+        "kind": "video",
+        "names": "prompt aspect_ratio duration resolution generate_audio auto_fix",
+        "required": "prompt",
+        "warnings": [
+          "resolution: default left out: must be one of 720p, 1080p, not "4k"",
+        ],
+      },
+      {
+        "file": "fal-wan-lora.json",
+        "fixed": "{}",
+        "kind": "video",
+        "names": "image_urls prompt num_frames frames_per_second resolution aspect_ratio loras end_image_url mask_url seed",
+        "others": "loras",
+        "references": "image_url",
+        "required": "image_urls prompt",
+        "warnings": [],
+      },
+      {
+        "file": "replicate-flux-schnell.json",
+        "fixed": "{"num_outputs":1}",
+        "kind": "image",
+        "names": "prompt aspect_ratio num_inference_steps seed output_format go_fast megapixels",
+        "required": "prompt",
+        "warnings": [],
+      },
+      {
+        "file": "replicate-gpt-image.json",
+        "fixed": "{"number_of_images":1}",
+        "kind": "image",
+        "names": "prompt image_urls quality user_id",
+        "references": [
+          "input_images",
+        ],
+        "required": "prompt",
+        "warnings": [],
+      },
+      {
+        "file": "replicate-sdxl.json",
+        "fixed": "{"num_outputs":1}",
+        "kind": "image",
+        "names": "prompt image_urls mask width guidance_scale seed refine lora_scale",
+        "references": "image",
+        "required": "",
+        "warnings": [
+          "guidance_scale: default left out: must be a number from 1 to 50, not 70.5",
+          "refine: default left out: must be one of no_refiner, expert_ensemble_refiner, not "none"",
+        ],
+      },
+      {
+        "file": "replicate-wan-i2v.json",
+        "fixed": "{}",
+        "kind": "video",
+        "names": "prompt negative_prompt image_urls fast_mode seed num_frames lora_weights",
+        "references": "image",
+        "required": "prompt image_urls",
+        "warnings": [],
+      },
+    ]
+  `)
+})

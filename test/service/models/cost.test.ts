@@ -1,0 +1,312 @@
+/** What the operator of a service pays: the map `cost`, engines that charge, prices that follow, and hosted engines. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { RushesError } from '../../../src/errors.js'
+import { priceOf } from '../../../src/protocol/price.js'
+import { describeAccount } from '../../../src/service/engines/hosted/account.js'
+import { type HostedSettings, readHosted } from '../../../src/service/engines/hosted/index.js'
+import { PROVIDERS } from '../../../src/service/engines/hosted/providers.js'
+import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
+import type { EngineParts } from '../../../src/service/engines/read-engine.js'
+import { chargesForRuns } from '../../../src/service/models/cost.js'
+import { openModelSet } from '../../../src/service/models/model-set.js'
+import { readModels } from '../../../src/service/models/read-models.js'
+import { type Answer, createHostedApis } from '../../support/hosted-apis.js'
+import { temporaryFolder } from '../../support/service.js'
+
+const ENV = { FAL_KEY: 'fal-secret', REPLICATE_API_TOKEN: 'r8_secret' }
+const FAL = { type: 'fal', model: 'fal-ai/flux/dev' }
+
+function fileOf(document: object): string {
+  const path = join(temporaryFolder(), 'a.json')
+  writeFileSync(
+    path,
+    JSON.stringify({ name: 'acme/x', kind: 'video', input: { image_urls: false }, ...document }),
+  )
+  return path
+}
+
+const read = (document: object, env = ENV, types = ENGINE_TYPES) =>
+  readModels({ path: fileOf(document), env, types })[0]
+
+function problemsOf(document: object, env = {}): string {
+  try {
+    read(document, env as typeof ENV)
+    return ''
+  } catch (error) {
+    if (!(error instanceof RushesError)) throw error
+    return (error.hint ?? error.message).replaceAll(/^\S*:\d+:\d+: /gm, '')
+  }
+}
+
+describe('the cost of a document', () => {
+  const COST = { run: 0.25, factors: { duration: { 10: 2 } }, currency: 'USD' }
+
+  it('has the form of a price, with a currency', () =>
+    expect(read({ engine: FAL, cost: COST })?.document).toMatchObject({ cost: COST }))
+
+  it.each<[string, object, string]>([
+    ['without a currency', { run: 1 }, 'cost: currency must be a currency, such as USD'],
+    [
+      'with an invalid currency',
+      { ...COST, currency: 'US dollars' },
+      'cost: currency must be a currency, such as USD',
+    ],
+    [
+      'without an amount',
+      { currency: 'USD' },
+      'cost: run must be a number from 0 to 1000000000 with at most six decimals',
+    ],
+    ['with another key', { ...COST, unit: 'image' }, 'cost: "unit" is not a key of a cost.'],
+    [
+      'with another value',
+      { ...COST, factors: { duration: { 7: 2 } } },
+      'cost.factors.duration: "7" is not one of 5, 10',
+    ],
+  ])('%s is a problem with its place', (_, cost, problem) =>
+    expect(problemsOf({ engine: FAL, cost }, ENV)).toBe(problem),
+  )
+
+  it.each<[object, boolean]>([
+    [FAL, true],
+    [{ type: 'replicate', model: 'a/b', url: 'http://127.0.0.1:9' }, true],
+    [{ type: 'images', url: 'https://api.openai.com/v1' }, true],
+    [{ type: 'images', url: 'http://8.8.8.8/v1' }, true],
+    [{ type: 'images', url: 'http://127.0.0.1:1234/v1' }, false],
+    [{ type: 'images', url: 'http://10.0.0.7/v1' }, false],
+    [{ type: 'images', url: 'http://[::1]:8000/v1' }, false],
+    [{ type: 'images', url: 'http://[2606:4700::1]/v1' }, true],
+    [{ type: 'images', url: 'http://gpu:8000/v1' }, false],
+    [{ type: 'images', url: 'http://gpu.local:8000/v1' }, false],
+    [{ type: 'cog', url: 'http://localhost:5000' }, false],
+    [{ type: 'cog', url: 'https://cog.example.com' }, true],
+    [{ type: 'command', command: 'x' }, false],
+    [{ type: 'preview' }, false],
+  ])('is unknown, and not nothing, for an engine that charges: %j', (engine, isCharged) =>
+    expect(chargesForRuns(engine)).toBe(isCharged),
+  )
+
+  it('is unknown without the map, and nothing for a server that is free', () => {
+    expect(read({ engine: FAL })?.document.cost).toBe('unknown')
+    expect(read({ engine: { type: 'preview' } })?.document.cost).toBeUndefined()
+    expect(
+      read({ engine: { type: 'preview' }, cost: { run: 0, currency: 'USD' } })?.document.cost,
+    ).toBeDefined()
+  })
+
+  it('is also read on a node that renders nothing', () => {
+    const [model] = readModels({
+      ...{ path: fileOf({ engine: FAL }), env: {} },
+      ...{ types: ENGINE_TYPES, readsEngines: false },
+    })
+    expect(model?.document.cost).toBe('unknown')
+  })
+})
+
+describe('a price from the cost', () => {
+  const document = (
+    fromCost: unknown,
+    cost: unknown = { run: 0.025, factors: { duration: { 10: 2.5 } }, currency: 'USD' },
+  ) => ({
+    ...{ engine: FAL, cost, price: { from_cost: fromCost } },
+  })
+
+  it.each([
+    [100, '5', 3],
+    [100, '10', 7],
+    [1000, '5', 25],
+    [1, '5', 1],
+  ])('of %j credits for 1 USD, with the duration %j, is %j credits', (fromCost, duration, credits) => {
+    const model = read(document(fromCost))?.document
+    expect(model && priceOf(model, { duration })).toBe(credits)
+  })
+
+  it.each<[unknown, unknown, string]>([
+    [0, undefined, 'price: from_cost must be a number from 0 to 1000000'],
+    ['100', undefined, 'price: from_cost must be a number from 0 to 1000000'],
+    [100, null, 'price: from_cost needs the key "cost", with "run" and "currency"'],
+  ])('%j with the cost %j is a problem', (fromCost, cost, problem) =>
+    expect(problemsOf(document(fromCost, cost), ENV)).toBe(problem),
+  )
+
+  it('has no other keys', () => {
+    const price = { from_cost: 100, run: 1 }
+    expect(problemsOf({ ...document(100), price }, ENV)).toBe(
+      'price: "run" is not a key of a price with from_cost.',
+    )
+  })
+})
+
+describe('a hosted engine', () => {
+  /** The settings that an engine would get. */
+  function settingsOf(
+    document: object,
+    type: 'fal' | 'replicate' | 'cog' = 'fal',
+  ): HostedSettings | undefined {
+    let found: HostedSettings | undefined
+    const types = {
+      [type]: readHosted(type, (settings) => {
+        found = settings
+        return { render: async () => [] }
+      }),
+    }
+    read(document, ENV, types)?.createEngine({} as EngineParts)
+    return found
+  }
+  const images = { image_urls: { type: 'array', items: { type: 'string' } } }
+
+  it('has the address and the key of its provider', () => {
+    expect(settingsOf({ engine: { ...FAL, fixed: { num_images: 1 } } })).toMatchObject({
+      ...{ model: 'fal-ai/flux/dev', key: 'fal-secret', fixed: { num_images: 1 }, references: undefined },
+      url: new URL('https://queue.fal.run'),
+    })
+    const pinned = {
+      type: 'replicate',
+      model: 'a/b:c0ffee',
+      key_env: 'FAL_KEY',
+      url: 'http://127.0.0.1:9/v1',
+    }
+    expect(settingsOf({ engine: pinned }, 'replicate')).toMatchObject({
+      ...{ model: 'a/b:c0ffee', key: 'fal-secret', url: new URL('http://127.0.0.1:9/v1') },
+    })
+    expect(settingsOf({ engine: { type: 'cog', url: 'http://localhost:5000' } }, 'cog')).toMatchObject({
+      ...{ model: '', key: undefined },
+    })
+  })
+
+  it.each<[unknown, object]>([
+    ['image_url', { field: 'image_url', isList: false }],
+    [['images'], { field: 'images', isList: true }],
+  ])('sends image_urls to the field of %j', (references, expected) =>
+    expect(settingsOf({ engine: { ...FAL, references }, input: images })?.references).toEqual(expected),
+  )
+
+  it.each<[string, object, object, string]>([
+    ['a missing key', { engine: FAL }, {}, 'engine needs the environment variable FAL_KEY, which is not set'],
+    [
+      'a missing variable',
+      { engine: { ...FAL, key_env: 'OTHER' } },
+      ENV,
+      'engine: key_env names OTHER, which is not set in the environment. Write the name of a variable, never the key itself',
+    ],
+    [
+      'a missing model',
+      { engine: { type: 'fal' } },
+      ENV,
+      'engine: model must be an endpoint, such as fal-ai/flux/dev',
+    ],
+    [
+      'another model',
+      { engine: { type: 'replicate', model: 'a/b/c' } },
+      ENV,
+      'engine: model must be owner/name',
+    ],
+    [
+      'no address of a Cog server',
+      { engine: { type: 'cog' } },
+      ENV,
+      'engine: url is missing. Example: http://127.0.0.1:8000/v1',
+    ],
+    [
+      'images without a field',
+      { engine: FAL, input: images },
+      ENV,
+      'engine: references is missing: the field of the provider that gets image_urls',
+    ],
+    [
+      'a field without images',
+      { engine: { ...FAL, references: 'image' } },
+      ENV,
+      'engine: references needs the property image_urls in the input',
+    ],
+    [
+      'two fields',
+      { engine: { ...FAL, references: ['a', 'b'] }, input: images },
+      ENV,
+      'engine: references must be the name of a field, or a list of one name',
+    ],
+  ])('reports %s before the service listens', (_, document, env, problem) =>
+    expect(problemsOf(document, env)).toBe(problem),
+  )
+
+  it('says who pays', async () => {
+    const path = join(temporaryFolder(), 'models.json')
+    writeFileSync(
+      path,
+      JSON.stringify([
+        { name: 'a/fal', kind: 'video', engine: FAL, input: { image_urls: false } },
+        { name: 'a/openai', kind: 'image', engine: { type: 'images', url: 'https://api.openai.com/v1' } },
+        { name: 'a/local', kind: 'image', engine: { type: 'images', url: 'http://127.0.0.1:1/v1' } },
+      ]),
+    )
+    const set = await openModelSet({ path, env: ENV })
+    const engine = set.createEngine({ urls: [], env: {}, preview: () => ({}) } as unknown as EngineParts)
+    expect(['a/fal', 'a/openai', 'a/local'].map((name) => engine.describePayer(name))).toEqual([
+      'paid by the account of FAL_KEY',
+      'its server may charge for runs',
+      undefined,
+    ])
+    expect(engine.describeEngine('a/fal')).toBe('fal at https://queue.fal.run')
+  })
+})
+
+describe('the account of a provider', () => {
+  const ask = (type: 'fal' | 'replicate', ...routes: [string, Answer | string][]) => {
+    const apis = createHostedApis(...routes)
+    const account = describeAccount(PROVIDERS[type] as never, 'the-key', apis, new AbortController().signal)
+    return { account, apis }
+  }
+  const BILLING = 'https://api.fal.ai/v1/account/billing?expand=credits'
+
+  it('of fal has a balance', async () => {
+    const body = { username: 'acme', credits: { current_balance: 24.5, currency: 'USD' } }
+    const { account, apis } = ask('fal', [BILLING, { status: 200, body }])
+    expect(await account).toBe('balance 24.5 USD')
+    expect(apis.requests.map(({ url, headers }) => `${url} ${headers.authorization}`)).toEqual([
+      `${BILLING} Key the-key`,
+    ])
+  })
+
+  it('of Replicate has a name', async () => {
+    const body = { type: 'organization', username: 'acme', name: 'Acme' }
+    const { account, apis } = ask('replicate', [
+      'https://api.replicate.com/v1/account',
+      { status: 200, body },
+    ])
+    expect(await account).toBe('account acme')
+    expect(apis.requests[0]?.headers.authorization).toBe('Bearer the-key')
+  })
+
+  it.each<[string, [string, Answer][], string]>([
+    [
+      'a key that may not read it',
+      [[BILLING, { status: 403 }]],
+      'the balance needs a key with the scope ADMIN',
+    ],
+    [
+      'a key that may only run models',
+      [
+        [BILLING, { status: 401 }],
+        ['https://api.fal.ai/v1/models', { status: 200, body: {} }],
+      ],
+      'the balance needs a key with the scope ADMIN',
+    ],
+    ['another answer', [[BILLING, { status: 200, body: '<html>' }]], 'the balance is not known'],
+    ['an error of the provider', [[BILLING, { status: 500 }]], 'the balance is not known'],
+  ])('is not known with %s', async (_, routes, words) =>
+    expect(await ask('fal', ...routes).account).toBe(words),
+  )
+
+  it('is an error if the key is refused', async () => {
+    const refused: [string, Answer][] = [['https://api.', { status: 401 }]]
+    await expect(ask('fal', ...refused).account).rejects.toThrow('fal refused the key (401).')
+    await expect(ask('replicate', ...refused).account).rejects.toThrow('Replicate refused the key (401).')
+  })
+
+  it('is not asked for a key of another address', () => {
+    const document = { engine: { ...FAL, url: 'http://127.0.0.1:9' } }
+    expect(read(document)?.createEngine({} as EngineParts).check).toBeUndefined()
+    expect(read({ engine: FAL })?.createEngine({} as EngineParts).check).toBeDefined()
+  })
+})

@@ -5,6 +5,7 @@
  */
 import { writeJson } from './json.js'
 import {
+  type Cost,
   isModelName,
   KINDS,
   type Kind,
@@ -49,7 +50,7 @@ export function readModelDocument(value: unknown, report: ReportProblem): ModelD
     problem([], `is larger than ${MAX_DOCUMENT_BYTES / 1_024} KiB`)
     return undefined
   }
-  const { name, kind, input = {}, price, default: isDefault } = value
+  const { name, kind, input = {}, price, cost, default: isDefault } = value
   if (!isUsableName(name)) problem(['name'], 'must be a model name of the form <provider>/<name>')
   const known = KINDS.find((each) => each === kind)
   if (known === undefined) problem(['kind'], `must be ${KINDS.join(' or ')}`)
@@ -57,22 +58,32 @@ export function readModelDocument(value: unknown, report: ReportProblem): ModelD
   if (!isUsableName(name) || known === undefined) return undefined
   const schema = readInput(input, known, problem)
   const priced = price === undefined || price === null ? undefined : readPrice(price, schema, problem)
+  const costs = cost === undefined || cost === null ? undefined : readCost(cost, schema, problem)
   if (!isValid || schema === undefined) return undefined
   return {
     name,
     kind: known,
     input: schema,
     ...(priced && { price: priced }),
+    ...(costs && { cost: costs }),
     ...(isDefault === true && { default: true }),
   }
 }
 
 /** Returns the document as the service's list and `rushes models <name> --json` show it. */
-export const documentJson = ({ name, kind, input, price, default: isDefault }: ModelDocument): Json => ({
+export const documentJson = ({
+  name,
+  kind,
+  input,
+  price,
+  cost,
+  default: isDefault,
+}: ModelDocument): Json => ({
   name,
   kind,
   input: schemaJson(input),
   ...(price && { price }),
+  ...(cost && { cost }),
   ...(isDefault && { default: true }),
 })
 
@@ -276,6 +287,15 @@ export function readPrice(
     else checkFactors(byValue, parameter, (value, message) => problem([...path, value], message))
   }
   return isAmount(run) ? { run, factors: factors as Price['factors'] } : undefined
+}
+
+/** Reads a cost, which has the form of a price and a currency. */
+function readCost(cost: unknown, schema: ModelSchema | undefined, problem: ReportProblem): Cost | undefined {
+  const currency = isObject(cost) ? cost.currency : undefined
+  const isCurrency = typeof currency === 'string' && /^[A-Z]{3,8}$/.test(currency)
+  if (!isCurrency) problem(['cost', 'currency'], 'must be a currency in capitals, such as USD')
+  const price = readPrice(cost, schema, ([, ...path], message) => problem(['cost', ...path], message))
+  return price && isCurrency ? { ...price, currency } : undefined
 }
 
 const MAX_LISTED_CHARACTERS = 1_000

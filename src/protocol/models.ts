@@ -65,6 +65,8 @@ export interface ModelDocument {
   readonly input: ModelSchema
   /** Undefined if the price is not known. It is then never counted as 0. */
   readonly price?: Price | undefined
+  /** What the engine's provider charges whoever runs the service. */
+  readonly cost?: Cost | undefined
   /** Whether the service names it as the default model of its kind. */
   readonly default?: boolean | undefined
 }
@@ -74,6 +76,11 @@ export interface Price {
   readonly run: number
   /** By parameter, and by the value as text: `{ "resolution": { "1080p": 2 } }`. */
   readonly factors: Readonly<Record<string, Readonly<Record<string, number>>>>
+}
+
+export interface Cost extends Price {
+  /** Such as `USD`. */
+  readonly currency: string
 }
 
 export const VIDEO_INPUT = {

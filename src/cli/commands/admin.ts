@@ -14,6 +14,7 @@ import {
 } from '../admin/database.js'
 import { keyCommands } from '../admin/keys.js'
 import { modelsCommands } from '../admin/models.js'
+import { runCommands } from '../admin/runs.js'
 import { userCommands } from '../admin/users.js'
 import type { CommandEnvironment } from '../context/context.js'
 import { databaseOption } from '../serve/flags.js'
@@ -23,6 +24,7 @@ const GROUPS = [
   ['key', 'Manage API keys', keyCommands],
   ['credits', 'Manage balances', creditsCommands],
   ['user', 'Manage the users of the console', userCommands],
+  ['run', 'Decide on runs whose outcome is unknown', runCommands],
   ['models', 'Show the models of the service', modelsCommands],
 ] as const
 

@@ -90,7 +90,8 @@ function filesAt(path: string): readonly string[] {
 }
 
 const PRICE_KEYS = ['run', 'factors']
-const KEYS = ['name', 'kind', 'description', 'engine', 'input', 'price', 'concurrency', 'default']
+const COST_KEYS = [...PRICE_KEYS, 'currency']
+const KEYS = ['name', 'kind', 'description', 'engine', 'input', 'price', 'cost', 'concurrency', 'default']
 /** Further keys of `rushes models <name> --json`, so that its output can be added again. */
 const SHOWN_KEYS = ['price_source', 'currency']
 
@@ -100,9 +101,11 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   if (!isObject(value)) return undefined
   for (const name of Object.keys(value))
     if (![...KEYS, ...SHOWN_KEYS].includes(name)) report([name], unknownKey(name, KEYS, 'a model'))
-  const { concurrency, description, price } = value
+  const { concurrency, description, price, cost } = value
   for (const name of isObject(price) ? Object.keys(price) : [])
     if (!PRICE_KEYS.includes(name)) report(['price', name], unknownKey(name, PRICE_KEYS, 'a price'))
+  for (const name of isObject(cost) ? Object.keys(cost) : [])
+    if (!COST_KEYS.includes(name)) report(['cost', name], unknownKey(name, COST_KEYS, 'a cost'))
   const isCount = Number.isInteger(concurrency) && Number(concurrency) >= 1
   if (concurrency !== undefined && !(isCount && Number(concurrency) <= MAX_CONCURRENCY))
     report(['concurrency'], `must be a whole number from 1 to ${MAX_CONCURRENCY}`)

@@ -1,5 +1,6 @@
 /** Fetches one reference image over the network, without giving other users access to the service's network. */
 import { lookup as systemLookup } from 'node:dns'
+import { lookup as lookupAll } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../host/clock.js'
@@ -105,4 +106,13 @@ export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text.replace(/^\[|\]$/g, ''))
   if (address === undefined || address.range() !== 'unicast') return false
   return address.kind() === 'ipv4' || isInNetwork(address, GLOBAL_UNICAST_IPV6)
+}
+
+/** Whether all addresses of a host name are private. False for a name that is not found. */
+export async function isPrivateHost(hostname: string): Promise<boolean> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (isLoopback(host)) return true
+  if (isIP(host) !== 0) return !isPublicAddress(host)
+  const addresses = await lookupAll(host, { all: true }).catch(() => [])
+  return addresses.length > 0 && addresses.every(({ address }) => !isPublicAddress(address))
 }

@@ -2,7 +2,7 @@
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { CrashLimit, FailedRuns, Store } from './contract.js'
 import { countUnfinishedSql, modelUses } from './model-use.js'
-import { RUN_COLUMNS, runOfRow } from './rows.js'
+import { jobOf, RUN_COLUMNS, runOfRow } from './rows.js'
 import { createFailure } from './runs.js'
 import type { Database, Dialect, Row, Transaction } from './sql.js'
 
@@ -47,7 +47,7 @@ export const queueStatements = (dialect: Dialect) => ({
   claim: `
     UPDATE runs SET status = 'processing', owner = $2, started_at = $3
     WHERE sequence = $1 AND status = 'queued'
-    RETURNING ${RUN_COLUMNS}`,
+    RETURNING ${RUN_COLUMNS}, job`,
 
   takeTurn: `
     INSERT INTO turns (account_id, served)
@@ -140,7 +140,7 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
             tx.get(SQL.claim, Number(next.sequence), worker, nowMs),
             tx.run(SQL.takeTurn, Number(next.account_id)),
           ])
-          return row && runOfRow(row, [])
+          return row && { ...runOfRow(row, []), job: jobOf(row.job) }
         },
         { repeatable: true },
       ),

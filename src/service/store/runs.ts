@@ -1,7 +1,17 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
 import type { AccountState } from '../rules/key-checks.js'
-import type { AddedRun, ClaimedRun, FailedRuns, FileName, NewRun, Store } from './contract.js'
+import { OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
+import type {
+  AddedRun,
+  ClaimedRun,
+  DecidedRun,
+  FailedRuns,
+  FileName,
+  NewRun,
+  Store,
+  UnknownDecision,
+} from './contract.js'
 import {
   accountStateOfRow,
   keylessStateOf,
@@ -93,14 +103,28 @@ export const runStatements = ({ inList, lock }: Dialect) => ({
     WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
 
   fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
+
+  saveJob: `UPDATE runs SET job = $3 WHERE id = $1 AND owner = $2 AND status = 'processing'`,
+
+  lockDecided: `
+    SELECT id, account_id, key_id, price, status, failure, job FROM runs WHERE id = $1${lock()}`,
+
+  refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
+
+  adopt: `
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL, finished_at = NULL, failure = NULL, job = $2
+    WHERE id = $1`,
 })
 
 type RunStatements = ReturnType<typeof runStatements>
 
-type RunStore = Pick<Store, 'addRun' | 'findRun' | 'finishRun' | 'failRun' | 'findOutput'>
+type RunStore = Pick<
+  Store,
+  'addRun' | 'findRun' | 'saveJob' | 'finishRun' | 'failRun' | 'decideUnknown' | 'findOutput'
+>
 
 export function createRunStore(database: Database): RunStore {
-  const { get, all, transaction, dialect } = database
+  const { get, all, run, transaction, dialect } = database
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
@@ -113,6 +137,9 @@ export function createRunStore(database: Database): RunStore {
       const row = hasNul(token, name) ? undefined : await get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
+    saveJob: async ({ id, owner }, job) => (await run(SQL.saveJob, id, owner, JSON.stringify(job))) > 0,
+    decideUnknown: (id, decision) =>
+      transaction((tx) => decideUnknown(tx, SQL, id, decision), { repeatable: true }),
     finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
       transaction(
         async (tx) => {
@@ -217,17 +244,41 @@ export function createFailure(dialect: Dialect) {
     let refunded = 0
     // Locks accounts before keys, as `addRun` does, and accounts in their order.
     for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
-      const [id, accountId, price] = [String(row.id), Number(row.account_id), Number(row.price)]
-      const keyId = row.key_id === null ? null : Number(row.key_id)
-      await Promise.all([
-        tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)),
-        tx.run(SQL.releaseFiles, id),
-        price > 0 && tx.run(SQL.moveBalance, accountId, price),
-        price > 0 && keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
-        price > 0 && tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
-      ])
-      refunded += price
+      const id = String(row.id)
+      await Promise.all([tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)), tx.run(SQL.releaseFiles, id)])
+      if (failure.code !== OUTCOME_UNKNOWN) refunded += await refundRun(tx, SQL, row, nowMs)
     }
     return { runs: rows.length, refunded }
   }
+}
+
+/** Gives back the price of a run that the transaction has locked, and returns it. */
+async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: number): Promise<number> {
+  const [id, accountId, price] = [String(row.id), Number(row.account_id), Number(row.price)]
+  const keyId = row.key_id === null ? null : Number(row.key_id)
+  if (price === 0) return 0
+  await Promise.all([
+    tx.run(SQL.moveBalance, accountId, price),
+    keyId !== null && tx.run(SQL.moveSpend, keyId, -price, 0),
+    tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
+  ])
+  return price
+}
+
+async function decideUnknown(
+  tx: Transaction,
+  SQL: RunStatements,
+  id: string,
+  { adopt, nowMs }: UnknownDecision,
+): Promise<DecidedRun> {
+  const row = hasNul(id) ? undefined : await tx.get(SQL.lockDecided, id)
+  if (row === undefined) return 'missing'
+  const job = adopt && JSON.stringify(adopt)
+  if (row.status !== 'failed') return job !== undefined && row.job === job ? 'done' : 'other'
+  if ((JSON.parse(String(row.failure)) as RunFailure).code !== OUTCOME_UNKNOWN) return 'other'
+  const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
+  if (isRefunded) return job === undefined ? 'done' : 'other'
+  if (job === undefined) await refundRun(tx, SQL, row, nowMs)
+  else await tx.run(SQL.adopt, id, job)
+  return 'done'
 }

@@ -107,6 +107,8 @@ CREATE TABLE runs (
   owner           text NOT NULL DEFAULT '',
   attempts        ${integer} NOT NULL DEFAULT 0,
   failure         text,
+  -- The job at the server of the model (JSON). With an intent, a create whose answer has not arrived.
+  job             text,
   created_at      ${integer} NOT NULL,
   started_at      ${integer},
   finished_at     ${integer},

@@ -12,21 +12,20 @@ import { dirname, join } from 'node:path'
 import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
-import { retry, stepOf } from '../../host/retry.js'
 import { isSystemError } from '../../host/system-error.js'
-import { RendererCrashed } from '../engines/engine.js'
+import { JobDetached, RendererCrashed, type StoredJob } from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
+import { createPersist } from './persist.js'
 import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
 import {
   crashLimitFor,
   DeadlinePassed,
   failureOf,
-  isRefusal,
   MAX_REFUSALS,
   NOT_RECORDED,
 } from './run-failure.js'
@@ -36,7 +35,6 @@ const REAP_INTERVAL_MS = 1_000
 export const RENDER_DEADLINE_MS = 15 * 60_000
 /** Time that `close` waits for aborted engines, for the storage and for the database. */
 const CLOSE_GRACE_MS = 3_500
-const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
 type QueuedRun = Pick<StoredRun, 'id' | 'model'>
 
@@ -55,11 +53,19 @@ export interface Worker {
   close(): Promise<void>
 }
 
-export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'onProgress'> {
+export interface WorkerOptions
+  extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'saveJob' | 'onProgress'> {
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
-    'claimRun' | 'returnRuns' | 'addOutputFiles' | 'finishRun' | 'failRun' | 'recordCrash' | 'onQueued'
+    | 'claimRun'
+    | 'returnRuns'
+    | 'saveJob'
+    | 'addOutputFiles'
+    | 'finishRun'
+    | 'failRun'
+    | 'recordCrash'
+    | 'onQueued'
   >
   readonly lease: WorkerLease
   readonly clock: Clock
@@ -71,6 +77,7 @@ export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutpu
 export function createWorker(options: WorkerOptions): Worker {
   const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
   const { timeRender = (_kind, rendering) => rendering } = options
+  const persist = createPersist(clock, onError)
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
   /** Ids and models of the only runs that are claimed with `requested`. */
@@ -105,7 +112,7 @@ export function createWorker(options: WorkerOptions): Worker {
     models.filter(hasFreeSlot).map(({ document: { name } }) => name)
 
   lease.onLost(async () => {
-    tenure.abort(new Error('The lease of this worker was lost.'))
+    tenure.abort(new JobDetached('The lease of this worker was lost.'))
     tenure = new AbortController()
     await Promise.all(active)
   })
@@ -187,11 +194,20 @@ export function createWorker(options: WorkerOptions): Worker {
           throw new Error('The outputs of this run could not be recorded.')
         },
       )
+    const saveJob = async (job: StoredJob) => {
+      const save = () => store.saveJob(claimed(run), job)
+      // After an abort, there is time for one try.
+      const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
+      if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
+    }
     try {
       // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
       const outputs = await withReferences(run, options, signal, (references) =>
-        timeRender(run.kind, render(run, references, { ...options, enterOutputs, onProgress }, limit)),
+        timeRender(
+          run.kind,
+          render(run, references, { ...options, enterOutputs, saveJob, onProgress }, limit),
+        ),
       )
       if (await finish(run, outputs))
         log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
@@ -204,31 +220,6 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   const claimed = (run: StoredRun): ClaimedRun => ({ id: run.id, owner: lease.id, nowMs: clock.now() })
-
-  /**
-   * Retries after any error, because the run must not stay in `processing`. Rejects after the database has refused the
-   * write `maxRefusals` times, or when the signal is aborted. If the service closes first, the run returns to the queue
-   * when the lease is released.
-   */
-  function persist<Value>(
-    write: () => Promise<Value>,
-    { maxRefusals, signal }: { readonly maxRefusals: number; readonly signal: AbortSignal },
-  ): Promise<Value> {
-    let refusals = 0
-    return retry<PromiseSettledResult<Value>, Value>({
-      clock,
-      signal,
-      attempt: async () => (await Promise.allSettled([write()]))[0],
-      decide(result, number) {
-        if (result.status === 'fulfilled') return { done: result.value }
-        if (isRefusal(result.reason)) refusals++
-        return refusals < maxRefusals
-          ? { retryInMs: stepOf(RECORD_STEPS_MS, number) }
-          : { fail: result.reason }
-      },
-      onRetry: (result) => result.status === 'rejected' && onError(result.reason),
-    })
-  }
 
   /**
    * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED`.
@@ -304,7 +295,7 @@ export function createWorker(options: WorkerOptions): Worker {
     progressOf: (id) => progressById.get(id),
     async close() {
       closing.abort()
-      tenure.abort()
+      tenure.abort(new JobDetached('The service stops.'))
       stopListening()
       disarm()
       const stopped = async () => {

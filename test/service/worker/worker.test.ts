@@ -16,7 +16,8 @@ import { until } from '../../support/until.js'
 const RUN = storedRun()
 
 type WorkerParts = Parameters<typeof createWorker>[0]
-type OneStore = Omit<WorkerParts['store'], 'addOutputFiles' | 'returnRuns'> & Partial<WorkerParts['store']>
+type OneStore = Omit<WorkerParts['store'], 'addOutputFiles' | 'returnRuns' | 'saveJob'> &
+  Partial<WorkerParts['store']>
 
 /** A worker with this store, in a folder of its own. */
 function createOne({
@@ -31,7 +32,12 @@ function createOne({
   const errors: unknown[] = []
   let stopWork = async () => {}
   const worker = createWorker({
-    store: { addOutputFiles: async () => true, returnRuns: async () => {}, ...store },
+    store: {
+      addOutputFiles: async () => true,
+      saveJob: async () => true,
+      returnRuns: async () => {},
+      ...store,
+    },
     lease: {
       id: 'worker_1',
       acquire: async () => {},

@@ -18,12 +18,17 @@ import { groupIsAlive } from '../../../host/process-lock.js'
 import { writeJson } from '../../../protocol/json.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
 
-export const readCommand: ReadEngine = (settings) => {
+export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.text('command')
   if (command === undefined && !settings.hasProblem(['command'])) settings.report(['command'], 'is missing')
-  return ({ env, urls, clock }) => createCommandEngine({ command: command ?? 'false', env, urls, clock })
+  return ({ env, urls, clock }) => {
+    const engine = createCommandEngine({ command: command ?? 'false', env, urls, clock })
+    const costs = async () => document.cost !== undefined
+    return renderedOnce(engine, { costs, endpoint: 'command', clock })
+  }
 }
 
 export interface CommandEngineOptions {
@@ -47,6 +52,7 @@ export function createCommandEngine({ command, env, urls, clock }: CommandEngine
   ): Promise<readonly RenderedFile[]> {
     const files = await moveReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
+    await job.onSend?.()
     const { input } = job
     const group = startGroup(
       command,

@@ -6,6 +6,7 @@
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
@@ -33,11 +34,11 @@ export const readImages: ReadEngine = (settings, document) => {
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
   if (document.kind !== 'image') settings.report(['type'], 'images is only for models of kind image')
-  return (parts): Engine => {
+  return (parts) => {
     // Only a document without problems is rendered, and it has a URL.
-    const upstream = createUpstream({ url: url as URL, key, parts })
+    const upstream = createUpstream({ url: url as URL, key, hasCost: document.cost !== undefined, parts })
     const send = createSend(upstream)
-    return {
+    const engine: Engine = {
       async render(job) {
         const references = await referencesOf(job)
         const size = sent.has('size') ? {} : { size: sizeText(sizes.sizeOf(job.input)) }
@@ -49,6 +50,7 @@ export const readImages: ReadEngine = (settings, document) => {
       check: (signal) => describeModels(upstream, model, signal),
       close: () => upstream.close(),
     }
+    return renderedOnce(engine, { costs: upstream.costs, endpoint: 'images', clock: parts.clock })
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
@@ -23,11 +24,17 @@ export const readSdapi: ReadEngine = (settings, document) => {
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
   if (document.kind !== 'image') settings.report(['type'], 'sdapi is only for models of kind image')
-  return (parts): Engine => {
+  return (parts) => {
     const scheme = key?.includes(':') ? 'basic' : 'bearer'
     // Only a document without problems is rendered, and it has a URL.
-    const upstream = createUpstream({ url: url as URL, key, scheme, parts })
-    return {
+    const upstream = createUpstream({
+      url: url as URL,
+      key,
+      scheme,
+      hasCost: document.cost !== undefined,
+      parts,
+    })
+    const engine: Engine = {
       async render(job) {
         const references = await referencesOf(job)
         const json = nested([
@@ -50,5 +57,6 @@ export const readSdapi: ReadEngine = (settings, document) => {
       check: (signal) => describeModels(upstream, model, signal, 'sdapi/v1/sd-models'),
       close: () => upstream.close(),
     }
+    return renderedOnce(engine, { costs: upstream.costs, endpoint: 'sdapi', clock: parts.clock })
   }
 }

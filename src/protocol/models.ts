@@ -65,7 +65,7 @@ export interface ModelDocument {
   readonly input: ModelSchema
   /** Undefined if the price is not known. It is then never counted as 0. */
   readonly price?: Price | undefined
-  /** What the engine's provider charges whoever runs the service. */
+  /** The price that the engine's provider charges the owner of the service. */
   readonly cost?: Cost | undefined
   /** Whether the service names it as the default model of its kind. */
   readonly default?: boolean | undefined

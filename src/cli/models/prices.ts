@@ -4,7 +4,7 @@
  */
 import { usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { readPrice } from '../../protocol/model-document.js'
+import { readPrice } from '../../protocol/read-price.js'
 import {
   isModelName,
   KINDS,

@@ -114,7 +114,7 @@ export function createJobEngine<Result>(
     try {
       return await save(await create(job, plan, costs, late.signal), job)
     } catch (error) {
-      // The request may still be on its way to the queue.
+      // The request may still be in flight.
       if (chosen !== undefined && !(error instanceof JobEnded) && !isDetached(job))
         await cancel(chosen, SETTLE_MS)
       throw error

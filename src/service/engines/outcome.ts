@@ -1,6 +1,6 @@
 /**
- * Runs that a provider may have accepted although no answer says so. A server that costs money gets a run once: what was
- * sent is stored first, and a create without a clear answer is looked up or given to an operator, never sent again.
+ * Runs that a provider may have accepted although no answer says so. A server that costs money gets a run once: the
+ * intent is stored first, and a create without a clear answer is looked up or given to an operator, never sent again.
  */
 import { createHash } from 'node:crypto'
 import { messageOf } from '../../errors.js'
@@ -20,7 +20,7 @@ import {
 } from './engine.js'
 import { BrokenTransfer, UpstreamError } from './upstream/upstream-error.js'
 
-/** Times after the create at which the server is asked for its jobs. */
+/** Times of the lookups, after the create. */
 const LOOKUP_MS = [5_000, 30_000, 120_000]
 /** Time in which a request without an answer reaches the queue of a server that costs nothing. */
 const SETTLE_MS = 1_000

@@ -138,6 +138,7 @@ function createModelSet(models: readonly ModelWithEngine[], timeoutMs: number): 
       }
       return {
         render: async (job) => await engineOfModel(job.run?.model).render(job),
+        cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
         limitMs: (model) => byModel.get(model)?.engine.limitMs?.(model) ?? byModel.get(model)?.limitMs,
         describeEngine(model) {
           const { type, url } = models.find(({ document }) => document.name === model) ?? {}

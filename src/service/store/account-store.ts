@@ -145,8 +145,8 @@ export interface AccountStore {
   /** Newest first. A negative limit means all entries. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
   /**
-   * Recomputes all sums from one snapshot of the database. `unknown`: ids of failed runs with an unknown outcome that
-   * nobody has decided on.
+   * Recomputes all sums from one snapshot of the database. `unknown`: ids of failed runs with an unknown outcome, without
+   * the runs that an operator has decided on.
    */
   verify(): Promise<Verification & { readonly unknown: readonly string[] }>
 }

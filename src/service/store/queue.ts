@@ -57,7 +57,7 @@ export const queueStatements = (dialect: Dialect) => ({
   owned: `SELECT id FROM runs WHERE owner = $1 AND status = 'processing'`,
 
   lockOwned: `
-    SELECT id, account_id, key_id, price, attempts, started_at FROM runs
+    SELECT id, account_id, key_id, price, attempts, started_at, job FROM runs
     WHERE owner = $1 AND status = 'processing'${dialect.lock()}`,
 
   requeue: `
@@ -99,6 +99,9 @@ export type LeaseStore = Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers
   forget(id: string): Promise<void>
 }
 
+/** Crashes of workers that follow one job: its outputs may be the reason. */
+const MAX_CRASHES_OF_JOB = 20
+
 export function createQueueStore(database: Database, leases: LeaseStore): QueueStore {
   const { get, all, transaction, dialect } = database
   const SQL = queueStatements(dialect)
@@ -117,7 +120,9 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
     { crashes, failure }: CrashLimit,
     nowMs: number,
   ): Promise<FailedRuns> {
-    const isLast = (row: Row) => Number(row.attempts) + 1 >= crashes
+    // To follow a job again is harmless. To give it up loses a paid result.
+    const limitOf = ({ job }: Row) => (job === null || job === '{}' ? crashes : MAX_CRASHES_OF_JOB)
+    const isLast = (row: Row) => Number(row.attempts) + 1 >= limitOf(row)
     for (const row of rows) {
       if (isLast(row)) await tx.run(SQL.countAttempt, String(row.id), Number(row.attempts) + 1)
       else await returnRun(tx, row, nowMs, 'crashed')

@@ -1,4 +1,4 @@
-/** Writes what became of a run to the database. */
+/** Records the outcome of a run in the database. */
 import type { Clock } from '../../host/clock.js'
 import { retry, stepOf } from '../../host/retry.js'
 import { isRefusal } from './run-failure.js'

@@ -14,7 +14,7 @@ import {
   type ParameterSchema,
 } from './models.js'
 import { isObject } from './parse.js'
-import { type DocumentPath, type ReportProblem, readCost, readPrice } from './read-price.js'
+import { type DocumentPath, type ReportProblem, readPrice } from './read-price.js'
 import { printable, shortened } from './text.js'
 import { valueProblem } from './validate.js'
 
@@ -46,7 +46,7 @@ export function readModelDocument(value: unknown, report: ReportProblem): ModelD
     problem([], `is larger than ${MAX_DOCUMENT_BYTES / 1_024} KiB`)
     return undefined
   }
-  const { name, kind, input = {}, price, cost, default: isDefault } = value
+  const { name, kind, input = {}, price, default: isDefault } = value
   if (!isUsableName(name)) problem(['name'], 'must be a model name of the form <provider>/<name>')
   const known = KINDS.find((each) => each === kind)
   if (known === undefined) problem(['kind'], `must be ${KINDS.join(' or ')}`)
@@ -54,32 +54,22 @@ export function readModelDocument(value: unknown, report: ReportProblem): ModelD
   if (!isUsableName(name) || known === undefined) return undefined
   const schema = readInput(input, known, problem)
   const priced = price === undefined || price === null ? undefined : readPrice(price, schema, problem)
-  const costs = cost === undefined || cost === null ? undefined : readCost(cost, schema, problem)
   if (!isValid || schema === undefined) return undefined
   return {
     name,
     kind: known,
     input: schema,
     ...(priced && { price: priced }),
-    ...(costs && { cost: costs }),
     ...(isDefault === true && { default: true }),
   }
 }
 
 /** Returns the document as the service's list and `rushes models <name> --json` show it. */
-export const documentJson = ({
-  name,
-  kind,
-  input,
-  price,
-  cost,
-  default: isDefault,
-}: ModelDocument): Json => ({
+export const documentJson = ({ name, kind, input, price, default: isDefault }: ModelDocument): Json => ({
   name,
   kind,
   input: schemaJson(input),
   ...(price && { price }),
-  ...(cost && { cost }),
   ...(isDefault && { default: true }),
 })
 

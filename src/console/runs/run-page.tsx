@@ -137,7 +137,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
     return (
       <Notice
         tone="bad"
-        title={`This run failed. Its price was ${run.error?.code === 'not_recorded' ? 'not ' : ''}refunded.`}
+        title={`This run failed. Its price was ${['not_recorded', 'outcome_unknown'].includes(run.error?.code ?? '') ? 'not ' : ''}refunded.`}
       >
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
@@ -158,6 +158,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   renderer_crashed:
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
   render_failed: 'Fix the cause, then run again.',
+  outcome_unknown:
+    'The provider may have accepted this run. Ask the administrator of the service, who can fetch the result or refund it.',
   not_recorded:
     'The render may have succeeded. Ask the administrator of the service, whose command "rushes admin verify" lists this run.',
 }

@@ -12,6 +12,7 @@ import type { ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
 import { amountText, inMillionths, UNIT } from '../../protocol/price.js'
+import { readCost } from '../../protocol/read-price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import {
   type EngineTypes,
@@ -110,9 +111,11 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
   if (concurrency !== undefined && !(isCount && Number(concurrency) <= MAX_CONCURRENCY))
     report(['concurrency'], `must be a whole number from 1 to ${MAX_CONCURRENCY}`)
   if (description !== undefined && typeof description !== 'string') report(['description'], 'must be text')
+  const costs = cost === undefined || cost === null ? undefined : readCost(cost, document?.input, report)
   return (
     document && {
       ...document,
+      ...(costs && { cost: costs }),
       input: { ...document.input, ...(typeof description === 'string' && { description }) },
     }
   )

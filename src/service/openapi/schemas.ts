@@ -70,7 +70,7 @@ export const SHARED_SCHEMAS: Json = {
   RunError: record('Why a run failed', {
     code: text(
       '`render_failed`; `renderer_crashed` after three crashes of its renderer; `not_recorded` when ' +
-        'its end could not be recorded',
+        'its end could not be recorded; `outcome_unknown` when its provider may have accepted it, and the credits stay charged',
     ),
     message: text('What went wrong, for people'),
   }),

@@ -109,3 +109,19 @@ export async function settlesWithin(
     done.abort()
   }
 }
+
+/** Returns a signal that is aborted some time after the other one, with its reason. Call `end` when it is not used any more. */
+export function createLateSignal(signal: AbortSignal, lateMs: () => number, clock: Timeout['clock']) {
+  const late = new AbortController()
+  const abort = () => late.abort(signal.reason)
+  let disarm = () => {}
+  const forget = onAbort(signal, () => {
+    if (lateMs() === 0) abort()
+    else disarm = clock.alarm(lateMs(), abort)
+  })
+  const end = (): void => {
+    forget()
+    disarm()
+  }
+  return { signal: late.signal, end }
+}

@@ -69,7 +69,11 @@ concurrency: 16
     server.fault('POST /v1/videos', { after })
     const body = JSON.stringify({ model: 'acme/wan', input: { prompt: `fox ${ids.length}` } })
     // A node may be dead at this moment: a repeated key creates no second run.
-    const headers = { authorization: `Bearer ${apiKey}`, 'idempotency-key': `fox ${ids.length}` }
+    const headers = {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'idempotency-key': `fox-${ids.length}`,
+    }
     const id = await until('an accepted run', async () => {
       for (const { url } of running) {
         const answer = await fetch(`${url}/api/v1/runs`, { method: 'POST', headers, body }).catch(

@@ -3,7 +3,7 @@
  * polled until its outputs can be fetched. A worker that takes the run over follows the stored job. A type of server is
  * a `JobServer`: what its requests are, and what its answers mean.
  */
-import { onAbort, withTimeout } from '../../host/abort.js'
+import { createLateSignal, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { retry, stepOf } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
@@ -17,6 +17,7 @@ import {
   OutcomeUnknown,
   type RenderedFile,
   type RenderJob,
+  RunCanceled,
 } from './engine.js'
 import { digestsOf, findAgain, isUncertain, type Lookup } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
@@ -94,7 +95,7 @@ export function createJobEngine<Result>(
   clock: Clock,
 ): Required<Pick<Engine, 'render' | 'cancel'>> {
   const { upstream } = server
-  /** Charges of runs that `render` has canceled. */
+  /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
   const charges = new Map<string, Charge>()
 
   /** Returns the stored job, the job of an earlier create, or a new one. */
@@ -110,7 +111,8 @@ export function createJobEngine<Result>(
       if (isPatient) throw new OutcomeUnknown('The service stopped before the answer arrived.')
     }
     // A job whose id does not arrive before the abort could not be canceled or followed.
-    const late = createLateSignal(job.signal, clock, () => chosen === undefined || isDetached(job))
+    const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
+    const late = createLateSignal(job.signal, lateMs, clock)
     try {
       return await save(await create(job, plan, costs, late.signal), job)
     } catch (error) {
@@ -140,8 +142,13 @@ export function createJobEngine<Result>(
     const onSend = async () => {
       sent = intent()
       await job.save?.({ intent: sent })
+      note(job, 'unknown')
     }
-    const hooks = costs && { onSend, onRefused: async () => await job.save?.({}) }
+    const onRefused = async () => {
+      note(job, 'not charged')
+      await job.save?.({})
+    }
+    const hooks = costs && { onSend, onRefused }
     try {
       return await plan.accept(await upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
     } catch (error) {
@@ -164,19 +171,21 @@ export function createJobEngine<Result>(
 
   async function follow(handle: JobHandle, job: RenderJob, costs: boolean): Promise<readonly RenderedFile[]> {
     const stopWatching = server.watch?.(handle, job)
+    let result: Result
     try {
-      const first = await untilDone(handle, job, costs)
-      return await outputs(handle, first, job)
+      result = await untilDone(handle, job, costs)
     } catch (error) {
-      if (!(error instanceof JobEnded) && !isDetached(job)) {
-        const charge = await cancel(handle)
-        if (job.signal.aborted && job.run) charges.set(job.run.id, charge)
-      }
+      if (!(error instanceof JobEnded) && !isDetached(job)) note(job, await cancel(handle))
       throw error
     } finally {
       stopWatching?.()
     }
+    // From here on, a cancel would delete the paid result.
+    note(job, costs ? 'charged' : 'not charged')
+    return await outputs(handle, result, job)
   }
+
+  const note = ({ run }: RenderJob, charge: Charge): void => void (run && charges.set(run.id, charge))
 
   /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
   async function untilDone(handle: JobHandle, job: RenderJob, costs: boolean): Promise<Result> {
@@ -272,6 +281,8 @@ export function createJobEngine<Result>(
       } catch (error) {
         job.signal.throwIfAborted()
         throw error
+      } finally {
+        if (!(job.signal.reason instanceof RunCanceled)) charges.delete(job.run?.id ?? '')
       }
     },
     async cancel({ id, stored }: CanceledJob) {
@@ -300,20 +311,4 @@ function bounded({ urls = {}, ...handle }: JobHandle, origin: string): JobHandle
   const fitting = [whole, handle].find((each) => Buffer.byteLength(JSON.stringify(each)) <= MAX_HANDLE_BYTES)
   if (fitting === undefined) throw new NoJobId("The model's server returned an id that is too long.")
   return fitting
-}
-
-/** Returns a signal that is aborted `CANCEL_LIMIT_MS` after the other one, or at once unless `isLate`. */
-function createLateSignal(signal: AbortSignal, clock: Pick<Clock, 'alarm'>, isLate: () => boolean) {
-  const late = new AbortController()
-  const abort = () => late.abort(signal.reason)
-  let disarm = () => {}
-  const forget = onAbort(signal, () => {
-    if (isLate()) disarm = clock.alarm(CANCEL_LIMIT_MS, abort)
-    else abort()
-  })
-  const end = (): void => {
-    forget()
-    disarm()
-  }
-  return { signal: late.signal, end }
 }

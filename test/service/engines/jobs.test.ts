@@ -9,6 +9,7 @@ import {
   type StoredJob,
 } from '../../../src/service/engines/engine.js'
 import { createJobEngine } from '../../../src/service/engines/jobs.js'
+import { renderedOnce } from '../../../src/service/engines/outcome.js'
 import { createUpstream } from '../../../src/service/engines/upstream/index.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock } from '../../support/clock.js'
@@ -268,6 +269,16 @@ describe('a job', () => {
   })
 })
 
+test('a run that takes too long cancels its job by its own id', async () => {
+  const { server, clock, render } = await open({ polls: 50 })
+  const stop = new AbortController()
+  const rendering = render({ signal: stop.signal })
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  await expect(clock.runUntil(rendering)).rejects.toThrow('longer than 5 minutes')
+  expect(server.canceled).toEqual(['job_1'])
+})
+
 describe('a canceled run', () => {
   async function canceled(reason: Error, options: OpenOptions = {}) {
     const opened = await open({ polls: 50, ...options })
@@ -281,13 +292,33 @@ describe('a canceled run', () => {
     return { ...opened, charge }
   }
 
-  test.each([new RunCanceled(), new Error('The engine took longer than 5 minutes.')])(
-    'cancels its job by its own id, once: %s',
-    async (reason) => {
-      const { server, charge } = await canceled(reason)
-      expect([server.canceled, charge]).toEqual([['job_1'], 'unknown'])
-    },
-  )
+  test('cancels its job by its own id, once', async () => {
+    const { server, charge } = await canceled(new RunCanceled())
+    expect([server.canceled, charge]).toEqual([['job_1'], 'unknown'])
+  })
+
+  test('is not removed once its result is there', async () => {
+    const { server, clock, engine, render } = await open()
+    server.fault('GET /files/', 'hang')
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await clock.runUntil(until('the download', () => server.count('GET /files/') === 1))
+    stop.abort(new RunCanceled())
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    expect([server.canceled, await engine.cancel({ id: 'run_7', model: 'm' })]).toEqual([[], 'charged'])
+  })
+
+  test('may have been charged when the id of its job does not arrive', async () => {
+    const { server, clock, engine, render } = await open()
+    server.fault('POST', 'hang')
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await until('the request arrives', () => server.count('POST') === 1)
+    stop.abort(new RunCanceled())
+    await clock.advance(2_500)
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    expect(await engine.cancel({ id: 'run_7', model: 'm' })).toBe('unknown')
+  })
 
   test('was not charged by a server that costs nothing', async () => {
     expect((await canceled(new RunCanceled(), { hasCost: false })).charge).toBe('not charged')
@@ -300,5 +331,76 @@ describe('a canceled run', () => {
     expect(await engine.cancel({ id: 'run_8', model: 'm', stored: stored.at(-1) })).toBe('unknown')
     expect(server.canceled).toEqual(['job_1'])
     expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBeUndefined()
+  })
+})
+
+describe('an engine that renders within one request', () => {
+  async function openOnce() {
+    const { server, clock, stored, ...rest } = await open()
+    const network = createNetwork({ env: {}, clock })
+    const upstream = createUpstream({ url: new URL(server.url), hasCost: true, parts: { fetch: network.fetch, clock } })
+    whenOver(async () => {
+      await upstream.close()
+      await network.close()
+    })
+    const inner = {
+      async render(job: RenderJob) {
+        await upstream.json({ method: 'POST', path: 'model', json: {} }, job)
+        return []
+      },
+    }
+    const engine = renderedOnce(inner, { costs: upstream.costs, endpoint: 'model', clock })
+    const save = async (job: StoredJob) => void stored.push(job)
+    const render = (more: Partial<RenderJob> = {}) => engine.render(jobOf({ save, ...more }))
+    return { ...rest, server, clock, stored, render, engine }
+  }
+
+  test.each<[name: string, fault: ServerFault]>([
+    ['a lost answer', 'lose'],
+    ['503 of a proxy', { status: 503, body: { error: 'no healthy upstream' } }],
+    ['502', { status: 502 }],
+  ])('is not sent again after %s, and its outcome is unknown', async (_, fault) => {
+    const { server, clock, stored, render, creates } = await openOnce()
+    server.fault('POST', fault)
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect([creates(), stored]).toEqual([1, [{ intent: { sentAtMs: clock.now(), endpoint: 'model' } }]])
+    await expect(clock.runUntil(render({ stored: stored[0] }))).rejects.toThrow('The service stopped before it ended.')
+    expect(creates()).toBe(1)
+  })
+
+  test('fails with a refusal of the server, and waits for one that is busy', async () => {
+    const { server, clock, stored, render, creates } = await openOnce()
+    server.fault('POST', { status: 429 })
+    await clock.runUntil(render())
+    expect([creates(), stored.map((each) => Object.keys(each).length)]).toEqual([2, [1, 0, 1]])
+    server.fault('POST', { status: 400, body: { error: 'bad prompt' } })
+    await expect(clock.runUntil(render())).rejects.toThrow('answered 400: bad prompt')
+  })
+
+  test('is sent a third time at most, after pauses, when a proxy reports a crash of its server', async () => {
+    const { server, clock } = await open()
+    const network = createNetwork({ env: {}, clock })
+    const upstream = createUpstream({ url: new URL(server.url), parts: { fetch: network.fetch, clock } })
+    whenOver(async () => {
+      await upstream.close()
+      await network.close()
+    })
+    const crashed = { status: 503, body: 'upstream connect error' }
+    const sent: number[] = []
+    for (let times = 0; times < 4; times++) {
+      const after = until('the request', () => server.count('POST') > times).then(() => clock.advance(6_000))
+      server.fault('POST', { after, answer: crashed })
+    }
+    const request = { method: 'POST', path: 'model', json: {}, onSend: undefined } as const
+    const job = jobOf()
+    const sending = upstream.json(request, job)
+    sending.catch(() => {})
+    for (let times = 1; times <= 3; times++) {
+      await clock.runUntil(until('a request', () => server.count('POST') === times))
+      sent.push(clock.monotonic())
+    }
+    await expect(clock.runUntil(sending)).rejects.toThrow('stopped 3 times while it rendered this run')
+    expect(server.count('POST')).toBe(3)
+    expect((sent[2] ?? 0) - (sent[0] ?? 0)).toBeGreaterThanOrEqual(60_000)
   })
 })

@@ -110,8 +110,18 @@ export async function settlesWithin(
   }
 }
 
-/** Returns a signal that is aborted some time after the other one, with its reason. Call `end` when it is not used any more. */
-export function createLateSignal(signal: AbortSignal, lateMs: () => number, clock: Timeout['clock']) {
+export interface LateSignal {
+  readonly signal: AbortSignal
+  /** Must be called when the signal is no longer used. */
+  end(): void
+}
+
+/** Returns a signal that is aborted some time after the other one, with its reason. */
+export function createLateSignal(
+  signal: AbortSignal,
+  lateMs: () => number,
+  clock: Timeout['clock'],
+): LateSignal {
   const late = new AbortController()
   const abort = () => late.abort(signal.reason)
   let disarm = () => {}

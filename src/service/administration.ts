@@ -15,13 +15,7 @@ import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
-import type {
-  AccountRecord,
-  KeyDetails,
-  KeyTerms,
-  LedgerEntry,
-  NewKey,
-} from './store/account-store.js'
+import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
 import type { ModelUse } from './store/model-use.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'

@@ -67,7 +67,7 @@ function RunFields({ run, document }: ShownRun) {
 
 /** The service refunds every failed run, except one whose end it could not record or does not know. */
 const isRefunded = ({ status, error, price }: RunDetails): boolean =>
-  status === 'failed' && !["not_recorded", "outcome_unknown"].includes(error?.code ?? "") && price > 0
+  status === 'failed' && !['not_recorded', 'outcome_unknown'].includes(error?.code ?? '') && price > 0
 
 const shownValue = (value: unknown): string =>
   printable(typeof value === 'string' ? value : printableJson(value))

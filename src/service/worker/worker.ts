@@ -22,13 +22,7 @@ import type { ClaimedRun, Claims, Store } from '../store/contract.js'
 import type { StoredOutput, StoredRun } from '../stored-run.js'
 import { createPersist } from './persist.js'
 import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
-import {
-  crashLimitFor,
-  DeadlinePassed,
-  failureOf,
-  MAX_REFUSALS,
-  NOT_RECORDED,
-} from './run-failure.js'
+import { crashLimitFor, DeadlinePassed, failureOf, MAX_REFUSALS, NOT_RECORDED } from './run-failure.js'
 import type { WorkerLease } from './worker-lease.js'
 
 const REAP_INTERVAL_MS = 1_000

@@ -338,7 +338,11 @@ describe('an engine that renders within one request', () => {
   async function openOnce() {
     const { server, clock, stored, ...rest } = await open()
     const network = createNetwork({ env: {}, clock })
-    const upstream = createUpstream({ url: new URL(server.url), hasCost: true, parts: { fetch: network.fetch, clock } })
+    const upstream = createUpstream({
+      url: new URL(server.url),
+      hasCost: true,
+      parts: { fetch: network.fetch, clock },
+    })
     whenOver(async () => {
       await upstream.close()
       await network.close()
@@ -364,7 +368,9 @@ describe('an engine that renders within one request', () => {
     server.fault('POST', fault)
     await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
     expect([creates(), stored]).toEqual([1, [{ intent: { sentAtMs: clock.now(), endpoint: 'model' } }]])
-    await expect(clock.runUntil(render({ stored: stored[0] }))).rejects.toThrow('The service stopped before it ended.')
+    await expect(clock.runUntil(render({ stored: stored[0] }))).rejects.toThrow(
+      'The service stopped before it ended.',
+    )
     expect(creates()).toBe(1)
   })
 

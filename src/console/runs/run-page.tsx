@@ -137,7 +137,7 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
     return (
       <Notice
         tone="bad"
-        title={`This run failed. Its price was ${['not_recorded', 'outcome_unknown'].includes(run.error?.code ?? '') ? 'not ' : ''}refunded.`}
+        title={`This run failed. Its price was ${KEPT_CODES.includes(run.error?.code ?? '') ? 'not ' : ''}refunded.`}
       >
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
@@ -153,6 +153,9 @@ function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: st
     return <Notice tone="warn">This run succeeded, and the service has no files of it.</Notice>
   return <RunOutputs run={run} prompt={prompt} />
 }
+
+/** Codes of failed runs whose price the service keeps. */
+const KEPT_CODES = ['not_recorded', 'outcome_unknown']
 
 const ADVICE: Readonly<Record<string, string>> = {
   renderer_crashed:

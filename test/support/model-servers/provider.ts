@@ -18,7 +18,6 @@ export interface ProviderJob {
   status: string
   polls: number
   position: number
-  error?: string
 }
 
 export interface Provider extends ModelServer {
@@ -34,6 +33,8 @@ export interface ProviderOptions {
   readonly polls?: number
   /** Jobs that wait before a new one. */
   readonly queued?: number
+  /** Jobs fail with this message, although their state is `COMPLETED`. */
+  readonly error?: string
   /** States of a job in order, in place of `IN_QUEUE`, `IN_PROGRESS`, `COMPLETED`. */
   readonly states?: readonly string[]
 }
@@ -42,6 +43,7 @@ export async function createProvider({
   polls = 2,
   queued = 0,
   states,
+  error,
 }: ProviderOptions = {}): Promise<Provider> {
   const jobs: ProviderJob[] = []
   const canceled: string[] = []
@@ -82,8 +84,8 @@ export async function createProvider({
       return { status: 202, body: { status: 'CANCELLATION_REQUESTED' } }
     }
     if (folder === 'requests') return look(job)
-    if (job.error !== undefined)
-      return { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: job.error }] } }
+    if (error !== undefined)
+      return { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: error }] } }
     if (isExpired || Number(last) < links) return { status: 404, body: { detail: 'gone' } }
     return { body: ONE_PIXEL_PNG, headers: { 'content-type': 'image/png' } }
   }

@@ -166,8 +166,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin user link ann@example.com --public-url https://b.de'],
   ],
   'rushes admin run': [['rushes admin run refund run_3f2a'], ['rushes admin run adopt run_3f2a video_17']],
-  'rushes admin run refund': [['rushes admin run refund run_3f2a']],
-  'rushes admin run adopt': [['rushes admin run adopt run_3f2a video_17']],
+  'rushes admin run refund': [
+    ['rushes admin run refund run_3f2a'],
+    ['rushes admin run refund run_3f2a --data ./data'],
+  ],
+  'rushes admin run adopt': [
+    ['rushes admin run adopt run_3f2a video_17'],
+    ['rushes admin run adopt run_3f2a video_17 --data ./data'],
+  ],
   'rushes admin models': [['rushes admin models list'], ['rushes admin models list --json']],
   'rushes admin models list': [['rushes admin models list'], ['rushes admin models list --json']],
   'rushes admin backup': [

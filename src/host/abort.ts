@@ -109,3 +109,29 @@ export async function settlesWithin(
     done.abort()
   }
 }
+
+export interface LateSignal {
+  readonly signal: AbortSignal
+  /** Must be called when the signal is no longer used. */
+  end(): void
+}
+
+/** Returns a signal that is aborted some time after the other one, with its reason. */
+export function createLateSignal(
+  signal: AbortSignal,
+  lateMs: () => number,
+  clock: Timeout['clock'],
+): LateSignal {
+  const late = new AbortController()
+  const abort = () => late.abort(signal.reason)
+  let disarm = () => {}
+  const forget = onAbort(signal, () => {
+    if (lateMs() === 0) abort()
+    else disarm = clock.alarm(lateMs(), abort)
+  })
+  const end = (): void => {
+    forget()
+    disarm()
+  }
+  return { signal: late.signal, end }
+}

@@ -19,7 +19,7 @@ export interface HttpRequest {
 
 /** A request to a server of models. */
 export interface ServerRequest extends Omit<HttpRequest, 'method'> {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** A body that is not held in memory; in place of `body`. */
   readonly stream?: RequestStream
   /**

@@ -10,18 +10,12 @@ import { MAX_ACTIVE_KEYS, MAX_TIME_MS } from '../protocol/credentials.js'
 import { printable, shortened } from '../protocol/text.js'
 import { type Backup, writeBackup } from './backup.js'
 import { DATABASE_NAME, openData } from './data-folders.js'
+import type { StoredJob } from './engines/engine.js'
 import { isPlainName, MAX_NAME_LENGTH } from './rules/key-terms.js'
 import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
-import type {
-  AccountRecord,
-  KeyDetails,
-  KeyTerms,
-  LedgerEntry,
-  NewKey,
-  Verification,
-} from './store/account-store.js'
+import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
 import type { ModelUse } from './store/model-use.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
@@ -62,7 +56,11 @@ export interface Administration extends UserAdministration {
   /** Cancels a run of any account and model. A run that has ended stays as it is. */
   cancelRun(id: string): Promise<StoredRun>
   /** Also throws when the database is too damaged to read. */
-  verify(): Promise<Verification>
+  verify(): ReturnType<Store['verify']>
+  /** Refunds a failed run whose outcome is unknown. */
+  refundRun(id: string): Promise<void>
+  /** Follows a job of the provider as the job of a run whose outcome is unknown. */
+  adoptRun(id: string, jobId: string): Promise<void>
   /** Copies the database into a new file, which appears under its name only when it is complete. */
   backup(path: string, signal?: AbortSignal): Promise<Backup>
   close(): Promise<void>
@@ -177,6 +175,16 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
     )
   }
 
+  async function decide(id: string, adopt?: StoredJob): Promise<void> {
+    const decided = await store.decideUnknown(id, { adopt, nowMs: clock.now() })
+    if (decided === 'missing') throw usageError(`Run ${id} does not exist.`)
+    if (decided === 'other')
+      throw usageError(
+        `Run ${id} has no unknown outcome, or an operator has decided on it.`,
+        'List the runs that need a decision with `rushes admin verify`.',
+      )
+  }
+
   return {
     ...createUserAdministration({ store, clock, accountOf }),
     async createAccount(name, credits) {
@@ -243,6 +251,12 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       )
     },
     verify: () => store.verify(),
+    refundRun: (id) => decide(id),
+    adoptRun: async (id, jobId) => {
+      if (!/^[^\u0000-\u0020\u007f]{1,256}$/.test(jobId))
+        throw usageError('The id of the provider must have 1 to 256 characters, without spaces.')
+      await decide(id, { handle: { id: jobId } })
+    },
     close: () => store.close(),
   }
 }

@@ -1,6 +1,7 @@
 /** A run as the local service stores it, and the run object of its responses. */
 import type { Kind } from '../protocol/models.js'
 import type { LocalStatus } from '../protocol/run-state.js'
+import type { StoredJob } from './engines/engine.js'
 import { isoOrNull } from './rules/times.js'
 
 /** An image that was sent as a data: URL. Its bytes are a stored file, found by its SHA-256. */
@@ -51,6 +52,9 @@ export const canceled = (refund: keyof typeof CANCELED): RunFailure => ({
   message: CANCELED[refund],
 })
 
+/** Code of a failed run whose credits stay charged until an operator decides: its provider may have accepted it. */
+export const OUTCOME_UNKNOWN = 'outcome_unknown'
+
 export interface StoredRun {
   readonly id: string
   readonly accountId: number
@@ -64,6 +68,8 @@ export interface StoredRun {
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   readonly finishedAtMs: number | undefined
+  /** The job at the server of its model. Only of a claimed run. */
+  readonly job?: StoredJob | undefined
 }
 
 export const OUTPUTS_PATH = '/outputs'

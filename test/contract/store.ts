@@ -1,5 +1,5 @@
 /** What every implementation of the store's contract keeps to. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
 import type { ClaimedRun, ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
@@ -31,6 +31,9 @@ const MOVERS: Readonly<Record<LocalStatus, (store: Store, id: string) => Promise
   failed: (store, id) => store.failRun(held(id), { code: 'x', message: 'y' }),
   canceled: (store, id) => store.cancelRun(id, 9),
 }
+
+const HANDLE = { handle: { id: 'job_1', urls: { get: 'https://a.test/1' } } } as const
+const UNKNOWN = { code: 'outcome_unknown', message: 'perhaps' }
 
 /** `open` gives an empty store; it is called within each test. */
 export function storeContract(open: () => Store | Promise<Store>): void {
@@ -465,5 +468,92 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await store.findKey('h1')).toMatchObject({ accountId, disabled: false, expiresAtMs: undefined })
     expect(await store.findKey('h2')).toBeUndefined()
     expect(await store.ensureAccount({ name: 'default', credits: 7, nowMs: 1 })).toBe(accountId)
+  })
+
+  describe('the job of a run', () => {
+    test('is stored by its owner alone, and is there for each later claim', async () => {
+      const { store, addRun } = await createStore()
+      await store.renewLease('other')
+      const id = await addRun()
+      expect(await store.saveJob(held(id), HANDLE)).toBe(false)
+      expect((await claimRun(store, 'me'))?.job).toBeUndefined()
+      expect(await store.saveJob(held(id, 'other'), HANDLE)).toBe(false)
+      expect(await store.saveJob(held(id), { intent: { sentAtMs: 1, endpoint: 'videos' } })).toBe(true)
+      expect(await store.saveJob(held(id), HANDLE)).toBe(true)
+      await store.releaseWorker('me', 9)
+      expect((await claimRun(store, 'other'))?.job).toEqual(HANDLE)
+    })
+
+    test('is followed after more crashes than a run without one', async () => {
+      const { store, addRun, statusOf } = await createStore()
+      const id = await addRun()
+      for (let crashes = 0; crashes < 19; crashes++) {
+        await claimRun(store, 'me')
+        await store.saveJob(held(id), HANDLE)
+        await store.recordCrash(held(id), LIMIT)
+        expect(await statusOf(id)).toBe('queued')
+      }
+      await claimRun(store, 'me')
+      await store.recordCrash(held(id), LIMIT)
+      expect(await statusOf(id)).toBe('failed')
+    })
+  })
+
+  describe('a run whose outcome is unknown', () => {
+    async function unknown() {
+      const opened = await createStore()
+      const { store, accountId } = opened
+      await store.addRun({ ...RUN, id: 'paid', accountId, price: 7, createdAtMs: 1 }, () => {})
+      await claimRun(store, 'me')
+      expect(await store.failRun(held('paid'), UNKNOWN)).toEqual({ runs: 1, refunded: 0 })
+      const check = async () => {
+        const { problems, unknown } = await store.verify()
+        const balance = (await store.listAccounts())[0]?.balance
+        return {
+          problems,
+          unknown,
+          balance,
+          kinds: (await store.listEntries('default', -1)).map(({ kind }) => kind),
+        }
+      }
+      return { ...opened, check }
+    }
+    const CHARGED = { problems: [], balance: 93, kinds: ['charge', 'added'] }
+
+    test('stays charged, and is named', async () => {
+      const { check } = await unknown()
+      expect(await check()).toEqual({ ...CHARGED, unknown: ['paid'] })
+    })
+
+    test('is refunded once', async () => {
+      const { store, check } = await unknown()
+      for (let times = 0; times < 2; times++)
+        expect(await store.decideUnknown('paid', { nowMs: 9 })).toBe('done')
+      expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('other')
+      const kinds = ['refund', 'charge', 'added']
+      expect(await check()).toEqual({ problems: [], unknown: [], balance: 100, kinds })
+    })
+
+    test('continues with the job that an operator names, and is not charged again', async () => {
+      const { store, check, statusOf } = await unknown()
+      for (let times = 0; times < 2; times++)
+        expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
+      expect(await store.decideUnknown('paid', { nowMs: 9 })).toBe('other')
+      expect(await statusOf('paid')).toBe('queued')
+      expect((await claimRun(store, 'me'))?.job).toEqual(HANDLE)
+      await store.finishRun(held('paid'), [OUTPUT])
+      expect(await check()).toEqual({ ...CHARGED, unknown: [] })
+      expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
+    })
+
+    test('is the only one that can be decided on', async () => {
+      const { store, addRun } = await createStore()
+      const id = await addRun()
+      expect(await store.decideUnknown(id, { nowMs: 9 })).toBe('other')
+      await claimRun(store, 'me')
+      await store.failRun(held(id), { code: 'render_failed', message: 'no' })
+      expect(await store.decideUnknown(id, { adopt: HANDLE, nowMs: 9 })).toBe('other')
+      expect(await store.decideUnknown('run_none', { nowMs: 9 })).toBe('missing')
+    })
   })
 }

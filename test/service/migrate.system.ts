@@ -161,8 +161,9 @@ const DISTANT_ROWS = [
    VALUES (20, 10, 'far', 'x', 1, 1, 2)`,
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
   `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at,
-     idempotency_key, request)
-   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r')`,
+     idempotency_key, request, job)
+   VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r',
+     '{"handle":{"id":"job_1"}}')`,
   "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
   "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 9)",

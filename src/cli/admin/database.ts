@@ -39,10 +39,24 @@ export const verifyCommand: AdminCommand = {
 }
 
 async function verify({ ctx: { out }, admin }: AdminTask): Promise<void> {
-  const { accounts, entries, runs, credits, problems } = await admin.verify()
-  if (out.mode.json) out.json({ ok: problems.length === 0, accounts, entries, runs, credits, problems })
+  const { accounts, entries, runs, credits, problems, unknown } = await admin.verify()
+  if (out.mode.json)
+    out.json({
+      ok: problems.length === 0,
+      accounts,
+      entries,
+      runs,
+      credits,
+      problems,
+      outcome_unknown: unknown,
+    })
   else if (problems.length > 0) for (const problem of problems) out.line(problem)
   else out.line('ok')
+  for (const id of unknown)
+    out.warn(
+      `${id}: the provider may have accepted this run, and its credits are charged. Look for it in the provider's list, ` +
+        `then run \`rushes admin run adopt ${id} <upstream id>\` or \`rushes admin run refund ${id}\`.`,
+    )
   const totals = [
     plural(accounts, 'account'),
     plural(entries, 'entry', 'entries'),

@@ -1,4 +1,5 @@
-/** `rushes admin run`: the runs of all accounts of a service. */
+/** `rushes admin run`: the runs of all accounts of a service, and decisions on runs whose outcome is unknown. */
+import { printable } from '../../protocol/text.js'
 import type { StoredRun } from '../../service/stored-run.js'
 import { type AdminCommand, isoOrNull, isoTime } from './admin-command.js'
 
@@ -11,6 +12,26 @@ export const runCommands: readonly AdminCommand[] = [
       if (out.mode.json) out.json(runJson(run))
       else out.line(run.status)
       if (run.failure !== undefined) out.note(run.failure.message)
+    },
+  },
+  {
+    usage: 'refund <id>',
+    about: 'Refund a failed run whose outcome is unknown',
+    async work({ ctx: { out }, admin }, id = '') {
+      await admin.refundRun(id)
+      if (out.mode.json) out.json({ id, decision: 'refunded' })
+      else out.line(printable(id))
+      out.note(`${printable(id)}: refunded.`)
+    },
+  },
+  {
+    usage: 'adopt <id> <upstream-id>',
+    about: "Fetch the result of a run whose outcome is unknown, by the provider's id of its job",
+    async work({ ctx: { out }, admin }, id = '', upstreamId = '') {
+      await admin.adoptRun(id, upstreamId)
+      if (out.mode.json) out.json({ id, decision: 'adopted', upstream_id: upstreamId })
+      else out.line(printable(id))
+      out.note(`${printable(id)}: queued again. A worker fetches the result of ${printable(upstreamId)}.`)
     },
   },
 ]

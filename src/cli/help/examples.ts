@@ -171,9 +171,17 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin user link ann@example.com'],
     ['rushes admin user link ann@example.com --public-url https://b.de'],
   ],
+  'rushes admin run': [['rushes admin run refund run_3f2a'], ['rushes admin run adopt run_3f2a video_17']],
+  'rushes admin run refund': [
+    ['rushes admin run refund run_3f2a'],
+    ['rushes admin run refund run_3f2a --data ./data'],
+  ],
+  'rushes admin run adopt': [
+    ['rushes admin run adopt run_3f2a video_17'],
+    ['rushes admin run adopt run_3f2a video_17 --data ./data'],
+  ],
   'rushes admin models': [['rushes admin models list'], ['rushes admin models list --json']],
   'rushes admin models list': [['rushes admin models list'], ['rushes admin models list --json']],
-  'rushes admin run': [['rushes admin run cancel run_7k2m9x'], ['rushes admin run cancel run_7k2m9x --json']],
   'rushes admin run cancel': [
     ['rushes admin run cancel run_7k2m9x'],
     ['rushes admin run cancel run_7k2m9x --database postgres://db/rushes'],

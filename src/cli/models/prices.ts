@@ -4,7 +4,6 @@
  */
 import { usageError } from '../../errors.js'
 import type { RunEstimate } from '../../journal/index.js'
-import { readPrice } from '../../protocol/model-document.js'
 import {
   isModelName,
   KINDS,
@@ -23,6 +22,7 @@ import {
   parseAmount,
   sumOf,
 } from '../../protocol/price.js'
+import { readPrice } from '../../protocol/read-price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { SETTINGS } from '../settings/table.js'

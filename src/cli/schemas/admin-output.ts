@@ -132,6 +132,9 @@ export const VERIFY_SCHEMA = record(
     ok: flag('Whether the file is intact and all balances match the ledger'),
     ...LEDGER,
     problems: problems('Damage and differences, one sentence each'),
+    outcome_unknown: problems(
+      'Ids of failed runs that a provider may have accepted, and that an operator must decide on',
+    ),
   },
   'The result of checking the database and every balance.',
 )

@@ -65,9 +65,9 @@ function RunFields({ run, document }: ShownRun) {
   )
 }
 
-/** The service refunds every failed run. The error of a canceled run names its refund. */
+/** The service refunds a failed run, unless its provider may have charged for it. The error of a canceled run names its refund. */
 export const isRefunded = ({ status, price, error }: RunSummary): boolean =>
-  (status === 'failed' && price > 0) ||
+  (status === 'failed' && error?.code !== 'outcome_unknown' && price > 0) ||
   (status === 'canceled' && /\bwas refunded\b/.test(error?.message ?? ''))
 
 const shownValue = (value: unknown): string =>

@@ -162,6 +162,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   renderer_crashed:
     'The renderer crashed each time. Run it again with a smaller size or fewer images; the log of the service says more.',
   render_failed: 'Fix the cause, then run again.',
+  outcome_unknown:
+    'The provider may have accepted this run. Ask the administrator of the service, who can fetch the result or refund it.',
   not_recorded:
     'The render may have succeeded, but its files were not kept. Run it again. ' +
     'If it fails again, ask the administrator of the service.',

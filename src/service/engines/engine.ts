@@ -26,6 +26,40 @@ export interface RenderJob {
   readonly signal: AbortSignal
   /** Reports the progress from 0 to 1. The values must not decrease. */
   onProgress?(fraction: number): void
+  /** Reports the number of jobs before this one in the queue of a server. */
+  onPosition?(position: number): void
+  /** Called before each request, or command, that may cost money. */
+  onSend?(): Promise<void>
+  /** Called after `onSend` when the server has certainly not accepted the request. */
+  onRefused?(): Promise<void>
+  /** What an earlier attempt has stored with the run. */
+  readonly stored?: StoredJob | undefined
+  /** Stores the job with the run. Rejects when the run no longer belongs to this worker. Undefined: it is not stored. */
+  save?(stored: StoredJob): Promise<void>
+}
+
+/**
+ * A job at the server of a model: its id, and what else is needed to follow it. At most 4 KiB as JSON.
+ */
+export interface JobHandle {
+  readonly id: string
+  /** URLs of the job by name, all of the origin of the engine's server. */
+  readonly urls?: Readonly<Record<string, string>>
+}
+
+/** A create that is sent to a server at most once. Stored before it is sent. */
+export interface JobIntent {
+  readonly sentAtMs: number
+  /** Path below the server's URL, or the command. */
+  readonly endpoint: string
+  /** The input as sent, as digests by field (`digestsOf`): enough to recognize it in a list of the server. */
+  readonly input?: Readonly<Record<string, string>>
+}
+
+/** An intent without a handle: the create may have been accepted, and its answer is not known. */
+export interface StoredJob {
+  readonly intent?: JobIntent
+  readonly handle?: JobHandle
 }
 
 export interface RenderedFile {
@@ -38,10 +72,18 @@ export interface RenderedFile {
 /** Whether the provider charged for a job that was canceled. */
 export type Charge = 'charged' | 'not charged' | 'unknown'
 
+/** A run whose job is canceled. */
+export interface CanceledJob {
+  readonly id: string
+  readonly model: string
+  readonly stored?: StoredJob | undefined
+}
+
 export interface Engine {
   /**
    * Creates the outputs of one run and returns them in order. Rejects with the signal's reason when aborted, and with
-   * any other error when the run has failed.
+   * any other error when the run has failed. A run with a stored job follows it, and starts no other one. The job
+   * continues after `JobDetached`; any other reason cancels it.
    */
   render(job: RenderJob): Promise<readonly RenderedFile[]>
   /**
@@ -54,10 +96,10 @@ export interface Engine {
    */
   check?(signal: AbortSignal): Promise<string>
   /**
-   * Called for a canceled run, after its render has ended: cancels its job at the provider, by the job's own id, and
-   * returns whether it was charged. Undefined: the engine has no jobs that outlive `render`.
+   * Called for a canceled run, after its render has ended: returns whether its job was charged. Cancels the job by its
+   * own id, unless `render` did so. Undefined: the engine has no jobs that outlive `render`.
    */
-  cancel?(run: { readonly id: string; readonly model: string }): Promise<Charge | undefined>
+  cancel?(run: CanceledJob): Promise<Charge | undefined>
   /** Ends all processes and connections of the engine. */
   close?(): Promise<void>
 }
@@ -68,6 +110,25 @@ export class RunCanceled extends Error {
 
   constructor() {
     super('The run was canceled.')
+  }
+}
+
+/** The reason with which a job is aborted when this worker stops or loses its lease: another worker follows the job. */
+export class JobDetached extends Error {
+  override readonly name = 'JobDetached'
+}
+
+/**
+ * A server that costs money may have accepted the run. It is not sent again, and its credits stay charged until an
+ * operator decides.
+ */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown'
+
+  constructor(reason: string) {
+    super(
+      `The provider may have accepted this run and charged for it, but its result is unknown. It was not sent again. ${reason}`,
+    )
   }
 }
 

@@ -219,7 +219,7 @@ export const TABLES: readonly CopiedTable[] = [
   {
     name: 'runs',
     key: ['sequence'],
-    bytes: 'octet_length(input) + coalesce(octet_length(failure), 0)',
+    bytes: 'octet_length(input) + coalesce(octet_length(failure), 0) + coalesce(octet_length(job), 0)',
     convert: runOf,
   },
   {

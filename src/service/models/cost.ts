@@ -1,8 +1,7 @@
 /** The operator's side of a model: the map `cost` of its document, prices that follow from it, and servers that charge. */
-import type { ReportProblem } from '../../protocol/model-document.js'
-import { readPrice } from '../../protocol/model-document.js'
 import type { Cost, ModelSchema, Price } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
+import { type ReportProblem, readPrice } from '../../protocol/read-price.js'
 import { PROVIDERS } from '../engines/hosted/providers.js'
 import { isPrivateHost } from '../rules/networks.js'
 

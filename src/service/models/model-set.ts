@@ -85,10 +85,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     }
     const word = engines[kind]
     if (word === undefined) return [previewOf(document)]
-    const model = engineOf(word, document, types, env, readsEngines)
-    return [
-      chargesForRuns(model) ? { ...model, document: { ...model.document, cost: 'unknown' as const } } : model,
-    ]
+    return [engineOf(word, document, { types, env, readsEngines, chargesForRuns })]
   })
   const models = [...documents, ...others]
   for (const { document } of others)
@@ -100,13 +97,18 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   return createModelSet(models, timeoutMs, warnings)
 }
 
+interface EngineOptions {
+  readonly types: EngineTypes
+  readonly env: ModelSources['env']
+  readonly readsEngines: boolean
+  chargesForRuns(engine: unknown): boolean
+}
+
 /** Reads the value of `--engine`. */
 function engineOf(
   word: string,
   document: ModelDocument,
-  types: EngineTypes,
-  env: ModelSources['env'],
-  readsEngines: boolean,
+  { types, env, readsEngines, chargesForRuns }: EngineOptions,
 ): ModelWithEngine {
   const [, type, url, file] = /^(?:([a-z]+):)?(https?:\/\/[^#]*)(?:#(.*))?$/.exec(word) ?? []
   const flag = `--engine ${document.kind}=${type === undefined ? '' : `${type}:`}…`
@@ -120,12 +122,13 @@ function engineOf(
       ? { type: 'command', command: word }
       : { type, url, ...(file !== undefined && { workflow: file }) }
   const problems: string[] = []
-  const model = withEngine(document, {
+  const priced = chargesForRuns(engine) ? { ...document, cost: 'unknown' as const } : document
+  const model = withEngine(priced, {
     ...{ engine, types, env, folder: '.' },
     report: (path, message) =>
       problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`),
   })
-  if (!readsEngines) return previewOf(model?.document ?? document)
+  if (!readsEngines) return previewOf(model?.document ?? priced)
   if (problems.length === 0 && model !== undefined) return model
   throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 }
@@ -158,12 +161,12 @@ function createModelSet(
       }
       return {
         render: async (job) => await engineOfModel(job.run?.model).render(job),
+        cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
         limitMs: (model) => byModel.get(model)?.engine.limitMs?.(model) ?? byModel.get(model)?.limitMs,
         describeEngine(model) {
           const { type, url } = models.find(({ document }) => document.name === model) ?? {}
           return url === undefined ? `${type}` : `${type} at ${url}`
         },
-        cancel: async (run) => await engineOfModel(run.model).cancel?.(run),
         describePayer(model) {
           const { document, keyVariable } = models.find((each) => each.document.name === model) ?? {}
           if (document?.cost === undefined) return undefined

@@ -128,6 +128,9 @@ export interface AccountStore {
   addCredits(credits: NewCredits, check: (balance: number) => void): Promise<number | undefined>
   /** Newest first. A negative limit means all entries. */
   listEntries(account: string, limit: number): Promise<readonly LedgerEntry[]>
-  /** Recomputes all sums from one snapshot of the database. */
-  verify(): Promise<Verification>
+  /**
+   * Recomputes all sums from one snapshot of the database. `unknown`: ids of failed runs with an unknown outcome, without
+   * the runs that an operator has decided on.
+   */
+  verify(): Promise<Verification & { readonly unknown: readonly string[] }>
 }

@@ -11,7 +11,7 @@ import {
   verificationOf,
 } from './rows.js'
 import type { Database, Dialect, Transaction } from './sql.js'
-import { ENTRY_COLUMNS, KEYS, LEDGER } from './statements.js'
+import { ENTRY_COLUMNS, KEYS, LEDGER, UNKNOWN_RUNS } from './statements.js'
 
 /** Only the columns that the key check needs, because every request reads them. */
 const CALLER_COLUMNS = `keys.disabled, keys.expires_at, keys.allowed_ips, keys.rate_requests, keys.rate_window_ms, accounts.banned
@@ -181,7 +181,8 @@ export function createAccountStore(database: Database): AccountStore {
       snapshot(async (read) => {
         const results = []
         for (const statement of Object.values(LEDGER)) results.push(await read.all(statement))
-        return verificationOf(results)
+        const unknown = (await read.all(UNKNOWN_RUNS)).map(({ id }) => String(id))
+        return { ...verificationOf(results), unknown }
       }),
   }
 }

@@ -4,6 +4,7 @@
  */
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
+import type { StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
@@ -106,6 +107,8 @@ export interface FailedRuns {
 export interface StoppingRun {
   readonly id: string
   readonly model: string
+  /** The job of its last attempt. */
+  readonly stored?: StoredJob | undefined
 }
 
 export interface CanceledRun {
@@ -114,6 +117,15 @@ export interface CanceledRun {
   readonly isCanceled: boolean
   readonly refunded: number
 }
+
+export interface UnknownDecision {
+  /** The job to follow. Undefined: the run is refunded. */
+  readonly adopt?: StoredJob | undefined
+  readonly nowMs: number
+}
+
+/** `done`: also by an earlier call. `missing`: there is no such run. `other`: its outcome is not unknown, or was decided. */
+export type DecidedRun = 'done' | 'missing' | 'other'
 
 export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords {
   /**
@@ -132,9 +144,14 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
   /** Records outputs as needed by the run, before they are stored. Returns false and records nothing if the change is refused. */
   addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
+  /** Stores the job of the run, in place of an earlier one. Returns false if the change is refused. */
+  saveJob(claimed: ClaimedRun, job: StoredJob): Promise<boolean>
   /** A repeat with the same outputs returns true again. */
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
-  /** Fails the run and refunds its price in the same step. Returns undefined if the change is refused. */
+  /**
+   * Fails the run and refunds its price in the same step, unless its outcome is unknown. Returns undefined if the change
+   * is refused.
+   */
   failRun(claimed: ClaimedRun, failure: RunFailure): Promise<FailedRuns | undefined>
   /**
    * Returns the runs in processing that this worker owns and does not hold to the queue: the response to their claim was
@@ -161,6 +178,11 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * Records that a canceled run has stopped, and whether it is refunded. Returns undefined if that is recorded already.
    */
   settleCanceled(id: string, isRefunded: boolean, nowMs: number): Promise<FailedRuns | undefined>
+  /**
+   * Decides on a failed run whose outcome is unknown: refunds it, or returns it to the queue with the job that its
+   * provider has for it. A repeat of the same decision changes nothing.
+   */
+  decideUnknown(id: string, decision: UnknownDecision): Promise<DecidedRun>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
   /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
   queueLengths(): Promise<Readonly<Record<Kind, number>>>

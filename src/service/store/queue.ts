@@ -2,7 +2,7 @@
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { CrashLimit, FailedRuns, Store } from './contract.js'
 import { countUnfinishedSql, modelUses } from './model-use.js'
-import { RUN_COLUMNS, runOfRow } from './rows.js'
+import { hasJob, jobOf, RUN_COLUMNS, runOfRow } from './rows.js'
 import { createFailure } from './runs.js'
 import type { Database, Dialect, Row, Transaction } from './sql.js'
 
@@ -64,7 +64,7 @@ export const queueStatements = (dialect: Dialect) => ({
   claim: `
     UPDATE runs SET status = 'processing', owner = $2, started_at = $3
     WHERE sequence = $1 AND status = 'queued'
-    RETURNING ${RUN_COLUMNS}`,
+    RETURNING ${RUN_COLUMNS}, job`,
 
   takeTurn: `
     INSERT INTO turns (account_id, served)
@@ -74,7 +74,7 @@ export const queueStatements = (dialect: Dialect) => ({
   owned: `SELECT id FROM runs WHERE owner = $1 AND status = 'processing'`,
 
   lockOwned: `
-    SELECT id, account_id, key_id, price, attempts, started_at FROM runs
+    SELECT id, account_id, key_id, price, attempts, started_at, job FROM runs
     WHERE owner = $1 AND status = 'processing'${dialect.lock()}`,
 
   requeue: `
@@ -116,6 +116,9 @@ export type LeaseStore = Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers
   forget(id: string): Promise<void>
 }
 
+/** Crashes of workers that follow one job: its outputs may be the reason. */
+const MAX_CRASHES_OF_JOB = 20
+
 export function createQueueStore(database: Database, leases: LeaseStore): QueueStore {
   const { get, all, transaction, dialect } = database
   const SQL = queueStatements(dialect)
@@ -134,7 +137,9 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
     { crashes, failure }: CrashLimit,
     nowMs: number,
   ): Promise<FailedRuns> {
-    const isLast = (row: Row) => Number(row.attempts) + 1 >= crashes
+    // To follow a job again is harmless. To give it up loses a paid result.
+    const limitOf = ({ job }: Row) => (hasJob(job) ? MAX_CRASHES_OF_JOB : crashes)
+    const isLast = (row: Row) => Number(row.attempts) + 1 >= limitOf(row)
     for (const row of rows) {
       if (isLast(row)) await tx.run(SQL.countAttempt, String(row.id), Number(row.attempts) + 1)
       else await returnRun(tx, row, nowMs, 'crashed')
@@ -159,7 +164,7 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
             tx.get(SQL.claim, Number(next.sequence), worker, nowMs),
             tx.run(SQL.takeTurn, Number(next.account_id)),
           ])
-          return row && runOfRow(row, [])
+          return row && { ...runOfRow(row, []), job: jobOf(row.job) }
         },
         { repeatable: true },
       ),

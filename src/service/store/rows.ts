@@ -3,6 +3,7 @@ import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
+import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
 import type { RunFailure, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
@@ -298,6 +299,13 @@ export const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, failure, input`
 
 export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
   withInput(runSummaryOf(row, outputs), row.input)
+
+/** Whether a create of the run may have been accepted. */
+export const hasJob = (value: unknown): boolean => typeof value === 'string' && value !== '{}'
+
+/** Reads the job of a run. */
+export const jobOf = (value: unknown): StoredJob | undefined =>
+  value === null ? undefined : (JSON.parse(String(value)) as StoredJob)
 
 /** Converts a row, except its input. */
 export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun, 'input'> => ({

@@ -1,11 +1,23 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
 import type { AccountState } from '../rules/key-checks.js'
-import { canceled } from '../stored-run.js'
-import type { AddedRun, CanceledRun, ClaimedRun, FailedRuns, FileName, NewRun, Store } from './contract.js'
+import { canceled, OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
+import type {
+  AddedRun,
+  CanceledRun,
+  ClaimedRun,
+  DecidedRun,
+  FailedRuns,
+  FileName,
+  NewRun,
+  Store,
+  UnknownDecision,
+} from './contract.js'
 import {
   accountStateOfRow,
+  hasJob,
   isSet,
+  jobOf,
   keylessStateOf,
   newRunColumns,
   outputOfRow,
@@ -101,18 +113,26 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
   fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
 
-  lockRun: `SELECT id, account_id, key_id, price, status, stopping FROM runs WHERE id = $1${lock()}`,
+  lockRun: `SELECT id, account_id, key_id, price, status, stopping, failure, job FROM runs WHERE id = $1${lock()}`,
 
   cancel: `
     UPDATE runs SET status = 'canceled', finished_at = $2, failure = $3, stopping = $4
     WHERE id = $1 AND status IN ('queued', 'processing')`,
 
   findStopping: `
-    SELECT id, model FROM runs${index('runs_stopping')}
+    SELECT id, model, job FROM runs${index('runs_stopping')}
     WHERE stopping AND model ${inList('$2')}
       AND (owner = $1 OR NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = runs.owner))`,
 
   settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
+
+  saveJob: `UPDATE runs SET job = $3 WHERE id = $1 AND owner = $2 AND (status = 'processing' OR stopping)`,
+
+  refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
+
+  adopt: `
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL, finished_at = NULL, failure = NULL, job = $2
+    WHERE id = $1`,
 })
 
 type RunStatements = ReturnType<typeof runStatements>
@@ -122,7 +142,9 @@ type RunStore = Pick<
   | 'addRun'
   | 'findCreated'
   | 'findRun'
+  | 'saveJob'
   | 'finishRun'
+  | 'decideUnknown'
   | 'failRun'
   | 'cancelRun'
   | 'findStopping'
@@ -131,7 +153,7 @@ type RunStore = Pick<
 >
 
 export function createRunStore(database: Database): RunStore {
-  const { get, all, transaction, dialect } = database
+  const { get, all, run, transaction, dialect } = database
   const SQL = runStatements(dialect)
   const fail = createFailure(dialect)
   return {
@@ -148,6 +170,9 @@ export function createRunStore(database: Database): RunStore {
       const row = hasNul(token, name) ? undefined : await get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
+    saveJob: async ({ id, owner }, job) => (await run(SQL.saveJob, id, owner, JSON.stringify(job))) > 0,
+    decideUnknown: (id, decision) =>
+      transaction((tx) => decideUnknown(tx, SQL, id, decision), { repeatable: true }),
     finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
       transaction(
         async (tx) => {
@@ -180,9 +205,10 @@ export function createRunStore(database: Database): RunStore {
         ? undefined
         : await transaction((tx) => cancelRun(tx, SQL, { id, nowMs, accountId }), { repeatable: true }),
     findStopping: async (worker, models) =>
-      (await all(SQL.findStopping, worker, models)).map(({ id, model }) => ({
+      (await all(SQL.findStopping, worker, models)).map(({ id, model, job }) => ({
         id: String(id),
         model: String(model),
+        stored: jobOf(job),
       })),
     settleCanceled: (id, isRefunded, nowMs) =>
       transaction(
@@ -211,8 +237,10 @@ async function cancelRun(
   if (row === undefined) return undefined
   const owner = Number(row.account_id)
   if (accountId !== undefined && accountId !== owner) return undefined
-  const isQueued = row.status === 'queued'
-  if (!isQueued && row.status !== 'processing') return { accountId: owner, isCanceled: false, refunded: 0 }
+  // A queued run can have a job that an earlier attempt left to its followers.
+  const isQueued = row.status === 'queued' && !hasJob(row.job)
+  if (row.status !== 'queued' && row.status !== 'processing')
+    return { accountId: owner, isCanceled: false, refunded: 0 }
   const failure = canceled(isQueued ? (Number(row.price) > 0 ? 'refunded' : 'free') : 'undecided')
   await tx.run(SQL.cancel, id, nowMs, JSON.stringify(failure), !isQueued)
   await tx.run(SQL.releaseFiles, id)
@@ -305,12 +333,8 @@ export function createFailure(dialect: Dialect) {
     // Locks accounts before keys, as `addRun` does, and accounts in their order.
     for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
       const id = String(row.id)
-      const [price] = await Promise.all([
-        refundRun(tx, SQL, row, nowMs),
-        tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)),
-        tx.run(SQL.releaseFiles, id),
-      ])
-      refunded += price
+      await Promise.all([tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)), tx.run(SQL.releaseFiles, id)])
+      if (failure.code !== OUTCOME_UNKNOWN) refunded += await refundRun(tx, SQL, row, nowMs)
     }
     return { runs: rows.length, refunded }
   }
@@ -327,4 +351,22 @@ async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: n
     tx.run(SQL.addEntry, accountId, 'refund', price, id, keyId, nowMs),
   ])
   return price
+}
+
+async function decideUnknown(
+  tx: Transaction,
+  SQL: RunStatements,
+  id: string,
+  { adopt, nowMs }: UnknownDecision,
+): Promise<DecidedRun> {
+  const row = hasNul(id) ? undefined : await tx.get(SQL.lockRun, id)
+  if (row === undefined) return 'missing'
+  const job = adopt && JSON.stringify(adopt)
+  if (row.status !== 'failed') return job !== undefined && row.job === job ? 'done' : 'other'
+  if ((JSON.parse(String(row.failure)) as RunFailure).code !== OUTCOME_UNKNOWN) return 'other'
+  const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
+  if (isRefunded) return job === undefined ? 'done' : 'other'
+  if (job === undefined) await refundRun(tx, SQL, row, nowMs)
+  else await tx.run(SQL.adopt, id, job)
+  return 'done'
 }

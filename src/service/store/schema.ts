@@ -110,6 +110,8 @@ CREATE TABLE runs (
   -- Canceled while it was rendered: a worker still has to stop the engine, and to decide on the refund.
   stopping        ${boolean} NOT NULL DEFAULT false,
   failure         text,
+  -- The job at the server of the model (JSON). With an intent, a create whose answer has not arrived.
+  job             text,
   created_at      ${integer} NOT NULL,
   started_at      ${integer},
   finished_at     ${integer},

@@ -1,4 +1,5 @@
 /** SQL that several parts of the store share. */
+import { OUTCOME_UNKNOWN } from '../stored-run.js'
 
 /** Columns of a key, except its hashes. Not `*`, because libsql spends most of a read on columns. */
 const KEY_COLUMNS = `keys.id, keys.account_id, keys.name, keys.prefix, keys.disabled, keys.expires_at, keys.spend_limit,
@@ -12,6 +13,14 @@ export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, cr
 
 const WRONG_OWNER = `(amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
+
+/** Whether the outcome of a failed run is unknown. `failure` is written by `JSON.stringify`, with its code first. */
+const IS_UNKNOWN = `coalesce(failure, '') LIKE '{"code":"${OUTCOME_UNKNOWN}",%'`
+
+/** Runs with an unknown outcome, without those that an operator has decided on. Oldest first. */
+export const UNKNOWN_RUNS = `
+    SELECT runs.id FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
+    WHERE status = 'failed' AND ${IS_UNKNOWN} AND amount IS NULL ORDER BY runs.sequence`
 
 /** `verificationOf` expects the totals first. Every other statement returns one sentence per wrong sum. */
 export const LEDGER: Readonly<Record<string, string>> = {
@@ -65,7 +74,8 @@ export const LEDGER: Readonly<Record<string, string>> = {
       coalesce(CAST(amount AS text), 'nothing')) AS problem
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
     WHERE CASE
-        WHEN status = 'failed' OR status = 'canceled' AND started_at IS NULL THEN coalesce(amount, 0) <> price
+        WHEN status = 'failed' AND ${IS_UNKNOWN} THEN coalesce(amount, price) <> price
+        WHEN status = 'failed' OR status = 'canceled' AND started_at IS NULL AND coalesce(job, '{}') = '{}' THEN coalesce(amount, 0) <> price
         WHEN status = 'canceled' AND NOT stopping THEN coalesce(amount, price) <> price
         ELSE amount IS NOT NULL
       END

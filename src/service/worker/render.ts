@@ -7,7 +7,7 @@ import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
-import type { Engine, RenderedFile, RenderJob } from '../engines/engine.js'
+import type { Engine, RenderedFile, RenderJob, StoredJob } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileStore, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import { isDiskUnusable } from '../log.js'
@@ -29,6 +29,8 @@ export interface RenderOptions {
   enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress?(fraction: number): void
+  /** Stores the job of the engine with the run. */
+  saveJob(job: StoredJob): Promise<void>
   onError(error: unknown): void
 }
 
@@ -44,9 +46,10 @@ const ABORT_GRACE_MS = 3_000
 export async function render(
   run: StoredRun,
   references: RenderJob['references'],
-  { engine, models, clock, workFolder, outputs: stored, enterOutputs, onProgress, onError }: RenderOptions,
+  options: RenderOptions,
   limit: RenderLimit,
 ): Promise<readonly StoredOutput[]> {
+  const { engine, models, clock, workFolder, outputs: stored, enterOutputs, onError } = options
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${run.id}-`)
   const outputs: StoredOutput[] = []
@@ -62,7 +65,9 @@ export async function render(
       folder: folder.path,
       references,
       signal: limited,
-      ...(onProgress && { onProgress }),
+      stored: run.job,
+      save: options.saveJob,
+      onProgress: (fraction) => options.onProgress?.(fraction),
     }
     return await withGracePeriod(engine.render(job), limited, clock)
   }
@@ -105,13 +110,14 @@ export interface ReferenceParts {
 
 /** Runs `work` with the loaded references of the run, then deletes them. */
 export async function withReferences<Result>(
-  { id, input }: StoredRun,
+  { id, input, job }: StoredRun,
   { references, clock, workFolder, onError }: ReferenceParts,
   signal: AbortSignal,
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
   const { image_urls: sources } = input
-  if (!Array.isArray(sources) || sources.length === 0) return await work([])
+  // A job that is followed has its references.
+  if (!Array.isArray(sources) || sources.length === 0 || job?.handle !== undefined) return await work([])
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${id}-references-`)
   const load = () =>

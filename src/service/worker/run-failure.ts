@@ -5,9 +5,9 @@ import { FolderReplaced } from '../../host/own-folder.js'
 import { retry, stepOf } from '../../host/retry.js'
 import { errorCode, isSystemError } from '../../host/system-error.js'
 import { shortened, withoutControls } from '../../protocol/text.js'
-import type { RendererCrashed } from '../engines/engine.js'
+import { OutcomeUnknown, type RendererCrashed } from '../engines/engine.js'
 import type { CrashLimit } from '../store/contract.js'
-import type { RunFailure } from '../stored-run.js'
+import { OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
 
 const MAX_MESSAGE_LENGTH = 2_500
 
@@ -26,7 +26,7 @@ const formatLimit = (ms: number): string =>
 export function failureOf(error: unknown): RunFailure {
   const message = withoutControls(messageFor(error)).trim()
   return {
-    code: 'render_failed',
+    code: error instanceof OutcomeUnknown ? OUTCOME_UNKNOWN : 'render_failed',
     message: shortened(message === '' ? 'The engine failed without a message.' : message, MAX_MESSAGE_LENGTH),
   }
 }

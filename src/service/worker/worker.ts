@@ -14,7 +14,7 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { isSystemError } from '../../host/system-error.js'
-import { RendererCrashed, RunCanceled } from '../engines/engine.js'
+import { JobDetached, RendererCrashed, RunCanceled, type StoredJob } from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
@@ -57,12 +57,14 @@ export interface Worker {
   close(): Promise<void>
 }
 
-export interface WorkerOptions extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'onProgress'> {
+export interface WorkerOptions
+  extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'saveJob' | 'onProgress'> {
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
     | 'claimRun'
     | 'returnRuns'
+    | 'saveJob'
     | 'addOutputFiles'
     | 'finishRun'
     | 'failRun'
@@ -82,6 +84,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
   const owner = lease.id
   const { timeRender = (_kind, rendering) => rendering } = options
+  const persist = createPersist(clock, onError)
   const closing = new AbortController()
   const active = new Set<Promise<void>>()
   /** Ids and models of the only runs that are claimed with `requested`. */
@@ -100,8 +103,6 @@ export function createWorker(options: WorkerOptions): Worker {
   let stopListening = () => {}
   /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
   let tenure = new AbortController()
-
-  const persist = createPersist(clock, onError)
   const canceledRuns = createCanceledRuns({
     ...options,
     worker: lease.id,
@@ -123,7 +124,7 @@ export function createWorker(options: WorkerOptions): Worker {
     models.filter(hasFreeSlot).map(({ document: { name } }) => name)
 
   lease.onLost(async () => {
-    tenure.abort(new Error('The lease of this worker was lost.'))
+    tenure.abort(new JobDetached('The lease of this worker was lost.'))
     tenure = new AbortController()
     await Promise.all(active)
   })
@@ -205,11 +206,20 @@ export function createWorker(options: WorkerOptions): Worker {
           throw new Error('The outputs of this run could not be recorded.')
         },
       )
+    const saveJob = async (job: StoredJob) => {
+      const save = () => store.saveJob(claimed(run), job)
+      // After an abort, there is time for one try.
+      const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
+      if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
+    }
     try {
       // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
       const outputs = await withReferences(run, options, signal, (references) =>
-        timeRender(run.kind, render(run, references, { ...options, enterOutputs, onProgress }, limit)),
+        timeRender(
+          run.kind,
+          render(run, references, { ...options, enterOutputs, saveJob, onProgress }, limit),
+        ),
       )
       if (await finish(run, outputs))
         log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
@@ -299,7 +309,7 @@ export function createWorker(options: WorkerOptions): Worker {
     progressOf: (id) => progressById.get(id),
     async close() {
       closing.abort()
-      tenure.abort()
+      tenure.abort(new JobDetached('The service stops.'))
       stopListening()
       disarm()
       const stopped = async () => {

@@ -48,6 +48,7 @@ async function renderWith(engineOf: (env: NodeJS.ProcessEnv) => Engine) {
       clock: systemClock,
       workFolder: join(root, 'work'),
       outputs: createLocalFiles(outputs, systemClock),
+      saveJob: async () => {},
       enterOutputs: async () => true,
       onError: (error) => errors.push(error),
     },

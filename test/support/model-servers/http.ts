@@ -25,8 +25,8 @@ export interface ServerAnswer {
 /** After `bytes` of the real answer, the connection breaks, or the server stops to send. */
 export type BodyFault = { readonly bytes: number; readonly ending: 'reset' | 'pause' }
 
-/** The real answer, but only when this promise has settled. */
-export type LateFault = { readonly after: Promise<unknown> }
+/** The real answer, or another one, but only when this promise has settled. */
+export type LateFault = { readonly after: Promise<unknown>; readonly answer?: ServerAnswer }
 
 /** `reset`: the connection breaks before the answer. `lose`: only after the server has acted. `hang`: no answer. */
 export type ServerFault = ServerAnswer | BodyFault | LateFault | 'reset' | 'lose' | 'hang'
@@ -106,6 +106,7 @@ export async function createModelServer(
       return await send(response, encoded(fault))
     const result = await routes(request)
     await lateFault?.after
+    if (lateFault?.answer !== undefined) return await send(response, lateFault.answer)
     if (fault === 'lose') incoming.socket.destroy()
     else await send(response, encoded(result), bodyFault)
   }

@@ -18,8 +18,6 @@ export type JobEnd =
   | { readonly state: 'failed'; readonly message: string }
   /** Cancelled, by a user of the server or by this program. */
   | { readonly state: 'interrupted' }
-  /** Neither in the history nor in the queue. */
-  | { readonly state: 'unknown' }
 
 /** Returns the end of a job by the answer of `/history/<id>`, or undefined if the job is not in it. */
 export function endOf(history: unknown, id: string): JobEnd | undefined {
@@ -101,6 +99,64 @@ export async function findInQueue(body: AsyncIterable<Uint8Array>, id: string): 
   if (lists.size === 2 && rest.trimEnd().endsWith('}')) return 'missing'
   throw new UpstreamError('The server sent its queue in an unknown format.', { status: 200 })
 }
+
+/** A workflow in an answer about a job. */
+const WORKFLOW_KEYS = ['"prompt"', '"workflow"']
+/** A job is at the first or the second level of an answer. */
+const MAX_KEY_DEPTH = 2
+
+/**
+ * Reads the answer about one job, with `null` in place of its workflow, which may have 64 MiB: to parse it would block the
+ * event loop. Throws `UpstreamError` when the rest is longer than `maxBytes`.
+ */
+export async function readWithoutWorkflow(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<string> {
+  const kept: Buffer[] = []
+  let [keptBytes, depth, skipDepth, textAt] = [0, 0, -1, -1]
+  let isEscaped = false
+  /** The last text, with its quotes. */
+  let text = ''
+  for await (const chunk of body) {
+    const bytes = Buffer.from(chunk)
+    let [from, textFrom] = [0, 0]
+    const keep = (to: number): void => {
+      if (skipDepth < 0 && to > from)
+        keptBytes += kept[kept.push(bytes.subarray(from, to)) - 1]?.byteLength ?? 0
+      from = to
+    }
+    for (let at = 0; at < bytes.byteLength; at++) {
+      const byte = bytes[at]
+      if (textAt >= 0) {
+        if (isEscaped) isEscaped = false
+        else if (byte === BACKSLASH) isEscaped = true
+        else if (byte === QUOTE) {
+          text = text.length < MAX_MATCH_CHARACTERS ? text + bytes.toString('latin1', textFrom, at + 1) : ''
+          textAt = -1
+        }
+      } else if (byte === QUOTE) [textAt, textFrom, text] = [at, at, '']
+      else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++
+      else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST || byte === COMMA) {
+        // The end of the skipped value: the next comma, or the end of the map that has it.
+        if (skipDepth === depth) [from, skipDepth] = [at, -1]
+        if (byte !== COMMA) depth--
+      } else if (byte === COLON && skipDepth < 0 && depth <= MAX_KEY_DEPTH && WORKFLOW_KEYS.includes(text)) {
+        keep(at + 1)
+        kept.push(Buffer.from('null'))
+        skipDepth = depth
+      }
+    }
+    if (textAt >= 0) text += bytes.toString('latin1', textFrom).slice(0, MAX_MATCH_CHARACTERS)
+    keep(bytes.byteLength)
+    if (keptBytes > maxBytes)
+      throw new UpstreamError("The model's server sent a larger response than expected.", { status: 200 })
+  }
+  return Buffer.concat(kept).toString('utf8')
+}
+
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
  * Returns the errors of a workflow by the answer of `/prompt`: "KSampler (node 5): Value not in list: sampler_name: …".

@@ -2,20 +2,24 @@
  * The engine `comfyui`: renders a workflow on a ComfyUI server. The workflow is a file, exported for the API; a document
  * names the inputs of its nodes that get the values of a run.
  */
-import { createHash, randomUUID } from 'node:crypto'
+
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import type { Clock } from '../../../host/clock.js'
 import { isObject } from '../../../protocol/parse.js'
+import { mayCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
+import { createJobEngine, type JobServer } from '../jobs.js'
 import type { ReadEngine } from '../read-engine.js'
-import { createUpstream, type Upstream } from '../upstream/index.js'
+import { createUpstream } from '../upstream/index.js'
 import { MAX_FILE_BYTES, MAX_FILES } from '../upstream/json-answer.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { type FormField, referencesOf, type SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { ServerFile } from './answers.js'
-import { type ComfyJobs, createComfyJobs } from './jobs.js'
+import { type ComfyServer, createComfyServer } from './jobs.js'
 import { createFollowProgress } from './progress.js'
 import { checkReferences, type ReadSlots, readSlots, slotValues } from './slots.js'
 import { filledWorkflow, parseWorkflow, type Workflow } from './workflow.js'
@@ -33,18 +37,15 @@ export const readComfyui: ReadEngine = (settings, document) => {
   const read = readSlots(settings, document, workflow)
   // Only a document without problems is rendered, and it has a URL.
   return (parts) => {
-    const upstream = createUpstream({ url: url as URL, key, parts })
-    const jobs = createComfyJobs(upstream, parts.clock, createFollowProgress(url as URL, key))
-    return createComfyuiEngine(upstream, jobs, workflow ?? {}, read)
+    const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
+    const server = createComfyServer(upstream, createFollowProgress(url as URL, key))
+    return createComfyuiEngine(server, parts.clock, workflow ?? {}, read)
   }
 }
 
-function createComfyuiEngine(
-  upstream: Upstream,
-  jobs: ComfyJobs,
-  workflow: Workflow,
-  read: ReadSlots,
-): Engine {
+function createComfyuiEngine(server: ComfyServer, clock: Clock, workflow: Workflow, read: ReadSlots): Engine {
+  const { upstream } = server
+
   /** Returns the name by which the workflow loads the uploaded file. */
   async function upload(file: SourceFile, job: RenderJob): Promise<string> {
     const extension = file.name.slice(file.name.lastIndexOf('.'))
@@ -80,18 +81,29 @@ function createComfyuiEngine(
     return paths
   }
 
-  return {
-    async render(job) {
+  const jobs: JobServer<readonly ServerFile[]> = {
+    ...server,
+    async create(job) {
       const references = await referencesOf(job)
       checkReferences(references.length, read.slots)
-      const fill = async (): Promise<Workflow> => {
+      return server.plan(job, async () => {
         const images: string[] = []
         for (const reference of references) images.push(await upload(reference, job))
         return filledWorkflow(workflow, slotValues(read, job.input, images))
-      }
-      const files = await jobs.run(job.run?.id ?? randomUUID(), fill, job)
-      return await publishOutputs(job, await download(files, job), ['image', 'video', 'audio'])
+      })
     },
+    async outputs(files, job) {
+      if (files.length > 0)
+        return await publishOutputs(job, await download(files, job), ['image', 'video', 'audio'])
+      throw new UpstreamError(
+        'ComfyUI finished the workflow without an image or a video. Either it has no node that saves one, or the server ' +
+          'has rendered it before and left out its outputs: give it a slot for the seed.',
+      )
+    },
+  }
+
+  return {
+    ...createJobEngine(jobs, clock),
 
     async check(signal) {
       const get = (path: string) => upstream.value({ method: 'GET', path, once: true, isQuick: true }, signal)

@@ -1,60 +1,46 @@
 /**
- * The jobs of a ComfyUI server. The id of a job follows from the run, so that a worker that takes a run over finds its
- * job and renders nothing twice. History decides whether a job is done: the server's events reach only an open socket.
+ * ComfyUI as a server of jobs. The id of a job follows from the run, so that a worker that takes a run over finds its job
+ * even if it was not stored. History decides whether a job is done: the server's events reach only an open socket.
  */
-import { createHash } from 'node:crypto'
-import { withTimeout } from '../../../host/abort.js'
-import type { Clock } from '../../../host/clock.js'
-import { HttpFailure } from '../../../host/http.js'
-import { isObject } from '../../../protocol/parse.js'
-import type { RenderJob } from '../engine.js'
+import { createHash, randomUUID } from 'node:crypto'
+import { isObject, parseJson } from '../../../protocol/parse.js'
+import type { Charge, JobHandle, RenderJob } from '../engine.js'
+import { type JobCreate, JobEnded, type JobServer } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
-import { pollUntilDone } from '../upstream/polling.js'
 import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 import {
   endOf,
   findInQueue,
   type JobEnd,
   type QueuePlace,
+  readWithoutWorkflow,
   type ServerFile,
   workflowErrors,
 } from './answers.js'
 import type { FollowProgress } from './progress.js'
 import type { Workflow } from './workflow.js'
 
-export interface ComfyJobs {
-  /**
-   * Renders a workflow and resolves with the files of its job. `fill` creates the workflow unless the run has a job
-   * already. A job that has not ended is cancelled when this fails.
-   */
-  run(
-    runId: string,
-    fill: () => Promise<Workflow>,
-    job: Pick<RenderJob, 'signal' | 'onProgress'>,
-  ): Promise<readonly ServerFile[]>
-}
-
 const POLL_MS = 1_000
 /** Looks into the history for each look for the job in the queue, which may be long. */
 const LOOKS_PER_QUEUE = 5
-/** The answers about a job contain its workflow. */
-const MAX_BYTES = 64 * 1_048_576
-/** Jobs of one run. Each worker that stops cancels its own, and the next one starts another. */
-const MAX_JOBS = 20
-/** Time in which a request without an answer reaches the queue. */
-const SETTLE_MS = 1_000
-/** An aborted engine has 3 s to stop. */
-const CANCEL_LIMIT_MS = 2_500
+/** The answers about a job, without its workflow. */
+const MAX_BYTES = 8 * 1_048_576
 /** The ids that versions before July 2025 choose. Another server may use one id for all jobs. */
 const RANDOM_UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
 
-export function createComfyJobs(
-  upstream: Upstream,
-  clock: Pick<Clock, 'alarm' | 'sleep'>,
-  followProgress: FollowProgress,
-): ComfyJobs {
-  const get = (path: string, signal: AbortSignal): Promise<unknown> =>
-    upstream.value({ method: 'GET', path, isQuick: true, maxBytes: MAX_BYTES }, signal)
+export type ComfyServer = Omit<JobServer<readonly ServerFile[]>, 'create' | 'outputs'> & {
+  /** The part of `create` that knows the server. */
+  plan(job: RenderJob, fill: () => Promise<Workflow>): JobCreate
+}
+
+export function createComfyServer(upstream: Upstream, followProgress: FollowProgress): ComfyServer {
+  const get = async (path: string, signal: AbortSignal): Promise<unknown> => {
+    const request = { method: 'GET', path, isQuick: true } as const
+    const text = await upstream.stream(request, signal, (body) => readWithoutWorkflow(body, MAX_BYTES))
+    const json = parseJson(text)
+    if (!json.ok) throw new UpstreamError('The server sent a response that is not JSON.', { status: 200 })
+    return json.value
+  }
 
   /** Resolves with undefined for a job that is not in the history. */
   const history = async (id: string, signal: AbortSignal): Promise<JobEnd | undefined> =>
@@ -75,127 +61,91 @@ export function createComfyJobs(
     return (await placeInQueue(id, signal)) !== 'missing'
   }
 
-  /** Resolves with undefined for a job that waits or runs. */
-  async function find(id: string, signal: AbortSignal): Promise<JobEnd | undefined> {
+  async function find(id: string, signal: AbortSignal): Promise<JobEnd | 'unfinished' | 'missing'> {
     const end = await history(id, signal)
     if (end !== undefined) return end
-    if (await isQueued(id, signal)) return undefined
+    if (await isQueued(id, signal)) return 'unfinished'
     // The job may have ended in between.
-    return (await history(id, signal)) ?? { state: 'unknown' }
+    return (await history(id, signal)) ?? 'missing'
   }
 
-  /** Resolves with the id of the job, which old servers choose. */
-  async function submit(id: string, workflow: Workflow, signal: AbortSignal): Promise<string> {
-    const refusal = (answer: unknown): UpstreamError | undefined => {
-      const errors = workflowErrors(answer, workflow)
-      return errors ? new UpstreamError(upstream.clean(`ComfyUI refused the workflow. ${errors}`)) : undefined
-    }
-    const isThere = async (): Promise<boolean> => {
-      await clock.sleep(SETTLE_MS, signal)
-      return (await find(id, signal))?.state !== 'unknown'
-    }
-    // Without a client id, some versions leave out the outputs of a workflow that they have rendered before.
-    const json = { prompt: workflow, client_id: id, prompt_id: id }
-    let answer: unknown
-    try {
-      answer = await upstream.value({ method: 'POST', path: 'prompt', json, isQuick: true }, signal)
-    } catch (error) {
-      if (error instanceof UpstreamError && !mayBeAccepted(error)) throw refusal(error.answer) ?? error
-      // The answer was lost, but perhaps not the request.
-      if (await isThere().catch(() => false)) return id
-      await cancel(id, SETTLE_MS)
-      signal.throwIfAborted()
-      throw error
-    }
-    const { prompt_id: accepted = id } = isObject(answer) ? answer : {}
-    if (accepted !== id && !RANDOM_UUID.test(String(accepted)))
-      throw new UpstreamError('The server does not give each job an id, so it is not ComfyUI.')
-    const problem = refusal(answer)
-    if (problem === undefined) return String(accepted)
-    // The parts of the workflow without errors are being rendered.
-    await cancel(String(accepted), 0)
-    throw problem
-  }
-
-  async function untilEnd(id: string, signal: AbortSignal): Promise<JobEnd> {
-    const look = (number: number) => (number % LOOKS_PER_QUEUE === 0 ? find(id, signal) : history(id, signal))
-    try {
-      return await pollUntilDone(look, { clock, signal, pauseMs: () => POLL_MS })
-    } catch (error) {
-      await cancel(id, 0)
-      throw error
-    }
-  }
+  const post = async (path: string, signal: AbortSignal, json?: unknown): Promise<void> =>
+    (await upstream.send({ method: 'POST', path, json, isQuick: true, once: true }, signal)).discard()
 
   /**
-   * Cancels this job and never another one. On a server without `/api/jobs`, the interrupt is sent only if the queue
-   * shows right before that this job is running. Versions before autumn 2025 ignore the id of an interrupt: there, a
-   * job that starts between these two requests is interrupted.
+   * On a server without `/api/jobs`, the interrupt is sent only if the queue shows right before that this job is
+   * running. Versions before autumn 2025 ignore the id of an interrupt: there, a job that starts between these two
+   * requests is interrupted.
    */
-  async function cancelNow(id: string, signal: AbortSignal): Promise<void> {
-    const post = async (path: string, json?: unknown): Promise<void> =>
-      (await upstream.send({ method: 'POST', path, json, isQuick: true, once: true }, signal)).discard()
+  async function cancel({ id }: JobHandle, signal: AbortSignal): Promise<Charge> {
     try {
-      return await post(`api/jobs/${id}/cancel`)
+      await post(`api/jobs/${id}/cancel`, signal)
     } catch (error) {
       if (!(error instanceof UpstreamError && (error.status === 404 || error.status === 405))) throw error
+      await post('queue', signal, { delete: [id] })
+      if ((await placeInQueue(id, signal)) === 'running') await post('interrupt', signal, { prompt_id: id })
     }
-    await post('queue', { delete: [id] })
-    if ((await placeInQueue(id, signal)) === 'running') await post('interrupt', { prompt_id: id })
-  }
-
-  /** Waits first if the job may be about to enter the queue. */
-  async function cancel(id: string, waitMs: number): Promise<void> {
-    const work = async (signal: AbortSignal): Promise<void> => {
-      await clock.sleep(waitMs, signal)
-      await cancelNow(id, signal)
-    }
-    // The failure that led here is the one to report.
-    await withTimeout(work, { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error(), clock }).catch(() => {})
+    return 'unknown'
   }
 
   return {
-    async run(runId, fill, { signal, onProgress }) {
-      const rendered = async (id: string, clientId: string): Promise<JobEnd> => {
-        const stopFollowing = followProgress(clientId, id, onProgress)
-        return await untilEnd(id, signal).finally(stopFollowing)
+    upstream,
+    pollStepsMs: [POLL_MS],
+
+    plan(job, fill) {
+      const id = jobId(job)
+      let workflow: Workflow = {}
+      const refusal = (answer: unknown): UpstreamError | undefined => {
+        const errors = workflowErrors(answer, workflow)
+        return errors ? new JobEnded(upstream.clean(`ComfyUI refused the workflow. ${errors}`)) : undefined
       }
-      for (let attempt = 0; attempt < MAX_JOBS; attempt++) {
-        if (attempt > 0) await clock.sleep(POLL_MS, signal)
-        const id = jobId(runId, attempt)
-        const earlier = await find(id, signal)
-        const isNew = earlier?.state === 'unknown'
-        const end = isNew
-          ? await rendered(await submit(id, await fill(), signal), id)
-          : (earlier ?? (await rendered(id, id)))
-        // An earlier worker that stopped has cancelled its job: while it waited, it is gone from the queue.
-        if (isNew || (end.state !== 'interrupted' && end.state !== 'unknown')) return filesAt(end)
+      return {
+        chosen: { id },
+        async request() {
+          workflow = await fill()
+          // Without a client id, some versions leave out the outputs of a workflow that they have rendered before.
+          const json = { prompt: workflow, client_id: id, prompt_id: id }
+          return { method: 'POST', path: 'prompt', json, isQuick: true }
+        },
+        async accept(answer) {
+          const { prompt_id: accepted = id } = isObject(answer) ? answer : {}
+          if (accepted !== id && !RANDOM_UUID.test(String(accepted)))
+            throw new JobEnded('The server does not give each job an id, so it is not ComfyUI.')
+          const problem = refusal(answer)
+          if (problem === undefined) return { id: String(accepted) }
+          // The parts of the workflow without errors are being rendered.
+          await cancel({ id: String(accepted) }, job.signal).catch(() => {})
+          throw problem
+        },
+        describe: ({ answer }) => refusal(answer),
       }
-      throw new UpstreamError(`ComfyUI has cancelled ${MAX_JOBS} jobs of this run.`)
     },
-  }
 
-  function filesAt(end: JobEnd): readonly ServerFile[] {
-    if (end.state === 'interrupted') throw new UpstreamError('The job was cancelled in ComfyUI.')
-    if (end.state === 'failed') throw new UpstreamError(upstream.clean(end.message))
-    if (end.state === 'unknown')
-      throw new UpstreamError('ComfyUI no longer knows this job: it was probably restarted. Run it again.')
-    if (end.files.length > 0) return end.files
-    throw new UpstreamError(
-      'ComfyUI finished the workflow without an image or a video. Either it has no node that saves one, or the server ' +
-        'has rendered it before and left out its outputs: give it a slot for the seed.',
-    )
+    async poll({ id }, signal, number) {
+      const end =
+        number % LOOKS_PER_QUEUE === 0 ? await find(id, signal) : ((await history(id, signal)) ?? 'unknown')
+      if (end === 'unfinished') return { state: 'running' }
+      if (end === 'missing' || end === 'unknown') return { state: end }
+      if (end.state === 'interrupted')
+        return { state: 'failed', message: 'The job was cancelled in ComfyUI.' }
+      if (end.state === 'failed') return end
+      return { state: 'done', result: end.files }
+    },
+
+    async lookup(job, _intent, signal) {
+      const id = jobId(job)
+      return (await find(id, signal)) === 'missing' ? [] : [{ id }]
+    },
+
+    cancel,
+    watch: ({ id }, job) => followProgress(jobId(job), id, job.onProgress),
   }
 }
 
-/** A 5xx may come from a proxy that waited too long, and a 2xx that is not JSON from the server itself. */
-function mayBeAccepted({ cause, status = 0 }: UpstreamError): boolean {
-  if (cause instanceof HttpFailure) return cause.sent
-  return (status >= 200 && status <= 299) || (status >= 500 && status !== 503)
-}
-
-/** Returns a UUID (version 8): new versions of ComfyUI accept no other ids. */
-function jobId(runId: string, attempt: number): string {
-  const hex = createHash('sha256').update(`${runId}\n${attempt}`).digest('hex')
+/** Returns a UUID (version 8): new versions of ComfyUI accept no other ids. A run has one job. */
+function jobId({ run }: RenderJob): string {
+  const hex = createHash('sha256')
+    .update(`${run?.id ?? randomUUID()}\n0`)
+    .digest('hex')
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5')
 }

@@ -4,6 +4,7 @@
  * `RUSHES_OUTPUT_DIR`. A non-zero exit code fails the run with the end of standard error. The command runs with `sh -c`
  * in the working directory of the service.
  */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:os'
@@ -16,14 +17,19 @@ import { replaceFile } from '../../../host/files.js'
 import { holdFolder, makeOwnFolderAt, type OwnFolder } from '../../../host/own-folder.js'
 import { groupIsAlive } from '../../../host/process-lock.js'
 import { writeJson } from '../../../protocol/json.js'
+import { mayCost } from '../../../protocol/price.js'
 import { type ChildEnvironment, commandEnvironment, readStderrTail } from '../child-process.js'
 import { type Engine, type RenderedFile, RendererCrashed, type RenderJob } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
 
-export const readCommand: ReadEngine = (settings) => {
+export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.text('command')
   if (command === undefined && !settings.hasProblem(['command'])) settings.report(['command'], 'is missing')
-  return ({ env, urls, clock }) => createCommandEngine({ command: command ?? 'false', env, urls, clock })
+  return ({ env, urls, clock }) => {
+    const engine = createCommandEngine({ command: command ?? 'false', env, urls, clock })
+    return renderedOnce(engine, { costs: mayCost(document), endpoint: 'command', clock })
+  }
 }
 
 export interface CommandEngineOptions {
@@ -47,6 +53,7 @@ export function createCommandEngine({ command, env, urls, clock }: CommandEngine
   ): Promise<readonly RenderedFile[]> {
     const files = await moveReferences(inputFolder, job.references)
     job.signal.throwIfAborted()
+    await job.onSend?.()
     const { input } = job
     const group = startGroup(
       command,

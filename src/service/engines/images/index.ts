@@ -2,9 +2,12 @@
  * Models behind OpenAI's images interface: `/images/generations`, and `/images/edits` when there are references. One
  * request per run, for one picture. The servers differ (dialect.ts), and another one may take over an address.
  */
+
 import { writeJson } from '../../../protocol/json.js'
 import { isObject } from '../../../protocol/parse.js'
+import { mayCost } from '../../../protocol/price.js'
 import type { Engine, RenderJob } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes, sizeText } from '../sizes.js'
@@ -27,11 +30,11 @@ export const readImages: ReadEngine = (settings, document) => {
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
   if (document.kind !== 'image') settings.report(['type'], 'images is only for models of kind image')
-  return (parts): Engine => {
+  return (parts) => {
     // Only a document without problems is rendered, and it has a URL.
-    const upstream = createUpstream({ url: url as URL, key, parts })
+    const upstream = createUpstream({ url: url as URL, key, hasCost: mayCost(document), parts })
     const send = createSend(upstream)
-    return {
+    const engine: Engine = {
       async render(job) {
         const references = await decodableReferencesOf(job, parts.preview)
         const size = sent.has('size') ? {} : { size: sizeText(sizes.sizeOf(job.input)) }
@@ -43,6 +46,7 @@ export const readImages: ReadEngine = (settings, document) => {
       check: (signal) => describeModels(upstream, model, signal),
       close: () => upstream.close(),
     }
+    return renderedOnce(engine, { costs: upstream.costs, endpoint: 'images', clock: parts.clock })
   }
 }
 

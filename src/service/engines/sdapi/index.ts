@@ -2,8 +2,11 @@
  * Models behind the interface of AUTOMATIC1111's web UI (`/sdapi/v1`), which Forge, SD.Next, KoboldCpp and others
  * speak. It cannot cancel one run: its interrupt stops the run of any client, so this engine never sends it.
  */
+
 import { isObject } from '../../../protocol/parse.js'
+import { mayCost } from '../../../protocol/price.js'
 import type { Engine } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
 import type { ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
@@ -24,11 +27,17 @@ export const readSdapi: ReadEngine = (settings, document) => {
   const sizes = readSizes(settings, document, sent.names)
   sent.checkRest(['prompt', 'image_urls', ...sizes.parameters])
   if (document.kind !== 'image') settings.report(['type'], 'sdapi is only for models of kind image')
-  return (parts): Engine => {
+  return (parts) => {
     const scheme = key?.includes(':') ? 'basic' : 'bearer'
     // Only a document without problems is rendered, and it has a URL.
-    const upstream = createUpstream({ url: url as URL, key, scheme, parts })
-    return {
+    const upstream = createUpstream({
+      url: url as URL,
+      key,
+      scheme,
+      hasCost: mayCost(document),
+      parts,
+    })
+    const engine: Engine = {
       async render(job) {
         const references = await decodableReferencesOf(job, parts.preview)
         const prompt = String(job.input.prompt ?? '')
@@ -55,5 +64,6 @@ export const readSdapi: ReadEngine = (settings, document) => {
       check: (signal) => describeModels(upstream, model, signal, 'sdapi/v1/sd-models'),
       close: () => upstream.close(),
     }
+    return renderedOnce(engine, { costs: upstream.costs, endpoint: 'sdapi', clock: parts.clock })
   }
 }

@@ -7,9 +7,9 @@ import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodedBody } from '../../../host/content-encoding.js'
-import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
-import { BodyTooLarge, readText, receiveText } from '../../../host/receive-text.js'
-import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/retry.js'
+import { HttpFailure, type HttpResponse } from '../../../host/http.js'
+import { BodyTooLarge, readText } from '../../../host/receive-text.js'
+import { stepOf } from '../../../host/retry.js'
 import { parseJson } from '../../../protocol/parse.js'
 import { createReferenceFetch } from '../../references/reference-fetch.js'
 import type { RenderJob } from '../engine.js'
@@ -17,14 +17,8 @@ import type { EngineParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
 import { pollUntilDone } from './polling.js'
 import { type FormField, formBody, jsonBody } from './request-body.js'
-import {
-  BrokenTransfer,
-  type CleanText,
-  createCleanText,
-  failedAnswer,
-  isFinalAnswer,
-  UpstreamError,
-} from './upstream-error.js'
+import { createUntilReady, type SendHooks } from './until-ready.js'
+import { BrokenTransfer, type CleanText, createCleanText, UpstreamError } from './upstream-error.js'
 
 export interface UpstreamOptions {
   /** The engine's `url`, such as `http://127.0.0.1:1234/v1`. */
@@ -33,12 +27,14 @@ export interface UpstreamOptions {
   readonly key?: string | undefined
   /** Default: `bearer`. With `basic`, the key is `user:password`. */
   readonly scheme?: 'bearer' | 'basic'
+  /** Whether the model's document has a `cost`. */
+  readonly hasCost?: boolean
   readonly parts: Pick<EngineParts, 'fetch' | 'clock'>
 }
 
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below the engine's `url`, without a leading slash; may have a query. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below the engine's `url`, without a leading slash; may have a query. Or a whole URL of the same origin. */
   readonly path: string
   /** A `SourceFile` in it is sent as base64. */
   readonly json?: unknown
@@ -52,10 +48,14 @@ export interface UpstreamRequest {
   readonly sentSignal?: AbortSignal
   /** Limit of `value`; default: 4 MiB. */
   readonly maxBytes?: number
+  /** Called before the request is sent, each time. With it, the request is not repeated after an answer 503. */
+  readonly onSend?: RenderJob['onSend'] | undefined
+  /** Called when the server has certainly not accepted the request, before it is sent again. */
+  readonly onRefused?: RenderJob['onRefused'] | undefined
 }
 
 /** What a request needs of the job: `folder` for files of the answer, which get names that begin with a dot. */
-export type UpstreamJob = Pick<RenderJob, 'folder' | 'signal'>
+export type UpstreamJob = Pick<RenderJob, 'folder' | 'signal' | 'onSend' | 'onRefused'>
 type ReadBody<Value> = (body: AsyncIterable<Uint8Array>) => Promise<Value>
 
 /**
@@ -80,80 +80,35 @@ export interface Upstream {
   download(link: string, job: UpstreamJob): Promise<string>
   /** Cleans a text of an answer for an error message. */
   readonly clean: CleanText
+  readonly origin: string
+  /** Whether a run may cost money. */
+  readonly costs: boolean
   /** Closes connections to other hosts. */
   close(): Promise<void>
 }
 
-/** Time that a server has to become ready. */
-const READY_LIMIT_MS = 600_000
-const READY_STEPS_MS = [1_000, 2_000, 4_000, 8_000, 15_000]
-const MAX_RETRY_AFTER_MS = 60_000
+const TRANSFER_STEPS_MS = [1_000, 2_000, 4_000]
 const MAX_REDIRECTS = 5
-const MAX_ERROR_BYTES = 65_536
 const MAX_VALUE_BYTES = 4 * 1_048_576
 /** Tries for a file whose transfer breaks off: the result was made, and may have been paid for. */
 const MAX_TRANSFERS = 3
-
-/** No byte of the request was sent. A name that is not found may be a container that is starting. */
-const NOT_READY =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
-
-type Attempt =
-  | { readonly response: HttpResponse }
-  | { readonly problem: UpstreamError; readonly retryAfter?: string | undefined; readonly isFinal: boolean }
-
-export function createUpstream({ url: base, key, scheme = 'bearer', parts }: UpstreamOptions): Upstream {
+export function createUpstream({
+  url: base,
+  key,
+  scheme = 'bearer',
+  hasCost = false,
+  parts,
+}: UpstreamOptions): Upstream {
   const { clock } = parts
   const passwords = scheme === 'basic' && key !== undefined ? [key.replace(/^[^:]*:/, '')] : []
   const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key), ...passwords])
   const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `Bearer ${key}`
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
 
-  const urlOf = (path: string): URL => new URL(`${base.href.replace(/\/+$/, '')}/${path}`)
+  const urlOf = (path: string): URL =>
+    new URL(/^https?:/.test(path) ? path : `${base.href.replace(/\/+$/, '')}/${path}`)
 
-  /** Sends one request until the server is ready. Resolves with any answer but 503 and 429. */
-  async function untilReady(
-    request: ServerRequest,
-    signal: AbortSignal,
-    limitMs = READY_LIMIT_MS,
-  ): Promise<HttpResponse> {
-    const startedAtMs = clock.monotonic()
-    const attempt = async (): Promise<Attempt> => {
-      try {
-        const response = await parts.fetch({ ...request, signal: request.signal ?? signal })
-        if (response.status !== 503 && response.status !== 429) return { response }
-        const problem = await errorOf(response, signal)
-        const isFinal = isFinalAnswer(problem.answer, request)
-        return { problem, retryAfter: response.header('retry-after'), isFinal }
-      } catch (error) {
-        signal.throwIfAborted()
-        if (!(error instanceof HttpFailure)) throw error
-        const { message, advice = '' } = error
-        const text = clean(`The connection to the model's server failed: ${message}. ${advice}`.trim())
-        return {
-          problem: new UpstreamError(text, { cause: error }),
-          isFinal: !mayRepeat(request, error),
-        }
-      }
-    }
-    const decide = (outcome: Attempt, number: number): RetryDecision<HttpResponse> => {
-      if ('response' in outcome) return { done: outcome.response }
-      const { problem, retryAfter, isFinal } = outcome
-      if (isFinal || limitMs === 0) return { fail: problem }
-      const askedMs = retryAfterMs(retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0
-      const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs)
-      if (clock.monotonic() - startedAtMs + waitMs <= limitMs) return { retryInMs: waitMs }
-      const waited = `The model's server was not ready within ${limitMs / 60_000} minutes.`
-      return { fail: new UpstreamError(`${waited} ${problem.message}`, { status: problem.status }) }
-    }
-    return await retry({ attempt, decide, clock, signal })
-  }
-
-  async function errorOf(response: HttpResponse, signal: AbortSignal): Promise<UpstreamError> {
-    const { text } = await receiveText(response, MAX_ERROR_BYTES)
-    signal.throwIfAborted()
-    return failedAnswer(response.status, response.header('content-type'), text, clean)
-  }
+  const { untilReady, errorOf } = createUntilReady(parts, clean)
 
   const headersFor = (url: URL, contentType?: string): Record<string, string> => ({
     accept: '*/*',
@@ -166,7 +121,8 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
     throw await errorOf(response, signal)
   }
 
-  const send: Upstream['send'] = async ({ method, path, json, form, isQuick, once, sentSignal }, signal) => {
+  const send: Upstream['send'] = async (asked, signal) => {
+    const { method, path, json, form, isQuick, once, sentSignal } = asked
     const url = urlOf(path)
     const limitMs = once ? 0 : undefined
     if (method === 'GET') return await get(url, signal, limitMs)
@@ -174,7 +130,7 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
     const headers = headersFor(url, body?.contentType)
     const stream = body && { stream: body }
     const request = { method, url, headers, fresh: true, isSlow: !isQuick, signal: sentSignal, ...stream }
-    const response = await untilReady(request, signal, limitMs)
+    const response = await untilReady(request, signal, limitMs, hooksOf(asked))
     if (isRedirect(response)) {
       response.discard()
       throw new UpstreamError(
@@ -247,7 +203,7 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
           return saveFile(body, folder, maxBytes)
         })
       },
-      { clock, signal, pauseMs: (number) => stepOf(READY_STEPS_MS, number), maxFailures: MAX_TRANSFERS },
+      { clock, signal, pauseMs: (number) => stepOf(TRANSFER_STEPS_MS, number), maxFailures: MAX_TRANSFERS },
     )
 
   const stream: Upstream['stream'] = async (request, signal, work) =>
@@ -255,7 +211,8 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
 
   return {
     send,
-    json: (request, job) => stream(request, job.signal, (body) => readJsonAnswer(body, job.folder)),
+    json: (request, job) =>
+      stream({ ...hooksOf(job), ...request }, job.signal, (body) => readJsonAnswer(body, job.folder)),
     stream,
     async value(request, signal) {
       const response = await send(request, signal)
@@ -273,9 +230,16 @@ export function createUpstream({ url: base, key, scheme = 'bearer', parts }: Ups
       return await fetchFile(() => get(new URL(link, base), job.signal), job)
     },
     clean,
+    origin: base.origin,
+    costs: hasCost,
     close: () => otherHosts.close(),
   }
 }
+
+const hooksOf = ({ onSend, onRefused }: Partial<UpstreamRequest>): SendHooks => ({
+  ...(onSend && { onSend }),
+  ...(onRefused && { onRefused }),
+})
 
 /** 304 answers only conditional requests. */
 const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 308].includes(status)
@@ -283,10 +247,6 @@ const isRedirect = ({ status }: HttpResponse): boolean => [301, 302, 303, 307, 3
 const isHttp = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 
 const base64Of = (text: string): string => Buffer.from(text).toString('base64')
-
-function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {
-  return sent ? method === 'GET' && !isInvalidHttp : NOT_READY.test(code)
-}
 
 /** Removes the file if it is incomplete. */
 async function saveFile(body: AsyncIterable<Uint8Array>, folder: string, maxBytes: number): Promise<string> {

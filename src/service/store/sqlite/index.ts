@@ -109,7 +109,7 @@ export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
       const ledger = await store.verify().catch((error) => {
         // The corruption is already reported.
         if (corruption.length === 0) throw error
-        return verificationOf([])
+        return { ...verificationOf([]), unknown: [] }
       })
       return {
         ...ledger,

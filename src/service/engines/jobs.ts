@@ -1,0 +1,314 @@
+/**
+ * The life of a job at the server of a model, the same for all types of servers: created once, stored with its run, then
+ * polled until its outputs can be fetched. A worker that takes the run over follows the stored job. A type of server is
+ * a `JobServer`: what its requests are, and what its answers mean.
+ */
+import { createLateSignal, withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { retry, stepOf } from '../../host/retry.js'
+import { isObject } from '../../protocol/parse.js'
+import {
+  type CanceledJob,
+  type Charge,
+  type Engine,
+  JobDetached,
+  type JobHandle,
+  type JobIntent,
+  OutcomeUnknown,
+  type RenderedFile,
+  type RenderJob,
+  RunCanceled,
+} from './engine.js'
+import { digestsOf, findAgain, isUncertain, type Lookup } from './outcome.js'
+import type { Upstream, UpstreamRequest } from './upstream/index.js'
+import { isTransient, UpstreamError } from './upstream/upstream-error.js'
+
+export type JobState<Result> =
+  | { readonly state: 'waiting'; readonly position?: number | undefined }
+  | { readonly state: 'running'; readonly fraction?: number | undefined }
+  | { readonly state: 'done'; readonly result: Result }
+  | { readonly state: 'failed'; readonly message: string }
+  /** The server itself does not know the job. */
+  | { readonly state: 'missing' }
+  /** The answer tells nothing about the job. */
+  | { readonly state: 'unknown' }
+
+export interface JobRequest extends UpstreamRequest {
+  /** The input as sent, for `lookup`. */
+  readonly input?: Readonly<Record<string, unknown>>
+}
+
+/** A run that has passed the checks of its engine. */
+export interface JobCreate {
+  /** For a server where the client chooses the id: the run then always has the same job. */
+  readonly chosen?: JobHandle
+  /** Uploads the references, and returns the request that creates the job. */
+  request(): JobRequest | Promise<JobRequest>
+  /** Reads the job from the answer. Throws `NoJobId` if it names none, or another error for a refusal. */
+  accept(answer: unknown): JobHandle | Promise<JobHandle>
+  /** Describes an answer of the server that refuses the request. */
+  describe?(error: UpstreamError): UpstreamError | undefined
+}
+
+export interface JobServer<Result> {
+  readonly upstream: Upstream
+  /** Pauses between polls; the last one repeats. */
+  readonly pollStepsMs: readonly number[]
+  /** Checks the run, and sends nothing. */
+  create(job: RenderJob): Promise<JobCreate>
+  /** Asks for the state of the job. A 404 or 410 of the server itself counts as `missing`. */
+  poll(handle: JobHandle, signal: AbortSignal, number: number): Promise<JobState<Result>>
+  /** Fetches the outputs. After 403, 404, 409 or 410, it is called again with a fresh result. */
+  outputs(result: Result, job: RenderJob, handle: JobHandle): Promise<readonly RenderedFile[]>
+  /** Cancels this job, and never another one. */
+  cancel(handle: JobHandle, signal: AbortSignal): Promise<Charge>
+  /** Finds the jobs of a create whose answer was lost. */
+  readonly lookup?: Lookup
+  /** Reports the progress by other means than polls. Returns the function that ends it. */
+  watch?(handle: JobHandle, job: RenderJob): () => void
+}
+
+/** Answers in a row by which a job is lost. Right after its creation, it may not be known everywhere. */
+const MAX_MISSING = 4
+/** Failed polls in a row by which a job that costs nothing is lost. */
+const MAX_FAILURES = 20
+/** Tries for outputs that are announced before they can be fetched. */
+const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
+/** An aborted engine has 3 s to stop. */
+const CANCEL_LIMIT_MS = 2_500
+/** Time in which a request without an answer reaches the queue of the server. */
+const SETTLE_MS = 1_000
+const MAX_HANDLE_BYTES = 4_096
+
+/** There is nothing to cancel: the server has refused the job, or the job has ended without a result. */
+export class JobEnded extends UpstreamError {}
+
+/** The server accepted the request, but its answer does not name the job. */
+export class NoJobId extends UpstreamError {
+  constructor(message = "The model's server returned no id for the job, so its result cannot be fetched.") {
+    super(message)
+  }
+}
+
+export function createJobEngine<Result>(
+  server: JobServer<Result>,
+  clock: Clock,
+): Required<Pick<Engine, 'render' | 'cancel'>> {
+  const { upstream } = server
+  /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
+  const charges = new Map<string, Charge>()
+
+  /** Returns the stored job, the job of an earlier create, or a new one. */
+  async function start(job: RenderJob, costs: boolean): Promise<JobHandle> {
+    const { handle, intent } = job.stored ?? {}
+    if (handle !== undefined) return handle
+    const plan = await server.create(job)
+    const { chosen } = plan
+    if (intent !== undefined || chosen !== undefined) {
+      const isPatient = costs && intent !== undefined
+      const found = await findAgain({ ...server, job, intent, clock, isPatient })
+      if (found !== undefined) return await save(found, job)
+      if (isPatient) throw new OutcomeUnknown('The service stopped before the answer arrived.')
+    }
+    // A job whose id does not arrive before the abort could not be canceled or followed.
+    const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
+    const late = createLateSignal(job.signal, lateMs, clock)
+    try {
+      return await save(await create(job, plan, costs, late.signal), job)
+    } catch (error) {
+      // The request may still be in flight.
+      if (chosen !== undefined && !(error instanceof JobEnded) && !isDetached(job))
+        await cancel(chosen, SETTLE_MS)
+      throw error
+    } finally {
+      late.end()
+    }
+  }
+
+  /** Sends the request once. */
+  async function create(
+    job: RenderJob,
+    plan: JobCreate,
+    costs: boolean,
+    sentSignal: AbortSignal,
+  ): Promise<JobHandle> {
+    const { input, ...request } = await plan.request()
+    const intent = (): JobIntent => ({
+      sentAtMs: clock.now(),
+      endpoint: request.path,
+      ...(input && { input: digestsOf(input) }),
+    })
+    let sent = intent()
+    const onSend = async () => {
+      sent = intent()
+      await job.save?.({ intent: sent })
+      note(job, 'unknown')
+    }
+    const onRefused = async () => {
+      note(job, 'not charged')
+      await job.save?.({})
+    }
+    const hooks = costs && { onSend, onRefused }
+    try {
+      return await plan.accept(await upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error instanceof JobEnded) throw error
+      const isAccepted = costs && error instanceof NoJobId
+      if (!isAccepted && !isUncertain(error, costs))
+        throw new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
+      const found = await findAgain({ ...server, job, intent: sent, clock, isPatient: costs })
+      if (found !== undefined) return found
+      job.signal.throwIfAborted()
+      throw costs ? new OutcomeUnknown(error.message) : error
+    }
+  }
+
+  async function save(handle: JobHandle, job: RenderJob): Promise<JobHandle> {
+    const kept = bounded(handle, upstream.origin)
+    await job.save?.({ handle: kept })
+    return kept
+  }
+
+  async function follow(handle: JobHandle, job: RenderJob, costs: boolean): Promise<readonly RenderedFile[]> {
+    const stopWatching = server.watch?.(handle, job)
+    let result: Result
+    try {
+      result = await untilDone(handle, job, costs)
+    } catch (error) {
+      if (!(error instanceof JobEnded) && !isDetached(job)) note(job, await cancel(handle))
+      throw error
+    } finally {
+      stopWatching?.()
+    }
+    // From here on, a cancel would delete the paid result.
+    note(job, costs ? 'charged' : 'not charged')
+    return await outputs(handle, result, job)
+  }
+
+  const note = ({ run }: RenderJob, charge: Charge): void => void (run && charges.set(run.id, charge))
+
+  /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
+  async function untilDone(handle: JobHandle, job: RenderJob, costs: boolean): Promise<Result> {
+    const { signal } = job
+    let [failures, missing, progress, position] = [0, 0, 0, -1]
+    const read = (state: JobState<Result>): { readonly result: Result } | undefined => {
+      if (state.state === 'unknown') return undefined
+      missing = state.state === 'missing' ? missing + 1 : 0
+      if (missing >= MAX_MISSING)
+        throw new JobEnded(
+          "The model's server no longer knows this job: it was probably restarted. Run it again.",
+        )
+      if (state.state === 'failed')
+        throw new JobEnded(upstream.clean(state.message) || 'The job failed without a message.')
+      if (state.state === 'waiting' && state.position !== undefined && state.position !== position) {
+        position = state.position
+        job.onPosition?.(position)
+      }
+      const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0
+      if (fraction > progress && fraction <= 1) {
+        progress = fraction
+        job.onProgress?.(progress)
+      }
+      return state.state === 'done' ? { result: state.result } : undefined
+    }
+    const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
+      try {
+        const done = read(await server.poll(handle, signal, number))
+        failures = 0
+        return done
+      } catch (error) {
+        signal.throwIfAborted()
+        if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
+        if (isOwnMissing(error)) return read({ state: 'missing' })
+        const isRepeated = isMissing(error) || isTransient(error) || (costs && isUnreachable(error))
+        if (!isRepeated || (++failures >= MAX_FAILURES && !costs)) throw error
+        return undefined
+      }
+    }
+    const { result } = await retry({
+      attempt,
+      decide: (done, number) =>
+        done === undefined ? { retryInMs: stepOf(server.pollStepsMs, number) } : { done },
+      clock,
+      signal,
+    })
+    return result
+  }
+
+  /** Fetches the outputs. The links of an old result may have expired: each further try has a fresh one. */
+  async function outputs(handle: JobHandle, first: Result, job: RenderJob): Promise<readonly RenderedFile[]> {
+    let result = first
+    const attempt = async (number: number): Promise<readonly RenderedFile[] | UpstreamError> => {
+      if (number > 1) {
+        const state = await server.poll(handle, job.signal, number).catch(() => undefined)
+        if (state?.state === 'done') result = state.result
+      }
+      return await server.outputs(result, job, handle).catch((error: unknown) => {
+        if (error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)) return error
+        throw error
+      })
+    }
+    return await retry({
+      attempt,
+      decide: (files, number) =>
+        !(files instanceof UpstreamError)
+          ? { done: files }
+          : number > OUTPUT_STEPS_MS.length
+            ? { fail: files }
+            : { retryInMs: stepOf(OUTPUT_STEPS_MS, number) },
+      clock,
+      signal: job.signal,
+    })
+  }
+
+  /** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */
+  async function cancel(handle: JobHandle, waitMs = 0): Promise<Charge> {
+    const work = async (signal: AbortSignal): Promise<Charge> => {
+      if (waitMs > 0) await clock.sleep(waitMs, signal)
+      return await server.cancel(handle, signal)
+    }
+    const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
+    const charge = await withTimeout(work, limit).catch((): Charge => 'unknown')
+    return upstream.costs ? charge : 'not charged'
+  }
+
+  return {
+    async render(job) {
+      const { costs } = upstream
+      try {
+        const handle = await start(job, costs)
+        return await follow(handle, job, costs)
+      } catch (error) {
+        job.signal.throwIfAborted()
+        throw error
+      } finally {
+        if (!(job.signal.reason instanceof RunCanceled)) charges.delete(job.run?.id ?? '')
+      }
+    },
+    async cancel({ id, stored }: CanceledJob) {
+      const known = charges.get(id)
+      charges.delete(id)
+      if (known !== undefined) return known
+      if (stored?.handle !== undefined) return await cancel(stored.handle)
+      return stored?.intent === undefined ? undefined : 'unknown'
+    },
+  }
+}
+
+const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached
+
+const isMissing = ({ status }: UpstreamError): boolean => status === 404 || status === 410
+
+/** A proxy answers with a page, with text or with nothing. */
+const isOwnMissing = (error: UpstreamError): boolean => isMissing(error) && isObject(error.answer)
+
+const isUnreachable = ({ status = 503 }: UpstreamError): boolean => status === 503 || status === 429
+
+/** Keeps the URLs of the server's own origin, which get its key. */
+function bounded({ urls = {}, ...handle }: JobHandle, origin: string): JobHandle {
+  const own = Object.entries(urls).filter(([, url]) => URL.canParse(url) && new URL(url).origin === origin)
+  const whole: JobHandle = own.length === 0 ? handle : { ...handle, urls: Object.fromEntries(own) }
+  const fitting = [whole, handle].find((each) => Buffer.byteLength(JSON.stringify(each)) <= MAX_HANDLE_BYTES)
+  if (fitting === undefined) throw new NoJobId("The model's server returned an id that is too long.")
+  return fitting
+}

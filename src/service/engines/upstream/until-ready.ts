@@ -1,0 +1,120 @@
+/**
+ * Sends a request of an engine until the server is ready: one that is loading or restarting refuses connections, or
+ * answers 503. A request that a server may have accepted is not sent again.
+ */
+import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
+import { receiveText } from '../../../host/receive-text.js'
+import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/retry.js'
+import type { RenderJob } from '../engine.js'
+import type { EngineParts } from '../read-engine.js'
+import { type CleanText, failedAnswer, isFinalAnswer, UpstreamError } from './upstream-error.js'
+
+/** Time that a server has to become ready. */
+const READY_LIMIT_MS = 600_000
+const READY_STEPS_MS = [1_000, 2_000, 4_000, 8_000, 15_000]
+const MAX_RETRY_AFTER_MS = 60_000
+const MAX_ERROR_BYTES = 65_536
+/** A server that is loading answers 503 at once. After this time, it has stopped while it had the request. */
+const MIN_DEATH_MS = 5_000
+const DEATH_PAUSE_MS = 30_000
+/** Requests with which a server may stop. Another one is not sent: the run itself may be the reason. */
+const MAX_DEATHS = 3
+
+/** No byte of the request was sent. A name that is not found may be a container that is starting. */
+const NOT_READY =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
+
+type Attempt =
+  | { readonly response: HttpResponse }
+  | {
+      readonly problem: UpstreamError
+      readonly retryAfter?: string | undefined
+      /** Minimum pause before the next try. */
+      readonly pauseMs?: number
+      readonly isFinal: boolean
+    }
+
+export type SendHooks = Pick<RenderJob, 'onSend' | 'onRefused'>
+
+interface UntilReady {
+  /** Resolves with any answer but 503 and 429. `limitMs`: 0 for a single try. */
+  untilReady(
+    request: ServerRequest,
+    signal: AbortSignal,
+    limitMs?: number,
+    hooks?: SendHooks,
+  ): Promise<HttpResponse>
+  errorOf(response: HttpResponse, signal: AbortSignal): Promise<UpstreamError>
+}
+
+export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, clean: CleanText): UntilReady {
+  const { clock } = parts
+
+  async function untilReady(
+    request: ServerRequest,
+    signal: AbortSignal,
+    limitMs = READY_LIMIT_MS,
+    { onSend, onRefused }: SendHooks = {},
+  ): Promise<HttpResponse> {
+    const startedAtMs = clock.monotonic()
+    let deaths = 0
+    const sendOnce = async (): Promise<Attempt> => {
+      await onSend?.()
+      const sentAtMs = clock.monotonic()
+      try {
+        const response = await parts.fetch({ ...request, signal: request.signal ?? signal })
+        if (response.status !== 503 && response.status !== 429) return { response }
+        const problem = await errorOf(response, signal)
+        const retryAfter = response.header('retry-after')
+        const isBusy = response.status === 429 || retryAfter !== undefined
+        const isDeath = request.isSlow && !isBusy && clock.monotonic() - sentAtMs >= MIN_DEATH_MS
+        if (isDeath && ++deaths >= MAX_DEATHS) return { problem: stopped(problem), isFinal: true }
+        const isFinal =
+          isFinalAnswer(problem.answer, request) || (response.status === 503 && onSend !== undefined)
+        return { problem, retryAfter, isFinal, ...(isDeath && { pauseMs: DEATH_PAUSE_MS }) }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof HttpFailure)) throw error
+        const { message, advice = '' } = error
+        const text = clean(`The connection to the model's server failed: ${message}. ${advice}`.trim())
+        return {
+          problem: new UpstreamError(text, { cause: error }),
+          isFinal: !mayRepeat(request, error),
+        }
+      }
+    }
+    const attempt = async (): Promise<Attempt> => {
+      const outcome = await sendOnce()
+      if ('problem' in outcome && !outcome.isFinal) await onRefused?.()
+      return outcome
+    }
+    const decide = (outcome: Attempt, number: number): RetryDecision<HttpResponse> => {
+      if ('response' in outcome) return { done: outcome.response }
+      const { problem, retryAfter, isFinal, pauseMs = 0 } = outcome
+      if (isFinal || limitMs === 0) return { fail: problem }
+      const askedMs = retryAfterMs(retryAfter, clock.now(), MAX_RETRY_AFTER_MS) ?? 0
+      const waitMs = Math.max(stepOf(READY_STEPS_MS, number), askedMs, pauseMs)
+      if (clock.monotonic() - startedAtMs + waitMs <= limitMs) return { retryInMs: waitMs }
+      const waited = `The model's server was not ready within ${limitMs / 60_000} minutes.`
+      return { fail: new UpstreamError(`${waited} ${problem.message}`, { status: problem.status }) }
+    }
+    return await retry({ attempt, decide, clock, signal })
+  }
+
+  async function errorOf(response: HttpResponse, signal: AbortSignal): Promise<UpstreamError> {
+    const { text } = await receiveText(response, MAX_ERROR_BYTES)
+    signal.throwIfAborted()
+    return failedAnswer(response.status, response.header('content-type'), text, clean)
+  }
+
+  return { untilReady, errorOf }
+}
+
+function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {
+  return sent ? method === 'GET' && !isInvalidHttp : NOT_READY.test(code)
+}
+
+const stopped = ({ message, status }: UpstreamError): UpstreamError =>
+  new UpstreamError(`The model's server stopped ${MAX_DEATHS} times while it rendered this run. ${message}`, {
+    status,
+  })

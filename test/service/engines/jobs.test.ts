@@ -1,0 +1,408 @@
+/** The life of a job at a provider that costs money: it is paid for once, whatever happens. */
+import { describe, expect, test } from 'vitest'
+import { createNetwork } from '../../../src/host/undici.js'
+import {
+  JobDetached,
+  OutcomeUnknown,
+  type RenderJob,
+  RunCanceled,
+  type StoredJob,
+} from '../../../src/service/engines/engine.js'
+import { createJobEngine } from '../../../src/service/engines/jobs.js'
+import { renderedOnce } from '../../../src/service/engines/outcome.js'
+import { createUpstream } from '../../../src/service/engines/upstream/index.js'
+import { whenOver } from '../../support/after-file.js'
+import { createManualClock } from '../../support/clock.js'
+import { jobOf } from '../../support/model-servers/engine.js'
+import type { ServerFault } from '../../support/model-servers/http.js'
+import {
+  createProvider,
+  createProviderServer,
+  type ProviderOptions,
+} from '../../support/model-servers/provider.js'
+import { until } from '../../support/until.js'
+
+interface OpenOptions extends ProviderOptions {
+  readonly hasCost?: boolean
+  readonly hasLookup?: boolean
+}
+
+async function open({ hasCost = true, hasLookup = true, ...options }: OpenOptions = {}) {
+  const server = await createProvider(options)
+  const clock = createManualClock()
+  const network = createNetwork({ env: {}, clock })
+  const upstream = createUpstream({
+    url: new URL(server.url),
+    hasCost,
+    parts: { fetch: network.fetch, clock },
+  })
+  whenOver(async () => {
+    await upstream.close()
+    await network.close()
+  })
+  const engine = createJobEngine(createProviderServer(upstream, { hasLookup }), clock)
+  /** What is stored with the run, in order; the last one holds. */
+  const stored: StoredJob[] = []
+  const save = async (job: StoredJob) => void stored.push(job)
+  /** As another worker would, with what was stored. */
+  const render = (more: Partial<RenderJob> = {}) => {
+    const rendering = engine.render(jobOf({ stored: stored.at(-1), save, ...more }))
+    rendering.catch(() => {})
+    return rendering
+  }
+  const creates = () => server.count('POST')
+  return { server, clock, engine, stored, render, creates }
+}
+
+test('the intent is stored before the create, and the job before its first poll', async () => {
+  const { server, clock, stored, render } = await open()
+  const counts: [creates: number, polls: number][] = []
+  const save = async (job: StoredJob) => {
+    counts.push([server.count('POST'), server.count('GET')])
+    stored.push(job)
+  }
+  expect(await clock.runUntil(render({ save }))).toHaveLength(1)
+  expect(counts).toEqual([
+    [0, 0],
+    [1, 0],
+  ])
+  expect(stored[0]?.intent).toMatchObject({ endpoint: 'model', sentAtMs: clock.now() - 2_000 - 1_000 })
+  expect(stored[1]).toEqual({
+    handle: {
+      id: 'job_1',
+      urls: { get: `${server.url}/requests/job_1`, cancel: `${server.url}/requests/job_1/cancel` },
+    },
+  })
+})
+
+describe('a create without a clear answer', () => {
+  const UNCLEAR: readonly [name: string, fault: ServerFault][] = [
+    ['is lost', 'lose'],
+    ['breaks off', { bytes: 3, ending: 'reset' }],
+  ]
+  test.each(UNCLEAR)('%s: the job is found in the list of the provider', async (_, fault) => {
+    const { server, clock, render, creates } = await open()
+    server.fault('POST', fault)
+    const startedAt = clock.monotonic()
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect([creates(), server.jobs.length, server.count('GET /list')]).toEqual([1, 1, 1])
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(5_000)
+  })
+
+  test.each<[name: string, fault: ServerFault]>([
+    ['502', { status: 502, body: '<html>' }],
+    ['503', { status: 503, body: { error: 'no healthy upstream' } }],
+    ['404 of a proxy', { status: 404, body: '404 page not found' }],
+    ['200 with a page', { status: 200, body: '<html>' }],
+    ['200 without an id', { status: 200, body: {} }],
+    ['a broken connection', 'reset'],
+  ])('is never sent again, but is looked up after 5, 30 and 120 s: %s', async (_, fault) => {
+    const { server, clock, render, creates } = await open()
+    server.fault('POST', fault)
+    const startedAt = clock.monotonic()
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect([creates(), server.count('GET /list'), clock.monotonic() - startedAt]).toEqual([1, 3, 120_000])
+  })
+
+  test('is not adopted when the list has several jobs with its input', async () => {
+    const { server, clock, render, creates } = await open()
+    server.fault('POST', 'lose')
+    const input = { ...jobOf().input, seed: 1_234_567 }
+    server.jobs.push({ id: 'job_0', input, status: 'IN_QUEUE', polls: 0, position: 0 })
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect([creates(), server.canceled]).toEqual([1, []])
+  })
+
+  test('has an unknown outcome at once where the provider has no list', async () => {
+    const { server, clock, render, creates } = await open({ hasLookup: false })
+    server.fault('POST', 'lose')
+    await expect(clock.runUntil(render())).rejects.toThrow('may have accepted this run')
+    expect(creates()).toBe(1)
+  })
+})
+
+describe('a create that was certainly refused', () => {
+  test.each<[name: string, headers: Record<string, string>, waitMs: number]>([
+    ['with Retry-After', { 'retry-after': '40' }, 40_000],
+    ['without Retry-After', {}, 1_000],
+  ])('is sent again after a 429 %s', async (_, headers, waitMs) => {
+    const { server, clock, stored, render, creates } = await open()
+    server.fault('POST', { status: 429, headers, body: { detail: 'throttled' } })
+    const startedAt = clock.monotonic()
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect([creates(), server.jobs.length]).toEqual([2, 1])
+    expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(waitMs)
+    expect(stored.map((each) => Object.keys(each)[0])).toEqual(['intent', undefined, 'intent', 'handle'])
+  })
+
+  test('is sent again after a refused connection', async () => {
+    const { server, clock, render, creates } = await open()
+    await server.close()
+    const rendering = render()
+    await until('the engine waits', () => clock.sleepers > 0)
+    await server.reopen()
+    expect(await clock.runUntil(rendering)).toHaveLength(1)
+    expect(creates()).toBe(1)
+  })
+
+  test("fails with the server's own answer", async () => {
+    const { server, clock, render, creates } = await open()
+    server.fault('POST', { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: 'too long' }] } })
+    await expect(clock.runUntil(render())).rejects.toThrow('answered 422: body.prompt: too long')
+    expect([creates(), server.count('GET'), server.count('PUT')]).toEqual([1, 0, 0])
+  })
+})
+
+describe('another worker', () => {
+  test('follows a stored job, and starts none', async () => {
+    const { server, clock, stored, render, creates } = await open({ polls: 8 })
+    const stop = new AbortController()
+    const first = render({ signal: stop.signal })
+    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    stop.abort(new JobDetached('the service stops'))
+    await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
+    expect(server.canceled).toEqual([])
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect([creates(), stored.at(-1)?.handle?.id]).toEqual([1, 'job_1'])
+  })
+
+  test('looks an intent without a job up, and starts none', async () => {
+    const { clock, stored, render, creates } = await open()
+    await clock.runUntil(render())
+    const [intent] = stored
+    expect(await clock.runUntil(render({ stored: intent }))).toHaveLength(1)
+    expect(creates()).toBe(1)
+  })
+
+  test('fails an intent that the provider does not know', async () => {
+    const { clock, render, creates } = await open()
+    const intent = { sentAtMs: clock.now(), endpoint: 'model', input: { seed: 'x' } }
+    await expect(clock.runUntil(render({ stored: { intent } }))).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect(creates()).toBe(0)
+  })
+
+  test('gets the id that arrives after the stop', async () => {
+    const { server, clock, stored, render } = await open()
+    let answer = () => {}
+    const after = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    server.fault('POST', { after })
+    const stop = new AbortController()
+    const first = render({ signal: stop.signal })
+    await until('the request arrives', () => server.count('POST') === 1)
+    stop.abort(new JobDetached('the service stops'))
+    answer()
+    await expect(clock.runUntil(first)).rejects.toThrow('the service stops')
+    expect([stored.at(-1)?.handle?.id, server.canceled]).toEqual(['job_1', []])
+  })
+})
+
+describe('a job', () => {
+  test.each<[name: string, fault: ServerFault, times: number]>([
+    ['404 pages of a proxy', { status: 404, body: '<html>404</html>' }, 40],
+    ['empty 404 answers', { status: 404 }, 40],
+    ['404 answers of the server, three in a row', { status: 404, body: { status: 'NOT_FOUND' } }, 3],
+    ['502 pages', { status: 502, body: '<html>' }, 40],
+    ['states that nobody knows', { body: { status: 'PAUSED_FOR_LUNCH' } }, 40],
+  ])('survives %s', async (_, fault, times) => {
+    const { server, clock, render, creates } = await open()
+    server.fault('GET /requests/', fault, times)
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect([creates(), server.canceled]).toEqual([1, []])
+  })
+
+  test('is lost after four 404 answers of the server in a row, and is not created again', async () => {
+    const { server, clock, render, creates } = await open()
+    server.fault('GET /requests/', { status: 404, body: { status: 'NOT_FOUND' } }, 4)
+    await expect(clock.runUntil(render())).rejects.toThrow('no longer knows this job')
+    expect(creates()).toBe(1)
+  })
+
+  test('reports its place among 12,000', async () => {
+    const { clock, render } = await open({ queued: 18_000 })
+    const places: number[] = []
+    await clock.runUntil(render({ onPosition: (position) => void places.push(position) }))
+    expect(places).toEqual([12_000, 6_000])
+  })
+
+  test('that is aborted has failed', async () => {
+    const { server, clock, render } = await open({ states: ['IN_QUEUE', 'aborted'] })
+    await expect(clock.runUntil(render())).rejects.toThrow('The job was aborted.')
+    expect(server.canceled).toEqual([])
+  })
+
+  test('may hide its failure behind COMPLETED', async () => {
+    const { clock, render } = await open({ error: 'NSFW content detected' })
+    await expect(clock.runUntil(render())).rejects.toThrow('NSFW content detected')
+  })
+
+  test('whose link has expired has a fresh one after another poll', async () => {
+    const { server, clock, render } = await open()
+    server.fault('GET /files/', { status: 403, body: 'expired' })
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(server.count('GET /files/job_1/2')).toBe(1)
+  })
+
+  test('whose result is gone fails with the words of the server', async () => {
+    const { server, clock, render, creates } = await open()
+    server.expire()
+    await expect(clock.runUntil(render())).rejects.toThrow('answered 404: gone')
+    expect(creates()).toBe(1)
+  })
+
+  test('keeps no URL of another origin', async () => {
+    const { server, clock, stored, render } = await open()
+    const body = {
+      request_id: 'job_1',
+      status_url: 'http://127.0.0.1:1/x',
+      cancel_url: `${server.url}/requests/job_1/cancel`,
+    }
+    server.jobs.push({ id: 'job_1', input: {}, status: 'IN_QUEUE', polls: 0, position: 0 })
+    server.fault('POST', { body })
+    expect(await clock.runUntil(render())).toHaveLength(1)
+    expect(Object.keys(stored.at(-1)?.handle?.urls ?? {})).toEqual(['cancel'])
+  })
+})
+
+test('a run that takes too long cancels its job by its own id', async () => {
+  const { server, clock, render } = await open({ polls: 50 })
+  const stop = new AbortController()
+  const rendering = render({ signal: stop.signal })
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  await expect(clock.runUntil(rendering)).rejects.toThrow('longer than 5 minutes')
+  expect(server.canceled).toEqual(['job_1'])
+})
+
+describe('a canceled run', () => {
+  async function canceled(reason: Error, options: OpenOptions = {}) {
+    const opened = await open({ polls: 50, ...options })
+    const { server, clock, engine, stored, render } = opened
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    stop.abort(reason)
+    await expect(clock.runUntil(rendering)).rejects.toBe(reason)
+    const charge = await engine.cancel({ id: 'run_7', model: 'acme/model', stored: stored.at(-1) })
+    return { ...opened, charge }
+  }
+
+  test('cancels its job by its own id, once', async () => {
+    const { server, charge } = await canceled(new RunCanceled())
+    expect([server.canceled, charge]).toEqual([['job_1'], 'unknown'])
+  })
+
+  test('is not removed once its result is there', async () => {
+    const { server, clock, engine, render } = await open()
+    server.fault('GET /files/', 'hang')
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await clock.runUntil(until('the download', () => server.count('GET /files/') === 1))
+    stop.abort(new RunCanceled())
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    expect([server.canceled, await engine.cancel({ id: 'run_7', model: 'm' })]).toEqual([[], 'charged'])
+  })
+
+  test('may have been charged when the id of its job does not arrive', async () => {
+    const { server, clock, engine, render } = await open()
+    server.fault('POST', 'hang')
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await until('the request arrives', () => server.count('POST') === 1)
+    stop.abort(new RunCanceled())
+    await clock.advance(2_500)
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
+    expect(await engine.cancel({ id: 'run_7', model: 'm' })).toBe('unknown')
+  })
+
+  test('was not charged by a server that costs nothing', async () => {
+    expect((await canceled(new RunCanceled(), { hasCost: false })).charge).toBe('not charged')
+  })
+
+  test('is canceled by its stored job after the worker has died', async () => {
+    const { server, clock, engine, stored, render } = await open({ polls: 50 })
+    void render()
+    await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+    expect(await engine.cancel({ id: 'run_8', model: 'm', stored: stored.at(-1) })).toBe('unknown')
+    expect(server.canceled).toEqual(['job_1'])
+    expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBeUndefined()
+  })
+})
+
+describe('an engine that renders within one request', () => {
+  async function openOnce() {
+    const { server, clock, stored, ...rest } = await open()
+    const network = createNetwork({ env: {}, clock })
+    const upstream = createUpstream({
+      url: new URL(server.url),
+      hasCost: true,
+      parts: { fetch: network.fetch, clock },
+    })
+    whenOver(async () => {
+      await upstream.close()
+      await network.close()
+    })
+    const inner = {
+      async render(job: RenderJob) {
+        await upstream.json({ method: 'POST', path: 'model', json: {} }, job)
+        return []
+      },
+    }
+    const engine = renderedOnce(inner, { costs: upstream.costs, endpoint: 'model', clock })
+    const save = async (job: StoredJob) => void stored.push(job)
+    const render = (more: Partial<RenderJob> = {}) => engine.render(jobOf({ save, ...more }))
+    return { ...rest, server, clock, stored, render, engine }
+  }
+
+  test.each<[name: string, fault: ServerFault]>([
+    ['a lost answer', 'lose'],
+    ['503 of a proxy', { status: 503, body: { error: 'no healthy upstream' } }],
+    ['502', { status: 502 }],
+  ])('is not sent again after %s, and its outcome is unknown', async (_, fault) => {
+    const { server, clock, stored, render, creates } = await openOnce()
+    server.fault('POST', fault)
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect([creates(), stored]).toEqual([1, [{ intent: { sentAtMs: clock.now(), endpoint: 'model' } }]])
+    await expect(clock.runUntil(render({ stored: stored[0] }))).rejects.toThrow(
+      'The service stopped before it ended.',
+    )
+    expect(creates()).toBe(1)
+  })
+
+  test('fails with a refusal of the server, and waits for one that is busy', async () => {
+    const { server, clock, stored, render, creates } = await openOnce()
+    server.fault('POST', { status: 429 })
+    await clock.runUntil(render())
+    expect([creates(), stored.map((each) => Object.keys(each).length)]).toEqual([2, [1, 0, 1]])
+    server.fault('POST', { status: 400, body: { error: 'bad prompt' } })
+    await expect(clock.runUntil(render())).rejects.toThrow('answered 400: bad prompt')
+  })
+
+  test('is sent a third time at most, after pauses, when a proxy reports a crash of its server', async () => {
+    const { server, clock } = await open()
+    const network = createNetwork({ env: {}, clock })
+    const upstream = createUpstream({ url: new URL(server.url), parts: { fetch: network.fetch, clock } })
+    whenOver(async () => {
+      await upstream.close()
+      await network.close()
+    })
+    const crashed = { status: 503, body: 'upstream connect error' }
+    const sent: number[] = []
+    for (let times = 0; times < 4; times++) {
+      const after = until('the request', () => server.count('POST') > times).then(() => clock.advance(6_000))
+      server.fault('POST', { after, answer: crashed })
+    }
+    const request = { method: 'POST', path: 'model', json: {}, onSend: undefined } as const
+    const job = jobOf()
+    const sending = upstream.json(request, job)
+    sending.catch(() => {})
+    for (let times = 1; times <= 3; times++) {
+      await clock.runUntil(until('a request', () => server.count('POST') === times))
+      sent.push(clock.monotonic())
+    }
+    await expect(clock.runUntil(sending)).rejects.toThrow('stopped 3 times while it rendered this run')
+    expect(server.count('POST')).toBe(3)
+    expect((sent[2] ?? 0) - (sent[0] ?? 0)).toBeGreaterThanOrEqual(60_000)
+  })
+})

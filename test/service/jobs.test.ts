@@ -1,0 +1,85 @@
+/** Runs whose model has jobs at a server, in the whole service: across a stop, a crash, and with an unknown outcome. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createNetwork } from '../../src/host/undici.js'
+import { openAdministration } from '../../src/service/administration.js'
+import { openModelSet } from '../../src/service/models/model-set.js'
+import { whenOver } from '../support/after-file.js'
+import { createManualClock, type ManualClock } from '../support/clock.js'
+import { createInstantEngine } from '../support/engines.js'
+import { createVideosServer, type VideosOptions } from '../support/model-servers/videos.js'
+import { ask, createTestService, ended, type TestService, temporaryFolder } from '../support/service.js'
+import { databaseUrlOf } from '../support/test-database.js'
+import { until } from '../support/until.js'
+
+const RUN = { model: 'acme/wan', input: { prompt: 'a fox', duration: '5' } }
+
+async function open({ cost = true, ...options }: VideosOptions & { readonly cost?: boolean } = {}) {
+  const server = await createVideosServer(options)
+  const clock = createManualClock()
+  const dataFolder = temporaryFolder()
+  const path = join(temporaryFolder(), 'models.yaml')
+  const costs = cost ? '\ncost: { run: 0.4, currency: USD }' : ''
+  const engine = `{ type: videos, url: "${server.url}/v1" }`
+  writeFileSync(path, `name: acme/wan\nkind: video\nengine: ${engine}\nprice: { run: 7 }${costs}\n`)
+  const start = async () => await startService(clock, dataFolder, path)
+  const service = await start()
+  const create = async (): Promise<string> => (await ask(service, 'POST', '/api/v1/runs', RUN)).body.id
+  return { server, clock, dataFolder, service, start, create }
+}
+
+async function startService(clock: ManualClock, dataFolder: string, path: string): Promise<TestService> {
+  const set = await openModelSet({ path, env: {} })
+  const network = createNetwork({ env: {}, clock })
+  const engine = set.createEngine({
+    env: {},
+    clock,
+    fetch: network.fetch,
+    urls: [],
+    preview: createInstantEngine,
+  })
+  whenOver(async () => {
+    await engine.close?.()
+    await network.close()
+  })
+  return await createTestService({ engine, models: set.models, clock, dataFolder })
+}
+
+test('a stop leaves the job at its server, and the next start follows it', async () => {
+  const { server, clock, service, start, create } = await open({ isQuick: false })
+  const id = await create()
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.looks ?? 0) > 1))
+  await clock.runUntil(service.service.close())
+  expect(server.count('DELETE')).toBe(0)
+  const [job] = server.jobs
+  const next = await start()
+  if (job !== undefined) job.status = 'completed'
+  expect((await ended({ ...next, apiKey: service.apiKey }, id)).status).toBe('succeeded')
+  expect(server.count('POST')).toBe(1)
+})
+
+test('a paid run whose answer is lost is not sent again, stays charged, and can be adopted', async () => {
+  const { server, clock, dataFolder, service, create } = await open()
+  server.fault('POST', 'lose')
+  const id = await create()
+  const run = await ended(service, id)
+  expect(run).toMatchObject({ status: 'failed', error: { code: 'outcome_unknown' } })
+  const databaseUrl = await databaseUrlOf(dataFolder)
+  const admin = await openAdministration({ dataFolder, databaseUrl, clock, make: false })
+  const balance = async () => (await admin.accounts())[0]?.balance
+  expect([(await admin.verify()).unknown, await balance()]).toEqual([[id], 9_993])
+  await admin.adoptRun(id, 'video_1')
+  expect((await ended(service, id)).status).toBe('succeeded')
+  const { unknown, problems } = await admin.verify()
+  expect([server.count('POST'), unknown, problems, await balance()]).toEqual([1, [], [], 9_993])
+  await expect(admin.refundRun(id)).rejects.toThrow('has no unknown outcome')
+  await expect(admin.refundRun('run_none')).rejects.toThrow('does not exist')
+  await admin.close()
+})
+
+test('a run that costs nothing fails and is refunded when its answer is lost', async () => {
+  const { server, service, create } = await open({ cost: false })
+  server.fault('POST', 'lose')
+  expect(await ended(service, await create())).toMatchObject({ error: { code: 'render_failed' } })
+})

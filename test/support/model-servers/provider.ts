@@ -1,0 +1,153 @@
+/**
+ * A provider of jobs that costs money, in the manner of fal and Replicate: a queue, fresh links with each poll, a list of
+ * requests, results that expire, and a failure that hides behind `COMPLETED`. `createProviderServer` is its type of
+ * server, as an engine would have it.
+ */
+import type { Charge } from '../../../src/service/engines/engine.js'
+import type { JobServer } from '../../../src/service/engines/jobs.js'
+import { NoJobId } from '../../../src/service/engines/jobs.js'
+import { hasSentInput } from '../../../src/service/engines/outcome.js'
+import type { Upstream } from '../../../src/service/engines/upstream/index.js'
+import { publishOutputs } from '../../../src/service/engines/upstream/outputs.js'
+import { ONE_PIXEL_PNG } from '../engines.js'
+import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
+
+export interface ProviderJob {
+  readonly id: string
+  readonly input: Readonly<Record<string, unknown>>
+  status: string
+  polls: number
+  position: number
+}
+
+export interface Provider extends ModelServer {
+  /** Accepted jobs, in order. Each one costs money. */
+  readonly jobs: ProviderJob[]
+  readonly canceled: readonly string[]
+  /** Removes the results, as after six minutes. */
+  expire(): void
+}
+
+export interface ProviderOptions {
+  /** Polls until a job is done. Default: 2. */
+  readonly polls?: number
+  /** Jobs that wait before a new one. */
+  readonly queued?: number
+  /** Jobs fail with this message, although their state is `COMPLETED`. */
+  readonly error?: string
+  /** States of a job in order, in place of `IN_QUEUE`, `IN_PROGRESS`, `COMPLETED`. */
+  readonly states?: readonly string[]
+}
+
+export async function createProvider({
+  polls = 2,
+  queued = 0,
+  states,
+  error,
+}: ProviderOptions = {}): Promise<Provider> {
+  const jobs: ProviderJob[] = []
+  const canceled: string[] = []
+  let isExpired = false
+  let links = 0
+
+  function look(job: ProviderJob): ServerAnswer {
+    job.polls++
+    job.position = Math.max(0, job.position - 6_000)
+    if (states !== undefined) job.status = states[Math.min(job.polls, states.length) - 1] ?? job.status
+    else if (job.position > 0) job.status = 'IN_QUEUE'
+    else job.status = job.polls > polls ? 'COMPLETED' : 'IN_PROGRESS'
+    const link = job.status === 'COMPLETED' ? { link: `/files/${job.id}/${++links}` } : {}
+    return { body: { request_id: job.id, status: job.status, queue_position: job.position, ...link } }
+  }
+
+  function routes(request: ServerRequest): ServerAnswer {
+    const { method, path } = request
+    if (method === 'POST' && path === '/model') {
+      const job = {
+        id: `job_${jobs.length + 1}`,
+        input: request.json(),
+        status: 'IN_QUEUE',
+        polls: 0,
+        position: queued,
+      }
+      jobs.push(job)
+      const base = `http://${request.headers.host}/requests/${job.id}`
+      return { body: { request_id: job.id, status_url: base, cancel_url: `${base}/cancel` } }
+    }
+    if (method === 'GET' && path === '/list')
+      return { body: { items: jobs.map(({ id, input }) => ({ request_id: id, json_input: input })) } }
+    const [, folder, id, last] = path.split('/')
+    const job = jobs.find((each) => each.id === id)
+    if (job === undefined) return { status: 404, body: { status: 'NOT_FOUND' } }
+    if (folder === 'requests' && method === 'PUT') {
+      canceled.push(job.id)
+      return { status: 202, body: { status: 'CANCELLATION_REQUESTED' } }
+    }
+    if (folder === 'requests') return look(job)
+    if (error !== undefined)
+      return { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: error }] } }
+    if (isExpired || Number(last) < links) return { status: 404, body: { detail: 'gone' } }
+    return { body: ONE_PIXEL_PNG, headers: { 'content-type': 'image/png' } }
+  }
+
+  return Object.assign(await createModelServer(routes), {
+    jobs,
+    canceled,
+    expire() {
+      isExpired = true
+    },
+  })
+}
+
+interface Answer {
+  readonly request_id?: string
+  readonly status_url: string
+  readonly cancel_url: string
+  readonly status: string
+  readonly queue_position: number
+  readonly link: string
+  readonly items: readonly { readonly request_id: string; readonly json_input: unknown }[]
+}
+
+/** `hasLookup`: whether the provider has a list of requests. */
+export function createProviderServer(upstream: Upstream, { hasLookup = true } = {}): JobServer<Answer> {
+  const get = async (path: string, signal: AbortSignal) =>
+    (await upstream.value({ method: 'GET', path, isQuick: true }, signal)) as Answer
+  return {
+    upstream,
+    pollStepsMs: [1_000, 2_000, 5_000],
+    async create({ input }) {
+      const sent = { ...input, seed: 1_234_567 }
+      return {
+        request: () => ({ method: 'POST', path: 'model', json: sent, input: sent, isQuick: true }),
+        accept(answer) {
+          const { request_id: id, status_url: get, cancel_url: cancel } = answer as Answer
+          if (id === undefined) throw new NoJobId()
+          return { id, urls: { get, cancel } }
+        },
+      }
+    },
+    async poll({ id, urls }, signal) {
+      const answer = await get(urls?.get ?? `requests/${id}`, signal)
+      const { status, queue_position: position } = answer
+      if (status === 'IN_QUEUE') return { state: 'waiting', position }
+      if (status === 'IN_PROGRESS') return { state: 'running' }
+      if (status === 'aborted') return { state: 'failed', message: 'The job was aborted.' }
+      return status === 'COMPLETED' ? { state: 'done', result: answer } : { state: 'unknown' }
+    },
+    outputs: async ({ link }, job) => await publishOutputs(job, [await upstream.download(link, job)]),
+    async cancel({ id, urls }, signal): Promise<Charge> {
+      const path = urls?.cancel ?? `requests/${id}/cancel`
+      ;(await upstream.send({ method: 'PUT', path, isQuick: true }, signal)).discard()
+      return 'unknown'
+    },
+    ...(hasLookup && {
+      async lookup(_job, intent, signal) {
+        const { items } = await get('list', signal)
+        return items
+          .filter(({ json_input }) => intent !== undefined && hasSentInput(intent, json_input))
+          .map(({ request_id }) => ({ id: request_id }))
+      },
+    }),
+  }
+}

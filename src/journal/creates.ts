@@ -81,7 +81,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
     const key = freeKey(db)
     const row = db.get(
       `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,
-         request_id, estimate, currency, labels, name, manifest)
+         request_id, estimate, currency, labels, row_name, manifest)
        VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
       key,
       address,

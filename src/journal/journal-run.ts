@@ -107,7 +107,7 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   `,
   `
   -- Of a run that a batch created.
-  ALTER TABLE runs ADD COLUMN name TEXT;
+  ALTER TABLE runs ADD COLUMN row_name TEXT;
   ALTER TABLE runs ADD COLUMN manifest TEXT;
   `,
 ]
@@ -224,7 +224,7 @@ export function runOfRow(row: Row): JournalRun {
     requestId: text(row.request_id),
     estimate: estimateOfRow(row),
     labels: labelsOfColumn(row.labels),
-    name: text(row.name),
+    name: text(row.row_name),
     manifest: text(row.manifest),
   }
 }

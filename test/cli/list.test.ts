@@ -146,7 +146,7 @@ describe('list', () => {
   it('refuses a status that no run can have, and lists the statuses', async () => {
     const home = homeWithRun('painting')
     const list = (status: string, env = {}) => runCli(['list', '--status', status], { home, env })
-    const use = 'Use queued, processing, succeeded, failed, painting or unconfirmed.\n'
+    const use = 'Use queued, processing, succeeded, failed, canceled, painting or unconfirmed.\n'
     for (const [status, meant] of [
       ['done', ''],
       ['succeded', ' Did you mean "succeeded"?'],

@@ -100,7 +100,7 @@ describe('the list of tools', () => {
       expect(annotations?.destructiveHint, name).toBe(annotations?.readOnlyHint === false)
     }
     // It is part of an agent's context.
-    expect(JSON.stringify(tools).length).toBeLessThan(22_500)
+    expect(JSON.stringify(tools).length).toBeLessThan(24_000)
     expect(mcp.client.getInstructions()).toContain('a session may create 20 runs')
   })
 

@@ -1,6 +1,8 @@
 /** Bundles a TypeScript module that a test starts as a process, because Node 20 cannot run TypeScript. */
+
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterFile } from './after-file.js'
@@ -14,6 +16,16 @@ export async function built(source: URL): Promise<string> {
     input: fileURLToPath(source),
     platform: 'node',
     external: /^[a-z@]/,
+    plugins: [
+      {
+        name: 'raw',
+        resolveId: (id, importer) => (id.endsWith('?raw') && importer ? join(dirname(importer), id) : null),
+        load: (id) =>
+          id.endsWith('?raw')
+            ? `export default ${JSON.stringify(readFileSync(id.slice(0, -4), 'utf8'))}`
+            : null,
+      },
+    ],
   })
   await bundle.write({
     dir: folder,

@@ -24,9 +24,8 @@ const GROUPS = [
   ['key', 'Manage API keys', keyCommands],
   ['credits', 'Manage balances', creditsCommands],
   ['user', 'Manage the users of the console', userCommands],
-  ['run', 'Decide on runs whose outcome is unknown', runCommands],
   ['models', 'Show the models of the service', modelsCommands],
-  ['run', 'Manage the runs of all accounts', runCommands],
+  ['run', 'Cancel runs, and decide on runs whose outcome is unknown', runCommands],
 ] as const
 
 export function register(command: Command, { run }: CommandEnvironment, work = perform): void {

@@ -65,7 +65,7 @@ function RunFields({ run, document }: ShownRun) {
   )
 }
 
-/** The service refunds a failed run, unless its provider may have charged for it. The error of a canceled run names its refund. */
+/** A failed run is refunded, unless its provider may have charged. The error of a canceled run names its refund. */
 export const isRefunded = ({ status, price, error }: RunSummary): boolean =>
   (status === 'failed' && error?.code !== 'outcome_unknown' && price > 0) ||
   (status === 'canceled' && /\bwas refunded\b/.test(error?.message ?? ''))

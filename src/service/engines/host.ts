@@ -58,7 +58,7 @@ function lowerPriority(): void {
 }
 
 /** A job without its functions, which cannot be sent to a process. To abort the job, the service ends the process. */
-export type RemoteJob = Omit<RenderJob, 'signal' | 'onProgress'>
+export type RemoteJob = Pick<RenderJob, 'kind' | 'run' | 'input' | 'folder' | 'references'>
 
 export type FromRenderer =
   | { readonly type: 'progress'; readonly fraction: number }

@@ -164,7 +164,7 @@ function createRenderer(script: URL | string, env: ChildEnvironment, clock: Pick
       return alive && isReusable && child.connected
     },
     ended,
-    work: ({ signal: _signal, onProgress, ...job }) =>
+    work: ({ kind, run, input, folder, references, onProgress }) =>
       new Promise((resolve, reject) => {
         child.ref()
         child.channel?.ref()
@@ -195,7 +195,8 @@ function createRenderer(script: URL | string, env: ChildEnvironment, clock: Pick
         }
         if (!alive) failJob()
         // Ignore send errors: if the process has ended, its exit event rejects the job.
-        child.send(job satisfies RemoteJob, () => {})
+        const job: RemoteJob = { kind, ...(run && { run }), input, folder, references }
+        child.send(job, () => {})
       }),
     end,
   }

@@ -75,7 +75,8 @@ export const LEDGER: Readonly<Record<string, string>> = {
     FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
     WHERE CASE
         WHEN status = 'failed' AND ${IS_UNKNOWN} THEN coalesce(amount, price) <> price
-        WHEN status = 'failed' OR status = 'canceled' AND started_at IS NULL AND coalesce(job, '{}') = '{}' THEN coalesce(amount, 0) <> price
+        WHEN status = 'failed' OR status = 'canceled' AND started_at IS NULL AND coalesce(job, '{}') = '{}'
+          THEN coalesce(amount, 0) <> price
         WHEN status = 'canceled' AND NOT stopping THEN coalesce(amount, price) <> price
         ELSE amount IS NOT NULL
       END

@@ -115,22 +115,16 @@ const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
 
 /**
  * Returns one line of text that contains only characters of the font, and spaces. A passage in another script is
- * replaced by the script's name and its known words in brackets, as in `[Han: fox, snow]`: CJK fonts take 5 MB per
- * weight, and right-to-left and Indic scripts need shaping, which opentype.js does not support. `has` returns whether
- * the font can draw a character (a string of one code point). `glossOf` returns the known words of a passage that the
- * font cannot draw.
+ * replaced by the script's name, as in `[Han]`: CJK fonts take 5 MB per weight, and right-to-left and Indic scripts need
+ * shaping, which opentype.js does not support. `has` returns whether the font can draw a character.
  */
-export function drawableText(
-  prompt: string,
-  has: (character: string) => boolean,
-  glossOf: (passage: string) => readonly string[] = () => [],
-): string {
+export function drawableText(prompt: string, has: (character: string) => boolean): string {
   let text = ''
   let passage = ''
   // Spaces and punctuation after a passage. They belong to the passage if it continues.
   let gap = ''
   const close = () => {
-    text += passage === '' ? gap : ` ${named(passage, glossOf)} ${gap}`
+    text += passage === '' ? gap : ` [${scriptOf(passage)}] ${gap}`
     passage = ''
     gap = ''
   }
@@ -140,11 +134,10 @@ export function drawableText(
         close()
         text += character
       } else gap += character
-      continue
-    }
-    // A combining mark belongs to the passage of its letter; without a passage, it is dropped.
-    if (/\p{Mark}/u.test(character)) passage += passage === '' ? '' : character
-    else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
+    } else if (/\p{Mark}/u.test(character)) {
+      // A combining mark belongs to the passage of its letter; without a passage, it is dropped.
+      passage += passage === '' ? '' : character
+    } else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
       passage += gap + character
       gap = ''
     }
@@ -156,13 +149,9 @@ export function drawableText(
     .trim()
 }
 
-/** Returns text such as `[Arabic: fox, snow]`. */
-function named(passage: string, glossOf: (passage: string) => readonly string[]): string {
-  const name = /[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)
-    ? 'Japanese'
-    : (SCRIPTS.find(({ test }) => test.test(passage))?.name ?? '…')
-  const gloss = glossOf(passage)
-  return gloss.length === 0 ? `[${name}]` : `[${name}: ${gloss.join(', ')}]`
+function scriptOf(passage: string): string {
+  if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)) return 'Japanese'
+  return SCRIPTS.find(({ test }) => test.test(passage))?.name ?? '…'
 }
 
 /** Replaces Chinese and Japanese punctuation by Latin punctuation, so that it separates the names of scripts. */

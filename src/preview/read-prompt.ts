@@ -14,7 +14,6 @@ import {
   PREDICATES,
   PREPOSITIONS,
   type Season,
-  type SkyEvent,
   signsAsWords,
   type View,
   type Weather,
@@ -34,7 +33,7 @@ export interface Reading {
   readonly season: Season | undefined
   readonly weather: Weather | undefined
   readonly view: View | undefined
-  readonly skyEvent: SkyEvent | undefined
+  readonly hasAurora: boolean
   readonly place: Place | undefined
   readonly isMonochrome: boolean
   readonly isInBlossom: boolean
@@ -60,7 +59,10 @@ const COUNTS = new Map(
 )
 const THINGS = '(?:(?:a|an|any|the)\\s+)?[\\p{L}-]+'
 const LIST = `${THINGS}(?:\\s+(?:or|nor)\\s+${THINGS})*`
-const EXCLUDED = new RegExp(`\\b(?:without\\s+${LIST}(?:\\s+and\\s+${THINGS})*|(?:no|not|never|nor)\\s+(?!only)${LIST})`, 'giu')
+const EXCLUDED = new RegExp(
+  `\\b(?:without\\s+${LIST}(?:\\s+and\\s+${THINGS})*|(?:no|not|never|nor)\\s+(?!only)${LIST})`,
+  'giu',
+)
 
 export function readPrompt(prompt: string): Reading {
   const lower = signsAsWords(prompt.slice(0, MAX_CHARACTERS))
@@ -88,7 +90,7 @@ export function readPrompt(prompt: string): Reading {
         : first('season'),
     weather: first('weather'),
     view: first('view'),
-    skyEvent: first('skyEvent'),
+    hasAurora: /aurora|(north|south)ern lights|polar lights/.test(text),
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/.test(text),
     isInBlossom,

@@ -217,50 +217,28 @@ function drawPlaceholder(number: number, problem: string, card: Area, palette: P
 
 const BORDER = 8
 const GAP = 28
-/** Maximum height of a row, relative to an equal share of the available height. */
-const MAX_ROW_SHARE = 1.5
 
 /**
- * Returns a rectangle within `area` for each image. Keeps the ratios (width / height) and the order of the images. Tries
- * every number of rows, with the images distributed evenly, and takes the number for which the smallest image is largest.
+ * Returns a rectangle within `area` for each image, in order and with its ratio (width / height): a grid with the number
+ * of columns for which the smallest image is largest.
  */
 export function placeCards(area: Area, ratios: readonly number[]): Area[] {
   // Ratios above 4:1 are cropped, because an image of 20:1 would look like a line.
   const shapes = ratios.map((ratio) => Math.min(4, Math.max(0.25, ratio)))
-  const layouts = shapes.map((_, index) => rowsOf(shapes, index + 1, area))
-  const lowestRow = (rows: readonly Row[]) => Math.min(...rows.map((row) => row.height))
-  const best = layouts.reduce(
-    (one, other) => (lowestRow(other) > lowestRow(one) ? other : one),
-    layouts[0] ?? [],
-  )
-  let y = area.y + (area.height - sumOf(best.map(({ height }) => height)) - GAP * (best.length - 1)) / 2
-  return best.flatMap(({ shapes, height }) => {
-    let x = area.x + (area.width - sumOf(shapes) * height - GAP * (shapes.length - 1)) / 2
-    const cards = shapes.map((shape) => {
-      const card = { x, y, width: shape * height, height }
-      x += card.width + GAP
-      return card
-    })
-    y += height + GAP
-    return cards
+  const layouts = shapes.map((_, index) => gridOf(area, shapes, index + 1))
+  const smallest = (cards: readonly Area[]) => Math.min(...cards.map(({ width, height }) => width * height))
+  return layouts.reduce((one, other) => (smallest(other) > smallest(one) ? other : one), layouts[0] ?? [])
+}
+
+function gridOf(area: Area, shapes: readonly number[], columns: number): Area[] {
+  const rows = Math.ceil(shapes.length / columns)
+  const [across, down] = [(area.width + GAP) / columns, (area.height + GAP) / rows]
+  return shapes.map((shape, index) => {
+    const width = Math.min(across - GAP, (down - GAP) * shape)
+    const [column, row] = [index % columns, Math.floor(index / columns)]
+    // The last row is centred.
+    const inRow = row === rows - 1 ? shapes.length - row * columns : columns
+    const x = area.x + (area.width - GAP) / 2 + (column + 0.5 - inRow / 2) * across + GAP / 2 - width / 2
+    return { x, y: area.y + (row + 0.5) * down - GAP / 2 - width / shape / 2, width, height: width / shape }
   })
 }
-
-interface Row {
-  readonly shapes: readonly number[]
-  readonly height: number
-}
-
-function rowsOf(shapes: readonly number[], count: number, area: Size): readonly Row[] {
-  const ends = Array.from({ length: count + 1 }, (_, row) => Math.round((row * shapes.length) / count))
-  const free = area.height - GAP * (count - 1)
-  const rows = ends.slice(1).map((end, row) => {
-    const rowShapes = shapes.slice(ends[row], end)
-    const widest = (area.width - GAP * (rowShapes.length - 1)) / sumOf(rowShapes)
-    return { shapes: rowShapes, height: Math.min((free / count) * MAX_ROW_SHARE, widest) }
-  })
-  const shrink = Math.max(0, Math.min(1, free / sumOf(rows.map((row) => row.height))))
-  return rows.map((row) => ({ ...row, height: row.height * shrink }))
-}
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)

@@ -175,38 +175,15 @@ export function wrapText(
   const lines: string[] = []
   let rest = text.trim()
   while (rest !== '' && lines.length < maxLines) {
-    const fitting = longestFit(rest, room, measure)
-    const last = lines.length === maxLines - 1
-    if (fitting === rest) {
-      lines.push(rest)
-      break
-    }
-    if (last) {
-      lines.push(`${longestFit(rest, room - measure('…'), measure).trimEnd()}…`)
-      break
-    }
-    const space = rest[fitting.length] === ' ' ? fitting.length : fitting.lastIndexOf(' ')
-    const line = space > 0 ? rest.slice(0, space) : fitting
-    lines.push(line.trimEnd())
+    const isLast = lines.length === maxLines - 1
+    // No line has room for more than 400 characters.
+    let end = Math.min(400, rest.length)
+    while (end > 1 && measure(rest.slice(0, end)) > room) end--
+    if (isLast && end < rest.length) while (end > 1 && measure(`${rest.slice(0, end)}…`) > room) end--
+    const space = rest[end] === ' ' || end === rest.length || isLast ? end : rest.lastIndexOf(' ', end)
+    const line = rest.slice(0, space > 0 ? space : end)
     rest = rest.slice(line.length).trimStart()
+    lines.push(isLast && rest !== '' ? `${line.trimEnd()}…` : line.trimEnd())
   }
   return lines
-}
-
-/**
- * Returns the longest beginning of the text that fits, but at least one character. Uses a binary search, because a
- * prompt may be megabytes long.
- */
-function longestFit(text: string, room: number, measure: (text: string) => number): string {
-  // No line has room for more than 400 characters, so measure no more than that.
-  const start = text.slice(0, 400)
-  if (start === text && measure(start) <= room) return start
-  let fits = 1
-  let tooLong = start.length + 1
-  while (tooLong - fits > 1) {
-    const half = (fits + tooLong) >> 1
-    if (measure(start.slice(0, half)) <= room) fits = half
-    else tooLong = half
-  }
-  return start.slice(0, fits)
 }

@@ -1,7 +1,6 @@
 // Chooses place, colours, light and figures of a run, and composes one flat stage: the sky, the land with the figures on
 // it, and the weather in front. The same arguments give the same drawing.
 import { roleOf } from '../cast/cast-list.js'
-import { hex, mix } from '../colour.js'
 import { type Palette, paletteFor } from '../palette.js'
 import { between, pick, type Random, randomFrom } from '../random.js'
 import { type Actor, type Reading, readPrompt } from '../read-prompt.js'
@@ -11,7 +10,7 @@ import { drawActors } from './actors.js'
 import { drawCity, drawRoom } from './built.js'
 import { drawLand } from './land.js'
 import { drawSky, drawWeather } from './sky.js'
-import { below, path, type Stage, svg, type View } from './stage.js'
+import type { Stage, View } from './stage.js'
 import { drawWater } from './water.js'
 
 /** Values that all shots of a run share. */
@@ -169,25 +168,6 @@ export function composeScene(setting: Setting, size: Size, number: number, view:
   const { back, ground, front } = GROUNDS[GROUND_OF[place]](stage, random)
   const figures = drawActors(stage, actors, random)
   const weather = isOutdoors || place === 'card' ? drawWeather(stage, random) : ''
-  const drawing =
-    sky + back + figures.behind + ground + road(stage, first?.icon) + figures.onGround + front + weather
+  const drawing = sky + back + figures.behind + ground + figures.onGround + front + weather
   return { width, height, drawing, freeSide: side }
-}
-
-const DRIVEN =
-  /automobile|taxi|bus|car$|vehicle|truck|engine|ambulance|tractor|motorcycle|bicycle|scooter|rickshaw|biking|board/
-
-/** Draws a winding road for a subject that drives. */
-function road(stage: Stage, subject = ''): string {
-  if (!DRIVEN.test(subject) || !/^(hills|mountains|desert|forest)$/.test(stage.place)) return ''
-  const { width, height, palette, light } = stage
-  const edge = (offset: number) =>
-    Array.from({ length: 41 }, (_, step) => {
-      const near = (step / 40) ** 1.6
-      const middle = width * (0.5 - light.side * 0.16 * Math.sin(near * 4.4 + 0.5) * (1.15 - near))
-      return svg`${middle + offset * (8 + near * width * 0.3)} ${below(stage, 0.44) + near * height * 0.3}`
-    })
-  const band = (half: number, shade: string, opacity: number) =>
-    path(`M${edge(-half).join('L')}L${edge(half).reverse().join('L')}Z`, shade, opacity)
-  return band(1, hex(mix(palette.front, palette.sky[3], 0.4)), 1) + band(0.02, hex(palette.paper), 0.5)
 }

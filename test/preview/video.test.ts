@@ -5,7 +5,11 @@ import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { writeOutput } from '../../src/preview/files.js'
 import { createPreviewEngine } from '../../src/preview/index.js'
+import { loadLettering } from '../../src/preview/lettering/caption.js'
+import { drawShot } from '../../src/preview/picture.js'
+import { openReferences } from '../../src/preview/references.js'
 import type { Size } from '../../src/preview/render-request.js'
+import { settingFor } from '../../src/preview/scenery/scene.js'
 import { findFfmpeg } from '../../src/preview/terminal-picture.js'
 import { type Encoder, openEncoder } from '../../src/preview/video/encoder.js'
 import { planShots, windowAt } from '../../src/preview/video/film.js'
@@ -13,6 +17,8 @@ import { cutFrame, layerFromRgba, layOver } from '../../src/preview/video/frames
 import { fastStart, type Track } from '../../src/preview/video/mp4.js'
 import { temporaryFolder } from '../support/service.js'
 import { checkFilm } from './support/check-film.js'
+import { referenceFiles } from './support/job.js'
+import { plainPicture } from './support/pictures.js'
 
 const INPUT = { prompt: 'a red fox crosses a forest', aspect_ratio: '1:1', resolution: '720p', duration: '5' }
 const SIZE = { width: 64, height: 48 }
@@ -200,4 +206,33 @@ test('ffmpeg is found only in absolute folders, and only if it is a program', as
     undefined,
     undefined,
   ])
+})
+
+test('a film shows its whole reference in every frame of every shot', async () => {
+  const size = { width: 320, height: 180 }
+  const magenta = await plainPicture('#ff00ff', 160, 90).png().toBuffer()
+  const references = await openReferences(referenceFiles([magenta]), size)
+  const [setting, lettering] = [settingFor('a woman on a beach', 'run_1', true), await loadLettering()]
+  for (const shot of planShots('a', 5, 1, { width: 1280, height: 720 })) {
+    const way = { width: shot.stage.width / 4 - 320, height: shot.stage.height / 4 - 180 }
+    const stage = { width: 320 + Math.round(way.width / 2) * 2, height: 180 + Math.round(way.height / 2) * 2 }
+    const cut = { x: 1 - size.width / stage.width, y: 1 - size.height / stage.height }
+    const { number, framing } = shot
+    const picture = await drawShot(setting, lettering, { size: stage, number, framing, references, cut })
+    const pixels = await picture.removeAlpha().raw().toBuffer()
+    const isMagenta = (x: number, y: number) => pixels.readUIntBE((y * stage.width + x) * 3, 3) === 0xff00ff
+    const [columns, rows] = [new Set<number>(), new Set<number>()]
+    for (let y = 0; y < stage.height; y++)
+      for (let x = 0; x < stage.width; x++)
+        if (isMagenta(x, y)) {
+          columns.add(x)
+          rows.add(y)
+        }
+    expect(columns.size * rows.size).toBeGreaterThan(1000)
+    // The camera shows these columns and rows from the first frame to the last.
+    expect(Math.min(...columns)).toBeGreaterThanOrEqual(stage.width - size.width)
+    expect(Math.max(...columns)).toBeLessThan(size.width)
+    expect(Math.min(...rows)).toBeGreaterThanOrEqual(stage.height - size.height)
+    expect(Math.max(...rows)).toBeLessThan(size.height)
+  }
 })

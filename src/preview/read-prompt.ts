@@ -14,6 +14,7 @@ import {
   PREDICATES,
   PREPOSITIONS,
   type Season,
+  type SkyEvent,
   signsAsWords,
   type View,
   type Weather,
@@ -33,7 +34,7 @@ export interface Reading {
   readonly season: Season | undefined
   readonly weather: Weather | undefined
   readonly view: View | undefined
-  readonly hasAurora: boolean
+  readonly skyEvent: SkyEvent | undefined
   readonly place: Place | undefined
   readonly isMonochrome: boolean
   readonly isInBlossom: boolean
@@ -90,7 +91,7 @@ export function readPrompt(prompt: string): Reading {
         : first('season'),
     weather: first('weather'),
     view: first('view'),
-    hasAurora: /aurora|(north|south)ern lights|polar lights/.test(text),
+    skyEvent: first('skyEvent'),
     place,
     isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/.test(text),
     isInBlossom,

@@ -3,6 +3,7 @@
 export type Hour = 'dawn' | 'day' | 'dusk' | 'night' | 'grey'
 export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
 export type Weather = 'rain' | 'snow' | 'fog' | 'storm'
+export type SkyEvent = 'aurora' | 'fireworks' | 'rainbow'
 export type View = 'close' | 'wide' | 'aerial'
 
 /** The ground of each place. A card and abstract shapes are in a room without furniture. */
@@ -20,6 +21,7 @@ export interface Meaning {
   mood?: Hour
   season?: Season
   weather?: Weather
+  skyEvent?: SkyEvent
   view?: View
   place?: Place
 }
@@ -52,6 +54,11 @@ export const WORDS: Readonly<Record<keyof Meaning, Readonly<Record<string, strin
     storm: 'storm stormy thunder thunderstorm lightning hurricane tempest',
     rain: 'rain rainy raining drizzle downpour monsoon wet',
     fog: 'fog foggy mist misty haze hazy',
+  },
+  skyEvent: {
+    aurora: 'aurora northern-lights southern-lights polar-lights',
+    fireworks: 'firework fireworks',
+    rainbow: 'rainbow rainbows',
   },
   view: {
     close: 'close closeup close-up macro detail portrait headshot extreme-close',
@@ -95,8 +102,8 @@ for (const [field, table] of Object.entries(WORDS))
 export const meaningOf = (word: string): Meaning | undefined => meanings.get(word)
 
 /** Emoji that mean a time, a place or weather: 🌙🦊 means a fox at night, not a fox and a moon. */
-const SIGNS = `🌑🌒🌓🌔🌕🌖🌗🌘🌙🌚🌛🌜🌝 moon,⭐🌟🌠🌌✨ stars,☀🌞🌤 sunny,🌅🌄 sunrise,🌇🌆 city sunset,🌃 city night,
-  🏙 city,🎆🎇 night,🌊 sea,🏖 beach,🏔⛰🗻 mountains,🏜 desert,🏞 valley,❄🌨 snowing,🌧☔ rain,⛈🌩⚡🌪 storm,🌫 fog,
+const SIGNS = `🌑🌒🌓🌔🌕🌖🌗🌘🌙🌚🌛🌜🌝 moon,⭐🌟🌠🌌✨ stars,☀🌞🌤 sunny,🌈 rainbow,🌅🌄 sunrise,🌇🌆 city sunset,🌃 city night,
+  🏙 city,🎆🎇 fireworks,🌊 sea,🏖 beach,🏔⛰🗻 mountains,🏜 desert,🏞 valley,❄🌨 snowing,🌧☔ rain,⛈🌩⚡🌪 storm,🌫 fog,
   ☁⛅🌥🌦 overcast,🍂🍁 autumn,🌸 cherry-blossom`
 const signs = new Map(
   SIGNS.split(',').flatMap((row) => {

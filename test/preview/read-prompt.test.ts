@@ -17,7 +17,9 @@ test.each([
   ['extreme close-up, portrait', { view: 'close' }],
   ['constructor toString __proto__ hasOwnProperty', { hour: undefined, place: undefined, actors: [] }],
   ['🌙🏔❄️', { hour: 'night', place: 'mountains', weather: 'snow', season: 'winter' }],
-  ['northern lights over a lake', { hour: 'night', place: 'sea', hasAurora: true }],
+  ['northern lights over a lake', { hour: 'night', place: 'sea', skyEvent: 'aurora' }],
+  ['🌈', { skyEvent: 'rainbow' }],
+  ['fireworks over a harbour', { hour: 'night', place: 'sea', skyEvent: 'fireworks' }],
   ['bird’s-eye view', { view: 'aerial' }],
   ['a dog on the beach', { place: 'beach' }],
   ['a fox under cherry blossoms', { season: 'spring', isInBlossom: true }],
@@ -134,6 +136,10 @@ test('the colour words reach the palette', () => {
   const [bluesRed = 0, , blue = 0] = channels('a blue fox')
   expect(red).toBeGreaterThan(redsBlue + 80)
   expect(blue).toBeGreaterThan(bluesRed + 80)
+})
+
+test('a figure under blossoming trees is in a forest in blossom', () => {
+  expect(settingFor('a monk under a cherry tree in blossom').place).toBe('forest')
 })
 
 test('a prompt of megabytes is read in linear time', async () => {

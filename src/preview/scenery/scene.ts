@@ -80,7 +80,7 @@ const PRODUCT = new RegExp(
 )
 
 function placeFor(
-  { place, actors, season, weather, tints, view, unknownSubject }: Reading,
+  { place, actors, season, weather, tints, view, isInBlossom, unknownSubject }: Reading,
   random: Random,
   prompt: string,
 ): Place {
@@ -106,6 +106,8 @@ function placeFor(
   if (view === 'close' && isPerson && weather === undefined && season === undefined) return 'studio'
   if (home !== undefined) return home
   if (first.stance === 'thing' && weather === undefined) return PRODUCT.test(first.icon) ? 'studio' : 'table'
+  // The trees of a forest are near enough to show their blossom.
+  if (isInBlossom) return 'forest'
   return first.stance === 'float' ? 'sea' : pick(random, ['hills', 'forest', 'hills'] as const)
 }
 

@@ -12,6 +12,7 @@ export function drawSky(stage: Stage, random: Random): string {
   const [zenith = '', high = '', low = '', edge = ''] = palette.sky.map(hex)
   const isSpace = place === 'space'
   const stars = palette.hour === 'night' || isSpace ? Math.min(420, (width * horizon) / 4200) : 0
+  const events = { aurora, fireworks, rainbow }
   return (
     fade('air', 0, horizon * 1.02, [0, zenith], [0.4, high], [0.75, low], [1, edge]) +
     fill(stage, 'url(#air)') +
@@ -25,7 +26,7 @@ export function drawSky(stage: Stage, random: Random): string {
       ),
     ) +
     (isSpace || reading.weather === 'storm' ? '' : sunOrMoon(stage)) +
-    (reading.hasAurora ? aurora(stage, random) : '') +
+    (reading.skyEvent === undefined ? '' : events[reading.skyEvent](stage, random)) +
     (isSpace ? '' : clouds(stage, random))
   )
 }
@@ -97,6 +98,34 @@ function aurora({ width, horizon }: Stage, random: Random): string {
     })
   })
   return shades + curtains.join('')
+}
+
+function fireworks({ width, horizon, palette, light }: Stage, random: Random): string {
+  const shades = [hex(palette.accent), '#ffd166', '#ff6b8a', '#7ee7ff', hex(palette.light)]
+  const bursts = shades.map((shade, burst) => {
+    const x = width * ((light.side > 0 ? 0.08 : 0.3) + (burst + between(random, 0.1, 0.7)) * 0.13)
+    const [y, reach] = [horizon * between(random, 0.2, 0.55), between(random, 80, 170)]
+    const sparks = many(60, (at) => {
+      const far = reach * (0.3 + 0.7 * ((at % 4) / 3))
+      return circle(
+        x + Math.cos(at * 2.4) * far,
+        y + Math.sin(at * 2.4) * far + far * 0.14,
+        between(random, 2, 5),
+        shade,
+      )
+    })
+    return glow(`burst-${burst}`, x, y, reach * 1.3, shade, 0.45) + sparks
+  })
+  return bursts.join('')
+}
+
+/** Draws a rainbow opposite the sun. */
+function rainbow({ width, horizon, light }: Stage): string {
+  const [outer, x] = [Math.min(horizon * 0.88, width * 0.5), width * (light.side > 0 ? 0.3 : 0.7)]
+  const bands = ['#e8505b', '#f59a3c', '#ffe066', '#5cc37a', '#4c9be8', '#7a63c9'].map(
+    (shade, at) => svg`<circle cx="${x}" cy="${horizon}" r="${outer * (1 - at * 0.032)}" stroke="${shade}"/>`,
+  )
+  return svg`<g fill="none" stroke-opacity=".42" stroke-width="${outer * 0.032}">${bands.join('')}</g>`
 }
 
 /** Draws rain, snow, fog, falling leaves or petals in front of the figures. */

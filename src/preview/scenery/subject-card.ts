@@ -21,8 +21,8 @@ export function drawSubjectCard(area: Area, font: Font, { reading, seed, palette
   const paper = mix(isDark ? palette.ink : palette.paper, palette.accent, isDark ? 0.22 : 0.16)
   const ink = hex(isDark ? palette.paper : palette.ink)
   const room = Math.min(area.width, MAX_WIDTH) - 2 * INSET
-  const { place, hour, season, weather, tints } = reading
-  const facts = [place === 'table' ? 'room' : place, hour === 'grey' ? '' : hour, season, weather]
+  const { place, hour, season, weather, skyEvent, tints } = reading
+  const facts = [place === 'table' ? 'room' : place, hour === 'grey' ? '' : hour, season, weather, skyEvent]
     .filter(Boolean)
     .join('  ·  ')
   const footHeight = facts === '' && tints.length === 0 ? 0 : FACT_SIZE * 2.1

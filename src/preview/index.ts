@@ -1,5 +1,5 @@
 // The preview renderer is the built-in engine of the local service. It draws a storyboard frame from words of the
-// prompt (colours, time of day, place, subject), adds the reference images and the prompt as a caption, and marks every
+// prompt (colours, time of day, place, subject), adds the reference images beside it and the prompt as a caption, and marks every
 // picture as a preview. The outputs are valid media files: PNG in the requested size, or H.264 in a fast-start MP4.
 //
 // The same run and input give the same bytes with one version of `rushes` on one platform. Fonts and figures come from
@@ -7,17 +7,12 @@
 //
 // A job without a prompt, which no run is, converts its reference image to PNG for the server of another engine.
 //
-// Limits: the renderer knows a few thousand English words, and writes any other subject on a card. Captions are in
-// Latin, Greek and Cyrillic script; lettering/font.ts describes the other scripts.
+// Limits: the renderer knows about 1,500 English nouns, and writes any other subject on a card. Captions are in Latin,
+// Greek and Cyrillic script; lettering/font.ts describes the other scripts.
 import type { Engine } from '../service/engines/engine.js'
 import { imageRequest, videoRequest } from './render-request.js'
 
-export interface PreviewOptions {
-  /** Folders that may contain ffmpeg, in the format of PATH. Default: PATH. '' disables ffmpeg. */
-  readonly searchPath?: string | undefined
-}
-
-export function createPreviewEngine({ searchPath = process.env.PATH }: PreviewOptions = {}): Engine {
+export function createPreviewEngine(): Engine {
   return {
     async render(job) {
       job.signal.throwIfAborted()
@@ -31,7 +26,7 @@ export function createPreviewEngine({ searchPath = process.env.PATH }: PreviewOp
         return [await renderImage(imageRequest(job.input), job)]
       }
       const { renderVideo } = await import('./video/film.js')
-      return [await renderVideo(videoRequest(job.input), job, searchPath)]
+      return [await renderVideo(videoRequest(job.input), job)]
     },
   }
 }

@@ -1,33 +1,22 @@
-// Parses a prompt: actors (or a subject without a figure), place, time, weather, colours and camera.
+// Reads a prompt: figures (or a subject without a figure), place, time, weather, colours and camera. No grammar:
+// punctuation and function words split a prompt into phrases, and the last word of a phrase is its head.
 import { type Role, roleCalled, roleOf, type Stance } from './cast/cast-list.js'
 import { iconOfEmoji } from './cast/figure.js'
 import { TINTS, type Tint } from './colour.js'
 import {
-  excludesThings,
-  findUnknownSubject,
-  isModifierOf,
-  type PromptWord,
-  splitNegations,
-} from './subject.js'
-import {
-  BEACH,
-  BLOSSOM,
-  CLIFF,
-  emojiAsWords,
-  GREY,
+  ARTICLES,
+  CONNECTIVES,
   type Hour,
-  inEnglish,
-  LOCATION_WORDS,
-  type Location,
-  MOODS,
-  SEASONS,
+  type Meaning,
+  meaningOf,
+  NEUTRAL,
+  type Place,
+  PREDICATES,
+  PREPOSITIONS,
   type Season,
-  SKY_EVENTS,
   type SkyEvent,
-  TIMES,
-  VIEWS,
+  signsAsWords,
   type View,
-  WEATHERS,
   type Weather,
 } from './vocabulary.js'
 
@@ -46,176 +35,259 @@ export interface Reading {
   readonly weather: Weather | undefined
   readonly view: View | undefined
   readonly skyEvent: SkyEvent | undefined
-  readonly place: Location | undefined
+  readonly place: Place | undefined
   readonly isMonochrome: boolean
-  readonly isBeach: boolean
-  readonly hasCliff: boolean
   readonly isInBlossom: boolean
   /** The first actor is the subject. Empty if the subject is unknown. */
   readonly actors: readonly Actor[]
   /** The subject in the words of the prompt, if there is no figure for it. */
   readonly unknownSubject: string | undefined
-  /** Whether the prompt excludes things ("no people"). If so, the renderer adds nothing. */
+  /** Whether the prompt excludes something ("no people"). If so, the renderer adds nothing. */
   readonly hasExclusions: boolean
 }
 
 const MAX_ACTORS = 3
-/** Maximum number of words that are parsed, because a prompt may be megabytes long. */
+/** Maximum number of words and characters that are read, because a prompt may be megabytes long. */
 const MAX_WORDS = 400
-const COUNT_WORDS = {
-  2: 'two pair couple both',
-  3: 'three several row',
-  4: 'four',
-  5: 'many herd flock swarm',
-}
-const COUNTS: ReadonlyMap<string | undefined, number> = new Map(
-  Object.entries(COUNT_WORDS).flatMap(([count, words]) =>
-    words.split(' ').map((word) => [word, Number(count)]),
-  ),
+const MAX_CHARACTERS = 8_000
+const COUNTS = new Map(
+  [
+    'two pair couple both',
+    'three several row trio family caravan colony',
+    'four',
+    'many herd flock swarm pack',
+  ].flatMap((words, at) => words.split(' ').map((word) => [word, at + 2] as const)),
 )
-
-const PRONOUNS: ReadonlySet<string> = new Set('she her he him'.split(' '))
-/** Nouns that make the noun before them plural: "a penguin family". */
-const COMPANIES: ReadonlySet<string> = new Set(
-  'family herd flock caravan pack swarm colony pair trio'.split(' '),
+const THINGS = '(?:(?:a|an|any|the)\\s+)?[\\p{L}-]+'
+const LIST = `${THINGS}(?:\\s+(?:or|nor)\\s+${THINGS})*`
+const EXCLUDED = new RegExp(
+  `\\b(?:without\\s+${LIST}(?:\\s+and\\s+${THINGS})*|(?:no|not|never|nor)\\s+(?!only)${LIST})`,
+  'giu',
 )
 
 export function readPrompt(prompt: string): Reading {
-  const { text, excluded } = splitNegations(prompt.slice(0, MAX_WORDS * 20))
-  const start = inEnglish(emojiAsWords(text))
-  const words = wordsOf(start)
-  const terms = words.flatMap(({ text: word }, at) => [`${word}-${words[at + 1]?.text}`, word])
-  const found = <Key extends string>(table: Readonly<Record<Key, string>>) => firstOf(terms, table)
-
-  const { actors, taken } = findActors(words, start)
-  const tints = words.flatMap(({ text: word }, at) =>
-    // "Golden" in "golden hour" is not a colour.
-    taken.has(at) || words[at + 1]?.text === 'hour' ? [] : (tintOf(word) ?? []),
+  const lower = signsAsWords(prompt.slice(0, MAX_CHARACTERS))
+    .toLowerCase()
+    .replace(/['’]s?\b/g, '')
+  const text = lower.replace(EXCLUDED, ', ')
+  const tokens = tokensOf(text)
+  const first = <Field extends keyof Meaning>(field: Field): Meaning[Field] | undefined =>
+    tokens.find(({ meaning }) => meaning?.[field] !== undefined)?.meaning?.[field]
+  const phrases = phrasesOf(tokens)
+  const place = first('place')
+  const { actors, taken } = actorsOf(phrases)
+  const emoji = actors.length === 0 ? emojiActors(text) : []
+  const unknownSubject = emoji.length > 0 ? undefined : findUnknownSubject(phrases, place !== undefined)
+  const isInBlossom = /blossom|sakura/.test(text)
+  const visible = inOrder([...actors, ...emoji]).filter(
+    ({ icon }) => !isInBlossom || icon !== 'deciduous-tree',
   )
-  const hasCliff = found({ cliff: CLIFF }) !== undefined
-  // In "a cliff by the sea", the place is the sea, with a cliff.
-  const place = hasCliff && found({ sea: LOCATION_WORDS.sea }) !== undefined ? 'sea' : found(LOCATION_WORDS)
-  const isInBlossom = found({ blossom: BLOSSOM }) !== undefined
-  const visibleActors = inOrder([...actors, ...emojiActors(start)])
-  // Emoji are the subject if the prompt contains no actor.
-  const hasSubject = actors.length === 0 && visibleActors.length > 0
-  const unknownSubject = hasSubject ? undefined : findUnknownSubject(words, place !== undefined)
-  const season = found(SEASONS)
-  const weather = found(WEATHERS)
   return {
-    tints,
-    hour: found(TIMES) ?? found({ grey: GREY }) ?? (place === 'space' ? 'night' : found(MOODS)),
-    season: season === 'winter' && excluded.includes('snow') ? undefined : season,
-    weather,
-    view: found(VIEWS),
-    skyEvent: found(SKY_EVENTS),
+    tints: tokens.flatMap((token) => (taken.has(token) || token.text === 'golden' ? [] : (token.tint ?? []))),
+    hour: first('hour') ?? (place === 'space' ? 'night' : first('mood')),
+    season:
+      first('season') === 'winter' && lower.match(EXCLUDED)?.some((part) => part.includes('snow'))
+        ? undefined
+        : first('season'),
+    weather: first('weather'),
+    view: first('view'),
+    skyEvent: first('skyEvent'),
     place,
-    isMonochrome: /black[ -]and[ -]white|monochrome|greyscale|grayscale/.test(start),
+    isMonochrome: /black[ -]and[ -]white|monochrome|gr[ea]yscale/.test(text),
     isInBlossom,
-    hasCliff,
-    isBeach: found({ beach: BEACH }) !== undefined,
-    // Trees in blossom are not actors, because the landscape contains them.
-    actors:
-      unknownSubject !== undefined
-        ? []
-        : visibleActors.filter(({ icon }) => !isInBlossom || icon !== 'deciduous-tree').slice(0, MAX_ACTORS),
+    actors: unknownSubject === undefined ? visible.slice(0, MAX_ACTORS) : [],
     unknownSubject,
-    hasExclusions: excludesThings(excluded),
+    hasExclusions: lower.length !== text.length,
   }
 }
 
-function wordsOf(text: string): readonly PromptWord[] {
-  const matches = [...text.matchAll(/\p{L}[\p{L}\p{M}]*/gu)].slice(0, MAX_WORDS)
-  let end = 0
-  return matches.map(({ 0: word, index }, at) => {
-    const gap = text.slice(end, index)
-    end = index + word.length
-    const kind = roleCalled(word) === undefined ? contextOf(word, matches[at + 1]?.[0]) : 'actor'
-    return { text: word, isAfterBreak: gap !== '-' && BREAK.test(gap), kind }
-  })
+/** One word, or up to three words that name one figure or one meaning. */
+interface Token {
+  readonly text: string
+  readonly isAfterBreak: boolean
+  readonly role: Role | undefined
+  readonly isPlural: boolean
+  readonly meaning: Meaning | undefined
+  readonly tint: Tint | undefined
 }
 
-const BREAK = /[.,;:!?()|\n…、。，–—-]/
-const wordSet = (tables: readonly Readonly<Record<string, string>>[]): ReadonlySet<string> =>
-  new Set(tables.flatMap((table) => Object.values(table)).flatMap((list) => list.split(' ')))
-const CONTEXT_WORDS = wordSet([TIMES, MOODS, { GREY }, SEASONS, WEATHERS, SKY_EVENTS, VIEWS])
-const PLACE_WORDS = wordSet([LOCATION_WORDS])
+const BREAK = /[.,;:!?()|\n…–—]/
 
-function contextOf(word: string, next: string | undefined): PromptWord['kind'] {
-  const isIn = (set: ReadonlySet<string>) => set.has(word) || set.has(`${word}-${next}`)
-  if (isIn(PLACE_WORDS)) return 'place'
-  return isIn(CONTEXT_WORDS) || tintOf(word) !== undefined || word === 'hour' ? 'context' : 'other'
+function tokensOf(text: string): readonly Token[] {
+  const found = [...text.matchAll(/[\p{L}\p{M}]+/gu)].slice(0, MAX_WORDS)
+  const words = found.map(({ 0: word }) => word)
+  const tokens: Token[] = []
+  for (let at = 0; at < words.length; ) {
+    const joined = (length: number) => words.slice(at, at + length).join('-')
+    const isKnown = (length: number) =>
+      roleCalled(joined(length)) !== undefined || meaningOf(joined(length)) !== undefined
+    const length = [3, 2].find((each) => at + each <= words.length && isKnown(each)) ?? 1
+    const name = joined(length)
+    const before = found[at - 1]
+    const gap = before === undefined ? '' : text.slice(before.index + before[0].length, found[at]?.index)
+    // In "a penguin family", the family is a number.
+    const isCompany = COUNTS.has(name) && tokens.at(-1)?.role !== undefined && gap === ' '
+    const called = isCompany || isFigurative(words, at, length, tokens, text) ? undefined : roleCalled(name)
+    tokens.push({
+      text: name.replaceAll('-', ' '),
+      isAfterBreak: BREAK.test(gap),
+      role: called?.role,
+      isPlural: called?.plural ?? false,
+      meaning: meaningOf(name),
+      tint: Object.hasOwn(TINTS, name) ? TINTS[name] : undefined,
+    })
+    at += length
+  }
+  return tokens
 }
 
-/**
- * Finds the actors. Also corrects the kinds of the words: a noun in a film term becomes `context`, and a noun that
- * describes another noun becomes `other`.
- */
-function findActors(
-  words: readonly PromptWord[],
-  prompt: string,
-): { readonly actors: Actor[]; readonly taken: ReadonlySet<number> } {
-  const texts = words.map(({ text }) => text)
+const WORN =
+  /^(coat|jacket|parka|scarf|socks|gloves|kimono|tie|hat|glasses|sunglasses|dress|shirt|jeans|boots?|heels|crown|backpack)$/
+const FILM_TERM =
+  /^(key|ring|crane|hero|drone|bird) (shot|shots|light|lighting|view|footage|angle|move|movement|eye|s eye)/
+const CAMERA_MOVE = /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/
+
+/** Whether a noun is a film term, a verb or clothes of an actor, and not an actor. */
+function isFigurative(
+  words: readonly string[],
+  at: number,
+  length: number,
+  before: readonly Token[],
+  text: string,
+): boolean {
+  const [word = '', next = ''] = words.slice(at, at + 2)
+  if (length > 1) return false
+  if (FILM_TERM.test(words.slice(at, at + 3).join(' '))) return true
+  if (word === 'camera') return words[at - 1] === 'the' || CAMERA_MOVE.test(text)
+  if (word === 'orange' || word === 'rose') return next !== '' && roleCalled(next) !== undefined
+  if (word === 'watch' || word === 'watches') return /^(the|a|an|as|how|over|him|her|them|it|out)$/.test(next)
+  const isDressed = words
+    .slice(Math.max(0, at - 4), at)
+    .some((each) => /^(in|with|wearing|wears)$/.test(each))
+  return WORN.test(word) && isDressed && before.some(({ role }) => role !== undefined)
+}
+
+interface Phrase {
+  readonly tokens: readonly Token[]
+  /** `context` for words of place, time or style only. */
+  readonly kind: 'actor' | 'unknown' | 'context'
+  /** The words between the preceding phrase and this one. */
+  readonly opening: readonly string[]
+  readonly isAfterBreak: boolean
+  /** The words after the head, such as a verb: "crosses". */
+  readonly tail: readonly Token[]
+}
+
+function phrasesOf(tokens: readonly Token[]): readonly Phrase[] {
+  const phrases: Phrase[] = []
+  let opening: string[] = []
+  for (let at = 0; at < tokens.length; ) {
+    const start = at
+    if (tokens[at]?.isAfterBreak) opening = []
+    if (isSeparator(tokens[at])) {
+      opening.push(tokens[at++]?.text ?? '')
+      continue
+    }
+    do at++
+    while (at < tokens.length && !tokens[at]?.isAfterBreak && !isSeparator(tokens[at]))
+    const hasArticle = opening.some((word) => ARTICLES.has(word))
+    let end = at
+    while (end > start + 1 && isTail(tokens[end - 1], hasArticle)) end--
+    const words = tokens.slice(start, end)
+    const isAfterBreak = tokens[start - opening.length]?.isAfterBreak ?? start === 0
+    phrases.push({ tokens: words, kind: kindOf(words), opening, isAfterBreak, tail: tokens.slice(end, at) })
+    opening = []
+  }
+  return phrases
+}
+
+const isSeparator = ({ text, role }: Token = NO_TOKEN): boolean =>
+  role === undefined && (ARTICLES.has(text) || PREPOSITIONS.has(text) || CONNECTIVES.has(text))
+const NO_TOKEN: Token = {
+  text: '',
+  isAfterBreak: false,
+  role: undefined,
+  isPlural: false,
+  meaning: undefined,
+  tint: undefined,
+}
+
+/** Whether a word at the end of a phrase is a verb, or describes the picture: "a fox crosses", "a camel caravan". */
+function isTail({ text, role, meaning }: Token = NO_TOKEN, hasArticle: boolean): boolean {
+  if (role !== undefined || meaning?.place !== undefined) return false
+  return (
+    NEUTRAL.has(text) ||
+    PREDICATES.has(text) ||
+    /.{3}(ing|ed|ly)$/.test(text) ||
+    (hasArticle && /..[^s]s$/.test(text) && meaning === undefined)
+  )
+}
+
+function kindOf(words: readonly Token[]): Phrase['kind'] {
+  const head = words.at(-1)
+  if (head?.role !== undefined) return 'actor'
+  const isContext =
+    head === undefined || head.meaning !== undefined || head.tint !== undefined || NEUTRAL.has(head.text)
+  if (isContext) return words.some(({ role }) => role !== undefined) ? 'actor' : 'context'
+  const known = words.findLastIndex(({ role }) => role !== undefined)
+  // "A dog playing football" has two actors; in "spaceship engine", the first noun only describes the second.
+  return known >= 0 && words.slice(known + 1).some(({ text }) => /(ing|ed|s)$/.test(text))
+    ? 'actor'
+    : 'unknown'
+}
+
+function actorsOf(phrases: readonly Phrase[]): {
+  readonly actors: readonly Actor[]
+  readonly taken: ReadonlySet<Token>
+} {
   const actors: Actor[] = []
-  const taken = new Set<number>()
-  // End of the previous noun. Adjectives before this position do not describe the next noun.
-  let lastNounEnd = 0
-  const isApart = (from: number, to: number) =>
-    words.slice(from + 1, to + 1).some((word) => word.isAfterBreak)
-  for (let at = 0; at < words.length && actors.length <= MAX_ACTORS; ) {
-    const length = [3, 2, 1].find((span) => roleCalled(texts.slice(at, at + span).join('-')) !== undefined)
-    const found = length && roleCalled(texts.slice(at, at + length).join('-'))
-    if (!length || !found) {
-      at++
-      continue
+  const taken = new Set<Token>()
+  for (const { tokens, kind, opening, tail } of phrases) {
+    if (kind !== 'actor') continue
+    for (const [at, { role, isPlural, text }] of tokens.entries()) {
+      // In "a robot cat", the second noun is the actor.
+      if (role === undefined || tokens[at + 1]?.role !== undefined) continue
+      const coloured = tokens.slice(Math.max(0, at - 3), at).findLast(({ tint }) => tint !== undefined)
+      if (coloured !== undefined) taken.add(coloured)
+      const before = tokens.slice(0, at).findLastIndex((token) => token.role !== undefined)
+      const own = [...tokens.slice(before + 1, at), ...(at === tokens.length - 1 ? tail : [])].map(
+        (token) => token.text,
+      )
+      const near = [...(before < 0 ? opening : []), ...own].map((word) => COUNTS.get(word))
+      const count = near.find((number) => number !== undefined) ?? COUNTS.get(text) ?? (isPlural ? 3 : 1)
+      if (!actors.some(({ icon }) => icon === role.icon))
+        actors.push({ ...role, tint: coloured?.tint, count })
     }
-    const noun = words.slice(at, at + length)
-    if (isFigurative(texts, at, prompt, actors.length > 0)) {
-      for (const word of noun.slice(0, 1)) word.kind = 'context'
-      at++
-      continue
-    }
-    // For example "a herd of cows" or "a penguin family".
-    const company = COMPANIES.has(texts[at + length] ?? '') ? 1 : 0
-    // A plural or a pronoun before an unknown word does not describe that word: "dogs play", "her hair".
-    const canDescribe = !found.plural && company === 0 && !PRONOUNS.has(texts[at] ?? '')
-    if (canDescribe && isModifierOf(words, at + length)) {
-      for (const word of noun) word.kind = 'other'
-      at += length
-      continue
-    }
-    for (const word of noun) word.kind = 'actor'
-    const before = texts.slice(Math.max(0, at - 3, lastNounEnd), at)
-    // In "a red fox" and "a red paper boat", the colour belongs to the actor. In "red dunes, a fox", it belongs to the
-    // picture.
-    const colourAt = [at - 1, at - 2].find(
-      (place) => place >= lastNounEnd && tintOf(texts[place]) !== undefined,
-    )
-    const isOwn = colourAt !== undefined && !taken.has(colourAt) && !isApart(colourAt, at)
-    if (isOwn) taken.add(colourAt)
-    const count =
-      before.map((word) => COUNTS.get(word)).find((number) => number !== undefined) ??
-      (company === 1 ? 3 : undefined)
-    const actor = {
-      ...found.role,
-      tint: isOwn ? tintOf(texts[colourAt]) : undefined,
-      // A word such as "couple" already contains the count.
-      count: count ?? COUNTS.get(texts[at]) ?? (found.plural ? 3 : 1),
-    }
-    // In "a chocolate cake" and "a robot cat", the second of the two nouns is the actor.
-    if (lastNounEnd === at && at > 0 && !isApart(at - 1, at)) actors.pop()
-    if (!actors.some(({ icon }) => icon === actor.icon)) actors.push(actor)
-    at += length + company
-    lastNounEnd = at
   }
   return { actors, taken }
 }
 
-function emojiActors(prompt: string): Actor[] {
-  const clusters =
-    prompt.match(
-      /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*(\u200d\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*)*/gu,
-    ) ?? []
+/** Returns the subject if there is no figure for it. Undefined if it is known, or for a list of styles and moods. */
+function findUnknownSubject(phrases: readonly Phrase[], hasPlace: boolean): string | undefined {
+  const isAdverbial = ({ opening }: Phrase) => opening.some((word) => PREPOSITIONS.has(word))
+  const isSolid = ({ opening }: Phrase) => opening.some((word) => ARTICLES.has(word))
+  const content = phrases.filter(({ kind }) => kind !== 'context')
+  const lead = content.find((phrase) => !isAdverbial(phrase) || phrase.kind === 'actor')
+  if (lead === undefined) return hasPlace ? undefined : textOf(content[0])
+  if (lead.kind === 'actor') return undefined
+  const next = phrases[phrases.indexOf(lead) + 1]
+  const isMeasure = next?.opening[0] === 'of'
+  // "A bucket of lemons" shows the lemons; "a map of Spain" stays one subject.
+  if (isMeasure && next.kind === 'actor') return undefined
+  const hasActor = content.some(({ kind }) => kind === 'actor')
+  const isList = next === undefined || next.isAfterBreak
+  if (hasActor && !isSolid(lead) && (isList || lead !== phrases[0])) return undefined
+  if (hasPlace && !isSolid(lead) && lead !== phrases[0]) return undefined
+  return isMeasure ? `${textOf(lead)} ${next.opening.join(' ')} ${textOf(next)}` : textOf(lead)
+}
+
+const textOf = (phrase: Phrase | undefined): string | undefined =>
+  phrase?.tokens.map(({ text }) => text).join(' ')
+
+function emojiActors(text: string): Actor[] {
+  const mark = '[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]*'
+  const one = `\\p{Extended_Pictographic}${mark}`
+  const clusters = text.match(new RegExp(`${one}(?:\\u200d${one})*`, 'gu')) ?? []
   return clusters.flatMap((cluster) => {
     const icon = iconOfEmoji(cluster)
     return icon === undefined ? [] : [{ ...roleOf(icon), tint: undefined, count: 1 }]
@@ -224,64 +296,10 @@ function emojiActors(prompt: string): Actor[] {
 
 /** Removes duplicates, and sorts people and animals before things and landmarks. */
 function inOrder(actors: readonly Actor[]): readonly Actor[] {
-  const once = actors.filter(({ icon }, index) => actors.findIndex((other) => other.icon === icon) === index)
+  const isBackground = (stance: Stance) => stance === 'thing' || stance === 'landmark'
+  const once = actors.filter(({ icon }, at) => actors.findIndex((other) => other.icon === icon) === at)
   return [
     ...once.filter(({ stance }) => !isBackground(stance)),
     ...once.filter(({ stance }) => isBackground(stance)),
   ]
-}
-
-const isBackground = (stance: Stance): boolean => stance === 'thing' || stance === 'landmark'
-
-function tintOf(word = ''): Tint | undefined {
-  return Object.hasOwn(TINTS, word) ? TINTS[word] : undefined
-}
-
-function firstOf<Key extends string>(
-  terms: readonly string[],
-  table: Readonly<Record<Key, string>>,
-): Key | undefined {
-  const rows = (Object.entries(table) as [Key, string][]).map(([key, list]) => ({
-    key,
-    list: list.split(' '),
-  }))
-  for (const term of terms) {
-    const row = rows.find(({ list }) => list.includes(term))
-    if (row !== undefined) return row.key
-  }
-  return undefined
-}
-
-/** Words that follow the nouns of `FILM_TERMS`. */
-const AFTER_FILM_TERM = new Set('shot shots light lighting view footage angle move movement eye'.split(' '))
-const FILM_TERMS = new Set('key ring crane hero drone bird'.split(' '))
-const GARMENTS = new Set(
-  (
-    'coat jacket parka scarf socks gloves kimono tie hat glasses sunglasses dress shirt jeans boots boot ' +
-    'heels gown helmet crown backpack'
-  ).split(' '),
-)
-const WORN = new Set('in with wearing wears'.split(' '))
-const WATCHED = new Set('the a an as how over him her them it out'.split(' '))
-
-/**
- * Whether the noun at `at` is not an actor, but a film term or clothes of an actor. `after`: whether an actor comes
- * before the noun.
- */
-function isFigurative(words: readonly string[], at: number, prompt: string, after: boolean): boolean {
-  const word = words[at] ?? ''
-  const next = words[at + 1] ?? ''
-  if (FILM_TERMS.has(word) && AFTER_FILM_TERM.has(next)) return true
-  if (word === 'bird' && words[at + 2] === 'eye') return true
-  if (word === 'cherry' && next.startsWith('blossom')) return true
-  if (word === 'camera')
-    return (
-      words[at - 1] === 'the' ||
-      /camera (\w+ly )?(pan|push|pull|move|track|follow|tilt|zoom|dolly|orbit|glide|rise|drift)/i.test(prompt)
-    )
-  if (word === 'orange') return next !== ''
-  // "Watch" as a verb: "they watch the sea".
-  if (word === 'watch') return WATCHED.has(next)
-  if (GARMENTS.has(word)) return after && words.slice(Math.max(0, at - 4), at).some((each) => WORN.has(each))
-  return word === 'watches'
 }

@@ -9,7 +9,7 @@ import { hex } from './colour.js'
 import type { Font } from './lettering/font.js'
 import type { Palette } from './palette.js'
 import type { Size } from './render-request.js'
-import { box, path, pixels } from './scenery/stage.js'
+import { type Area, box, path, pixels, stageSvg } from './scenery/stage.js'
 
 export interface ReferenceImage {
   /** Position in `image_urls`, counted from 1. */
@@ -17,11 +17,10 @@ export interface ReferenceImage {
   /** Width / height, with the orientation of a photograph applied. 1 for a placeholder. */
   readonly ratio: number
   /**
-   * Returns the image in exactly this size, cropped at the edges, in sRGB and without transparency. `closeness` 1 shows
-   * as much as the ratio allows, 2 the middle half of that in each direction. For a placeholder, a string: the text to
-   * show.
+   * Returns the image in exactly this size, in sRGB and without transparency; cropped at the edges if the ratio differs.
+   * For a placeholder, a string: the text to show.
    */
-  readonly fill: ((width: number, height: number, closeness?: number) => Promise<Buffer>) | string
+  readonly fill: ((width: number, height: number) => Promise<Buffer>) | string
 }
 
 // No SVG, because an SVG may contain code and refer to local files. sharp uses the name `heif` for AVIF.
@@ -29,26 +28,6 @@ const FORMATS: ReadonlySet<string> = new Set(['jpeg', 'png', 'webp', 'gif', 'hei
 
 /** Maximum size of all decoded references together: 150 MB. */
 const MAX_KEPT_PIXELS = 50_000_000
-
-/**
- * Maximum factor between the ratio of an image and the ratio of the frame that it fills. Beyond this, too much would be
- * cropped.
- */
-const LIKE_THE_FRAME = 1.9
-
-/**
- * Returns the image that fills a frame of this size. Undefined for several references, or for an image with a very
- * different ratio.
- */
-export function backdropOf(
-  references: readonly ReferenceImage[],
-  { width, height }: Size,
-): Exclude<ReferenceImage['fill'], string> | undefined {
-  const [only, another] = references
-  if (only === undefined || another !== undefined || typeof only.fill === 'string') return undefined
-  const off = only.ratio / (width / height)
-  return Math.max(off, 1 / off) <= LIKE_THE_FRAME ? only.fill : undefined
-}
 
 /** Opens the reference files. `room` is the largest size that a reference must fill. */
 export async function openReferences(
@@ -96,44 +75,57 @@ export async function readHeader(bytes: Uint8Array | undefined): Promise<ImageFi
 
 /** Decodes an image. Returns undefined if the data after the header is corrupt. */
 async function decode(
-  { bytes, header: { width, height, orientation = 1 } }: ImageFile,
+  { bytes, header: { width, height, orientation = 1, exif } }: ImageFile,
   room: Size,
   keptPixels: number,
 ): Promise<Pick<ReferenceImage, 'ratio' | 'fill'> | undefined> {
   const sharp = await pixels()
-  const oriented = orientation >= 5 ? { width: height, height: width } : { width, height }
+  const isTurned = orientation >= 5
+  const [across, down] = isTurned ? [height, width] : [width, height]
   const shrink = Math.min(
     1,
-    Math.max(room.width / oriented.width, room.height / oriented.height),
+    Math.max(room.width / across, room.height / down),
     Math.sqrt(keptPixels / (width * height)),
   )
-  const keptSize = {
-    width: Math.max(1, Math.round(oriented.width * shrink)),
-    height: Math.max(1, Math.round(oriented.height * shrink)),
+  const kept = {
+    width: Math.max(1, Math.round(across * shrink)),
+    height: Math.max(1, Math.round(down * shrink)),
   }
+  const clear = clearPart(exif)
+  const top = Math.floor(kept.height * clear.top)
+  const tall = Math.max(1, Math.ceil(kept.height * clear.bottom) - top)
   try {
     const { data, info } = await sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
       .autoOrient()
-      .resize({ ...keptSize, fit: 'fill' })
+      .resize({ ...kept, fit: 'fill' })
+      .extract({ left: 0, top, width: kept.width, height: tall })
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')
       .raw()
       .toBuffer({ resolveWithObject: true })
     const raw = { width: info.width, height: info.height, channels: info.channels }
-    const fill = (across: number, down: number, closeness = 1): Promise<Buffer> => {
-      const fullSize = { width: Math.round(across * closeness), height: Math.round(down * closeness) }
-      const left = Math.floor((fullSize.width - across) / 2)
-      const top = Math.floor((fullSize.height - down) / 2)
-      return sharp(data, { raw })
-        .resize({ ...fullSize, fit: 'cover' })
-        .extract({ left, top, width: across, height: down })
-        .png({ compressionLevel: 0 })
-        .toBuffer()
+    return {
+      ratio: across / (down * (clear.bottom - clear.top)),
+      fill: (width, height) =>
+        sharp(data, { raw }).resize({ width, height, fit: 'cover' }).png({ compressionLevel: 0 }).toBuffer(),
     }
-    return { ratio: oriented.width / oriented.height, fill }
   } catch {
     return undefined
   }
+}
+
+const MARK = 'rushes preview'
+
+/** Returns the mark in the metadata of a preview: which part of its height has neither mark nor caption. */
+export const previewMark = ({ top, bottom }: { readonly top: number; readonly bottom: number }): string =>
+  `${MARK} ${top.toFixed(3)} ${bottom.toFixed(3)}`
+
+/** Returns the part of an image without the caption of a preview, as shares of its height. */
+function clearPart(exif: Buffer | undefined): { readonly top: number; readonly bottom: number } {
+  const [, top, bottom] =
+    new RegExp(`${MARK} (0\\.\\d{3}) (0\\.\\d{3})`).exec(exif?.toString('latin1') ?? '') ?? []
+  const isSound = Number(top) < 0.3 && Number(bottom) > 0.5
+  return isSound ? { top: Number(top), bottom: Number(bottom) } : { top: 0, bottom: 1 }
 }
 
 export const MAX_PIXELS = 100_000_000
@@ -178,140 +170,75 @@ function countScans(bytes: Uint8Array): number {
   return count
 }
 
-/**
- * Returns the overlays for sharp, from back to front, for a canvas of `size` pixels. `side` is passed to `placeCards`.
- */
+/** Returns the references as overlays for sharp, from back to front, for a canvas of `size` pixels. */
 export async function layPrints(
   references: readonly ReferenceImage[],
   size: Size,
+  stage: Size,
+  area: Area,
   palette: Palette,
   label: Font,
-  side?: number,
 ): Promise<OverlayOptions[]> {
+  const unit = size.width / stage.width
   const cards = placeCards(
-    size.width,
-    size.height,
+    area,
     references.map(({ ratio }) => ratio),
-    side,
-  )
-  const border = Math.max(3, Math.round(Math.min(size.width, size.height) * 0.008))
-  const frames = cards.map(
-    ({ x, y, width, height }) =>
-      `<rect x="${x - border * 0.4}" y="${y + border}" width="${width + border * 1.6}"` +
-      ` height="${height + border * 1.6}" ` +
-      `fill="${hex(palette.ink)}" fill-opacity=".35"/>` +
-      box(x - border, y - border, width + 2 * border, height + 2 * border, hex(palette.paper)),
   )
   const overlays: OverlayOptions[] = []
-  let drawing = frames.join('')
-  for (const [index, card] of cards.entries()) {
-    const reference = references[index]
-    if (reference === undefined) continue
-    const width = Math.max(1, Math.round(card.width))
-    const height = Math.max(1, Math.round(card.height))
-    if (typeof reference.fill === 'string') {
-      drawing += drawPlaceholder(reference.number, reference.fill, card, palette, label)
-      continue
+  let drawing = ''
+  for (const [index, { fill, number }] of references.entries()) {
+    const card = cards[index]
+    if (card === undefined) continue
+    const { x, y, width, height } = card
+    drawing +=
+      box([x - 4, y - 2, width + 14, height + 16], hex(palette.ink), 2, 0.35) +
+      box([x - BORDER, y - BORDER, width + 2 * BORDER, height + 2 * BORDER], hex(palette.paper))
+    if (typeof fill === 'string') drawing += drawPlaceholder(number, fill, card, palette, label)
+    else {
+      const across = Math.max(1, Math.round(width * unit))
+      const input = await fill(across, Math.max(1, Math.round(height * unit)))
+      overlays.push({ input, left: Math.round(x * unit), top: Math.round(y * unit) })
     }
-    const input = await reference.fill(width, height)
-    overlays.push({ input, left: Math.round(card.x), top: Math.round(card.y) })
   }
-  const svg =
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}">${drawing}` +
-    '</svg>'
-  return [{ input: Buffer.from(svg), left: 0, top: 0 }, ...overlays]
+  return [{ input: stageSvg(size, stage, drawing), left: 0, top: 0 }, ...overlays]
 }
 
-function drawPlaceholder(
-  number: number,
-  problem: string,
-  card: { x: number; y: number; width: number; height: number },
-  palette: Palette,
-  label: Font,
-): string {
-  const lines = [`reference ${number}`, problem]
+function drawPlaceholder(number: number, problem: string, card: Area, palette: Palette, label: Font): string {
   const size = Math.min(card.width / 10, card.height / 5)
-  const text = lines.map((line, index) => {
+  const text = [`reference ${number}`, problem].map((line, index) => {
     const x = card.x + (card.width - label.width(line, size)) / 2
     return label.outline(line, x, card.y + card.height / 2 + (index - 0.1) * size * 1.4, size)
   })
   return (
-    box(card.x, card.y, card.width, card.height, hex(palette.middle)) +
-    path(text.join(''), hex(palette.paper))
+    box([card.x, card.y, card.width, card.height], hex(palette.middle)) +
+    path(text.join(''), hex(palette.ink))
   )
 }
 
-interface Card {
-  readonly x: number
-  readonly y: number
-  readonly width: number
-  readonly height: number
-}
-
-/** Area for the references, as shares of the frame: below the mark and above the caption. */
-const ROOM = { side: 0.05, top: 0.13, bottom: 0.76 } as const
-const GAP = 0.03
-/** Maximum height of a row, relative to an equal share of the available height. */
-const MAX_ROW_SHARE = 1.5
+const BORDER = 8
+const GAP = 28
 
 /**
- * Returns a rectangle for each image, in the unit of `width` and `height`. Keeps the ratios (width / height) and the
- * order of the images. Tries every number of rows, with the images distributed evenly, and takes the number for which
- * the smallest image is largest. `side` is the share of the width that stays free on each side.
+ * Returns a rectangle within `area` for each image, in order and with its ratio (width / height): a grid with the number
+ * of columns for which the smallest image is largest.
  */
-export function placeCards(
-  width: number,
-  height: number,
-  ratios: readonly number[],
-  side: number = ROOM.side,
-): Card[] {
+export function placeCards(area: Area, ratios: readonly number[]): Area[] {
   // Ratios above 4:1 are cropped, because an image of 20:1 would look like a line.
   const shapes = ratios.map((ratio) => Math.min(4, Math.max(0.25, ratio)))
-  const room = { width: (1 - 2 * side) * width, height: (ROOM.bottom - ROOM.top) * height }
-  const gap = GAP * Math.min(width, height)
-  const layouts = shapes.map((_, index) => rowsOf(shapes, index + 1, room, gap))
-  const lowestRow = (rows: readonly Row[]) => Math.min(...rows.map((row) => row.height))
-  const best = layouts.reduce(
-    (one, other) => (lowestRow(other) > lowestRow(one) ? other : one),
-    layouts[0] ?? [],
-  )
-  return layOut(best, width, ROOM.top * height + room.height / 2, gap)
+  const layouts = shapes.map((_, index) => gridOf(area, shapes, index + 1))
+  const smallest = (cards: readonly Area[]) => Math.min(...cards.map(({ width, height }) => width * height))
+  return layouts.reduce((one, other) => (smallest(other) > smallest(one) ? other : one), layouts[0] ?? [])
 }
 
-interface Row {
-  readonly shapes: readonly number[]
-  readonly height: number
-}
-
-function rowsOf(
-  shapes: readonly number[],
-  count: number,
-  room: { readonly width: number; readonly height: number },
-  gap: number,
-): readonly Row[] {
-  const ends = Array.from({ length: count + 1 }, (_, row) => Math.round((row * shapes.length) / count))
-  const free = room.height - gap * (count - 1)
-  const rows = ends.slice(1).map((end, row) => {
-    const rowShapes = shapes.slice(ends[row], end)
-    const widest = (room.width - gap * (rowShapes.length - 1)) / sumOf(rowShapes)
-    return { shapes: rowShapes, height: Math.min((free / count) * MAX_ROW_SHARE, widest) }
-  })
-  const shrink = Math.max(0, Math.min(1, free / sumOf(rows.map((row) => row.height))))
-  return rows.map((row) => ({ ...row, height: row.height * shrink }))
-}
-
-function layOut(rows: readonly Row[], width: number, middle: number, gap: number): Card[] {
-  let y = middle - (sumOf(rows.map(({ height }) => height)) + gap * (rows.length - 1)) / 2
-  return rows.flatMap(({ shapes, height }) => {
-    let x = (width - sumOf(shapes) * height - gap * (shapes.length - 1)) / 2
-    const cards = shapes.map((shape) => {
-      const card = { x, y, width: shape * height, height }
-      x += card.width + gap
-      return card
-    })
-    y += height + gap
-    return cards
+function gridOf(area: Area, shapes: readonly number[], columns: number): Area[] {
+  const rows = Math.ceil(shapes.length / columns)
+  const [across, down] = [(area.width + GAP) / columns, (area.height + GAP) / rows]
+  return shapes.map((shape, index) => {
+    const width = Math.min(across - GAP, (down - GAP) * shape)
+    const [column, row] = [index % columns, Math.floor(index / columns)]
+    // The last row is centred.
+    const inRow = row === rows - 1 ? shapes.length - row * columns : columns
+    const x = area.x + (area.width - GAP) / 2 + (column + 0.5 - inRow / 2) * across + GAP / 2 - width / 2
+    return { x, y: area.y + (row + 0.5) * down - GAP / 2 - width / shape / 2, width, height: width / shape }
   })
 }
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)

@@ -1,13 +1,13 @@
 // Draws a picture, or the first frame of a video, for a terminal. Both are untrusted, like reference images.
 import { execFile } from 'node:child_process'
+import { accessSync, constants, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { halfBlocks, iterm2Codes, kittyCodes } from './picture-codes.js'
 import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
 import { openPicture } from './thumbnail.js'
-import { findFfmpeg } from './video/ffmpeg-encoder.js'
 
 /** `half blocks`: each character is two pixels, one above the other, in two colours. */
 export type Protocol = 'kitty' | 'iterm2' | 'half blocks'
@@ -71,5 +71,21 @@ async function firstFrame(
     return (await promisify(execFile)(program, words, { ...FFMPEG_LIMITS, signal })).stdout
   } catch (cause) {
     throw new Error('ffmpeg cannot read it', { cause })
+  }
+}
+
+/** Finds ffmpeg. Skips relative and empty folders of PATH, which would run a program from the working directory. */
+export function findFfmpeg(searchPath = ''): string | undefined {
+  const name = process.platform === 'win32' ? 'ffmpeg.exe' : 'ffmpeg'
+  const programs = searchPath.split(delimiter).filter(isAbsolute)
+  return programs.map((folder) => join(folder, name)).find(isProgram)
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
   }
 }

@@ -1,14 +1,15 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { ROLES, roleCalled } from '../../src/preview/cast/cast-list.js'
-import { EXTRAS, figureWithBody, iconBody, iconOfEmoji, repaint } from '../../src/preview/cast/figure.js'
+import { EXTRAS, figureOf, iconBody, iconOfEmoji, repaint } from '../../src/preview/cast/figure.js'
 import { FIGURES, figuresAtBuild } from '../../src/preview/cast/figures.mjs'
-import { colour, hex, mix, parseHex, TINTS } from '../../src/preview/colour.js'
-import { inLight } from '../../src/preview/scenery/lighting.js'
-import { settingFor } from '../../src/preview/scenery/scene-setting.js'
-import { inEnglish } from '../../src/preview/vocabulary.js'
+import { type Colour, colour, hex, mix, parseHex, TINTS } from '../../src/preview/colour.js'
+import { inLight } from '../../src/preview/scenery/actors.js'
+import { settingFor } from '../../src/preview/scenery/scene.js'
 
-test('every role has a picture, and is called by its own name', () => {
+const headOf = (icon: string, coat: Colour) => figureOf({ icon, stance: 'head', tint: undefined }, coat)
+
+test('every role has a figure and is found by its own name', () => {
   for (const { icon } of ROLES) {
     expect(iconBody(icon), icon).toMatch(/^<\w/)
     expect(roleCalled(icon)?.role.icon, icon).toBe(icon)
@@ -16,13 +17,13 @@ test('every role has a picture, and is called by its own name', () => {
   expect(new Set(ROLES.map(({ icon }) => icon)).size).toBe(ROLES.length)
 })
 
-test('pictures are drawings alone: nothing that runs, loads or points outside', () => {
+test('a figure contains only shapes: no script, no link and no file', () => {
   for (const [name, [, body] = ['', '']] of Object.entries(FIGURES.icons))
     expect(body, name).not.toMatch(/<(script|image|foreignObject|style|a)\b|href="(?!#)|url\((?!#)| on\w+=/i)
   expect(FIGURES.notice).toContain('MIT')
 })
 
-test('an emoji has its picture, whatever its skin and mostly whatever its sex', () => {
+test('an emoji has a figure for every skin tone', () => {
   expect(['🦊', '❤️', '👍🏿', '👩🏽‍🚀', '🏃‍♀️'].map(iconOfEmoji)).toEqual([
     'fox',
     'red-heart',
@@ -33,9 +34,9 @@ test('an emoji has its picture, whatever its skin and mostly whatever its sex', 
   expect(iconOfEmoji('x')).toBeUndefined()
 })
 
-test('a head gets a body: an animal one in its fur, a person a coat in the colour that is given', () => {
-  expect(figureWithBody('fox', colour(0.5, 0.1, 20), undefined).drawing).toContain('#ff822d')
-  expect(figureWithBody('woman', parseHex('#123456'), undefined).drawing).toContain('#123456')
+test('a head gets a body: an animal in its fur, a person in a coat of the given colour', () => {
+  expect(headOf('fox', colour(0.5, 0.1, 20)).drawing).toContain('#ff822d')
+  expect(headOf('woman', parseHex('#123456')).drawing).toContain('#123456')
 })
 
 test('repainting changes the main colour and leaves the eyes', () => {
@@ -52,13 +53,7 @@ test('colours go to hex and back', () => {
   expect(hex(mix(parseHex('#000000'), parseHex('#ffffff'), 1))).toBe('#ffffff')
 })
 
-test('words of other languages become ours, the rest stays', () => {
-  expect(inEnglish('Лиса в лесу').trim()).toBe('fox в forest')
-  expect(inEnglish('熊猫').trim()).toBe('panda')
-  expect(inEnglish('a chat on the pastel sofa')).toBe('a chat on the pastel sofa')
-})
-
-test('the build keeps what was cut, and not the package', () => {
+test('the build contains the selected figures and not the package', () => {
   const { load } = figuresAtBuild()
   const { code } = (load as { handler(): { code: string } }).handler()
   expect(JSON.parse(code.replace('export const FIGURES = ', ''))).toEqual(FIGURES)
@@ -66,9 +61,9 @@ test('the build keeps what was cut, and not the package', () => {
   for (const name of Object.keys(EXTRAS)) expect(FIGURES.icons[name]).toBeUndefined()
 })
 
-test('a head sits on its body: no gap between them, whoever it is', async () => {
+test('every head touches its body', async () => {
   for (const { icon } of ROLES.filter(({ stance }) => stance === 'head')) {
-    const { width, height, drawing } = figureWithBody(icon, parseHex('#c0392b'), undefined)
+    const { width, height, drawing } = headOf(icon, parseHex('#c0392b'))
     const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="320" height="${height * 10}" viewBox="0 0 ${width} ${height}">${drawing}</svg>`
     const { data, info } = await sharp(Buffer.from(svg)).raw().toBuffer({ resolveWithObject: true })
     // The rows in which nothing at all is drawn near the middle, from the eyes down to the chest.
@@ -79,7 +74,7 @@ test('a head sits on its body: no gap between them, whoever it is', async () => 
   }
 })
 
-test('what is called white is white, also at dusk and in its shade, and eyes stay dark', () => {
+test('a white figure is white, also at dusk and in its shade, and its eyes stay dark', () => {
   for (const icon of ['horse', 'cat', 'house', 'running-shoe', 'automobile', 'rabbit']) {
     const white = repaint(iconBody(icon) ?? '', TINTS.white)
     const isGrey = (text: string) => {
@@ -92,7 +87,7 @@ test('what is called white is white, also at dusk and in its shade, and eyes sta
   }
   expect(repaint(iconBody('cat') ?? '', TINTS.white)).toContain('#212121')
   const palette = settingFor('a white horse at dusk').palette
-  const box = { id: 'x', width: 32, height: 32, fromRight: true, air: 0 }
-  const lit = inLight('<path fill="#f0f0f0"/>', palette, box).match(/#[0-9a-f]{6}\b/g) ?? []
+  const figure = { width: 32, height: 32, drawing: '<path fill="#f0f0f0"/>' }
+  const lit = inLight(figure, palette, 'x', true, 0).match(/#[0-9a-f]{6}\b/g) ?? []
   expect(Math.min(...lit.map((text) => parseHex(text).lightness))).toBeGreaterThan(0.72)
 })

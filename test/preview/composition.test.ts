@@ -3,13 +3,14 @@ import { expect, test } from 'vitest'
 import { loadLettering } from '../../src/preview/lettering/caption.js'
 import { placeCards } from '../../src/preview/references.js'
 import type { Size } from '../../src/preview/render-request.js'
-import { composeScene } from '../../src/preview/scenery/scene.js'
-import { settingFor } from '../../src/preview/scenery/scene-setting.js'
+import { composeScene, settingFor } from '../../src/preview/scenery/scene.js'
 import { stageSvg } from '../../src/preview/scenery/stage.js'
 import { drawSubjectCard } from '../../src/preview/scenery/subject-card.js'
-import { LOCATION_WORDS } from '../../src/preview/vocabulary.js'
+import { GROUND_OF, WORDS } from '../../src/preview/vocabulary.js'
 
-const LANDS = Object.keys(LOCATION_WORDS)
+const PLACES = Object.entries(WORDS.place).map(
+  ([place, words]) => [place, words.trim().split(/\s+/)[0] ?? ''] as const,
+)
 const SIZES = [
   { width: 1680, height: 720 },
   { width: 720, height: 1280 },
@@ -21,99 +22,83 @@ const SHAPES = SIZES.flatMap((size) =>
 const CASTS = ['', 'a boat', 'three foxes and a house', 'a king', 'a bird', 'a tree and a cup', 'a blue car']
 const WEATHERS = ['', 'in the rain at night', 'in snow', 'in a storm', 'in fog at dawn', 'in autumn at dusk']
 
+const NO_CUT = { x: 0, y: 0 }
 const sceneOf = (
   prompt: string,
-  size = { width: 1280, height: 720 },
+  size: Size = { width: 1280, height: 720 },
   framing: 'wide' | 'middle' | 'close' = 'wide',
-) => composeScene(settingFor(prompt), { size, framing, number: 1 })
+  run?: string,
+) => composeScene(settingFor(prompt, run), size, 1, { framing, hasReferences: false, cut: NO_CUT })
 
-test('the same prompt composes the same scene, another prompt another one', () => {
+test('the same prompt composes the same scene, and another prompt another scene', () => {
   expect(sceneOf('a fox')).toEqual(sceneOf('a fox'))
   expect(sceneOf('a fox')).not.toEqual(sceneOf('a fox.'))
 })
 
-test.each(LANDS)('%s: five planes of sound numbers at every shape, with whoever is in it', (place) => {
-  const word = LOCATION_WORDS[place as keyof typeof LOCATION_WORDS].split(' ')[0]
-  expect(settingFor(`${word}`).place).toBe(place)
-  // Each shape once, with casts and weathers in turn, which meet other shapes in the next place.
-  for (const [index, { size, framing }] of SHAPES.entries()) {
-    const turn = index + LANDS.indexOf(place)
-    const prompt = `${word} with ${CASTS[turn % CASTS.length]} ${WEATHERS[turn % WEATHERS.length]}`
-    const scene = sceneOf(prompt, size, framing)
-    expect(Math.min(scene.width, scene.height)).toBe(1000)
-    expect(scene.planes.map(({ name }) => name)).toEqual(['sky', 'far', 'middle', 'ground', 'front'])
-    for (const { drawing } of scene.planes) expect(drawing).not.toMatch(/NaN|undefined|Infinity/)
-  }
+test.each(PLACES)(
+  '%s is drawn with valid numbers and unique ids in every shape and framing',
+  (place, word) => {
+    expect(settingFor(word).place).toBe(place)
+    // Each shape once, with casts and weathers in turn, which meet other shapes in the next place.
+    for (const [index, { size, framing }] of SHAPES.entries()) {
+      const turn = index + PLACES.findIndex(([name]) => name === place)
+      const { width, height, drawing } = sceneOf(
+        `${word} with ${CASTS[turn % CASTS.length]} ${WEATHERS[turn % WEATHERS.length]}`,
+        size,
+        framing,
+      )
+      expect(Math.min(width, height)).toBe(1000)
+      expect(drawing).not.toMatch(/NaN|undefined|Infinity/)
+      const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
+      expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
+    }
+  },
+)
+
+test('every place has a ground', () => {
+  expect(Object.keys(GROUND_OF).filter((place) => place !== 'card')).toEqual(
+    expect.arrayContaining(PLACES.map(([place]) => place)),
+  )
 })
 
-test('a cliff by the sea shows the sea, and whoever stands there stands on the cliff', () => {
-  for (const prompt of [
-    'a cliff by the sea',
-    'a castle on a cliff above the ocean',
-    'a lighthouse on a cliff',
-  ]) {
-    expect(settingFor(prompt).place, prompt).toBe('sea')
-    const [, , middle, ground] = sceneOf(prompt).planes
-    expect(middle?.drawing, prompt).toContain('url(#water)')
-    expect(ground?.drawing, prompt).toContain('url(#rock)')
-  }
-  for (const prompt of ['a cliff', 'the sea', 'a dog on the beach'])
-    expect(sceneOf(prompt).planes[3]?.drawing, prompt).not.toContain('url(#rock)')
-})
-
-test('each run of one prompt is another scene, the same run the same one', () => {
-  const scene = (runId?: string) =>
-    composeScene(settingFor('a fox', runId), {
-      size: { width: 1280, height: 720 },
-      framing: 'wide',
-      number: 1,
-    })
+test('each run of one prompt is another scene, and the same run is the same scene', () => {
+  const scene = (run?: string) => sceneOf('a fox', undefined, 'wide', run)
   expect(scene('run_1')).toEqual(scene('run_1'))
   expect(scene('run_1')).not.toEqual(scene('run_2'))
   expect(scene('run_1')).not.toEqual(scene())
 })
 
-test('names within one plane are given once', () => {
-  for (const place of LANDS) {
-    for (const { drawing } of sceneOf(`${place} with three foxes, two boats and a house, night`).planes) {
-      const names = [...drawing.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
-      expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+test.each([1, 2, 3, 5, 9, 14])('%i reference images are inside their area and do not overlap', (count) => {
+  const ratios = Array.from({ length: count }, (_, index) => [1, 16 / 9, 2 / 3, 50, 0.01][index % 5] ?? 1)
+  for (const [width, height] of [
+    [1568, 672],
+    [774, 1376],
+    [1024, 1024],
+  ] as const) {
+    const area = { x: width * 0.5, y: height * 0.13, width: width * 0.46, height: height * 0.6 }
+    const cards = placeCards(area, ratios)
+    expect(cards).toHaveLength(count)
+    for (const [index, card] of cards.entries()) {
+      expect(card.x).toBeGreaterThanOrEqual(area.x - 1)
+      expect(card.x + card.width).toBeLessThanOrEqual(area.x + area.width + 1)
+      expect(card.y + card.height).toBeLessThanOrEqual(area.y + area.height + 1)
+      expect(card.width * card.height).toBeGreaterThan(700)
+      for (const other of cards.slice(index + 1)) {
+        const apart =
+          card.x + card.width <= other.x || other.x + other.width <= card.x || card.y + card.height <= other.y
+        expect(apart).toBe(true)
+      }
     }
   }
 })
 
-test.each([1, 2, 3, 5, 9, 14])(
-  '%i reference images lie within the frame and apart from each other',
-  (count) => {
-    const ratios = Array.from({ length: count }, (_, index) => [1, 16 / 9, 2 / 3, 50, 0.01][index % 5] ?? 1)
-    for (const [width, height] of [
-      [1568, 672],
-      [774, 1376],
-      [1024, 1024],
-    ] as const) {
-      const cards = placeCards(width, height, ratios)
-      expect(cards).toHaveLength(count)
-      for (const [index, card] of cards.entries()) {
-        expect(card.x).toBeGreaterThanOrEqual(0)
-        expect(card.x + card.width).toBeLessThanOrEqual(width)
-        expect(card.y + card.height).toBeLessThanOrEqual(height * 0.77)
-        expect(card.width * card.height).toBeGreaterThan(1000)
-        for (const other of cards.slice(index + 1)) {
-          const apart =
-            card.x + card.width <= other.x ||
-            other.x + other.width <= card.x ||
-            card.y + card.height <= other.y
-          expect(apart).toBe(true)
-        }
-      }
-    }
-  },
-)
-
-test('a card shows an unknown subject inside its frame, the same for the same prompt, another for other words', async () => {
+test('a card shows an unknown subject inside its frame: the same for one prompt, different for other words', async () => {
   const font = (await loadLettering()).text
-  const draw = (prompt: string, size: Size) =>
-    drawSubjectCard(sceneOf(prompt, size), font, settingFor(prompt))
+  const areaOf = (size: Size) => {
+    const { width, height } = sceneOf('x', size)
+    return { x: width * 0.15, y: height * 0.14, width: width * 0.7, height: height * 0.54 }
+  }
+  const draw = (prompt: string, size: Size) => drawSubjectCard(areaOf(size), font, settingFor(prompt))
   const prompts = [
     'treasure chest',
     'wooden barrel',

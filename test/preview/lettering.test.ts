@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { drawableText, loadFont, wrapText } from '../../src/preview/lettering/font.js'
-import { glossOf } from '../../src/preview/vocabulary.js'
 
 const latin = (character: string) => /[\p{Script=Latin}\p{Nd}.,!?…'"\-[\]]/u.test(character)
 
@@ -20,19 +19,8 @@ test.each([
   ['बाघ!', '[Devanagari]!'],
   ['🦊🦊', ''],
   ['', ''],
-])('%j is lettered %j', (prompt, expected) => {
+])('%j becomes the caption %j', (prompt, expected) => {
   expect(drawableText(prompt, latin)).toBe(expected)
-})
-
-test.each([
-  ['雪地里的狐狸，清晨。', '[Han: snow, fox, dawn].'],
-  ['新宿の夜、雨、ネオン', '[Japanese: tokyo, night, rain, neon]'],
-  ['ثعلب أحمر في الثلج', '[Arabic: fox, red, snow]'],
-  ['מגדלור בים', '[Hebrew: lighthouse, sea]'],
-  ['हिमालय में बाघ', '[Devanagari: mountain, tiger]'],
-  ['a sign that says 福', 'a sign that says [Han]'],
-])('%j is lettered with what is understood of it: %j', (prompt, expected) => {
-  expect(drawableText(prompt, latin, glossOf)).toBe(expected)
 })
 
 const perCharacter = (text: string) => [...text].length
@@ -43,18 +31,18 @@ test.each([
   ['a fox in the snow at dusk, again and again', 10, 2, ['a fox in', 'the snow…']],
   ['unbreakablewordthatislong', 10, 3, ['unbreakabl', 'ewordthati', 'slong']],
   ['', 10, 3, []],
-])('%j in %i', (text, room, most, expected) => {
+])('%j with a width of %i is wrapped into at most %i lines', (text, room, most, expected) => {
   expect(wrapText(text, room, most, perCharacter)).toEqual(expected)
 })
 
-test('no line is wider than the room, however long the prompt', () => {
+test('no line is wider than the frame, also for a prompt of megabytes', () => {
   const lines = wrapText('lorem ipsum dolor '.repeat(20_000), 60, 4, perCharacter)
   expect(lines).toHaveLength(4)
   expect(lines.at(-1)).toMatch(/…$/)
   for (const line of lines) expect(perCharacter(line)).toBeLessThanOrEqual(60)
 })
 
-test('the font that is shipped has Latin, Greek, Cyrillic and the ellipsis, and draws outlines', async () => {
+test('the bundled font has Latin, Greek, Cyrillic and the ellipsis, and draws outlines', async () => {
   const font = await loadFont(500)
   for (const character of 'aZ9éßłőĐặñΩλЖщґ…—“”[]') expect(font.has(character), character).toBe(true)
   for (const character of '東あ한عא🦊') expect(font.has(character), character).toBe(false)

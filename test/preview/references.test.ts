@@ -26,7 +26,7 @@ test.each([
     { ...PLAIN, format: 'jpeg', width: 100_001 },
     Number.POSITIVE_INFINITY,
   ],
-] as const)('the cost of decoding %s', (_, header, cost) => {
+] as const)('decoding %s has its measured cost', (_, header, cost) => {
   expect(decodingCost(header, new Uint8Array(100))).toBe(cost)
 })
 
@@ -37,7 +37,7 @@ test('a JPEG costs more with more scans than usual', () => {
   expect(decodingCost(header, scans(120))).toBe(20_000_000)
 })
 
-test('a reference that is too large is told apart from a damaged one, and neither is decoded further', async () => {
+test('a reference that is too large has another label than a corrupt one', async () => {
   const sound = await magenta(90, 60).png().toBuffer()
   expect(
     await fillsOf([
@@ -50,7 +50,7 @@ test('a reference that is too large is told apart from a damaged one, and neithe
   ).toEqual(['ok', 'is too large', 'is too large', 'could not be read', 'could not be read'])
 })
 
-test('references that are too many together are left out, and smaller ones after them are not', async () => {
+test('references are left out when their total cost is too large, and smaller ones after them are shown', async () => {
   const sound = await magenta(90, 60).png().toBuffer()
   const large = await claimingPng(4_400, 4_400)
   // 116 million each, of 700 million.
@@ -66,11 +66,11 @@ test.each([
   ['16 bits', () => magenta(600, 400).toColourspace('rgb16').png({ progressive: true }), 1.5],
   ['a strip', () => magenta(6_000, 4).png(), 1_500],
   ['one pixel', () => magenta(1, 1).webp({ lossless: true }), 1],
-])('%s keeps its ratio and fills any size', async (_, make, ratio) => {
+])('a reference with %s keeps its ratio and fills any size', async (_, make, ratio) => {
   const [reference] = await openReferences(referenceFiles([await make().toBuffer()]), ROOM)
   expect(reference?.ratio).toBeCloseTo(ratio)
   if (typeof reference?.fill !== 'function') throw new Error(reference?.fill)
-  const bytes = await reference.fill(301, 77, 1.9)
+  const bytes = await reference.fill(301, 77)
   expect(await sharp(bytes).metadata()).toMatchObject({ width: 301, height: 77, channels: 3 })
   const { channels } = await sharp(bytes).stats()
   for (const [index, wanted] of [255, 0, 255].entries())

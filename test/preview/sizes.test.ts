@@ -33,7 +33,7 @@ test.each(VIDEOS)('a video of %s is %s, at 1080p %s', (aspectRatio, standard, fu
   expect(shown(videoSize({ aspectRatio, resolution: '1080p' }))).toBe(full)
 })
 
-test('what is no ratio is refused', () => {
+test('an invalid ratio is refused', () => {
   for (const aspectRatio of ['', '16', '0:9', 'a:b', '-1:2']) {
     expect(() => imageSize({ aspectRatio, quality: 'basic' })).toThrow(TypeError)
   }

@@ -115,22 +115,16 @@ const SCRIPTS = NAMED_SCRIPTS.split(' ').map((name) => ({
 
 /**
  * Returns one line of text that contains only characters of the font, and spaces. A passage in another script is
- * replaced by the script's name and its known words in brackets, as in `[Han: fox, snow]`: CJK fonts take 5 MB per
- * weight, and right-to-left and Indic scripts need shaping, which opentype.js does not support. `has` returns whether
- * the font can draw a character (a string of one code point). `glossOf` returns the known words of a passage that the
- * font cannot draw.
+ * replaced by the script's name, as in `[Han]`: CJK fonts take 5 MB per weight, and right-to-left and Indic scripts need
+ * shaping, which opentype.js does not support. `has` returns whether the font can draw a character.
  */
-export function drawableText(
-  prompt: string,
-  has: (character: string) => boolean,
-  glossOf: (passage: string) => readonly string[] = () => [],
-): string {
+export function drawableText(prompt: string, has: (character: string) => boolean): string {
   let text = ''
   let passage = ''
   // Spaces and punctuation after a passage. They belong to the passage if it continues.
   let gap = ''
   const close = () => {
-    text += passage === '' ? gap : ` ${named(passage, glossOf)} ${gap}`
+    text += passage === '' ? gap : ` [${scriptOf(passage)}] ${gap}`
     passage = ''
     gap = ''
   }
@@ -140,11 +134,10 @@ export function drawableText(
         close()
         text += character
       } else gap += character
-      continue
-    }
-    // A combining mark belongs to the passage of its letter; without a passage, it is dropped.
-    if (/\p{Mark}/u.test(character)) passage += passage === '' ? '' : character
-    else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
+    } else if (/\p{Mark}/u.test(character)) {
+      // A combining mark belongs to the passage of its letter; without a passage, it is dropped.
+      passage += passage === '' ? '' : character
+    } else if (!EMOJI.test(character) && !/\p{Co}/u.test(character)) {
       passage += gap + character
       gap = ''
     }
@@ -156,13 +149,9 @@ export function drawableText(
     .trim()
 }
 
-/** Returns text such as `[Arabic: fox, snow]`. */
-function named(passage: string, glossOf: (passage: string) => readonly string[]): string {
-  const name = /[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)
-    ? 'Japanese'
-    : (SCRIPTS.find(({ test }) => test.test(passage))?.name ?? '…')
-  const gloss = glossOf(passage)
-  return gloss.length === 0 ? `[${name}]` : `[${name}: ${gloss.join(', ')}]`
+function scriptOf(passage: string): string {
+  if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(passage)) return 'Japanese'
+  return SCRIPTS.find(({ test }) => test.test(passage))?.name ?? '…'
 }
 
 /** Replaces Chinese and Japanese punctuation by Latin punctuation, so that it separates the names of scripts. */
@@ -186,38 +175,15 @@ export function wrapText(
   const lines: string[] = []
   let rest = text.trim()
   while (rest !== '' && lines.length < maxLines) {
-    const fitting = longestFit(rest, room, measure)
-    const last = lines.length === maxLines - 1
-    if (fitting === rest) {
-      lines.push(rest)
-      break
-    }
-    if (last) {
-      lines.push(`${longestFit(rest, room - measure('…'), measure).trimEnd()}…`)
-      break
-    }
-    const space = rest[fitting.length] === ' ' ? fitting.length : fitting.lastIndexOf(' ')
-    const line = space > 0 ? rest.slice(0, space) : fitting
-    lines.push(line.trimEnd())
+    const isLast = lines.length === maxLines - 1
+    // No line has room for more than 400 characters.
+    let end = Math.min(400, rest.length)
+    while (end > 1 && measure(rest.slice(0, end)) > room) end--
+    if (isLast && end < rest.length) while (end > 1 && measure(`${rest.slice(0, end)}…`) > room) end--
+    const space = rest[end] === ' ' || end === rest.length || isLast ? end : rest.lastIndexOf(' ', end)
+    const line = rest.slice(0, space > 0 ? space : end)
     rest = rest.slice(line.length).trimStart()
+    lines.push(isLast && rest !== '' ? `${line.trimEnd()}…` : line.trimEnd())
   }
   return lines
-}
-
-/**
- * Returns the longest beginning of the text that fits, but at least one character. Uses a binary search, because a
- * prompt may be megabytes long.
- */
-function longestFit(text: string, room: number, measure: (text: string) => number): string {
-  // No line has room for more than 400 characters, so measure no more than that.
-  const start = text.slice(0, 400)
-  if (start === text && measure(start) <= room) return start
-  let fits = 1
-  let tooLong = start.length + 1
-  while (tooLong - fits > 1) {
-    const half = (fits + tooLong) >> 1
-    if (measure(start.slice(0, half)) <= room) fits = half
-    else tooLong = half
-  }
-  return start.slice(0, fits)
 }

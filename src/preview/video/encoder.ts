@@ -1,16 +1,21 @@
-// The interface of the two encoders: the installed ffmpeg with libx264 (ffmpeg-encoder.ts), or the bundled encoder
-// (below). Both run in parallel to the composing and return a track, which mp4.ts writes.
+// The encoder: h264-mp4-encoder 1.0.12 (minih264 and mp4v2 in WASM, MIT; one file, no install script, the same on every
+// platform) in a worker thread, while the next frames are composed. The fastest setting takes 11 ms a frame at 720p and
+// 27 ms at 1080p, and looks the same on flat drawings as the default setting, which takes 108 ms.
 //
-// Rejected in November 2026: @napi-rs/webcodecs 1.4 (FFmpeg with x264 inside, so GPL in spite of its MIT; not on Node
-// 20), node-av 6, node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts), @ffmpeg/core 0.12 (GPL, for browsers
-// only), @ffmpeg-installer (GPL, install script), libav.js (its published variants have no H.264 encoder), mediabunny,
-// mp4-muxer and mp4-wasm (they only write the file; the browser has to encode).
+// Rejected in November 2026: a second encoder with the installed ffmpeg (the same pictures for 170 lines more),
+// @napi-rs/webcodecs 1.4 (GPL inside), node-av 6, node-webcodecs 1.3 and @mmomtchev/ffmpeg 2 (install scripts),
+// @ffmpeg/core 0.12 (GPL, for browsers only), libav.js (no H.264 encoder), mediabunny and mp4-wasm (the browser encodes).
 import { Worker } from 'node:worker_threads'
 import { packagedFile } from '../files.js'
 import type { Size } from '../render-request.js'
-import type { Frame } from './compose.js'
+import type { Frame } from './frames.js'
 import { findBox, type Track } from './mp4.js'
-import { FRAMES_PER_SECOND } from './shots.js'
+
+export const FRAMES_PER_SECOND = 24
+/** Number of buffers: one frame is composed, one waits, and one is encoded. */
+const BUFFERS = 3
+// From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
+const QUANTIZATION = 24
 
 export interface Encoder {
   /** Resolves with a free buffer to compose a frame into. The number of buffers is small, to limit memory use. */
@@ -22,49 +27,6 @@ export interface Encoder {
   end(): void
 }
 
-/** The encoder failed. Another encoder may still work. */
-export class EncoderFailed extends Error {
-  override readonly name = 'EncoderFailed'
-}
-
-/** Number of buffers: one frame is composed, one waits, and one is encoded. */
-const FRAMES = 3
-
-/** Frame buffers that the composing and the encoder share. */
-export class FramePool {
-  readonly frames: readonly Frame[]
-  readonly #free: Frame[]
-  readonly #waiting: { resolve(frame: Frame): void; reject(reason: unknown): void }[] = []
-  #failure: unknown
-
-  constructor(bytes: number) {
-    // Shared memory, so that a worker reads the frames without a copy.
-    this.frames = Array.from({ length: FRAMES }, () => new Uint8Array(new SharedArrayBuffer(bytes)))
-    this.#free = [...this.frames]
-  }
-
-  take(): Promise<Frame> {
-    const frame = this.#free.pop()
-    if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    if (frame !== undefined) return Promise.resolve(frame)
-    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
-  }
-
-  giveBack(frame: Frame): void {
-    const waiting = this.#waiting.shift()
-    if (waiting === undefined) this.#free.push(frame)
-    else waiting.resolve(frame)
-  }
-
-  fail(reason: unknown): void {
-    this.#failure ??= reason
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
-  }
-}
-
-// From 10 (best) to 51. The drawings are flat and clean: 24 shows no blocks in the sky, at 1 to 5 Mbit/s.
-const QUANTIZATION = 24
-
 interface EncoderOptions {
   readonly script: string
   readonly frames: readonly Uint8Array[]
@@ -73,20 +35,19 @@ interface EncoderOptions {
 
 type WorkerMessage = { readonly frame: number } | { readonly film: Uint8Array } | { readonly error: string }
 
-/**
- * Runs h264-mp4-encoder 1.0.12 in a worker thread (minih264 and mp4v2 in WASM, MIT; one file, no install script, the
- * same on every platform). The fastest setting takes 11 ms per frame at 720p and 27 ms at 1080p, and looks the same on
- * flat drawings as the default setting, which takes 108 ms.
- */
-export function openWasmEncoder(size: Size): Encoder {
-  const pool = new FramePool((size.width * size.height * 3) / 2)
+export function openEncoder({ width, height }: Size): Encoder {
+  // Shared memory, so that the worker reads the frames without a copy.
+  const frames: readonly Frame[] = Array.from(
+    { length: BUFFERS },
+    () => new Uint8Array(new SharedArrayBuffer((width * height * 3) / 2)),
+  )
   const options: EncoderOptions = {
     // Resolved here, because the worker is created from source text and would resolve from the working directory.
     script: packagedFile('h264-mp4-encoder.cjs', 'h264-mp4-encoder'),
-    frames: pool.frames,
+    frames,
     settings: {
-      width: size.width,
-      height: size.height,
+      width,
+      height,
       frameRate: FRAMES_PER_SECOND,
       groupOfPictures: FRAMES_PER_SECOND,
       quantizationParameter: QUANTIZATION,
@@ -96,22 +57,28 @@ export function openWasmEncoder(size: Size): Encoder {
   // Source text, because a worker in a file would need a separate build entry, and could not run from the TypeScript
   // sources.
   const worker = new Worker(`(${encodeInWorker})(require)`, { eval: true, workerData: options, env: {} })
+  const free = [...frames]
+  let onFree: (() => void) | undefined
   const film = new Promise<Track>((resolve, reject) => {
     worker.on('message', (message: WorkerMessage) => {
-      if ('frame' in message) pool.giveBack(pool.frames[message.frame] as Uint8Array)
-      else if ('film' in message) resolve(readTrack(message.film))
-      else worker.emit('error', new Error(message.error))
+      if ('film' in message) resolve(readTrack(message.film))
+      else if ('error' in message) worker.emit('error', new Error(message.error))
+      else {
+        free.push(frames[message.frame] as Frame)
+        onFree?.()
+      }
     })
-    worker.once('error', (error) => {
-      reject(error)
-      pool.fail(error)
-    })
-    worker.once('exit', () => reject(new EncoderFailed('the encoder has ended')))
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('the encoder has ended')))
   })
   film.catch(() => {})
   return {
-    free: () => pool.take(),
-    add: (frame) => worker.postMessage(pool.frames.indexOf(frame)),
+    async free() {
+      // The film rejects if the encoder fails while a buffer is awaited.
+      if (free.length === 0) await Promise.race([film, new Promise<void>((resolve) => (onFree = resolve))])
+      return free.pop() as Frame
+    },
+    add: (frame) => worker.postMessage(frames.indexOf(frame)),
     finish() {
       worker.postMessage('finish')
       return film

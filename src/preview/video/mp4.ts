@@ -106,14 +106,14 @@ function fullBox(name: string, flags: number, ...parts: readonly Uint8Array[]): 
 }
 
 /** Returns 32-bit big-endian numbers. */
-export function numbers(...values: readonly number[]): Buffer {
+function numbers(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4)
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, index * 4)
   return bytes
 }
 
 /** Returns 16-bit big-endian numbers. */
-export function shorts(...values: readonly number[]): Buffer {
+function shorts(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2)
   for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, index * 2)
   return bytes
@@ -124,20 +124,14 @@ export function shorts(...values: readonly number[]): Buffer {
  * with 32-bit lengths, which the encoder writes.
  */
 export function findBox(bytes: Uint8Array, path: string): Buffer | undefined {
-  let content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  for (const name of path.split('/')) {
-    const child = childNamed(content, name)
-    if (child === undefined) return undefined
-    content = child
-  }
-  return content
-}
-
-function childNamed(content: Buffer, name: string): Buffer | undefined {
+  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const [name = '', ...rest] = path.split('/')
   for (let at = 0; at + 8 <= content.length; ) {
     const length = content.readUInt32BE(at)
     if (length < 8 || at + length > content.length) return undefined
-    if (content.toString('latin1', at + 4, at + 8) === name) return content.subarray(at + 8, at + length)
+    const child = content.subarray(at + 8, at + length)
+    if (content.toString('latin1', at + 4, at + 8) === name)
+      return rest.length === 0 ? child : findBox(child, rest.join('/'))
     at += length
   }
   return undefined

@@ -23,19 +23,18 @@ export interface Rendered {
   readonly progress: readonly number[]
 }
 
-/** Renders one output into a temporary folder; by default with what comes with us alone. */
+/** Renders one output into a temporary folder. */
 export async function render(
   kind: RenderJob['kind'],
   input: RenderJob['input'],
   images: readonly (Uint8Array | undefined)[] = [],
-  searchPath = '',
   run?: RenderJob['run'],
 ): Promise<Rendered> {
   const folder = temporaryFolder()
   const progress: number[] = []
   const { signal } = new AbortController()
   const onProgress = (fraction: number) => void progress.push(fraction)
-  const [file] = await createPreviewEngine({ searchPath }).render({
+  const [file] = await createPreviewEngine().render({
     kind,
     input,
     folder,

@@ -38,6 +38,7 @@ interface Operation {
 
 /** The parts of the document that this file reads or changes. */
 interface OpenapiDocument {
+  tags: readonly { readonly name: string }[]
   readonly paths: Record<string, Readonly<Record<string, Operation>>>
   readonly components: { schemas: Record<string, Json> }
 }
@@ -50,7 +51,10 @@ const MODEL_SCHEMA = /^Create|Input$/
 export function openapiDocument({ models, hasConsole, baseUrl }: DocumentedService): OpenapiDocument {
   const document: OpenapiDocument = JSON.parse(source.replaceAll(SOURCE_URL, baseUrl))
   const { paths, components } = document
-  if (!hasConsole) delete paths[AUTH_PATHS.login]
+  if (!hasConsole) {
+    delete paths[AUTH_PATHS.login]
+    document.tags = document.tags.filter(({ name }) => name !== 'authentication')
+  }
   const named = nameSchemas(models)
   const { Run, ...others } = Object.fromEntries(
     Object.entries(components.schemas).filter(([name]) => !MODEL_SCHEMA.test(name)),

@@ -31,6 +31,11 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
     begins: 'rushes serve --engine image=images:',
     why: 'needs servers of models; service/engines/docs-commands.test.ts',
   },
+  {
+    begins: 'rushes admin run',
+    why: 'needs a run of another kind; service/cancel.test.ts, service/jobs.test.ts',
+  },
+  { begins: 'rushes cancel run_7k2m9x  ', why: 'also the command of an operator; service/cancel.test.ts' },
   { begins: 'rushes models search', why: 'needs fal and Replicate; cli/imports/import.test.ts' },
   { begins: 'rushes models import fal:', why: 'needs fal; cli/imports/import.test.ts' },
   { begins: 'rushes doctor --models', why: 'needs servers of models; cli/doctor-models.test.ts' },
@@ -118,6 +123,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
   },
   'docs/commands.md: rushes status': { before: ONE_RUN },
   'docs/commands.md: rushes wait': { before: ONE_RUN },
+  'docs/commands.md: rushes cancel': { before: ONE_RUN },
   'docs/commands.md: rushes download': { before: FINISHED_RUN },
   'docs/commands.md: rushes batch': { files: { 'shots.yaml': SHOTS } },
   'docs/commands.md: rushes login': {

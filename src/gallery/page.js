@@ -98,6 +98,15 @@ function setRatio(button, width, height) {
   if (!(ratio > 0)) return
   button.style.setProperty('--ratio', String(Math.max(MIN_RATIO, Math.min(MAX_RATIO, ratio))))
   button.classList.toggle('clamped', ratio < MIN_RATIO || ratio > MAX_RATIO)
+  arrange(button.closest('li'))
+}
+
+/** A list item is as wide as the sum of its pictures, so that all pictures of a row have one height. */
+function arrange(list) {
+  const tiles = list?.querySelectorAll('.tile:not([hidden])') ?? []
+  const sum = [...tiles].reduce((total, { style }) => total + Number(style.getPropertyValue('--ratio')), 0)
+  list?.style.setProperty('--sum', String(sum))
+  list?.style.setProperty('--count', String(tiles.length))
 }
 
 function tileOf(item, variants) {
@@ -177,6 +186,7 @@ function filter() {
     shownItems.push(...kept)
     list.hidden = kept.length === 0
     for (const [at, tile] of tiles.entries()) tile.hidden = !kept.includes(variants[at])
+    arrange(list)
   }
   const count = shownItems.length
   total.textContent = count === 1 ? '1 result' : `${count.toLocaleString()} results`
@@ -208,6 +218,7 @@ function show(item) {
   const from = Math.max(0, Math.min(variants.indexOf(item), variants.length - MAX_COMPARED))
   const compared = isSideBySide ? variants.slice(from, from + MAX_COMPARED) : [item]
   stage.classList.toggle('compared', isSideBySide)
+  stage.style.setProperty('--columns', String(compared.length === 4 ? 2 : compared.length))
   stage.replaceChildren(
     ...compared.map((each) => {
       const shown = mediaOf(each, true)

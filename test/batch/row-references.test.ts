@@ -51,11 +51,11 @@ describe('a reference to a row', () => {
 
   it('is found in the input of another model, of which the rest is sent unchanged', async () => {
     const [a] = await entriesOf(`
-- {name: a, model: acme/x, input: {image_urls: ["row:b", x.png], size: 2}}
+- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png], size: 2}}
 - {name: b, kind: image, prompt: x}`)
     expect(a?.references).toEqual([
       { from: 'row', text: 'row:b', source: 'b', output: 1 },
-      { from: 'url', text: 'x.png' },
+      { from: 'url', text: 'https://a.example/x.png' },
     ])
   })
 
@@ -95,7 +95,7 @@ describe('a reference to a row', () => {
     ],
     [
       'unknown in the input of another model',
-      '- {name: a, model: acme/x, input: {image_urls: ["row:b", x.png]}}',
+      '- {name: a, model: acme/x, input: {image_urls: ["row:b", https://a.example/x.png]}}',
       ['1:35 "row:b": the manifest has no row named "b"'],
     ],
     [

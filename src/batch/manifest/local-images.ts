@@ -53,13 +53,16 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
     return read
   }
   return async (row, report, problemOf) => {
-    if (row.hasOwnInput) return rowsInOwnInput(row)
     const sources = row.input.image_urls
+    // A whole input may have anything in this place.
+    if (row.hasOwnInput && !(Array.isArray(sources) && sources.every((each) => typeof each === 'string')))
+      return []
     const references: ImageReference[] = []
     for (const [at, source] of (Array.isArray(sources) ? sources : []).entries()) {
       if (typeof source !== 'string') continue
       const found = await readOne(source, problemOf)
-      if (typeof found === 'string') report(row.positionOf('image_urls', at), found)
+      if (typeof found === 'string')
+        report(row.hasOwnInput ? row.positionOf('input') : row.positionOf('image_urls', at), found)
       else references.push(found)
     }
     return references
@@ -83,13 +86,6 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
     const found = await readOnce(path)
     return typeof found === 'string' ? `${source}${found}` : { from: 'file', path, summary: found }
   }
-}
-
-/** Returns the rows that `input` uses. The rest of an `input` is sent unchanged. */
-function rowsInOwnInput({ input: { image_urls: sources } }: ManifestRow): readonly ImageReference[] {
-  const isText = (each: unknown): each is string => typeof each === 'string'
-  if (!Array.isArray(sources) || !sources.every(isText) || !sources.some(isRowReference)) return []
-  return sources.map((text) => (isRowReference(text) ? unresolvedRow(text) : { from: 'url', text }))
 }
 
 /** Returns the summary of the image, or the problem as text to follow the file name. */

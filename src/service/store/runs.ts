@@ -62,7 +62,7 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
     SELECT key FROM files WHERE kind IN ('input', 'output') AND key ${inList('$1')} ORDER BY kind, key${lock()}`,
 
   renewImages: `
-    UPDATE files SET used_at = $2 WHERE kind = 'input' AND key ${inList('$1')} AND used_at < $2 - ${RENEWED_AFTER_MS}`,
+    UPDATE files SET used_at = $2 WHERE kind = 'input' AND key ${inList('$1')} AND used_at + ${RENEWED_AFTER_MS} < $2`,
 
   // Adds no row if another create has recorded the image.
   addImage: `

@@ -104,7 +104,7 @@ describe.skipIf(!(canRestartPostgres && hasPsql && hasS3rver && hasNginx))(
       const file = await ask(nginx.port, { path: output.pathname, headers: { range: 'bytes=1-3' } })
       expect(file).toMatchObject({ status: 206, headers: { 'content-type': 'image/png' } })
       expect(file.body.toString()).toBe('PNG')
-      expect(s3.keys()).toEqual([expect.stringMatching(/^service\/outputs\//)])
+      expect(s3.keys()).toEqual(['service/database-id', expect.stringMatching(/^service\/outputs\//)])
 
       // The port of a node that has stopped may be taken by another test.
       const silent = await startFakeNode((socket) => socket.destroy())

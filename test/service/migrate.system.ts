@@ -190,6 +190,7 @@ describePostgres('admin migrate', () => {
       runs: runs.map((row) => ({
         ...row,
         ...(row.status === 'processing' && { status: 'queued', started_at: null }),
+        stopping: row.stopping === 1,
         owner: '',
       })),
     })

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hashOfKey } from '../../src/service/secrets.js'
 import { createCliService } from '../support/cli.js'
@@ -44,6 +46,17 @@ describe('admin user', () => {
     const again = await admin('user', 'link', 'A@example.com', '--public-url', 'http://[::1]:80')
     expect(again.stdout).toMatch(/^http:\/\/\[::1\]:80\/#\/link\/[\w-]{43}\n$/)
     expect(again.stderr).toMatch(/Single-use link for a@example\.com; expires in 15 minutes/)
+  })
+
+  it('without --public-url, the link begins with the URL of the last start', async () => {
+    const { service, admin, add } = await createAdmin()
+    const unknown = await add('a@example.com')
+    expect(unknown.stdout).toMatch(/^http:\/\/127\.0\.0\.1:7878\/#/)
+    expect(unknown.stderr).toContain('If the service has another URL, add --public-url.')
+    writeFileSync(join(service.dataFolder, 'public-url'), 'https://rushes.example.com/media\n')
+    const known = await admin('user', 'link', 'a@example.com')
+    expect(known.stdout).toMatch(/^https:\/\/rushes\.example\.com\/media\/#\/link\//)
+    expect(known.stderr).not.toContain('--public-url')
   })
 
   it('lists and removes users', async () => {

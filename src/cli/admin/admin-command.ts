@@ -33,6 +33,8 @@ export interface AdminTask {
   readonly ctx: Context
   readonly admin: Administration
   readonly flags: AdminFlags
+  /** Data folder of the service. Undefined with a database server. */
+  readonly dataFolder: string | undefined
 }
 
 /** A subcommand of `rushes admin`. */
@@ -71,9 +73,11 @@ export async function perform(
       'Select the data with --data or --database.',
     )
   const { openAdministration } = await import('../../service/administration.js')
-  const admin = await openAdministration({ ...serviceOf(ctx, flags), clock: ctx.clock, make })
+  const service = serviceOf(ctx, flags)
+  const dataFolder = service.databaseUrl === undefined ? service.dataFolder : undefined
+  const admin = await openAdministration({ ...service, clock: ctx.clock, make })
   try {
-    await work({ ctx, admin, flags }, ...words)
+    await work({ ctx, admin, flags, dataFolder }, ...words)
     return EXIT.ok
   } finally {
     await admin.close()

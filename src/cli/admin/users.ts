@@ -1,13 +1,19 @@
 /** `rushes admin user`: manages the users who may sign in to the console. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Option } from 'commander'
 import { type RushesError, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { UserDetails, UserWithLink } from '../../service/administration.js'
-import { DEFAULT_PUBLIC_URL, publicUrlOf } from '../serve/flags.js'
+import { DEFAULT_PUBLIC_URL, publicUrlOf, URL_FILE } from '../serve/flags.js'
 import { printList } from '../terminal/table.js'
 import { type AdminCommand, type AdminTask, isoOrNull, isoTime, NONE } from './admin-command.js'
 
-const urlOption = () => new Option('--public-url <url>', 'Base URL of the link').default(DEFAULT_PUBLIC_URL)
+const urlOption = () =>
+  new Option(
+    '--public-url <url>',
+    `Base URL of the link (default: of the last start, else ${DEFAULT_PUBLIC_URL})`,
+  )
 
 export const userCommands: readonly AdminCommand[] = [
   {
@@ -70,11 +76,23 @@ async function missingAccount(email: string): Promise<RushesError> {
   )
 }
 
-const baseOf = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: AdminTask): string => publicUrlOf(publicUrl)
+const baseOf = (task: AdminTask): string =>
+  publicUrlOf(task.flags.publicUrl ?? rememberedUrl(task) ?? DEFAULT_PUBLIC_URL)
 
-/** The database does not contain where the service listens. */
-const otherUrlNote = ({ flags: { publicUrl = DEFAULT_PUBLIC_URL } }: AdminTask): string =>
-  publicUrl === DEFAULT_PUBLIC_URL ? ' If the service has another URL, add --public-url.' : ''
+/** Returns the URL of the last start of the service; undefined on another machine, or before the first start. */
+function rememberedUrl({ dataFolder }: AdminTask): string | undefined {
+  if (dataFolder === undefined) return undefined
+  try {
+    return readFileSync(join(dataFolder, URL_FILE), 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+const otherUrlNote = (task: AdminTask): string =>
+  task.flags.publicUrl === undefined && rememberedUrl(task) === undefined
+    ? ' If the service has another URL, add --public-url.'
+    : ''
 
 /** The link has the token in its fragment, which a browser does not send to a server. */
 function printLink({ ctx: { out } }: AdminTask, base: string, { user, linkToken }: UserWithLink): void {

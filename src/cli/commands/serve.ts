@@ -5,6 +5,7 @@ import { EXIT, usageError } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isDiskFull } from '../../host/directories.js'
+import { writeAtomically } from '../../host/files.js'
 import { Interruption, type SignalName } from '../../host/interrupts.js'
 import { errorCode } from '../../host/system-error.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
@@ -27,6 +28,7 @@ import {
   retainedMs,
   type StorageFlags,
   sizeOf,
+  URL_FILE,
 } from '../serve/flags.js'
 import { SERVICE_FOLDER } from '../settings/folders.js'
 
@@ -190,6 +192,7 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
       metricsPort === undefined ? undefined : await metrics?.listen({ host, port: metricsPort })
     const { url } = await service.listen({ host, port })
     service.startRendering()
+    await writeAtomically(join(data, URL_FILE), `${publicUrl ?? url}\n`).catch(() => {})
     announce(ctx, {
       url,
       publicUrl,

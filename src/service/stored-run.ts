@@ -44,16 +44,22 @@ const CANCELED = {
   undecided: 'The run was canceled. The service is stopping it.',
   refunded: 'The run was canceled, and its price was refunded.',
   kept: 'The run was canceled. Its price was not refunded, because the provider may have charged for it.',
+  abandoned: 'The run was canceled. Its price was not refunded, because the service no longer has its model.',
 } as const
 
-/** The error of a canceled run. `undecided`: it was being rendered, and has not stopped yet. */
+/** Code of a run whose credits stay charged until an operator decides: its provider may have accepted it. */
+export const OUTCOME_UNKNOWN = 'outcome_unknown'
+
+const CANCELED_CODES = { undecided: 'canceling', abandoned: OUTCOME_UNKNOWN } as const
+
+/**
+ * The error of a canceled run. `undecided`: it was being rendered, and has not stopped yet. `abandoned`: no worker could
+ * stop it.
+ */
 export const canceled = (refund: keyof typeof CANCELED): RunFailure => ({
-  code: refund === 'undecided' ? 'canceling' : 'canceled',
+  code: refund === 'undecided' || refund === 'abandoned' ? CANCELED_CODES[refund] : 'canceled',
   message: CANCELED[refund],
 })
-
-/** Code of a failed run whose credits stay charged until an operator decides: its provider may have accepted it. */
-export const OUTCOME_UNKNOWN = 'outcome_unknown'
 
 export interface StoredRun {
   readonly id: string

@@ -102,6 +102,40 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     expect(await problems()).toEqual([])
   })
 
+  test('a canceled run is not settled by a worker that does not know its latest job', async () => {
+    const { store, balances } = await createStore(['one'])
+    await claimRun(store, 'me')
+    await store.cancelRun('one', 7)
+    const [before] = await store.findStopping('me', MODELS)
+    // Its own worker is about to send the run.
+    const job = { intent: { sentAtMs: 1, endpoint: 'model' } }
+    expect(await store.saveJob(held('one'), job)).toBe(true)
+    expect(await store.settleCanceled('one', true, 9, before?.stored)).toBeUndefined()
+    expect(await store.findStopping('me', MODELS)).toEqual([{ id: 'one', model: MODELS[0], stored: job }])
+    expect(await store.settleCanceled('one', false, 9, job)).toEqual({ runs: 1, refunded: 0 })
+    expect(await store.saveJob(held('one'), {})).toBe(false)
+    expect(await balances()).toMatchObject({ credits: 95 })
+  })
+
+  test('a canceled run whose model no worker has is found after a time, stays charged, and is for the operator', async () => {
+    const { store, runOf, balances, problems } = await createStore(['one'])
+    await claimRun(store, 'me')
+    await store.cancelRun('one', 7)
+    await store.releaseWorker('me', 8)
+    await store.renewLease('other')
+    expect(await store.findStopping('other', ['acme/other'], 7)).toEqual([])
+    expect(await store.findStopping('other', ['acme/other'], 8)).toMatchObject([{ id: 'one' }])
+    expect(await store.settleCanceled('one', undefined, 9)).toEqual({ runs: 1, refunded: 0 })
+    expect(await runOf('one')).toMatchObject({ status: 'canceled', failure: { code: 'outcome_unknown' } })
+    expect((await store.verify()).unknown).toEqual(['one'])
+    const adopt = { handle: { id: 'job_1' } }
+    expect(await store.decideUnknown('one', { adopt, nowMs: 10 })).toBe('other')
+    for (let times = 0; times < 2; times++)
+      expect(await store.decideUnknown('one', { nowMs: 10 })).toBe('done')
+    expect([(await store.verify()).unknown, await problems()]).toEqual([[], []])
+    expect(await balances()).toMatchObject({ credits: 100 })
+  })
+
   test('a run of another account or that does not exist is not found, and stays as it is', async () => {
     const { store, accountId, runOf } = await createStore(['one'])
     expect(await store.cancelRun('one', 7, accountId + 1)).toBeUndefined()

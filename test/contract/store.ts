@@ -546,6 +546,33 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
     })
 
+    test.each<[what: string, end: (store: Store) => Promise<unknown>]>([
+      ['fails', (store) => store.failRun(held('paid'), { code: 'render_failed', message: 'Too slow.' })],
+      [
+        'has crashed too often',
+        async (store) => {
+          for (let crash = 1; crash <= 20; crash++) {
+            await store.recordCrash(held('paid'), LIMIT)
+            await claimRun(store, 'me')
+          }
+        },
+      ],
+    ])('is every run with a create in flight that %s: it stays charged', async (_, end) => {
+      const { store, accountId } = await createStore()
+      await store.addRun({ ...RUN, id: 'paid', accountId, price: 7, createdAtMs: 1 }, () => {})
+      await claimRun(store, 'me')
+      await store.saveJob(held('paid'), { intent: { sentAtMs: 1, endpoint: 'model' } })
+      await end(store)
+      expect(await store.findRun('paid', accountId)).toMatchObject({
+        status: 'failed',
+        failure: {
+          code: 'outcome_unknown',
+          message: expect.stringMatching(/^The provider may have accepted/),
+        },
+      })
+      expect(await store.verify()).toMatchObject({ problems: [], unknown: ['paid'], credits: 93 })
+    })
+
     test('is the only one that can be decided on', async () => {
       const { store, addRun } = await createStore()
       const id = await addRun()

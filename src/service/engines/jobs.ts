@@ -79,6 +79,7 @@ const CANCEL_LIMIT_MS = 2_500
 /** Time in which a request without an answer reaches the queue of the server. */
 const SETTLE_MS = 1_000
 const MAX_HANDLE_BYTES = 4_096
+const MAX_KNOWN_JOBS = 10_000
 
 /** There is nothing to cancel: the server has refused the job, or the job has ended without a result. */
 export class JobEnded extends UpstreamError {}
@@ -97,19 +98,32 @@ export function createJobEngine<Result>(
   const { upstream } = server
   /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
   const charges = new Map<string, Charge>()
+  /** Runs by their job, the last ones of this process. */
+  const runs = new Map<string, string>()
+
+  const { lookup: list } = server
+  /** A run with the same input has another job. */
+  const lookup: Lookup | undefined =
+    list &&
+    (async (job, ...rest) =>
+      (await list(job, ...rest)).filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id))
 
   /** Returns the stored job, the job of an earlier create, or a new one. */
   async function start(job: RenderJob, costs: boolean): Promise<JobHandle> {
     const { handle, intent } = job.stored ?? {}
-    if (handle !== undefined) return handle
-    const plan = await server.create(job)
-    const { chosen } = plan
-    if (intent !== undefined || chosen !== undefined) {
-      const isPatient = costs && intent !== undefined
-      const found = await findAgain({ ...server, job, intent, clock, isPatient })
-      if (found !== undefined) return await save(found, job)
-      if (isPatient) throw new OutcomeUnknown('The service stopped before the answer arrived.')
+    if (handle !== undefined) {
+      if (job.run) runs.set(handle.id, job.run.id)
+      return handle
     }
+    // Never sent again, also if the document no longer has a cost.
+    const isPatient = intent !== undefined
+    const plan = isPatient ? undefined : await server.create(job)
+    const chosen = plan?.chosen
+    if (isPatient || chosen !== undefined) {
+      const found = await findAgain({ ...(lookup && { lookup }), job, intent, clock, isPatient })
+      if (found !== undefined) return await save(found, job)
+    }
+    if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
     // A job whose id does not arrive before the abort could not be canceled or followed.
     const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
     const late = createLateSignal(job.signal, lateMs, clock)
@@ -117,7 +131,7 @@ export function createJobEngine<Result>(
       return await save(await create(job, plan, costs, late.signal), job)
     } catch (error) {
       // The request may still be in flight.
-      if (chosen !== undefined && !(error instanceof JobEnded) && !isDetached(job))
+      if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(chosen, job)))
         await cancel(chosen, SETTLE_MS)
       throw error
     } finally {
@@ -152,11 +166,15 @@ export function createJobEngine<Result>(
     try {
       return await plan.accept(await upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
     } catch (error) {
-      if (!(error instanceof UpstreamError) || error instanceof JobEnded) throw error
+      if (!(error instanceof UpstreamError)) throw error
       const isAccepted = costs && error instanceof NoJobId
-      if (!isAccepted && !isUncertain(error, costs))
-        throw new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
-      const found = await findAgain({ ...server, job, intent: sent, clock, isPatient: costs })
+      if (error instanceof JobEnded || (!isAccepted && !isUncertain(error, costs))) {
+        if (costs) await onRefused()
+        throw error instanceof JobEnded
+          ? error
+          : new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
+      }
+      const found = await findAgain({ ...(lookup && { lookup }), job, intent: sent, clock, isPatient: costs })
       if (found !== undefined) return found
       job.signal.throwIfAborted()
       throw costs ? new OutcomeUnknown(error.message) : error
@@ -165,6 +183,9 @@ export function createJobEngine<Result>(
 
   async function save(handle: JobHandle, job: RenderJob): Promise<JobHandle> {
     const kept = bounded(handle, upstream.origin)
+    if (job.run) runs.set(kept.id, job.run.id)
+    const [oldest = ''] = runs.keys()
+    if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
     await job.save?.({ handle: kept })
     return kept
   }
@@ -175,7 +196,7 @@ export function createJobEngine<Result>(
     try {
       result = await untilDone(handle, job, costs)
     } catch (error) {
-      if (!(error instanceof JobEnded) && !isDetached(job)) note(job, await cancel(handle))
+      if (!(error instanceof JobEnded) && (await mayCancel(handle, job))) note(job, await cancel(handle))
       throw error
     } finally {
       stopWatching?.()
@@ -183,6 +204,15 @@ export function createJobEngine<Result>(
     // From here on, a cancel would delete the paid result.
     note(job, costs ? 'charged' : 'not charged')
     return await outputs(handle, result, job)
+  }
+
+  /** Whether the run still belongs to this worker: after a pause of this process, another one may follow the job. */
+  async function mayCancel(handle: JobHandle, job: RenderJob): Promise<boolean> {
+    if (isDetached(job)) return false
+    return await save(handle, job).then(
+      () => true,
+      () => false,
+    )
   }
 
   const note = ({ run }: RenderJob, charge: Charge): void => void (run && charges.set(run.id, charge))
@@ -272,25 +302,36 @@ export function createJobEngine<Result>(
     return upstream.costs ? charge : 'not charged'
   }
 
+  async function render(job: RenderJob): Promise<readonly RenderedFile[]> {
+    const { costs } = upstream
+    try {
+      const handle = await start(job, costs)
+      return await follow(handle, job, costs)
+    } catch (error) {
+      job.signal.throwIfAborted()
+      throw error
+    } finally {
+      if (!(job.signal.reason instanceof RunCanceled)) charges.delete(job.run?.id ?? '')
+    }
+  }
+
+  /** By run: settles when `render` has ended, which the service stops waiting for some time after an abort. */
+  const rendering = new Map<string, Promise<unknown>>()
   return {
     async render(job) {
-      const { costs } = upstream
-      try {
-        const handle = await start(job, costs)
-        return await follow(handle, job, costs)
-      } catch (error) {
-        job.signal.throwIfAborted()
-        throw error
-      } finally {
-        if (!(job.signal.reason instanceof RunCanceled)) charges.delete(job.run?.id ?? '')
-      }
+      const id = job.run?.id ?? ''
+      const work = render(job)
+      rendering.set(id, work)
+      return await work.finally(() => void (rendering.get(id) === work && rendering.delete(id)))
     },
     async cancel({ id, stored }: CanceledJob) {
+      await Promise.allSettled([rendering.get(id)])
       const known = charges.get(id)
       charges.delete(id)
       if (known !== undefined) return known
       if (stored?.handle !== undefined) return await cancel(stored.handle)
-      return stored?.intent === undefined ? undefined : 'unknown'
+      // The intent is stored before the request is sent.
+      return stored?.intent === undefined ? 'not charged' : 'unknown'
     },
   }
 }

@@ -15,6 +15,7 @@ import {
   type JobHandle,
   type JobIntent,
   OutcomeUnknown,
+  RendererCrashed,
   type RenderJob,
   RunCanceled,
 } from './engine.js'
@@ -96,8 +97,10 @@ export function isUncertain(error: UpstreamError, costs: boolean): boolean {
 export const renderedOnce = (engine: Engine, { costs, endpoint, clock }: RenderedOnce): Engine => ({
   ...engine,
   async render(job) {
+    const { intent, handle } = job.stored ?? {}
+    if (intent !== undefined) throw new OutcomeUnknown('The service stopped before it ended.')
     if (!costs) return await engine.render(job)
-    if (job.stored?.intent !== undefined) throw new OutcomeUnknown('The service stopped before it ended.')
+    if (handle !== undefined) throw new OutcomeUnknown('Its engine has no jobs that can be followed.')
     let isSent = false
     const onSend = async () => {
       await job.save?.({ intent: { sentAtMs: clock.now(), endpoint } })
@@ -114,10 +117,13 @@ export const renderedOnce = (engine: Engine, { costs, endpoint, clock }: Rendere
       if (aborted && (!isSent || reason instanceof JobDetached || reason instanceof RunCanceled)) throw reason
       if (aborted || (error instanceof UpstreamError && isUncertain(error, true)))
         throw new OutcomeUnknown(messageOf(error))
+      // The server, or the command, has ended the run itself.
+      if (isSent && !(error instanceof RendererCrashed)) await onRefused()
       throw error
     }
   },
-  cancel: async ({ stored }) => (costs && stored?.intent !== undefined ? 'unknown' : 'not charged'),
+  cancel: async ({ stored }) =>
+    stored?.intent === undefined && stored?.handle === undefined ? 'not charged' : 'unknown',
 })
 
 interface RenderedOnce {

@@ -171,16 +171,26 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   cancelRun(id: string, nowMs: number, accountId?: number): Promise<CanceledRun | undefined>
   /**
    * Finds the canceled runs of these models that must be stopped: the runs of this worker, and of workers that have
-   * ended.
+   * ended. Of other models, those that were canceled before `abandonedMs` (default: none).
    */
-  findStopping(worker: string, models: readonly string[]): Promise<readonly StoppingRun[]>
+  findStopping(
+    worker: string,
+    models: readonly string[],
+    abandonedMs?: number,
+  ): Promise<readonly StoppingRun[]>
   /**
-   * Records that a canceled run has stopped, and whether it is refunded. Returns undefined if that is recorded already.
+   * Records that a canceled run has stopped, and whether it is refunded. `undefined`: an operator decides. Returns
+   * undefined if that is recorded already, or if the run no longer has the job `stored`.
    */
-  settleCanceled(id: string, isRefunded: boolean, nowMs: number): Promise<FailedRuns | undefined>
+  settleCanceled(
+    id: string,
+    isRefunded: boolean | undefined,
+    nowMs: number,
+    stored?: StoredJob | undefined,
+  ): Promise<FailedRuns | undefined>
   /**
-   * Decides on a failed run whose outcome is unknown: refunds it, or returns it to the queue with the job that its
-   * provider has for it. A repeat of the same decision changes nothing.
+   * Decides on a run whose outcome is unknown: refunds it, or returns it to the queue with the job that its provider has
+   * for it, unless it was canceled. A repeat of the same decision changes nothing.
    */
   decideUnknown(id: string, decision: UnknownDecision): Promise<DecidedRun>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>

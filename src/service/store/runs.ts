@@ -1,5 +1,6 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
+import { OutcomeUnknown } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
 import { canceled, OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
 import type {
@@ -108,7 +109,7 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
   hasOutputs: `SELECT 1 FROM outputs WHERE run_id = $1 AND token ${inList('$2')}`,
 
   lockRendering: `
-    SELECT id, account_id, key_id, price FROM runs
+    SELECT id, account_id, key_id, price, job FROM runs
     WHERE id = $1 AND owner = $2 AND status = 'processing'${lock()}`,
 
   fail: `UPDATE runs SET status = 'failed', finished_at = $2, failure = $3 WHERE id = $1`,
@@ -121,7 +122,7 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
   findStopping: `
     SELECT id, model, job FROM runs${index('runs_stopping')}
-    WHERE stopping AND model ${inList('$2')}
+    WHERE stopping AND (model ${inList('$2')} OR finished_at < $3)
       AND (owner = $1 OR NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = runs.owner))`,
 
   settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
@@ -204,19 +205,21 @@ export function createRunStore(database: Database): RunStore {
       hasNul(id)
         ? undefined
         : await transaction((tx) => cancelRun(tx, SQL, { id, nowMs, accountId }), { repeatable: true }),
-    findStopping: async (worker, models) =>
-      (await all(SQL.findStopping, worker, models)).map(({ id, model, job }) => ({
+    findStopping: async (worker, models, abandonedMs = 0) =>
+      (await all(SQL.findStopping, worker, models, abandonedMs)).map(({ id, model, job }) => ({
         id: String(id),
         model: String(model),
         stored: jobOf(job),
       })),
-    settleCanceled: (id, isRefunded, nowMs) =>
+    settleCanceled: (id, isRefunded, nowMs, stored) =>
       transaction(
         async (tx) => {
           const row = await tx.get(SQL.lockRun, id)
           if (row === undefined || !isSet(row.stopping)) return undefined
-          const refund = Number(row.price) === 0 ? 'free' : isRefunded ? 'refunded' : 'kept'
-          await tx.run(SQL.settle, id, JSON.stringify(canceled(refund)))
+          // A worker that still renders the run may have sent it in between.
+          if (row.job !== (stored === undefined ? null : JSON.stringify(stored))) return undefined
+          const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
+          await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
           return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
         },
         { repeatable: true },
@@ -319,26 +322,33 @@ function checkState(
 
 /**
  * Creates a function that fails runs and refunds their prices, within the transaction that has locked the runs. `rows`:
- * id, account, key and price of each.
+ * id, account, key, price and job of each. The outcome of a run with a create in flight is unknown, after any failure.
  */
 export function createFailure(dialect: Dialect) {
   const SQL = runStatements(dialect)
   return async (
     tx: Transaction,
     rows: readonly Row[],
-    failure: { readonly code: string; readonly message: string },
+    failure: RunFailure,
     nowMs: number,
   ): Promise<FailedRuns> => {
     let refunded = 0
     // Locks accounts before keys, as `addRun` does, and accounts in their order.
     for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
       const id = String(row.id)
-      await Promise.all([tx.run(SQL.fail, id, nowMs, JSON.stringify(failure)), tx.run(SQL.releaseFiles, id)])
-      if (failure.code !== OUTCOME_UNKNOWN) refunded += await refundRun(tx, SQL, row, nowMs)
+      const isInFlight = failure.code !== OUTCOME_UNKNOWN && jobOf(row.job)?.intent !== undefined
+      const recorded = isInFlight ? unknown(failure.message) : failure
+      await Promise.all([tx.run(SQL.fail, id, nowMs, JSON.stringify(recorded)), tx.run(SQL.releaseFiles, id)])
+      if (recorded.code !== OUTCOME_UNKNOWN) refunded += await refundRun(tx, SQL, row, nowMs)
     }
     return { runs: rows.length, refunded }
   }
 }
+
+const unknown = (reason: string): RunFailure => ({
+  code: OUTCOME_UNKNOWN,
+  message: new OutcomeUnknown(reason).message,
+})
 
 /** Gives back the price of a run that the transaction has locked, and returns it. */
 async function refundRun(tx: Transaction, SQL: RunStatements, row: Row, nowMs: number): Promise<number> {
@@ -362,10 +372,12 @@ async function decideUnknown(
   const row = hasNul(id) ? undefined : await tx.get(SQL.lockRun, id)
   if (row === undefined) return 'missing'
   const job = adopt && JSON.stringify(adopt)
-  if (row.status !== 'failed') return job !== undefined && row.job === job ? 'done' : 'other'
+  const isFollowed = job !== undefined && row.job === job
+  if (row.status !== 'failed' && row.status !== 'canceled') return isFollowed ? 'done' : 'other'
   if ((JSON.parse(String(row.failure)) as RunFailure).code !== OUTCOME_UNKNOWN) return 'other'
   const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
   if (isRefunded) return job === undefined ? 'done' : 'other'
+  if (row.status === 'canceled' && job !== undefined) return 'other'
   if (job === undefined) await refundRun(tx, SQL, row, nowMs)
   else await tx.run(SQL.adopt, id, job)
   return 'done'

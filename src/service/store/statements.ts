@@ -14,13 +14,13 @@ export const ENTRY_COLUMNS = `credits.sequence, credits.kind, credits.amount, cr
 const WRONG_OWNER = `(amount IS NOT NULL
         AND (credits.account_id <> runs.account_id OR credits.key_id IS DISTINCT FROM runs.key_id))`
 
-/** Whether the outcome of a failed run is unknown. `failure` is written by `JSON.stringify`, with its code first. */
+/** Whether the outcome of a run that has ended is unknown. `failure` is written by `JSON.stringify`, with its code first. */
 const IS_UNKNOWN = `coalesce(failure, '') LIKE '{"code":"${OUTCOME_UNKNOWN}",%'`
 
 /** Runs with an unknown outcome, without those that an operator has decided on. Oldest first. */
 export const UNKNOWN_RUNS = `
     SELECT runs.id FROM runs LEFT JOIN credits ON run_id = runs.id AND credits.kind = 'refund'
-    WHERE status = 'failed' AND ${IS_UNKNOWN} AND amount IS NULL ORDER BY runs.sequence`
+    WHERE status IN ('failed', 'canceled') AND ${IS_UNKNOWN} AND amount IS NULL ORDER BY runs.sequence`
 
 /** `verificationOf` expects the totals first. Every other statement returns one sentence per wrong sum. */
 export const LEDGER: Readonly<Record<string, string>> = {

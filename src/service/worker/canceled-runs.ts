@@ -10,6 +10,8 @@ import type { StoppingRun, Store } from '../store/contract.js'
 
 /** Time that the engine has to cancel a job. After it, the charge counts as unknown. */
 const MAX_CANCEL_MS = 10_000
+/** Time after which any worker ends a run that no worker with its model has stopped. */
+const ABANDONED_AFTER_MS = 3_600_000
 
 export interface CanceledRunsOptions {
   readonly store: Pick<Store, 'findStopping' | 'settleCanceled'>
@@ -34,6 +36,8 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
   const names = models.map(({ document: { name } }) => name)
   const held = new Map<string, AbortController>()
   const settling = new Set<string>()
+  /** Decisions that are not recorded yet. The engine knows a charge only once. */
+  const charges = new Map<string, Charge | undefined>()
 
   async function chargeOf(run: StoppingRun): Promise<Charge | undefined> {
     try {
@@ -51,16 +55,18 @@ export function createCanceledRuns(options: CanceledRunsOptions): CanceledRuns {
     if (settling.has(run.id)) return
     settling.add(run.id)
     try {
-      const charge = await chargeOf(run)
-      const isFree = models.some(({ document, mayCost }) => document.name === run.model && !mayCost)
-      await store.settleCanceled(run.id, isFree || charge === 'not charged', clock.now())
+      const model = models.find(({ document }) => document.name === run.model)
+      if (model !== undefined && !charges.has(run.id)) charges.set(run.id, await chargeOf(run))
+      const isFree = !model?.mayCost || charges.get(run.id) === 'not charged'
+      await store.settleCanceled(run.id, model && isFree, clock.now(), run.stored)
+      charges.delete(run.id)
     } finally {
       settling.delete(run.id)
     }
   }
 
   async function stop(): Promise<void> {
-    const runs = await store.findStopping(worker, names)
+    const runs = await store.findStopping(worker, names, clock.now() - ABANDONED_AFTER_MS)
     if (runs.length > 0) await claimsEnded()
     for (const run of runs) {
       const controller = held.get(run.id)

@@ -116,8 +116,9 @@ export async function withReferences<Result>(
   work: (references: RenderJob['references']) => Promise<Result>,
 ): Promise<Result> {
   const { image_urls: sources } = input
-  // A job that is followed has its references.
-  if (!Array.isArray(sources) || sources.length === 0 || job?.handle !== undefined) return await work([])
+  // A run that was sent is not sent again, so it needs no references.
+  const isSent = job?.handle !== undefined || job?.intent !== undefined
+  if (!Array.isArray(sources) || sources.length === 0 || isSent) return await work([])
   await mkdir(workFolder, { recursive: true, mode: 0o700 })
   const folder = await makeOwnFolder(workFolder, `${id}-references-`)
   const load = () =>
@@ -155,7 +156,7 @@ function inputFor(
  * Settles like `work`. Once the signal is aborted, `work` has `ABORT_GRACE_MS` to settle; then rejects with the
  * signal's reason.
  */
-async function withGracePeriod<Value>(
+export async function withGracePeriod<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
   clock: Pick<Clock, 'sleep'>,

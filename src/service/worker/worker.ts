@@ -77,11 +77,13 @@ export interface WorkerOptions
   readonly clock: Clock
   readonly concurrency: number
   readonly timeRender?: Metrics['timeRender'] | undefined
+  /** Default: renders into files. */
+  readonly renderRun?: typeof render
   readonly log?: Pick<Log, 'info' | 'debug'>
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, lease, models, clock, concurrency, onError, log = silentLog } = options
+  const { store, lease, models, clock, concurrency, onError, log = silentLog, renderRun = render } = options
   const owner = lease.id
   const { timeRender = (_kind, rendering) => rendering } = options
   const persist = createPersist(clock, onError)
@@ -218,7 +220,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const outputs = await withReferences(run, options, signal, (references) =>
         timeRender(
           run.kind,
-          render(run, references, { ...options, enterOutputs, saveJob, onProgress }, limit),
+          renderRun(run, references, { ...options, enterOutputs, saveJob, onProgress }, limit),
         ),
       )
       if (await finish(run, outputs))

@@ -113,6 +113,15 @@ describe('a create without a clear answer', () => {
     expect([creates(), server.canceled]).toEqual([1, []])
   })
 
+  test('does not adopt the job of another run with the same input', async () => {
+    const { server, clock, render, creates } = await open()
+    const run = { id: 'run_8', model: 'acme/model' }
+    expect(await clock.runUntil(render({ run, save: async () => {} }))).toHaveLength(1)
+    server.fault('POST', 'reset')
+    await expect(clock.runUntil(render())).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect([creates(), server.jobs.length]).toEqual([2, 1])
+  })
+
   test('has an unknown outcome at once where the provider has no list', async () => {
     const { server, clock, render, creates } = await open({ hasLookup: false })
     server.fault('POST', 'lose')
@@ -146,10 +155,12 @@ describe('a create that was certainly refused', () => {
   })
 
   test("fails with the server's own answer", async () => {
-    const { server, clock, render, creates } = await open()
+    const { server, clock, stored, render, creates } = await open()
     server.fault('POST', { status: 422, body: { detail: [{ loc: ['body', 'prompt'], msg: 'too long' }] } })
     await expect(clock.runUntil(render())).rejects.toThrow('answered 422: body.prompt: too long')
     expect([creates(), server.count('GET'), server.count('PUT')]).toEqual([1, 0, 0])
+    // The intent is taken back: the run can be refunded.
+    expect(stored.at(-1)).toEqual({})
   })
 })
 
@@ -275,6 +286,21 @@ test('a run that takes too long cancels its job by its own id', async () => {
   expect(server.canceled).toEqual(['job_1'])
 })
 
+test('a worker that has lost the run leaves its job to the other one, also when its time limit passes', async () => {
+  const { server, clock, render } = await open({ polls: 50 })
+  const stop = new AbortController()
+  let isLost = false
+  const save = async () => {
+    if (isLost) throw new JobDetached('Another worker has taken the run over.')
+  }
+  const rendering = render({ signal: stop.signal, save })
+  await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
+  isLost = true
+  stop.abort(new Error('The engine took longer than 5 minutes.'))
+  await expect(clock.runUntil(rendering)).rejects.toThrow('longer than 5 minutes')
+  expect(server.canceled).toEqual([])
+})
+
 describe('a canceled run', () => {
   async function canceled(reason: Error, options: OpenOptions = {}) {
     const opened = await open({ polls: 50, ...options })
@@ -326,7 +352,31 @@ describe('a canceled run', () => {
     await clock.runUntil(until('a poll', () => (server.jobs[0]?.polls ?? 0) > 1))
     expect(await engine.cancel({ id: 'run_8', model: 'm', stored: stored.at(-1) })).toBe('unknown')
     expect(server.canceled).toEqual(['job_1'])
-    expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBeUndefined()
+  })
+
+  test('was not charged when nothing was sent for it', async () => {
+    const { engine } = await open()
+    expect(await engine.cancel({ id: 'run_9', model: 'm' })).toBe('not charged')
+    expect(await engine.cancel({ id: 'run_9', model: 'm', stored: {} })).toBe('not charged')
+    const intent = { sentAtMs: 1, endpoint: 'model' }
+    expect(await engine.cancel({ id: 'run_9', model: 'm', stored: { intent } })).toBe('unknown')
+  })
+
+  test('waits for the end of its render, which knows the charge', async () => {
+    const { server, clock, engine, render } = await open()
+    let answer = () => {}
+    const after = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    server.fault('POST', { after, answer: { status: 422, body: { detail: 'no' } } })
+    const stop = new AbortController()
+    const rendering = render({ signal: stop.signal })
+    await until('the request arrives', () => server.count('POST') === 1)
+    stop.abort(new RunCanceled())
+    const charge = engine.cancel({ id: 'run_7', model: 'm' })
+    answer()
+    expect(await charge).toBe('not charged')
+    await expect(clock.runUntil(rendering)).rejects.toThrow('The run was canceled.')
   })
 })
 
@@ -370,6 +420,13 @@ describe('an engine that renders within one request', () => {
     expect(creates()).toBe(1)
   })
 
+  test('is not sent for a job that an operator names', async () => {
+    const { clock, render, creates } = await openOnce()
+    const stored = { handle: { id: 'job_1' } }
+    await expect(clock.runUntil(render({ stored }))).rejects.toBeInstanceOf(OutcomeUnknown)
+    expect(creates()).toBe(0)
+  })
+
   test('fails with a refusal of the server, and waits for one that is busy', async () => {
     const { server, clock, stored, render, creates } = await openOnce()
     server.fault('POST', { status: 429 })
@@ -377,6 +434,7 @@ describe('an engine that renders within one request', () => {
     expect([creates(), stored.map((each) => Object.keys(each).length)]).toEqual([2, [1, 0, 1]])
     server.fault('POST', { status: 400, body: { error: 'bad prompt' } })
     await expect(clock.runUntil(render())).rejects.toThrow('answered 400: bad prompt')
+    expect(stored.at(-1)).toEqual({})
   })
 
   test('is sent a third time at most, after pauses, when a proxy reports a crash of its server', async () => {

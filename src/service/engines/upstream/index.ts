@@ -138,7 +138,7 @@ export function createUpstream({
         { status: response.status },
       )
     }
-    return await succeeded(response, signal)
+    return await succeeded(response, sentSignal ?? signal)
   }
 
   /** Follows redirects on the server's own host, where only its own origin gets the key. */

@@ -61,10 +61,12 @@ export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, cl
     const sendOnce = async (): Promise<Attempt> => {
       await onSend?.()
       const sentAtMs = clock.monotonic()
+      // The answer may arrive after the abort, and tell that the run was not accepted.
+      const sentSignal = request.signal ?? signal
       try {
-        const response = await parts.fetch({ ...request, signal: request.signal ?? signal })
+        const response = await parts.fetch({ ...request, signal: sentSignal })
         if (response.status !== 503 && response.status !== 429) return { response }
-        const problem = await errorOf(response, signal)
+        const problem = await errorOf(response, sentSignal)
         const retryAfter = response.header('retry-after')
         const isBusy = response.status === 429 || retryAfter !== undefined
         const isDeath = request.isSlow && !isBusy && clock.monotonic() - sentAtMs >= MIN_DEATH_MS
@@ -73,7 +75,7 @@ export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, cl
           isFinalAnswer(problem.answer, request) || (response.status === 503 && onSend !== undefined)
         return { problem, retryAfter, isFinal, ...(isDeath && { pauseMs: DEATH_PAUSE_MS }) }
       } catch (error) {
-        signal.throwIfAborted()
+        sentSignal.throwIfAborted()
         if (!(error instanceof HttpFailure)) throw error
         const { message, advice = '' } = error
         const text = clean(`The connection to the model's server failed: ${message}. ${advice}`.trim())

@@ -1,0 +1,17 @@
+/** 20,000 histories of a service. `npm run proof -- simulation`; the variable PROOF_HISTORIES plays fewer. */
+import { expect, test } from 'vitest'
+import { playHistory } from '../simulation/history.js'
+import { tableOfFigures } from '../support/proof/figures.js'
+
+const HISTORIES = Number(process.env.PROOF_HISTORIES ?? 20_000)
+const record = tableOfFigures()
+
+test('in every history, a run is paid for once, ends, and its credits match the ledger', {
+  timeout: 8 * 3_600_000,
+}, async () => {
+  const wrong: string[] = []
+  for (let seed = 1; seed <= HISTORIES; seed++)
+    wrong.push(...(await playHistory(seed)).map((problem) => `${seed}: ${problem}`))
+  record('histories', { played: HISTORIES, wrong: wrong.length })
+  expect(wrong).toEqual([])
+})

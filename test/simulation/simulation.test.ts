@@ -1,0 +1,16 @@
+/** Histories of a service that a seed decides. `npm run proof -- simulation` plays 20,000 of them. */
+import { expect, test } from 'vitest'
+import { playHistory } from './history.js'
+
+/** As many as take a few seconds. */
+const HISTORIES = 15
+
+test('in every history, a run is paid for once, ends, and its credits match the ledger', async () => {
+  for (let seed = 1; seed <= HISTORIES; seed++)
+    expect({ seed, wrong: await playHistory(seed) }).toEqual({ seed, wrong: [] })
+})
+
+/** Seeds that have found a fault. */
+test.each([26, 37, 41])('the history %i', async (seed) => {
+  expect(await playHistory(seed)).toEqual([])
+})

@@ -1,6 +1,7 @@
 /** Builds the commander program: names, flags and help. It runs no command. */
 import { Command, Option } from 'commander'
 import { usageError } from '../errors.js'
+import { KINDS } from '../protocol/models.js'
 import { COMMANDS } from './commands/index.js'
 import type { CommandEnvironment } from './context/context.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
@@ -83,5 +84,6 @@ export function globalsOfCommand(command: Command): Globals {
   const commandPath: Command[] = []
   for (let each: Command | null = command; each !== null; each = each.parent) commandPath.push(each)
   const color = commandPath.every((each) => each.opts().color !== false)
-  return globalsOf({ ...command.optsWithGlobals(), color })
+  const kind = command.parent?.name() === 'run' ? KINDS.find((each) => each === command.name()) : undefined
+  return globalsOf({ ...command.optsWithGlobals(), color }, kind)
 }

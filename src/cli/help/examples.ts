@@ -75,6 +75,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes models --refresh', 'ask the service for its models'],
   ],
   'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
+  'rushes models save': [['rushes models save flux.yaml', 'the model of the last --engine']],
   'rushes models import': [
     ['rushes models import fal:fal-ai/flux/dev', 'into the folder of local.models'],
     ['rushes models import replicate:acme/still-2 --from schema.json -o still-2.yaml'],
@@ -106,6 +107,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes doctor': [
     ['rushes doctor'],
     ['rushes doctor --json', 'one line for each check'],
+    ['rushes doctor --models', 'the model servers of this machine'],
     ['rushes doctor --models still.yaml', 'the servers of your models'],
   ],
   'rushes serve': [

@@ -9,6 +9,10 @@ export type Example = readonly [line: string, about?: string]
 const RUN_IMAGE: readonly Example[] = [
   ['rushes run image "a red fox in fresh snow" -o fox.png'],
   ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
+  [
+    'rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"',
+    'with your own model server',
+  ],
   ['rushes run image "the fox at night" -i fox.png -n 4 -o "fox-{index}.{ext}"'],
 ]
 
@@ -21,6 +25,10 @@ const RUN_VIDEO: readonly Example[] = [
 export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   rushes: [
     ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
+    [
+      'rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"',
+      'with your own model server',
+    ],
     ['rushes run video "a paper boat in a puddle" -o boat.mp4'],
     ['rushes run image "a fox" | rushes run video "it runs" -i -'],
     ['rushes run video "dusk" --no-wait | rushes wait - -d'],
@@ -107,7 +115,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes doctor': [
     ['rushes doctor'],
     ['rushes doctor --json', 'one line for each check'],
-    ['rushes doctor --models', 'the model servers of this machine'],
     ['rushes doctor --models still.yaml', 'the servers of your models'],
   ],
   'rushes serve': [

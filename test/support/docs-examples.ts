@@ -39,7 +39,7 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
 /** Lines that do not run here, by their beginning, with the reason. */
 const LINES_NOT_HERE: Readonly<Record<string, string>> = {
   'rushes run image --local --engine images:': 'needs a server of models; cli/local-engine.test.ts',
-  'rushes models save flux.yaml': 'needs an earlier command with --engine; cli/local-engine.test.ts',
+  'rushes models save': 'needs an earlier command with --engine; cli/local-engine.test.ts',
   'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
   'rushes gallery --open': 'opens a program; cli/gallery.test.ts',
   'rushes login --web': 'needs a person at a browser; cli/login-web.test.ts',

@@ -29,9 +29,8 @@ const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { flags: '--base-url <url>', about: 'URL of the service' },
   { flags: '--local', about: 'Use the built-in preview service: no key, no network' },
   {
-    flags: '--engine <engine>',
-    about:
-      'With --local: use this model, as images:<url>, comfyui:<url>#<workflow>, fal:<model> or a command',
+    flags: '--engine <spec>',
+    about: 'Run this model here: images:<url>, comfyui:<url>#<file>, fal:<name> or a command',
   },
 ]
 

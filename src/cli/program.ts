@@ -1,6 +1,7 @@
 /** Builds the commander program: names, flags and help. It runs no command. */
 import { Command, Option } from 'commander'
 import { usageError } from '../errors.js'
+import { KINDS } from '../protocol/models.js'
 import { COMMANDS } from './commands/index.js'
 import type { CommandEnvironment } from './context/context.js'
 import { type Globals, globalOptions, globalsOf } from './flags/globals.js'
@@ -65,14 +66,19 @@ function addHelpCommand(program: Command, { print }: CommandEnvironment): void {
   addGlobalOptions(help)
 }
 
+/** Commands that render runs. The help of others does not show `--engine`, which they accept. */
+const RENDERS = ['run', 'wait', 'batch', 'mcp']
+
 /** Adds the global flags to a command and its subcommands, so that users can write them anywhere on the line. */
-function addGlobalOptions(command: Command): void {
+function addGlobalOptions(command: Command, showsEngine = RENDERS.includes(command.name())): void {
   const ownFlags = new Set(command.options.map(({ long }) => long))
-  for (const option of globalOptions()) if (!ownFlags.has(option.long)) command.addOption(option)
+  for (const option of globalOptions())
+    if (!ownFlags.has(option.long))
+      command.addOption(option.hideHelp(option.long === '--engine' && !showsEngine))
   command.addHelpOption(helpOption())
   if (command.commands.length > 0)
     command.enablePositionalOptions().helpCommand('help [command]', 'Print the help of a command')
-  for (const child of command.commands) addGlobalOptions(child)
+  for (const child of command.commands) addGlobalOptions(child, showsEngine)
 }
 
 /**
@@ -83,5 +89,6 @@ export function globalsOfCommand(command: Command): Globals {
   const commandPath: Command[] = []
   for (let each: Command | null = command; each !== null; each = each.parent) commandPath.push(each)
   const color = commandPath.every((each) => each.opts().color !== false)
-  return globalsOf({ ...command.optsWithGlobals(), color })
+  const kind = command.parent?.name() === 'run' ? KINDS.find((each) => each === command.name()) : undefined
+  return globalsOf({ ...command.optsWithGlobals(), color }, kind)
 }

@@ -40,7 +40,8 @@ const WITHOUT_COMPLETION = [
     'admin run refund id',
     'admin user add email',
   ],
-  ...['config set value', 'models search words', 'run image prompt', 'run video prompt'],
+  ...['config set value', 'models save file', 'models save name', 'models search words'],
+  ...['run image prompt', 'run video prompt'],
 ]
 
 interface Answer {
@@ -138,7 +139,7 @@ describe('commands and flags', () => {
     ['a flag that the help shows only with --all', ['serve', '--trust'], ['--trust-proxy']],
     ['choices', ['serve', '--log-level', 'd'], ['debug']],
     ['kinds', ['list', '--kind', ''], ['video', 'image']],
-    ['models', ['models', ''], ['add', 'import', 'search', 'remove', 'video', 'image']],
+    ['models', ['models', ''], ['add', 'import', 'search', 'save', 'remove', 'video', 'image']],
     ['a provider', ['models', 'import', ''], ['fal:', 'replicate:']],
     ['shells', ['completion', ''], ['bash', 'zsh', 'fish']],
     ['keys of the config', ['config', 'get', 'models.'], ['models.video', 'models.image']],

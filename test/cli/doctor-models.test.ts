@@ -2,11 +2,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { whenOver } from '../support/after-file.js'
 import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
 import { createHostedApis } from '../support/hosted-apis.js'
+import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createImagesServer } from '../support/model-servers/images.js'
 import { temporaryFolder } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -133,4 +135,48 @@ test('a size that servers would round is a warning', async () => {
     /warning +models +.*a\.yaml:1:\d+: engine\.sizes: 1:1 is 500x500: servers round sides/,
   )
   expect(code).toBe(0)
+})
+
+test('without a document, finds the servers on the usual ports of this machine, each with a ready command', async () => {
+  const [sdcpp, comfyui, kobold] = await Promise.all([
+    createImagesServer('sdcpp'),
+    createComfyServer(),
+    createImagesServer('kobold'),
+  ])
+  const ports: Readonly<Record<string, string>> = { 1234: sdcpp.url, 8188: comfyui.url, 5001: kobold.url }
+  const clock = createManualClock()
+  const network = createNetwork({ env: {}, clock })
+  whenOver(() => network.close())
+  const asked: string[] = []
+  const fetch: Fetch = async (request) => {
+    asked.push(request.url.host)
+    const there = ports[request.url.port]
+    if (there === undefined) throw new HttpFailure('refused', { sent: false, code: 'ECONNREFUSED' })
+    return network.fetch({ ...request, url: new URL(request.url.pathname, there) })
+  }
+  const look = () => clock.runUntil(runCli(['doctor', '--models'], { clock, fetch }))
+  const found = await look()
+  expect(found.code).toBe(0)
+  expect(found.stdout.replaceAll(/ +/g, ' ').split('\n')).toEqual([
+    'ok server stable-diffusion.cpp at http://127.0.0.1:1234/v1: sd-cpp-local',
+    ' rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"',
+    expect.stringMatching(/^ok server ComfyUI \S+ at http:\/\/127\.0\.0\.1:8188$/),
+    ` rushes run image --local --engine 'comfyui:http://127.0.0.1:8188#workflow.json' "a red fox"`,
+    'ok server sdapi at http://127.0.0.1:5001: koboldcpp',
+    ' rushes run image --local --engine sdapi:http://127.0.0.1:5001 "a red fox"',
+    '',
+  ])
+  const usual = ['1234', '8080', '8000', '30000', '8188', '7860', '5001', '5000']
+  expect(new Set(asked)).toEqual(new Set(usual.map((port) => `127.0.0.1:${port}`)))
+
+  await Promise.all([sdcpp.close(), kobold.close()])
+  comfyui.fault('GET /system_stats', 'hang')
+  const asking = look()
+  await until('the server has the question', () => comfyui.count('GET /system_stats') === 2)
+  await clock.advance(500)
+  const nothing = await asking
+  expect(nothing).toMatchObject({ code: 0 })
+  expect(nothing.stdout).toMatch(
+    /^warning +server +no model server answers on 127\.0\.0\.1 at the ports 1234, 8080/,
+  )
 })

@@ -28,7 +28,7 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.system.ts' },
   { begins: 'rushes batch examples/', why: 'examples.system.ts: on a copy of the examples' },
   {
-    begins: 'rushes serve --engine image=images:',
+    begins: 'rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"  ',
     why: 'needs servers of models; service/engines/docs-commands.test.ts',
   },
   {
@@ -43,6 +43,8 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
 
 /** Lines that do not run here, by their beginning, with the reason. */
 const LINES_NOT_HERE: Readonly<Record<string, string>> = {
+  'rushes run image --local --engine images:': 'needs a server of models; cli/local-engine.test.ts',
+  'rushes models save': 'needs an earlier command with --engine; cli/local-engine.test.ts',
   'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
   'rushes gallery --open': 'opens a program; cli/gallery.test.ts',
   'rushes login --web': 'needs a person at a browser; cli/login-web.test.ts',
@@ -91,7 +93,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
         'runs: [{ name: "icon-{animal}-{size}", kind: image, prompt: "{animal}", matrix: { animal: [fox], size: [1] } }]\n',
     },
   },
-  'docs/engines.md: command': {
+  'docs/engine-types.md: command': {
     files: { 'sketch.png': ONE_PIXEL_PNG },
     asks: 'rushes run image "a fox" -i sketch.png -o made.png && cmp sketch.png made.png',
   },

@@ -76,7 +76,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
     case 'batch':
       return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}` as PublishedName
     case 'models':
-      if (['add', 'remove'].includes(words[1] ?? '')) return 'models-change'
+      if (['add', 'remove', 'save'].includes(words[1] ?? '')) return 'models-change'
       if (['import', 'search'].includes(words[1] ?? '')) return `models-${words[1]}` as PublishedName
       return words[1] === undefined ? 'models' : words[1].includes('/') ? 'model-document' : 'model'
     case 'doctor':

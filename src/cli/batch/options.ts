@@ -3,7 +3,7 @@ import { usageError } from '../../errors.js'
 import { quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
-import { commandLine, type Globals } from '../flags/globals.js'
+import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { maxCostOf } from '../models/prices.js'
 import type { BatchAllowance, CostLimit } from './estimates.js'
 
@@ -95,10 +95,7 @@ export interface BatchWords {
  * Returns the command that continues a batch, with every flag that the same rows need. Leaves out `--force` and
  * `--resubmit-unconfirmed`, which would repeat creates that this batch has already sent.
  */
-export function batchCommandLine(
-  globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,
-  { word, flags }: BatchWords,
-): string {
+export function batchCommandLine(globals: ServiceFlags, { word, flags }: BatchWords): string {
   const value = (name: string, text: string | undefined) =>
     text === undefined ? [] : [name, quoteWord(text)]
   const flag = (name: string, isGiven: boolean | undefined) => (isGiven === true ? [name] : [])

@@ -23,7 +23,7 @@ export function register(command: Command, { run }: CommandEnvironment, examine 
   command
     .option(
       '--models [path]',
-      'Check only the servers of the models in this file or folder (default: the setting local.models)',
+      'Check only the model servers of this file or folder (default: local.models, else those on this machine)',
     )
     .action((options: DoctorOptions) =>
       run(command, (ctx) => examine(ctx, options), { reportsAddress: true }),

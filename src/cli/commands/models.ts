@@ -11,6 +11,7 @@ import type { ImportOptions } from '../imports/import-model.js'
 import { addModel, findAdded, listAdded, removeModel } from '../models/added-models.js'
 import { builtInDocument, type KnownModels } from '../models/known-models.js'
 import { openPrices } from '../models/prices.js'
+import type { SaveOptions } from '../models/save-model.js'
 import {
   pricedJson,
   printModels,
@@ -70,6 +71,19 @@ export function register(command: Command, { run }: CommandEnvironment, showMode
     run(search, async (ctx) => (await import('../imports/search-models.js')).searchCommand(ctx, words), {
       ignoresLocal: true,
     }),
+  )
+  const save = command
+    .command('save')
+    .description('Write the document of a model that --engine has used')
+    .argument('<file>', 'YAML file to write; - writes standard output')
+    .argument('[name]', 'Name of the model (default: the last one)')
+    .addOption(new Option('--overwrite', 'Replace a document that exists'))
+  save.action((path: string, name: string | undefined, options: SaveOptions) =>
+    run(
+      save,
+      async (ctx) => (await import('../models/save-model.js')).saveCommand(ctx, { path, name }, options),
+      { ignoresLocal: true },
+    ),
   )
   const remove = command
     .command('remove')

@@ -1,21 +1,53 @@
 /** Parts of the context that are opened when a command first needs them: the local service and the recorder. */
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
+import { printable, shortened } from '../../protocol/text.js'
 import type { createRecorder, Recorder } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
+import type { ModelSetEngine } from '../../service/models/model-set.js'
+import type { AskOptions } from '../models/ask-server.js'
+import type { OpenedEngine } from '../models/local-engine.js'
 import type { LocalModelsOptions } from '../models/local-models.js'
 import type { LocalOptions, LocalService } from './local-service.js'
 
 interface OpenLocalOptions extends Omit<LocalOptions, 'models' | 'engine'> {
-  readonly localModels: LocalModelsOptions
+  readonly localModels: Omit<LocalModelsOptions, 'engine' | 'earlier'>
+  readonly stateFolder: string
+  /** The engine of `--engine`. */
+  readonly lineEngine: OpenedEngine | undefined
+  note(message: string): void
   fetch(): Promise<Fetch>
   /** Creates the preview renderer. */
   engine(): Promise<Engine>
 }
 
-/** Opens the local service of `--local` with its models. */
+/** Time for the list of models, which a busy server may not send. */
+const ENGINE_TIMEOUT_MS = 5_000
+
+/** Opens the engine of `--engine`: asks its server for the name of the model. Undefined without the flag. */
+export async function openEngine(
+  flag: string | undefined,
+  stateFolder: string,
+  { fetch, ...options }: Pick<AskOptions, 'clock' | 'signal'> & Pick<OpenLocalOptions, 'fetch'>,
+): Promise<OpenedEngine | undefined> {
+  if (flag === undefined) return undefined
+  const [{ openLocalEngine }, { askServer }] = await Promise.all([
+    import('../models/local-engine.js'),
+    import('../models/ask-server.js'),
+  ])
+  return openLocalEngine({
+    ...{ flag, stateFolder },
+    ask: async (server) =>
+      askServer(server, { ...options, fetch: await fetch(), timeoutMs: ENGINE_TIMEOUT_MS }),
+  })
+}
+
+/** Opens the local service of `--local` with its models, and remembers the engine of `--engine`. */
 export async function openLocal({
   localModels,
+  stateFolder,
+  lineEngine,
+  note,
   fetch,
   engine,
   ...options
@@ -25,14 +57,34 @@ export async function openLocal({
     import('../models/local-models.js'),
   ])
   const { clock, env, render } = options
-  const set = await openLocalModels(localModels, render)
+  const { readEngines, rememberEngine } = await import('../models/local-engine.js')
+  const earlier = readEngines(stateFolder)
+  const set = await openLocalModels({ ...localModels, engine: lineEngine, earlier }, render)
   const preview = await engine()
   const parts = { env, clock, fetch: await fetch(), urls: [], preview: () => preview }
-  return openLocalService({
-    ...options,
-    models: set.models,
-    engine: render ? set.createEngine(parts) : preview,
-  })
+  const all = render ? set.createEngine(parts) : undefined
+  if (lineEngine !== undefined) {
+    if (render && lineEngine.refused !== undefined) throw lineEngine.refused
+    await rememberEngine(stateFolder, lineEngine)
+    if (all !== undefined) describeEngine(lineEngine, all, note)
+  }
+  return openLocalService({ ...options, models: set.models, engine: all ?? preview })
+}
+
+function describeEngine(
+  { name, engine, others = [], ratio = '' }: OpenedEngine,
+  { describeEngine: describe, describePayer }: ModelSetEngine,
+  note: OpenLocalOptions['note'],
+): void {
+  const sizes = engine.sizes as Readonly<Record<string, string>> | undefined
+  const size = Object.entries(sizes ?? {}).find(([key]) => key.split(' ')[0] === ratio)?.[1]
+  const parts = [`${name} (${describe(name)})`, size, describePayer(name)]
+  note(`Model: ${parts.filter((part) => part !== undefined).join(', ')}.`)
+  if (others.length > 0)
+    note(
+      `Its server has several models (${shortened(others.map(printable).join(', '), 200)}) and chooses one. ` +
+        `To name one: --engine ${engine.type}:${engine.url}#<model>`,
+    )
 }
 
 /** Lock timeout of the journal for a command that can work without it. */

@@ -216,6 +216,12 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     })
   }
 
+  /** Asks the server of `--engine` once for the name of its model. */
+  const lineEngine = once(async () => {
+    const { openEngine } = await import('./connections.js')
+    return openEngine(globals.engine, stateFolder, { clock, signal: interrupts.first, fetch })
+  })
+
   let remote: ApiClient | undefined
 
   /** The connection that was opened for the list of models. The next request uses it, also if it has failed. */
@@ -238,14 +244,10 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {
     if (missing.length > 0) throw missingError(missing)
     const { openLocal } = await import('./connections.js')
+    const localModels = { path: await setting('localModels'), configFolder: folders.config, env }
     const { url, apiKey, filesOf, close } = await openLocal({
-      dataFolder: join(stateFolder, LOCAL_FOLDER),
-      localModels: { path: await setting('localModels'), configFolder: folders.config, env },
-      clock,
-      render,
-      env,
-      warn: out.warn,
-      fetch,
+      ...{ localModels, dataFolder: join(stateFolder, LOCAL_FOLDER), lineEngine: await lineEngine() },
+      ...{ clock, render, env, fetch, stateFolder, warn: out.warn, note: out.note },
       engine: () => ctx.engine(),
     })
     closers.push(close)
@@ -260,7 +262,10 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       return (await connected).client.models(etag, signal)
     }
     const { first: signal } = interrupts
-    return knownModels.openModels({ env, globals, ask: { clock, signal, warn: out.warn, models: ask } })
+    return knownModels.openModels({
+      ...{ env, globals, engine: lineEngine },
+      ask: { clock, signal, warn: out.warn, models: ask },
+    })
   }
 
   const ctx: Context = {

@@ -5,19 +5,21 @@ import { withTimeout } from '../../host/abort.js'
 import type { ModelDocument } from '../../protocol/models.js'
 import { amountText, inMillionths } from '../../protocol/price.js'
 import { ModelNotListed, UpstreamError } from '../../service/engines/upstream/upstream-error.js'
-import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Context } from '../context/context.js'
+import { findServers } from './find-servers.js'
 import { type Finding, failed, failedBy, ok, warning } from './finding.js'
 
 /** Time that one server has to answer. */
 const CHECK_TIMEOUT_MS = 15_000
 
-/** `path`: file or folder of documents. Default: the setting `local.models`. No run is created, and no key is printed. */
+/**
+ * `path`: file or folder of documents. Default: the setting `local.models`, else the servers of this machine. No run is
+ * created, and no key is printed.
+ */
 export async function checkModels(ctx: Context, path: string | undefined): Promise<readonly Finding[]> {
   const setting = path === undefined ? await ctx.setting('localModels') : undefined
   const folder = path ?? (setting === undefined ? undefined : resolve(ctx.configFolder, setting))
-  if (folder === undefined)
-    return PREVIEW_MODELS.map(({ document }) => ok('model', `${document.name} (preview)`))
+  if (folder === undefined) return await findServers(ctx)
   try {
     const { openModelSet } = await import('../../service/models/model-set.js')
     const set = await openModelSet({ path: folder, env: ctx.env })

@@ -1,5 +1,6 @@
 /** Flags that every command has. They may come before or after the subcommand. */
 import { Option } from 'commander'
+import type { Kind } from '../../protocol/models.js'
 import { quoteWord } from '../../protocol/text.js'
 
 export interface Globals {
@@ -10,6 +11,8 @@ export interface Globals {
   readonly local: boolean
   readonly profile?: string
   readonly baseUrl?: string
+  /** The engine of a model of the local service, as `kind=engine` where its kind is known. */
+  readonly engine?: string
 }
 
 interface GlobalFlag {
@@ -25,6 +28,10 @@ const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { flags: '--profile <name>', about: 'Use this profile of the config file' },
   { flags: '--base-url <url>', about: 'URL of the service' },
   { flags: '--local', about: 'Use the built-in preview service: no key, no network' },
+  {
+    flags: '--engine <spec>',
+    about: 'Run this model here: images:<url>, comfyui:<url>#<file>, fal:<name> or a command',
+  },
 ]
 
 export const globalOptions = (): readonly Option[] =>
@@ -58,32 +65,44 @@ export const wantsJson = (argv: readonly string[]): boolean => {
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
 }
 
-/** Reads the global flags from the merged options of a command and its parents. */
-export function globalsOf(options: Readonly<Record<string, unknown>>): Globals {
+/** Reads the global flags from the merged options of a command and its parents. `kind`: of the run that it creates. */
+export function globalsOf(options: Readonly<Record<string, unknown>>, kind?: Kind): Globals {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const profile = text(options.profile)
   const baseUrl = text(options.baseUrl)
+  // `rushes serve` has a flag of the same name, which is a list.
+  const typed = text(options.engine)
+  const engine = kind === undefined || typed?.startsWith(`${kind}=`) ? typed : typed && `${kind}=${typed}`
   return {
     json: options.json === true,
     quiet: options.quiet === true,
     debug: options.debug === true,
     color: options.color !== false,
-    local: options.local === true,
+    local: options.local === true || engine !== undefined,
     ...(profile !== undefined && { profile }),
     ...(baseUrl !== undefined && { baseUrl }),
+    ...(engine !== undefined && { engine }),
   }
 }
+
+/** The flags that select the service, its key and its model. */
+export type ServiceFlags = Pick<Globals, 'local' | 'profile' | 'baseUrl' | 'engine'>
 
 /** A command for the user to type next, with the global flags that select the same service and key. */
 export const commandLine = (
   command: string,
-  { local, profile, baseUrl }: Pick<Globals, 'local' | 'profile' | 'baseUrl'>,
+  { local, profile, baseUrl, engine }: ServiceFlags,
   words: readonly string[],
 ): string =>
   [
     `rushes ${command}`,
     ...(local ? ['--local'] : []),
+    ...(engine === undefined ? [] : ['--engine', quoteWord(shownEngine(engine))]),
     ...(profile === undefined ? [] : ['--profile', quoteWord(profile)]),
     ...(baseUrl === undefined ? [] : ['--base-url', quoteWord(baseUrl)]),
     ...words,
   ].join(' ')
+
+/** The engine without its kind, where its type has only one. */
+export const shownEngine = (engine: string): string =>
+  engine.replace(/^image=(?=(images|sdapi):)|^video=(?=videos:)/, '')

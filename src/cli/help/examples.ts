@@ -9,6 +9,7 @@ export type Example = readonly [line: string, about?: string]
 const RUN_IMAGE: readonly Example[] = [
   ['rushes run image "a red fox in fresh snow" -o fox.png'],
   ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
+  ['rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"'],
   ['rushes run image "the fox at night" -i fox.png -n 4 -o "fox-{index}.{ext}"'],
 ]
 
@@ -21,6 +22,7 @@ const RUN_VIDEO: readonly Example[] = [
 export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   rushes: [
     ['rushes run image --local "a red fox"', 'try it: no key, no network, no cost'],
+    ['rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"'],
     ['rushes run video "a paper boat in a puddle" -o boat.mp4'],
     ['rushes run image "a fox" | rushes run video "it runs" -i -'],
     ['rushes run video "dusk" --no-wait | rushes wait - -d'],
@@ -75,6 +77,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes models --refresh', 'ask the service for its models'],
   ],
   'rushes models add': [['rushes models add still-2.yaml'], ['rushes models add - < still-2.json']],
+  'rushes models save': [
+    ['rushes models save flux.yaml', 'the model of the last --engine'],
+    ['rushes models save - 127.0.0.1/sd-cpp-local'],
+  ],
   'rushes models import': [
     ['rushes models import fal:fal-ai/flux/dev', 'into the folder of local.models'],
     ['rushes models import replicate:acme/still-2 --from schema.json -o still-2.yaml'],

@@ -184,7 +184,7 @@ async function modelsFolder(ctx: Context): Promise<{ readonly path: string; read
   return { path, isNew: false }
 }
 
-async function writeDocument(path: string, text: string): Promise<void> {
+export async function writeDocument(path: string, text: string): Promise<void> {
   const [{ makeFolders }, { writeAtomically }] = await Promise.all([
     import('../../host/directories.js'),
     import('../../host/files.js'),

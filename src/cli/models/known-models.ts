@@ -22,6 +22,7 @@ import {
   readKept,
   writeKept,
 } from './kept-list.js'
+import type { LocalEngine } from './local-engine.js'
 
 /** Where a document comes from. */
 export type ModelSource = 'added' | 'service' | 'local'
@@ -104,13 +105,15 @@ interface OpenModelsOptions {
   readonly env: Env
   readonly globals: Globals
   readonly ask?: AskService
+  /** Opens the engine of `--engine`. By default, without a question to its server. */
+  engine?(): Promise<LocalEngine | undefined>
 }
 
 /**
  * Opens the models that the flags and settings select. Throws `usage` if the documents of the local service cannot be
  * read.
  */
-export async function openModels({ env, globals, ask }: OpenModelsOptions): Promise<KnownModels> {
+export async function openModels({ env, globals, ask, ...opening }: OpenModelsOptions): Promise<KnownModels> {
   const { config: configFolder, state: stateFolder } = foldersOf(env)
   // Unlike `baseUrl` of the context, these settings report nothing: a command without a request needs no address.
   const settings = createQuickSettings(env, globals)
@@ -121,8 +124,15 @@ export async function openModels({ env, globals, ask }: OpenModelsOptions): Prom
   }
   const { localDocuments } = await import('./local-models.js')
   const path = await settings.setting('localModels')
-  const local = await localDocuments({ path, configFolder, env })
+  const { engine = () => engineOf(globals, stateFolder) } = opening
+  const local = await localDocuments({ path, configFolder, env, engine: await engine() })
   return createKnownModels({ configFolder, stateFolder, address: undefined, local })
+}
+
+async function engineOf({ engine: flag }: Globals, stateFolder: string): Promise<LocalEngine | undefined> {
+  if (flag === undefined) return undefined
+  const { openLocalEngine } = await import('./local-engine.js')
+  return openLocalEngine({ flag, stateFolder })
 }
 
 export function createKnownModels(options: KnownModelsOptions): KnownModels {

@@ -1,34 +1,49 @@
-/** The models of the local service of `--local`: those of the setting `local.models`, else its previews. */
+/** The models of the local service of `--local`: that of `--engine`, then those of `local.models`, else its previews. */
 import { resolve } from 'node:path'
 import type { ModelDocument } from '../../protocol/models.js'
 import type { ModelSet } from '../../service/models/model-set.js'
 import { PREVIEW_MODELS } from '../../service/models/served-model.js'
 import type { Env } from '../process/io.js'
+import type { LocalEngine } from './local-engine.js'
 
 export interface LocalModelsOptions {
   /** Value of the setting. A relative path, which was written by hand, is relative to the config folder. */
   readonly path: string | undefined
   readonly configFolder: string
   readonly env: Env
+  /** The engine of `--engine`. */
+  readonly engine?: LocalEngine | undefined
+  /** Engines of earlier commands, whose runs may be in the queue. */
+  readonly earlier?: readonly LocalEngine[]
 }
 
 /** Throws `usage` with all problems of the documents. Does not need the files and keys of their engines. */
 export async function localDocuments(options: LocalModelsOptions): Promise<readonly ModelDocument[]> {
-  const { models } =
-    options.path === undefined ? { models: PREVIEW_MODELS } : await openLocalModels(options, false)
+  const isPreview = options.path === undefined && options.engine === undefined
+  const { models } = isPreview ? { models: PREVIEW_MODELS } : await openLocalModels(options, false)
   return models.map(({ document }) => document)
 }
 
-/** `readsEngines`: whether runs will be rendered. */
+/** `readsEngines`: whether runs will be rendered. Problems of `--engine` are reported in both cases. */
 export async function openLocalModels(
-  { path, configFolder, env }: LocalModelsOptions,
+  { path, configFolder, env, engine, earlier = [] }: LocalModelsOptions,
   readsEngines: boolean,
 ): Promise<ModelSet> {
   const { openModelSet } = await import('../../service/models/model-set.js')
+  const others = earlier.filter(({ name }) => name !== engine?.name)
   return openModelSet({
     path: path === undefined ? undefined : resolve(configFolder, path),
+    ...((engine !== undefined || others.length > 0) && { further: await furtherModels(engine, others) }),
     env,
     readsEngines,
     isCharged: false,
   })
+}
+
+async function furtherModels(engine: LocalEngine | undefined, others: readonly LocalEngine[]) {
+  const { engineLabel, furtherModel } = await import('./local-engine.js')
+  return [
+    ...(engine === undefined ? [] : [furtherModel(engine, engineLabel(engine))]),
+    ...others.map((each) => furtherModel(each)),
+  ]
 }

@@ -96,12 +96,11 @@ export function readLine(program: Command, argv: readonly string[]): Line {
   )
   const [command, word] = path
   const model = word === 'model' ? words[0] : values.model
+  const kind = KINDS.find((each) => each === word)
   return {
-    command,
-    word,
-    kind: KINDS.find((kind) => kind === word),
+    ...{ command, word, kind },
     typed: typeof model === 'string' ? model : undefined,
-    globals: globalsOf(values),
+    globals: globalsOf(values, kind),
     isHelp: values.help === true || plainWords(argv)[0] === 'help',
   }
 }

@@ -8,6 +8,8 @@ import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { printableJson, quoteWord } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import { createKnownModels, type KnownModels } from '../models/known-models.js'
+import { type LocalEngine, readEngines, typedWord } from '../models/local-engine.js'
+import { localDocuments } from '../models/local-models.js'
 import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { isOnDisk } from './journal-rows.js'
@@ -26,14 +28,17 @@ type Input = Readonly<Record<string, unknown>>
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
 export async function againOf(ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> {
-  const models = await modelsOf(ctx, run)
-  return commandAgain(journal, run, { flags: await flagsFor(ctx, run), models })
+  const isLocal = run.address === LOCAL_ADDRESS && run.kind !== undefined
+  const engine = isLocal ? readEngines(ctx.stateFolder).find(({ name }) => name === run.model) : undefined
+  const models = await modelsOf(ctx, run, engine)
+  return commandAgain(journal, run, { flags: await flagsFor(ctx, run), models, engine })
 }
 
 /** The models of the run's service, which may be another one than that of the command. */
 export async function modelsOf(
   ctx: Context,
   { address, profile }: Pick<JournalRun, 'address' | 'profile'>,
+  engine?: LocalEngine,
 ): Promise<RunModels> {
   const { configFolder, stateFolder, env, globals } = ctx
   if (address !== LOCAL_ADDRESS) {
@@ -41,9 +46,11 @@ export async function modelsOf(
     return createKnownModels({ configFolder, stateFolder, address, account })
   }
   try {
-    return await ctx.withLocal().models()
+    if (engine === undefined) return await ctx.withLocal().models()
+    const local = await localDocuments({ path: undefined, configFolder, env, engine })
+    return createKnownModels({ configFolder, stateFolder, address, local })
   } catch {
-    // `local.models` cannot be read. The command then names its model.
+    // `local.models` or a workflow cannot be read. The command then names its model.
     return createKnownModels({ configFolder, stateFolder, address, local: [] })
   }
 }
@@ -54,12 +61,14 @@ interface AgainOptions {
   /** Flags that the command needs to reach the service of the run. */
   readonly flags: readonly string[]
   readonly models: RunModels
+  /** The engine of `--engine` that the run was created with. */
+  readonly engine?: LocalEngine | undefined
 }
 
 export function commandAgain(
   journal: EarlierOutputs,
   run: JournalRun,
-  { flags, models }: AgainOptions,
+  { flags, models, engine }: AgainOptions,
 ): Again {
   const kind = KINDS.find((each) => each === run.kind)
   const input: Input = isObject(run.input) ? run.input : {}
@@ -84,6 +93,7 @@ export function commandAgain(
         ? ['--input', quoteWord(printableJson(left))]
         : []),
       ...(kind === undefined || model ? [] : ['--model', quoteWord(run.model)]),
+      ...(engine === undefined ? [] : ['--engine', quoteWord(typedWord(engine))]),
       ...flags,
     ].join(' '),
     missing: [

@@ -4,7 +4,7 @@ import { type Interruption, interrupted } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { FollowedRun } from '../../runs/follow.js'
-import { commandLine, type Globals } from '../flags/globals.js'
+import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import type { RunChoice } from '../flags/run-selection.js'
 import { formatDuration } from '../terminal/format.js'
 
@@ -12,7 +12,7 @@ import { formatDuration } from '../terminal/format.js'
 type ResumeVerb = 'wait' | 'download' | 'cancel'
 
 interface ResumeContext {
-  readonly globals: Pick<Globals, 'local' | 'profile' | 'baseUrl'>
+  readonly globals: ServiceFlags
   /** Output flags, as given. */
   readonly delivery: readonly string[]
 }

@@ -146,7 +146,7 @@ export const MODELS_SCHEMA = record(
 export const MODELS_CHANGE_SCHEMA = record(
   {
     model: text('<provider>/<name>'),
-    result: text('Result', { enum: ['added', 'replaced', 'removed'] }),
+    result: text('Result', { enum: ['added', 'replaced', 'removed', 'saved'] }),
   },
   'One line for each model.',
 )

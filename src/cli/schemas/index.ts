@@ -162,7 +162,7 @@ export const PUBLISHED = [
   { name: 'models', of: '`models --json`', schema: MODELS_SCHEMA },
   { name: 'model', of: '`models image|video --json`', schema: MODEL_SCHEMA },
   { name: 'model-document', of: '`models <provider/name> --json`', schema: MODEL_DOCUMENT_SCHEMA },
-  { name: 'models-change', of: '`models add|remove --json`', schema: MODELS_CHANGE_SCHEMA },
+  { name: 'models-change', of: '`models add|remove|save --json`', schema: MODELS_CHANGE_SCHEMA },
   { name: 'models-import', of: '`models import --json`', schema: MODELS_IMPORT_SCHEMA },
   { name: 'models-search', of: '`models search --json`', schema: MODELS_SEARCH_SCHEMA },
   { name: 'doctor', of: '`doctor --json`', schema: DOCTOR_SCHEMA },

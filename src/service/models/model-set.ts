@@ -5,6 +5,7 @@ import { mayCost } from '../../protocol/price.js'
 import type { Engine } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
+import { readEngineWord } from './engine-word.js'
 import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js'
 
 export interface ModelSet {
@@ -32,6 +33,8 @@ export interface ModelSources {
   readonly engines?: Partial<Readonly<Record<Kind, string>>>
   /** Names of the models of kinds without a document. */
   readonly names?: Partial<Readonly<Record<Kind, string>>>
+  /** Models in addition to those of the documents. They replace documents of the same name. */
+  readonly further?: readonly FurtherModel[]
   readonly env: Readonly<Record<string, string | undefined>>
   /** Time limit of a run of every engine but the preview. Infinity: no limit. Default: 30 minutes. */
   readonly timeoutMs?: number
@@ -39,6 +42,15 @@ export interface ModelSources {
   readonly readsEngines?: boolean
   /** See `readModels`. */
   readonly isCharged?: boolean
+}
+
+/** A model whose document and engine do not come from a file. */
+export interface FurtherModel {
+  readonly document: ModelDocument
+  /** The map `engine` of a document. The paths in it are absolute. */
+  readonly engine: Readonly<Record<string, unknown>>
+  /** Beginning of the error about a problem of the engine. Undefined: the model is then left out. */
+  readonly flag?: string
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000
@@ -55,13 +67,14 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     path,
     engines = {},
     names = {},
+    further = [],
     env,
     timeoutMs = DEFAULT_TIMEOUT_MS,
     readsEngines = true,
     isCharged,
   } = sources
-  if (path === undefined && Object.keys(engines).length === 0 && Object.keys(names).length === 0)
-    return PREVIEW_SET
+  const isDefault = Object.keys(engines).length === 0 && Object.keys(names).length === 0
+  if (path === undefined && isDefault && further.length === 0) return PREVIEW_SET
   // Loaded only when needed: a `--local` command with the previews starts without them.
   const [{ ENGINE_TYPES: types }, { readModels }, { chargesForRuns }] = await Promise.all([
     import('../engines/index.js'),
@@ -70,7 +83,21 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   ])
   const warnings: string[] = []
   const warn = (text: string) => void warnings.push(text)
-  const documents = path === undefined ? [] : readModels({ path, env, types, readsEngines, isCharged, warn })
+  const parts = { types, env, chargesForRuns }
+  const added = further.flatMap((each) => {
+    const allowsMissingKeys = !readsEngines
+    const { model, problems } = readEngine(each.engine, each.document, { ...parts, allowsMissingKeys })
+    if (problems.length === 0) return model ?? []
+    if (each.flag === undefined) return []
+    throw engineError(each.flag, problems)
+  })
+  const isAdded = (name: string) => added.some(({ document }) => document.name === name)
+  const documents =
+    path === undefined
+      ? []
+      : readModels({ path, env, types, readsEngines, isCharged, warn }).filter(
+          ({ document }) => !isAdded(document.name),
+        )
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }
@@ -85,9 +112,9 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
     }
     const word = engines[kind]
     if (word === undefined) return [previewOf(document)]
-    return [engineOf(word, document, { types, env, readsEngines, chargesForRuns })]
+    return [engineOf(word, document, { ...parts, readsEngines })]
   })
-  const models = [...documents, ...others]
+  const models = [...added, ...documents, ...others]
   for (const { document } of others)
     if (models.filter((each) => each.document.name === document.name).length > 1)
       throw usageError(
@@ -100,7 +127,7 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
 interface EngineOptions {
   readonly types: EngineTypes
   readonly env: ModelSources['env']
-  readonly readsEngines: boolean
+  readonly allowsMissingKeys?: boolean
   chargesForRuns(engine: unknown): boolean
 }
 
@@ -108,30 +135,35 @@ interface EngineOptions {
 function engineOf(
   word: string,
   document: ModelDocument,
-  { types, env, readsEngines, chargesForRuns }: EngineOptions,
+  { readsEngines, ...options }: EngineOptions & { readonly readsEngines: boolean },
 ): ModelWithEngine {
-  const [, type, url, file] = /^(?:([a-z]+):)?(https?:\/\/[^#]*)(?:#(.*))?$/.exec(word) ?? []
-  const flag = `--engine ${document.kind}=${type === undefined ? '' : `${type}:`}…`
-  if (url !== undefined && type === undefined)
-    throw usageError(
-      `${flag}: the URL of a server needs the type of the engine, such as images:http://….`,
-      `Types: ${Object.keys(types).join(', ')}.`,
-    )
-  const engine =
-    url === undefined
-      ? { type: 'command', command: word }
-      : { type, url, ...(file !== undefined && { workflow: file }) }
+  const engine = readEngineWord(word, `--engine ${document.kind}=`)
+  const { model, priced, problems } = readEngine(engine, document, options)
+  if (!readsEngines) return previewOf(model?.document ?? priced)
+  if (problems.length === 0 && model !== undefined) return model
+  throw engineError(
+    `--engine ${document.kind}=${engine.type === 'command' ? '' : `${engine.type}:`}…`,
+    problems,
+  )
+}
+
+function readEngine(
+  engine: FurtherModel['engine'],
+  document: ModelDocument,
+  { chargesForRuns, ...options }: EngineOptions,
+) {
   const problems: string[] = []
   const priced = chargesForRuns(engine) ? { ...document, cost: 'unknown' as const } : document
   const model = withEngine(priced, {
-    ...{ engine, types, env, folder: '.' },
+    ...{ ...options, engine, folder: '.' },
     report: (path, message) =>
-      problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`),
+      problems.push(message.startsWith('"') ? message : `${path.join('.')} ${message}`.trimStart()),
   })
-  if (!readsEngines) return previewOf(model?.document ?? priced)
-  if (problems.length === 0 && model !== undefined) return model
-  throw usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
+  return { model, priced, problems }
 }
+
+const engineError = (flag: string, problems: readonly string[]) =>
+  usageError(`${flag}: ${problems.join('; ').replace(/(?<![.?])$/, '.')}`)
 
 function createModelSet(
   models: readonly ModelWithEngine[],

@@ -1,4 +1,4 @@
-/** The first four commands of docs/engines.md, each against a server that speaks the dialect it names. */
+/** The first commands of docs/engines.md, each against a server that speaks the dialect it names. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -15,15 +15,18 @@ import { temporaryFolder } from '../../support/service.js'
 import { IMAGE_WORKFLOW } from './comfyui-workflows.js'
 
 const DOCS = readFileSync(new URL('../../../docs/engines.md', import.meta.url), 'utf8')
-const COMMANDS = [...DOCS.matchAll(/^rushes serve --engine (image|video)=(\w+:\S+) +# (.*)$/gm)].map(
-  ([, kind = '', word = '', server = '']) => ({ kind: kind as 'image' | 'video', word, server }),
-)
+const COMMANDS = [
+  ...DOCS.matchAll(
+    /^rushes run (image|video) --local --engine ((?:images|comfyui|videos|sdapi):\S+) ".*" +# (.*)$/gm,
+  ),
+].map(([, kind = '', word = '', server = '']) => ({ kind: kind as 'image' | 'video', word, server }))
 
 const SERVERS: Readonly<Record<string, () => Promise<{ readonly url: string }>>> = {
   'stable-diffusion.cpp': () => createImagesServer('sdcpp'),
+  ComfyUI: () => createComfyServer(),
   LocalAI: () => createImagesServer('localai'),
   'vLLM-Omni or SGLang': () => createVideosServer(),
-  ComfyUI: () => createComfyServer(),
+  'Forge or SD.Next': () => createImagesServer('forge'),
 }
 
 test('the page begins with a command for each server', () => {

@@ -1,9 +1,9 @@
-/** The script in docs/engines.md is Python. */
+/** The script in docs/engine-types.md is Python. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-const DOCS = readFileSync(new URL('../../../docs/engines.md', import.meta.url), 'utf8')
+const DOCS = readFileSync(new URL('../../../docs/engine-types.md', import.meta.url), 'utf8')
 const hasPython = spawnSync('sh', ['-c', 'command -v python3']).status === 0
 
 test.runIf(hasPython)('the Python script is Python', () => {

@@ -63,6 +63,11 @@ const MAX_SDCPP_BYTES = 10_000
  */
 const sdcpp: Answer = async (request, server) => {
   if (request.path === '/v1/models') return modelList('sd-cpp-local')
+  if (request.path === '/sdcpp/v1/capabilities')
+    return json(200, {
+      defaults_by_mode: { img_gen: { width: 512, height: 512 } },
+      limits: { max_width: 4096 },
+    })
   const isWebui = /^\/sdapi\/v1\/(txt2img|img2img)$/.test(request.path)
   if (!isDrawing(request) && !isWebui) return { status: 404 }
   const { fields, files } = await fieldsOf(request)

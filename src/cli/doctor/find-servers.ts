@@ -1,0 +1,58 @@
+/** `rushes doctor --models` without a document: looks for model servers on the usual ports of this machine. */
+import { quoteWord } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
+import { askServer } from '../models/ask-server.js'
+import { type Finding, ok, warning } from './finding.js'
+
+interface UsualServer {
+  readonly type: string
+  readonly port: number
+  /** Below the origin. */
+  readonly path: string
+}
+
+const USUAL: readonly UsualServer[] = [
+  { type: 'images', port: 1234, path: '/v1' },
+  { type: 'images', port: 8080, path: '/v1' },
+  { type: 'images', port: 8000, path: '/v1' },
+  { type: 'images', port: 30000, path: '/v1' },
+  { type: 'comfyui', port: 8188, path: '' },
+  { type: 'sdapi', port: 7860, path: '' },
+  { type: 'sdapi', port: 5001, path: '' },
+  { type: 'cog', port: 5000, path: '' },
+]
+
+const TIMEOUT_MS = 500
+/** Servers have models of other kinds too. */
+const MAX_NAMED = 4
+
+/** Asks all ports at once, on the loopback address alone. Creates no run. */
+export async function findServers(ctx: Context): Promise<readonly Finding[]> {
+  const options = { fetch: await ctx.fetch(), clock: ctx.clock, signal: ctx.interrupts.first }
+  const found = await Promise.all(
+    USUAL.map(async ({ type, port, path }): Promise<readonly Finding[]> => {
+      const url = `http://127.0.0.1:${port}${path}`
+      const answer = await askServer({ type, url }, { ...options, timeoutMs: TIMEOUT_MS })
+      if (answer === undefined || answer === 'refused') return []
+      const { title, models = [] } = answer
+      const more = models.length > MAX_NAMED ? ` and ${models.length - MAX_NAMED} more` : ''
+      const names = models.length === 0 ? '' : `: ${models.slice(0, MAX_NAMED).join(', ')}${more}`
+      return [
+        { ...ok('server', `${title ?? type} at ${url}${names}`), advice: commandFor(type, url, models) },
+      ]
+    }),
+  )
+  const findings = found.flat()
+  if (findings.length > 0) return findings
+  const ports = USUAL.map(({ port }) => port).join(', ')
+  const advice =
+    'Start one, or name it: rushes run image --local --engine images:http://<host>:<port>/v1 "a red fox"'
+  return [warning('server', `no model server answers on 127.0.0.1 at the ports ${ports}`, advice)]
+}
+
+function commandFor(type: string, url: string, models: readonly string[]): string {
+  // Of several models, those that draw are not known.
+  const [first = ''] = models
+  const part = type === 'comfyui' ? '#workflow.json' : models.length > 1 ? `#${first}` : ''
+  return `rushes run image --local --engine ${quoteWord(`${type}:${url}${part}`)} "a red fox"`
+}

@@ -1,0 +1,91 @@
+/** Asks a model server for its models and its size, without a run: for `--engine`, and to find servers on this machine. */
+import { withTimeout } from '../../host/abort.js'
+import type { Clock } from '../../host/clock.js'
+import { type Fetch, HttpFailure } from '../../host/http.js'
+import { readText } from '../../host/receive-text.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
+import type { Size } from '../../service/engines/sizes.js'
+
+export interface AskOptions {
+  readonly fetch: Fetch
+  readonly clock: Pick<Clock, 'alarm'>
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+}
+
+export interface ServerAnswer {
+  /** Names of its models; undefined if it has no list of them. */
+  readonly models?: readonly string[] | undefined
+  /** Size of its pictures if a request has none. */
+  readonly size?: Size | undefined
+  /** Another name of the server than that of its type. */
+  readonly title?: string
+}
+
+/** The path below the engine's URL that each type of server answers. */
+const PATHS: Readonly<Record<string, string>> = {
+  images: 'models',
+  videos: 'models',
+  sdapi: 'sdapi/v1/sd-models',
+  comfyui: 'system_stats',
+  cog: 'openapi.json',
+}
+
+/**
+ * Resolves with `refused` if nothing listens at the address, and with undefined if the server sends no answer in time, or
+ * another one. Rejects only with the reason of the signal.
+ */
+export async function askServer(
+  { type, url }: { readonly type: string; readonly url: string },
+  options: AskOptions,
+): Promise<ServerAnswer | 'refused' | undefined> {
+  const path = PATHS[type]
+  if (path === undefined || !URL.canParse(url)) return undefined
+  const answer = await getJson(new URL(`${url.replace(/\/+$/, '')}/${path}`), options)
+  if (answer === undefined || answer === 'refused') return answer
+  if (type === 'comfyui') {
+    if (!isObject(answer) || !isObject(answer.system)) return undefined
+    return { title: `ComfyUI ${String(answer.system.comfyui_version ?? '')}`.trimEnd() }
+  }
+  if (type === 'cog') return isObject(answer) && isObject(answer.paths) ? { title: 'Cog' } : undefined
+  const list = isObject(answer) ? answer.data : answer
+  if (!Array.isArray(list)) return undefined
+  const names = list.map((each) => (isObject(each) ? (each.id ?? each.title) : undefined))
+  const models = names.filter((name) => typeof name === 'string')
+  if (models.length !== 1 || models[0] !== 'sd-cpp-local') return { models }
+  const native = await getJson(new URL('/sdcpp/v1/capabilities', url), options)
+  return { models, title: 'stable-diffusion.cpp', size: sizeIn(native) }
+}
+
+/** The default size of stable-diffusion.cpp, which its user set for the model. */
+function sizeIn(capabilities: unknown): Size | undefined {
+  const { defaults_by_mode: byMode, defaults } = isObject(capabilities) ? capabilities : {}
+  const found = isObject(byMode) ? byMode.img_gen : defaults
+  const { width, height } = isObject(found) ? found : {}
+  const isSide = (side: unknown): side is number =>
+    typeof side === 'number' && Number.isInteger(side) && side >= 64 && side <= 4096
+  return isSide(width) && isSide(height) ? { width, height } : undefined
+}
+
+const MAX_BYTES = 1_048_576
+
+async function getJson(
+  url: URL,
+  { fetch, clock, signal, timeoutMs }: AskOptions,
+): Promise<unknown | 'refused'> {
+  const reason = () => new Error('no response')
+  try {
+    return await withTimeout(
+      async (limited) => {
+        const headers = { accept: 'application/json' }
+        const response = await fetch({ method: 'GET', url, headers, signal: limited })
+        const body = parseJson(await readText(response, MAX_BYTES))
+        return response.status === 200 && body.ok ? body.value : undefined
+      },
+      { ...{ timeoutMs, reason, clock, signal } },
+    )
+  } catch (error) {
+    signal.throwIfAborted()
+    return error instanceof HttpFailure && !error.sent ? 'refused' : undefined
+  }
+}

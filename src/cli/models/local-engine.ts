@@ -1,0 +1,213 @@
+/**
+ * The model of `--engine`: a document without a file, named after its server. The state folder remembers it, so that a later
+ * command without the flag renders its runs, and the same engine always has the same name.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { RushesError, usageError } from '../../errors.js'
+import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
+import { listedValues } from '../../protocol/parameters.js'
+import { isObject, parseJson } from '../../protocol/parse.js'
+import type { Size } from '../../service/engines/sizes.js'
+import { type EngineWord, readEngineWord } from '../../service/models/engine-word.js'
+import type { FurtherModel } from '../../service/models/model-set.js'
+import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
+import { LOCAL_FOLDER } from '../settings/folders.js'
+import type { askServer } from './ask-server.js'
+
+export interface LocalEngine {
+  readonly name: string
+  readonly kind: Kind
+  /** The flag's value with its kind, and with the absolute path of a workflow. */
+  readonly word: string
+  /** The map `engine` of its document. */
+  readonly engine: Readonly<Record<string, unknown>>
+  /** The ratio of runs without `aspect_ratio`, if the server told its size. */
+  readonly ratio?: string
+}
+
+export interface OpenedEngine extends LocalEngine {
+  /** Why the model cannot render now. Reported before a run exists. */
+  readonly refused?: RushesError
+  /** Models of a server that has several of them, and that was given no name. */
+  readonly others?: readonly string[]
+}
+
+interface OpenEngineOptions {
+  /** Value of the flag, with its kind if it is known. */
+  readonly flag: string
+  readonly stateFolder: string
+  /** Undefined for help and completion, which ask no server. */
+  ask?(server: { type: string; url: string }): ReturnType<typeof askServer>
+}
+
+/** Throws `usage` for a word that is no engine. A server without an answer keeps the name that it had. */
+export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOptions): Promise<OpenedEngine> {
+  const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
+  const read = readEngineWord(typed, '--engine ')
+  const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
+  checkCommand(read)
+  const path = read.workflow === undefined ? undefined : resolve(read.workflow)
+  const map: EngineWord = path === undefined ? read : { ...read, workflow: path }
+  const word = `${kind}=${path === undefined ? typed : typed.replace(/#.*$/s, `#${path}`)}`
+  const entries = readEngines(stateFolder)
+  const known = entries.find((each) => each.word === word)
+  const { type, url } = map
+  const answer = url === undefined ? undefined : await ask?.({ type, url })
+  const isSilent = answer === undefined || answer === 'refused'
+  if (isSilent && known !== undefined) return known
+  const { models, size } = isSilent ? {} : answer
+  const own = map.model ?? (models?.length === 1 ? models[0] : undefined)
+  const asked = url !== undefined && type !== 'sdapi' && own !== undefined ? { model: own } : {}
+  const sizes = preferredSizes(kind, size ?? (await workflowSize(path)))
+  return {
+    ...{ name: nameOf(map, own, { entries, word }), kind, word },
+    engine: { ...map, ...asked, ...(sizes && { sizes: sizes.sizes }) },
+    ...(sizes && { ratio: sizes.ratio }),
+    ...(answer === 'refused' && { refused: refusedError(map) }),
+    ...(map.model === undefined && models !== undefined && models.length > 1 && { others: models }),
+  }
+}
+
+/** A path that does not exist would only show after the run was created. */
+function checkCommand({ type, command = '' }: EngineWord): void {
+  if (type !== 'command') return
+  const [path = ''] = command.trim().split(/\s/)
+  if (path === '') throw usageError('--engine is empty.', 'Example: --engine images:http://127.0.0.1:1234/v1')
+  if (/^\.{0,2}\//.test(path) && !existsSync(path))
+    throw usageError(`--engine: ${path}: no such file.`, 'Example: --engine ./my-model.sh')
+}
+
+const refusedError = ({ url = '' }: EngineWord) =>
+  new RushesError('network', `Nothing listens at ${new URL(url).origin}. No run was created.`, {
+    hint: 'Start the model server. `rushes doctor --models` shows those on this machine.',
+  })
+
+interface Names {
+  readonly entries: readonly LocalEngine[]
+  readonly word: string
+}
+
+/** `127.0.0.1/sd-cpp-local`; a name of another engine gets the port of the server, or a number. */
+function nameOf(engine: EngineWord, own: string | undefined, { entries, word }: Names): string {
+  const { type, url, workflow, command = '', model = '' } = engine
+  if (url === undefined && type !== 'command') return model.replace(/:.*$/, '')
+  const program = command.trim().split(/\s/)[0] ?? ''
+  const file = basename(workflow ?? program).replace(/\.\w+$/, '')
+  // The title of a checkpoint ends with a hash: `flux1-dev.safetensors [a1b2c3]`.
+  const listed = own
+    ?.replace(/ \[\w+\]$/, '')
+    .replaceAll(/[^\w.:@/-]+/g, '-')
+    .slice(0, 100)
+  const last = listed || file || type
+  const { hostname, host } = url === undefined ? { hostname: type, host: type } : new URL(url)
+  const isTaken = (name: string) => entries.some((each) => each.name === name && each.word !== word)
+  let name = `${hostname}/${last}`
+  if (isTaken(name)) name = `${host}/${last}`
+  for (let number = 2; isTaken(name); number++) name = `${host}/${last}-${number}`
+  return name
+}
+
+/** The size that the workflow itself has. Its problems are reported with those of the engine. */
+async function workflowSize(path: string | undefined): Promise<Size | undefined> {
+  if (path === undefined || !existsSync(path)) return undefined
+  const [{ parseWorkflow }, { findSlots }] = await Promise.all([
+    import('../../service/engines/comfyui/workflow.js'),
+    import('../../service/engines/comfyui/find-slots.js'),
+  ])
+  const parsed = parseWorkflow(readFileSync(path, 'utf8'))
+  if (!parsed.ok) return undefined
+  const { slots } = findSlots(parsed.value)
+  const [width, height] = ['width', 'height'].map((name) => {
+    const [slot] = slots[name] ?? []
+    return slot && parsed.value[slot.node]?.inputs[slot.keys[0] ?? '']
+  })
+  return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
+}
+
+/** The sizes of all ratios with as many pixels as the server's own size, which the nearest ratio has. */
+function preferredSizes(kind: Kind, own: Size | undefined) {
+  if (own === undefined) return undefined
+  const { aspect_ratio: schema } = PREVIEW_DOCUMENTS[kind].input.properties
+  const shapes = ((schema && listedValues(schema)) ?? []).map((ratio) => {
+    const [across = 1, down = 1] = ratio.split(':').map(Number)
+    return { ratio, shape: across / down }
+  })
+  const distance = (shape: number) => Math.abs(Math.log((shape * own.height) / own.width))
+  const [nearest] = shapes.toSorted((one, other) => distance(one.shape) - distance(other.shape))
+  if (nearest === undefined) return undefined
+  const grid = kind === 'image' ? 64 : 16
+  const side = (pixels: number) => Math.max(grid, Math.round(pixels / grid) * grid)
+  const area = own.width * own.height
+  const sizes = shapes.map(({ ratio, shape }) => {
+    const size =
+      ratio === nearest.ratio
+        ? [own.width, own.height]
+        : [Math.sqrt(area * shape), Math.sqrt(area / shape)].map(side)
+    return [kind === 'image' ? ratio : `${ratio} 720p`, size.join('x')]
+  })
+  return { ratio: nearest.ratio, sizes: Object.fromEntries(sizes) as Readonly<Record<string, string>> }
+}
+
+/** The document of the model. A provider publishes the parameters of its models, so here they have a prompt alone. */
+export function documentOf({ name, kind, engine, ratio }: LocalEngine, isDefault = false): ModelDocument {
+  const { input } = PREVIEW_DOCUMENTS[kind]
+  const { prompt, aspect_ratio: aspect } = input.properties
+  const isHosted = ['fal', 'replicate', 'cog'].includes(String(engine.type))
+  const properties = isHosted
+    ? { ...(prompt && { prompt }) }
+    : { ...input.properties, ...(ratio && aspect && { aspect_ratio: { ...aspect, default: ratio } }) }
+  return {
+    name,
+    kind,
+    input: { ...input, properties } as ModelDocument['input'],
+    ...(isDefault && { default: true }),
+  }
+}
+
+/** `flag`: for the engine of the line, whose problems are reported. */
+export const furtherModel = (entry: LocalEngine, flag?: string): FurtherModel => ({
+  ...{ document: documentOf(entry, flag !== undefined), engine: entry.engine },
+  ...(flag !== undefined && { flag }),
+})
+
+/** `--engine images:…`, without the rest, which may be long. */
+export const engineLabel = ({ engine: { type } }: LocalEngine): string =>
+  `--engine ${type === 'command' ? '' : `${type}:`}…`
+
+const MAX_ENTRIES = 100
+
+const pathOf = (stateFolder: string): string => join(stateFolder, LOCAL_FOLDER, 'engines.json')
+
+/** The engines that `--engine` has used, newest first. */
+export function readEngines(stateFolder: string): readonly LocalEngine[] {
+  const path = pathOf(stateFolder)
+  if (!existsSync(path)) return []
+  const parsed = parseJson(readFileSync(path, 'utf8'))
+  const entries = parsed.ok && Array.isArray(parsed.value) ? parsed.value : []
+  return entries.filter(
+    (each): each is LocalEngine =>
+      isObject(each) &&
+      typeof each.name === 'string' &&
+      typeof each.word === 'string' &&
+      KINDS.some((kind) => kind === each.kind) &&
+      isObject(each.engine),
+  )
+}
+
+/** The value of `--engine` for `rushes run image` and `rushes run video`, which name the kind. */
+export const typedWord = ({ word }: LocalEngine): string => word.replace(/^(image|video)=/, '')
+
+export async function rememberEngine(stateFolder: string, opened: OpenedEngine): Promise<void> {
+  const { refused: _, others: __, ...entry } = opened
+  const entries = readEngines(stateFolder)
+  const next = [entry, ...entries.filter(({ name }) => name !== entry.name)].slice(0, MAX_ENTRIES)
+  if (JSON.stringify(next) === JSON.stringify(entries)) return
+  const path = pathOf(stateFolder)
+  const [{ makeFolders }, { writeAtomically }] = await Promise.all([
+    import('../../host/directories.js'),
+    import('../../host/files.js'),
+  ])
+  makeFolders(dirname(path), 0o700)
+  await writeAtomically(path, `${JSON.stringify(next, undefined, 2)}\n`, { mode: 0o600 })
+}

@@ -1,0 +1,45 @@
+/** The short form of an engine, which is the value of `--engine`: a shell command, or `images:http://127.0.0.1:1234/v1`. */
+import { usageError } from '../../errors.js'
+
+export type EngineWord = Readonly<Record<string, string>> & { readonly type: string }
+
+/** One example for each type that has a short form. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  images: 'images:http://127.0.0.1:1234/v1',
+  comfyui: 'comfyui:http://127.0.0.1:8188#workflow.json',
+  videos: 'videos:http://127.0.0.1:8000/v1',
+  sdapi: 'sdapi:http://127.0.0.1:7860',
+  fal: 'fal:fal-ai/flux/dev',
+  replicate: 'replicate:black-forest-labs/flux-schnell',
+  cog: 'cog:http://127.0.0.1:5000',
+}
+
+/** `127.0.0.1:1234/v1` and `localhost:8188`, which no shell command is. */
+const BARE_ADDRESS = /^(localhost|\d+\.\d+\.\d+\.\d+|\[[\da-f:]+\])(:\d+)?(\/\S*)?$/i
+
+/**
+ * Returns the map `engine` of the word. `flag`: the beginning of an error message. A text after `#` is the workflow of
+ * ComfyUI, and the name of the model for other servers. Throws `usage` with an example. Does not repeat the word, which
+ * may contain a password.
+ */
+export function readEngineWord(word: string, flag: string): EngineWord {
+  const [, type, url, fragment = ''] = /^(?:([a-z]+):)?(https?:\/\/[^#]*)(?:#(.*))?$/.exec(word) ?? []
+  if ((url !== undefined && type === undefined) || BARE_ADDRESS.test(word))
+    throw usageError(
+      `${flag}…: the URL of a server needs the type of the engine, such as images:http://….`,
+      `Examples: ${Object.values(EXAMPLES).join(', ')}.`,
+    )
+  if (url !== undefined && type !== undefined) {
+    const name = type === 'comfyui' || fragment.endsWith('.json') ? 'workflow' : 'model'
+    return { type, url, ...(fragment !== '' && { [name]: fragment }) }
+  }
+  const [, named = '', rest = ''] = /^([a-z]+)(?::(.*))?$/s.exec(word) ?? []
+  const example = Object.hasOwn(EXAMPLES, named) ? EXAMPLES[named] : undefined
+  if (example === undefined) return { type: 'command', command: word }
+  const isHosted = named === 'fal' || named === 'replicate'
+  if (isHosted && /^[\w.-]+(\/[\w.-]+)+(:[\w.-]+)?$/.test(rest)) return { type: named, model: rest }
+  throw usageError(
+    `${flag}${named}:…: needs ${isHosted ? 'the name of a model' : 'the http or https URL of the server'}.`,
+    `Example: --engine ${example}`,
+  )
+}

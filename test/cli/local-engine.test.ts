@@ -1,0 +1,231 @@
+/** `--engine`: one command, no document, and the real engines against simulated model servers. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, test } from 'vitest'
+import { parse } from 'yaml'
+import { createInterrupts } from '../../src/host/interrupts.js'
+import { createNetwork } from '../../src/host/undici.js'
+import { readEngineWord } from '../../src/service/models/engine-word.js'
+import { IMAGE_WORKFLOW } from '../service/engines/comfyui-workflows.js'
+import { whenOver } from '../support/after-file.js'
+import { type RunOptions, runCli } from '../support/cli.js'
+import { createManualClock } from '../support/clock.js'
+import { createInstantEngine } from '../support/engines.js'
+import { createComfyServer } from '../support/model-servers/comfyui.js'
+import { createImagesServer } from '../support/model-servers/images.js'
+import { createVideosServer } from '../support/model-servers/videos.js'
+import { temporaryFolder } from '../support/service.js'
+import { until } from '../support/until.js'
+
+/** Command lines of one home, with the real network and a preview renderer that records its runs. */
+function createLines() {
+  const home = temporaryFolder()
+  const clock = createManualClock()
+  const network = createNetwork({ env: {}, clock })
+  whenOver(() => network.close())
+  const preview = createInstantEngine()
+  const run = (argv: readonly string[], options: RunOptions = {}) =>
+    runCli(argv, { home, clock, fetch: network.fetch, engine: preview, ...options })
+  return { run, preview, clock, file: (name: string) => join(home, name) }
+}
+
+const sizeOfPng = (path: string): string => {
+  const bytes = readFileSync(path)
+  return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`
+}
+
+it('draws with a model server without a document: its name, its own size, and a seed that --again repeats', async () => {
+  const server = await createImagesServer('sdcpp')
+  const { run, file, preview } = createLines()
+  const engine = `images:${server.url}/v1`
+  const made = await run(['run', 'image', '--local', '--engine', engine, 'a red fox', '-o', file('a.png')])
+  expect(made).toMatchObject({ code: 0, stdout: `${file('a.png')}\n` })
+  expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (images at ${server.url}/v1), 512x512.\n`)
+  expect(sizeOfPng(file('a.png'))).toBe('512x512')
+  const wide = ['run', 'image', '--engine', engine, 'a fox', '--aspect-ratio', '16:9', '-o', file('b.png')]
+  expect(await run(wide)).toMatchObject({ code: 0 })
+  expect(sizeOfPng(file('b.png'))).toBe('704x384')
+
+  const again = await run(['show', '--last', '--local', '--again'])
+  expect(again.stdout).toMatch(
+    /^rushes run image 'a fox' --aspect-ratio 16:9 --seed \d+ --engine images:http:\/\/127\.0\.0\.1:\d+\/v1\n$/,
+  )
+  const words = again.stdout.trim().replaceAll("'", '').replace('a fox', 'a_fox').split(' ').slice(1)
+  const repeated = words.map((word) => word.replace('a_fox', 'a fox'))
+  expect(await run([...repeated, '-o', file('c.png')])).toMatchObject({ code: 0 })
+  expect(readFileSync(file('c.png'))).toEqual(readFileSync(file('b.png')))
+  expect(preview.jobs).toEqual([])
+})
+
+it('renders a run that was interrupted with the flag of the hint, and without it', async () => {
+  const server = await createImagesServer('sglang')
+  const { run, file, preview } = createLines()
+  const engine = `images:${server.url}/v1`
+  const name = '127.0.0.1/black-forest-labs/FLUX.1-dev'
+  const queued = await run(['run', 'image', '--engine', engine, 'a hen', '--no-wait'])
+  const id = queued.stdout.trim()
+  expect(queued.stderr).toBe(
+    `${id} is queued. Render it with \`rushes wait --local --engine ${engine} ${id}\`.\n`,
+  )
+  expect(server.count('POST')).toBe(0)
+  expect(await run(['status', id])).toMatchObject({ code: 0, stdout: `${id}\tqueued\t\n`, stderr: '' })
+  expect(await run(['wait', '--local', '--engine', engine, id, '-o', file('a.png')])).toMatchObject({
+    code: 0,
+  })
+
+  const interrupts = createInterrupts()
+  server.fault('POST', 'hang')
+  const waiting = run(['run', 'image', '--engine', engine, 'a cow', '--json'], { interrupts })
+  await until('the server draws', () => server.count('POST') === 2)
+  interrupts.interrupt('SIGINT')
+  const stopped = await waiting
+  expect(stopped.code).toBe(130)
+  const { run_id: second, hint } = JSON.parse(stopped.stderr.trim().split('\n').at(-1) ?? '').error
+  expect(hint).toContain(`Resume with \`rushes wait --local --engine ${engine} ${second}\`.`)
+  const done = await run(['wait', second, '-o', file('b.png'), '--json'])
+  expect(done.code).toBe(0)
+  expect(JSON.parse(done.stdout)).toMatchObject({ id: second, status: 'succeeded', model: name })
+  expect(preview.jobs).toEqual([])
+})
+
+it('gives a workflow its own size, and each workflow and server a name of its own', async () => {
+  const server = await createComfyServer()
+  const { run, file } = createLines()
+  writeFileSync(file('flow.json'), JSON.stringify(IMAGE_WORKFLOW))
+  const engine = `comfyui:${server.url}#${file('flow.json')}`
+  const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png'), '--json'])
+  expect(made.code).toBe(0)
+  expect(JSON.parse(made.stdout).model).toBe('127.0.0.1/flow')
+  expect(server.graphs[0]?.[5]?.inputs).toMatchObject({ width: 512, height: 512 })
+
+  const other = await createComfyServer()
+  const flag = `comfyui:${other.url}#${file('flow.json')}`
+  const second = await run(['run', 'image', '--engine', flag, 'a fox', '-o', file('b.png'), '--json'])
+  expect(JSON.parse(second.stdout).model).toBe(`${new URL(other.url).host}/flow`)
+  expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine '${flag}'\n`)
+})
+
+it('creates a video, and refuses a server of the other kind before a run exists', async () => {
+  const server = await createVideosServer({ dialect: 'omni' })
+  const { run, file } = createLines()
+  const engine = `videos:${server.url}/v1`
+  const wrong = await run(['run', 'image', '--engine', engine, 'a fox'])
+  expect(wrong.code).toBe(2)
+  expect(wrong.stderr).toContain('--engine videos:…: type videos is only for models of kind video.')
+  expect(await run(['run', 'video', '--engine', engine, 'it runs', '-o', file('a.mp4')])).toMatchObject({
+    code: 0,
+  })
+  expect(await run(['list', '--local'])).toMatchObject({
+    stdout: expect.stringContaining('\tvideo\t127.0.0.1/'),
+  })
+})
+
+it('runs a shell command, and saves it as a document that serve and --local read', async () => {
+  const { run, file } = createLines()
+  writeFileSync(file('draw.sh'), '#!/bin/sh\nprintf "\\211PNG\\r\\n\\032\\n" > "$RUSHES_OUTPUT_DIR/a.png"\n')
+  chmodSync(file('draw.sh'), 0o755)
+  const env = { PATH: process.env.PATH ?? '' }
+  const made = await run(['run', 'image', '--engine', file('draw.sh'), 'a', '-o', file('a.png')], { env })
+  expect(made).toMatchObject({ code: 0 })
+  const saved = await run(['models', 'save', file('draw.yaml')])
+  expect(saved.stderr).toContain(`Saved command/draw in ${file('draw.yaml')}.`)
+  expect(await run(['models', 'save', file('draw.yaml')])).toMatchObject({ code: 2 })
+  expect(await run(['models', 'save', '--overwrite', '--json', file('draw.yaml')])).toMatchObject({
+    stdout: '{"model":"command/draw","result":"saved"}\n',
+  })
+  expect((await run(['doctor', '--models', file('draw.yaml')], { env })).stdout).toContain(
+    'command/draw (command)',
+  )
+  await run(['config', 'set', 'local.models', file('draw.yaml')])
+  const later = await run(['run', 'image', '--local', 'a', '-o', file('b.png'), '--json'], { env })
+  expect(JSON.parse(later.stdout).model).toBe('command/draw')
+})
+
+it('saves the sizes and the workflow of the last model, as a document for the folder of the workflow', async () => {
+  const server = await createComfyServer()
+  const { run, file } = createLines()
+  const workflow = {
+    ...IMAGE_WORKFLOW,
+    5: { class_type: 'EmptyLatentImage', inputs: { width: 768, height: 512 } },
+  }
+  writeFileSync(file('flow.json'), JSON.stringify(workflow))
+  const engine = `comfyui:${server.url}#${file('flow.json')}`
+  expect(await run(['run', 'image', '--engine', engine, 'a', '--no-wait'])).toMatchObject({ code: 0 })
+  expect(await run(['models', 'save', file('flow.yaml')])).toMatchObject({ code: 0 })
+  expect(parse(readFileSync(file('flow.yaml'), 'utf8'))).toMatchObject({
+    name: '127.0.0.1/flow',
+    kind: 'image',
+    engine: {
+      type: 'comfyui',
+      url: server.url,
+      workflow: 'flow.json',
+      sizes: { '3:2': '768x512', '1:1': '640x640' },
+    },
+    input: { aspect_ratio: { default: '3:2' } },
+  })
+  await run(['config', 'set', 'local.models', file('flow.yaml')])
+  const made = await run(['run', 'image', '--local', 'a fox', '-o', file('a.png')])
+  expect(made).toMatchObject({ code: 0 })
+  expect(server.graphs.at(-1)?.[5]?.inputs).toMatchObject({ width: 768, height: 512 })
+})
+
+test('a server that does not listen ends the command before a run exists, also of the previews', async () => {
+  const { run } = createLines()
+  const { code, stderr } = await run([
+    'run',
+    'image',
+    '--local',
+    '--engine',
+    'images:http://127.0.0.1:1/v1',
+    'a',
+  ])
+  expect(code).toBe(9)
+  expect(stderr).toContain('Nothing listens at http://127.0.0.1:1. No run was created.')
+  expect((await run(['list', '--local'])).stdout).toBe('')
+})
+
+test('a hosted model has the name that its provider gives it, a prompt alone, and needs its key before a run exists', async () => {
+  const { run } = createLines()
+  const engine = 'replicate:black-forest-labs/flux-schnell:5599ed30'
+  const plan = await run(['run', 'image', '--engine', engine, 'a fox', '--dry-run'])
+  expect(plan).toMatchObject({
+    code: 0,
+    stdout: '{"model":"black-forest-labs/flux-schnell","input":{"prompt":"a fox"}}\n',
+    stderr: 'No estimate: black-forest-labs/flux-schnell has no price.\n',
+  })
+  const refused = await run(['run', 'image', '--engine', engine, 'a fox'])
+  expect(refused).toMatchObject({ code: 2 })
+  expect(refused.stderr).toContain('needs the environment variable REPLICATE_API_TOKEN, which is not set.')
+})
+
+test.each<[word: string, engine: object]>([
+  ['images:http://127.0.0.1:1234/v1', { type: 'images', url: 'http://127.0.0.1:1234/v1' }],
+  ['images:http://h:8080/v1#flux.1-dev', { type: 'images', url: 'http://h:8080/v1', model: 'flux.1-dev' }],
+  ['comfyui:http://h:8188#a/flow.json', { type: 'comfyui', url: 'http://h:8188', workflow: 'a/flow.json' }],
+  ['sdapi:https://h', { type: 'sdapi', url: 'https://h' }],
+  ['videos:http://h/v1', { type: 'videos', url: 'http://h/v1' }],
+  ['cog:http://127.0.0.1:5000', { type: 'cog', url: 'http://127.0.0.1:5000' }],
+  ['fal:fal-ai/flux/dev', { type: 'fal', model: 'fal-ai/flux/dev' }],
+  ['replicate:owner/name', { type: 'replicate', model: 'owner/name' }],
+  ['replicate:owner/name:5c7d', { type: 'replicate', model: 'owner/name:5c7d' }],
+  ['./my-model.sh --fast', { type: 'command', command: './my-model.sh --fast' }],
+  ['python3 still.py', { type: 'command', command: 'python3 still.py' }],
+])('the engine %s is read', (word, engine) => expect(readEngineWord(word, '--engine ')).toEqual(engine))
+
+test.each([
+  ['images', 'Example: --engine images:http://127.0.0.1:1234/v1'],
+  ['images:127.0.0.1:1234', 'Example: --engine images:http://127.0.0.1:1234/v1'],
+  ['comfyui:', 'Example: --engine comfyui:http://127.0.0.1:8188#workflow.json'],
+  ['fal:', 'Example: --engine fal:fal-ai/flux/dev'],
+  ['replicate:flux', 'Example: --engine replicate:black-forest-labs/flux-schnell'],
+  ['http://127.0.0.1:1234/v1', 'Examples: images:http://127.0.0.1:1234/v1'],
+  ['127.0.0.1:1234', 'Examples: images:http://127.0.0.1:1234/v1'],
+  ['./no-such-file.sh', 'Example: --engine ./my-model.sh'],
+  ['', 'Example: --engine images:http://127.0.0.1:1234/v1'],
+])('the engine "%s" is a usage error with an example, before anything is sent', async (word, example) => {
+  const { code, stderr } = await runCli(['run', 'image', '--local', '--engine', word, 'a fox'], {
+    engine: createInstantEngine(),
+  })
+  expect(code).toBe(2)
+  expect(stderr).toContain(example)
+})

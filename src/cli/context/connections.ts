@@ -1,4 +1,5 @@
 /** Parts of the context that are opened when a command first needs them: the local service and the recorder. */
+import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import type { createRecorder, Recorder } from '../../runs/recorder.js'
@@ -19,7 +20,7 @@ export async function openLocal({
   fetch,
   engine,
   ...options
-}: OpenLocalOptions): Promise<LocalService> {
+}: OpenLocalOptions): Promise<LocalService & { checkModel(model: string): void }> {
   const [{ openLocalService }, { openLocalModels }] = await Promise.all([
     import('./local-service.js'),
     import('../models/local-models.js'),
@@ -28,11 +29,18 @@ export async function openLocal({
   const set = await openLocalModels(localModels, render)
   const preview = await engine()
   const parts = { env, clock, fetch: await fetch(), urls: [], preview: () => preview }
-  return openLocalService({
+  const service = await openLocalService({
     ...options,
     models: set.models,
     engine: render ? set.createEngine(parts) : preview,
   })
+  return {
+    ...service,
+    checkModel(model) {
+      const { problem } = set.models.find(({ document }) => document.name === model) ?? {}
+      if (problem !== undefined) throw usageError(`The model ${model} cannot run. ${problem}`)
+    },
+  }
 }
 
 /** Lock timeout of the journal for a command that can work without it. */

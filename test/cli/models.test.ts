@@ -537,11 +537,12 @@ describe('the models of --local', () => {
     writeFileSync(file, fal())
     await run(['config', 'set', 'local.models', file])
     const manifest = join(home, 'm.yaml')
-    writeFileSync(manifest, 'assets: [{ id: a, image: x, model: fal-ai/flux/dev }]')
+    writeFileSync(manifest, 'runs: [{ name: a, prompt: x, model: fal-ai/flux/dev }]')
     const model = ['--model', 'fal-ai/flux/dev']
     for (const words of [
       ['run', 'image', 'x', ...model],
       ['run', 'image', 'x', ...model, '--no-wait'],
+      ['batch', manifest],
     ]) {
       const { code, stderr } = await run([...words, '--local'], { engine: createInstantEngine() })
       expect(code).toBe(2)

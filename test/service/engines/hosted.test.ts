@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createNetwork } from '../../../src/host/undici.js'
+import { openAdministration } from '../../../src/service/administration.js'
 import { openModelSet } from '../../../src/service/models/model-set.js'
 import { whenOver } from '../../support/after-file.js'
 import { createManualClock, type ManualClock } from '../../support/clock.js'
@@ -471,6 +472,22 @@ describe('Replicate', () => {
     server.delivery.fault('GET', { status: 404 }, 2)
     expect(await run()).toMatchObject(SUCCEEDED)
     expect(creates()).toBe(1)
+  })
+
+  test.each<[name: string, states: readonly string[], balance: number]>([
+    ['before it starts is refunded', ['starting'], 10_000],
+    ['while it runs stays charged', ['processing'], 9_993],
+  ])('a prediction that is canceled %s', async (_, states, balance) => {
+    const { server, service, create, clock } = await openReplicate({ states })
+    const id = await create()
+    await clock.runUntil(until('a poll', () => (server.predictions[0]?.polls ?? 0) > 1))
+    await ask(service, 'POST', `/api/v1/runs/${id}/cancel`)
+    await clock.runUntil(until('the cancel', () => server.count('POST /predictions/r1/cancel') > 0))
+    await clock.runUntil(service.service.close())
+    const admin = await openAdministration({ ...service, make: false })
+    const [account] = await admin.accounts()
+    await admin.close()
+    expect([account?.balance, server.count('POST /predictions/r1/cancel')]).toEqual([balance, 1])
   })
 
   test('a large reference is uploaded', async () => {

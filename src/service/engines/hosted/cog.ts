@@ -38,7 +38,7 @@ export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
   return renderedOnce(engine, { costs: upstream.costs, endpoint: 'predictions', clock })
 }
 
-/** Resolves with the ended prediction. Waits while an earlier request of this run still runs: that one was given up. */
+/** Resolves with the ended prediction. Waits while the server still works on an earlier request of this run. */
 async function predict(
   input: object,
   upstream: Upstream,

@@ -148,6 +148,8 @@ export interface RunSummary {
   readonly status: LocalStatus
   /** From 0 to 1 while the process that answers renders the run. Null if it does not, or if the engine reports none. */
   readonly progress: number | null
+  /** Number of jobs before it in the queue of the model's server, if that server tells it. */
+  readonly queue_position: number | null
   /** First 500 characters of the prompt. */
   readonly prompt: string
   /** Of the input, or the default of the model; null if neither has one. */

@@ -41,7 +41,7 @@ interface ApiParts extends NodeParts {
   readonly findKey: KeyLookup['find']
   /** Rate limiter of the database; undefined if the database has none. */
   readonly rateLimiter: RateLimiter | undefined
-  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled' | 'progressOf'>
+  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled' | 'progressOf' | 'positionOf'>
   readonly events: Log
   baseUrl(): string
 }
@@ -101,6 +101,7 @@ export function createApi(parts: ApiParts): Api {
         thumbnailEngine: options.thumbnailEngine,
         passwords: options.passwords,
         progressOf: worker.progressOf,
+        positionOf: worker.positionOf,
         baseUrl,
         onError,
       }),

@@ -513,6 +513,46 @@ describe('the models of --local', () => {
     expect((await run(['config', 'list'])).stdout).toBe('')
   })
 
+  const fal = (more = '') =>
+    `{name: fal-ai/flux/dev, kind: image, engine: {type: fal, model: fal-ai/flux/dev}, input: {image_urls: false}${more}}`
+
+  it('that cost money are the default only if their document says so', async () => {
+    const { run, home } = await homeWith()
+    const file = join(home, 'models.yaml')
+    await run(['config', 'set', 'local.models', file])
+    const modelOf = async (...documents: readonly string[]) => {
+      writeFileSync(file, documents.join('\n---\n'))
+      const { stdout } = await run(['run', 'image', 'x', '--local', '--dry-run'])
+      return JSON.parse(stdout).model
+    }
+    const free = '{name: acme/flux, kind: image, engine: {type: preview}}'
+    expect(await modelOf(fal())).toBe('rushes/preview-image')
+    expect(await modelOf(fal(), free)).toBe('acme/flux')
+    expect(await modelOf(free, fal(', default: true'))).toBe('fal-ai/flux/dev')
+  })
+
+  it('without their key end a run or a batch before anything is sent', async () => {
+    const { run, home } = await homeWith()
+    const file = join(home, 'models.yaml')
+    writeFileSync(file, fal())
+    await run(['config', 'set', 'local.models', file])
+    const manifest = join(home, 'm.yaml')
+    writeFileSync(manifest, 'runs: [{ name: a, prompt: x, model: fal-ai/flux/dev }]')
+    const model = ['--model', 'fal-ai/flux/dev']
+    for (const words of [
+      ['run', 'image', 'x', ...model],
+      ['run', 'image', 'x', ...model, '--no-wait'],
+      ['batch', manifest],
+    ]) {
+      const { code, stderr } = await run([...words, '--local'], { engine: createInstantEngine() })
+      expect(code).toBe(2)
+      expect(stderr).toContain(
+        'The model fal-ai/flux/dev cannot run. The engine needs the environment variable FAL_KEY, which is not set.',
+      )
+    }
+    expect((await run(['list', '--json'])).stdout).toBe('')
+  })
+
   it('render, and show --again repeats the run with its flags', async () => {
     const { run, home } = await homeWith()
     writeFileSync(

@@ -30,6 +30,7 @@ const run = (
   ...{
     status,
     progress: null,
+    queue_position: null,
     aspect_ratio: null,
     key: null,
     price: 1,

@@ -48,6 +48,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
+  for (const { action, model } of active)
+    if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
   checkLimits(ctx, prepared)
   const hasUnsent = await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)

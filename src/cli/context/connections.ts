@@ -1,4 +1,5 @@
 /** Parts of the context that are opened when a command first needs them: the local service and the recorder. */
+import { usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal } from '../../journal/index.js'
 import { printable, shortened } from '../../protocol/text.js'
@@ -51,7 +52,7 @@ export async function openLocal({
   fetch,
   engine,
   ...options
-}: OpenLocalOptions): Promise<LocalService> {
+}: OpenLocalOptions): Promise<LocalService & { checkModel(model: string): void }> {
   const [{ openLocalService }, { openLocalModels }] = await Promise.all([
     import('./local-service.js'),
     import('../models/local-models.js'),
@@ -68,7 +69,14 @@ export async function openLocal({
     await rememberEngine(stateFolder, lineEngine)
     if (all !== undefined) describeEngine(lineEngine, all, note)
   }
-  return openLocalService({ ...options, models: set.models, engine: all ?? preview })
+  const service = await openLocalService({ ...options, models: set.models, engine: all ?? preview })
+  return {
+    ...service,
+    checkModel(model) {
+      const { problem } = set.models.find(({ document }) => document.name === model) ?? {}
+      if (problem !== undefined) throw usageError(`The model ${model} cannot run. ${problem}`)
+    },
+  }
 }
 
 function describeEngine(

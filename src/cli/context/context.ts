@@ -44,6 +44,8 @@ export interface Connection {
   readonly fetch: Fetch
   /** With `--local`: finds the files of output URLs in the data folder. */
   localFiles?(urls: readonly string[]): Promise<readonly DownloadedFile[]>
+  /** With `--local`: throws `usage` for a model whose runs would all fail. Called before the first create. */
+  checkModel?(model: string): void
 }
 
 export interface ConnectOptions {
@@ -245,13 +247,13 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     if (missing.length > 0) throw missingError(missing)
     const { openLocal } = await import('./connections.js')
     const localModels = { path: await setting('localModels'), configFolder: folders.config, env }
-    const { url, apiKey, filesOf, close } = await openLocal({
+    const { url, apiKey, filesOf, checkModel, close } = await openLocal({
       ...{ localModels, dataFolder: join(stateFolder, LOCAL_FOLDER), lineEngine: await lineEngine() },
       ...{ clock, render, env, fetch, stateFolder, warn: out.warn, note: out.note },
       engine: () => ctx.engine(),
     })
     closers.push(close)
-    return { client: await clientFor(url, apiKey), fetch: await fetch(), localFiles: filesOf }
+    return { client: await clientFor(url, apiKey), fetch: await fetch(), localFiles: filesOf, checkModel }
   }
 
   const openModels = async () => {

@@ -7,6 +7,7 @@ import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
+import { mayCost } from '../../protocol/price.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import { addedModelPath, foldersOf, type ListOwner } from '../settings/folders.js'
@@ -46,7 +47,7 @@ export interface KnownModels {
   readonly hasList: boolean
   /** Whether the service has answered before. True with `--local` and without a service URL. */
   readonly isAsked: boolean
-  /** With `--local`, the default model of a kind. */
+  /** With `--local`, the default model of a kind: the one that says so, else the first that costs nothing. */
   defaultOf(kind: Kind): ModelDocument | undefined
   /**
    * Reads the kept list again. Then asks the service, if there is no list, or one older than a day. A command that needs
@@ -251,7 +252,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     },
     defaultOf(kind) {
       const ofKind = local?.filter((document) => document.kind === kind) ?? []
-      return ofKind.find((document) => document.default) ?? ofKind[0]
+      return ofKind.find((document) => document.default) ?? ofKind.find((document) => !mayCost(document))
     },
     refreshIfOld,
     refreshInTime,

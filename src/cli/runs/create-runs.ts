@@ -39,6 +39,7 @@ export async function createRuns(ctx: Context, options: CreateRunsOptions): Prom
   const { out, clock, interrupts } = ctx
   const { connection, delivery, count, kind, model, wait, labels, estimate } = options
   const { client } = connection
+  connection.checkModel?.(model)
   const recorder = await ctx.recorder()
   const reused = options.reuse
     ? await findReusable(ctx, client, { model, meaning: options.input, count })

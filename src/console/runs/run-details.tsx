@@ -112,12 +112,24 @@ const TONES: Readonly<Record<LocalStatus, Tone>> = {
   canceled: 'neutral',
 }
 
-/** Text after the state of a run that is being rendered: ", 40 %". Empty if its progress is not known. */
-export const progressText = ({ progress }: Pick<RunSummary, 'progress'>): string =>
-  typeof progress === 'number' ? `, ${Math.floor(progress * 100)} %` : ''
+/**
+ * Text after the state of a run that is being rendered: ", 40 %", or ", 12,000 before it" in the queue of a provider. Empty if
+ * neither is known.
+ */
+export const progressText = ({
+  progress,
+  queue_position: position,
+}: Pick<RunSummary, 'progress' | 'queue_position'>): string => {
+  if (typeof progress === 'number') return `, ${Math.floor(progress * 100)} %`
+  return position ? `, ${position.toLocaleString('en')} before it` : ''
+}
 
 /** Shows the status with its name in the API, and the progress. */
-export function RunStatus({ run }: { readonly run: Pick<RunSummary, 'status' | 'progress'> }) {
+export function RunStatus({
+  run,
+}: {
+  readonly run: Pick<RunSummary, 'status' | 'progress' | 'queue_position'>
+}) {
   const { status } = run
   return (
     <Badge tone={TONES[status] ?? 'neutral'}>

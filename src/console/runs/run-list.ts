@@ -74,6 +74,7 @@ function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]
 const isSame = (one: RunSummary, other: RunSummary): boolean =>
   one.status === other.status &&
   one.progress === other.progress &&
+  one.queue_position === other.queue_position &&
   one.started_at === other.started_at &&
   one.finished_at === other.finished_at &&
   one.price === other.price &&

@@ -39,12 +39,24 @@ interface ConsoleParts {
   readonly passwords?: Passwords | undefined
   /** Returns the progress of a run that this process renders. */
   progressOf(id: string): number | undefined
+  positionOf(id: string): number | undefined
   baseUrl(): string
   onError(error: unknown): void
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { store, outputs, clock, rateLimiter, models, thumbnailEngine, progressOf, baseUrl, onError } = parts
+  const {
+    store,
+    outputs,
+    clock,
+    rateLimiter,
+    models,
+    thumbnailEngine,
+    progressOf,
+    positionOf,
+    baseUrl,
+    onError,
+  } = parts
   const { passwords = createPasswords() } = parts
   const limits = createLimits(rateLimiter)
   const reads = withReadTurns(store)
@@ -60,6 +72,7 @@ export function createConsole(parts: ConsoleParts): Console {
       models,
       hasThumbnails: thumbnailEngine !== undefined,
       progressOf,
+      positionOf,
       baseUrl,
     }),
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),

@@ -57,16 +57,23 @@ interface ConsoleRunsOptions {
   readonly hasThumbnails: boolean
   /** Returns the progress of a run that this process renders. */
   progressOf(id: string): number | undefined
+  /** Returns the number of jobs before it, in the queue of the model's server. */
+  positionOf(id: string): number | undefined
   baseUrl(): string
 }
 
 export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
-  const { store, models, hasThumbnails, progressOf, baseUrl } = options
+  const { store, models, hasThumbnails, progressOf, positionOf, baseUrl } = options
   const ratios = new Map(models.map((document) => [document.name, aspectRatioOf(defaultsOf(document))]))
   const summary = (run: RunColumns): RunSummary => {
     const aspectRatio = run.aspectRatio ?? ratios.get(run.model) ?? undefined
     const progress = run.status === 'processing' ? (progressOf(run.id) ?? null) : null
-    return { ...runSummary({ ...run, aspectRatio }, baseUrl(), hasThumbnails), progress }
+    const position = run.status === 'processing' ? (positionOf(run.id) ?? null) : null
+    return {
+      ...runSummary({ ...run, aspectRatio }, baseUrl(), hasThumbnails),
+      progress,
+      queue_position: position,
+    }
   }
 
   const details = (
@@ -159,7 +166,11 @@ const keyIn = (query: Query): number | 'console' | undefined =>
 
 type RunColumns = Omit<ListedRun, 'sequence'>
 
-function runSummary(run: RunColumns, baseUrl: string, hasThumbnails: boolean): Omit<RunSummary, 'progress'> {
+function runSummary(
+  run: RunColumns,
+  baseUrl: string,
+  hasThumbnails: boolean,
+): Omit<RunSummary, 'progress' | 'queue_position'> {
   return {
     id: run.id,
     kind: run.kind,

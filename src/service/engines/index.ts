@@ -3,7 +3,10 @@ import { messageOf } from '../../errors.js'
 import { parseDuration } from '../../protocol/units.js'
 import { readComfyui } from './comfyui/index.js'
 import { readCommand } from './command/index.js'
+import { createCogEngine } from './hosted/cog.js'
+import { createFalEngine } from './hosted/fal.js'
 import { readHosted } from './hosted/index.js'
+import { createReplicateEngine } from './hosted/replicate.js'
 import { readImages } from './images/index.js'
 import { readPreview } from './preview/index.js'
 import type { ReadEngine } from './read-engine.js'
@@ -36,9 +39,9 @@ export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
   comfyui: withTimeLimit(readComfyui),
   videos: withTimeLimit(readVideos),
   sdapi: withTimeLimit(readSdapi),
-  fal: withTimeLimit(readHosted('fal')),
-  replicate: withTimeLimit(readHosted('replicate')),
-  cog: withTimeLimit(readHosted('cog')),
+  fal: withTimeLimit(readHosted('fal', createFalEngine)),
+  replicate: withTimeLimit(readHosted('replicate', createReplicateEngine)),
+  cog: withTimeLimit(readHosted('cog', createCogEngine)),
   command: withTimeLimit(readCommand),
   preview: readPreview,
 }

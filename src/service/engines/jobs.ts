@@ -230,8 +230,9 @@ export function createJobEngine<Result>(
         )
       if (state.state === 'failed')
         throw new JobEnded(upstream.clean(state.message) || 'The job failed without a message.')
-      if (state.state === 'waiting' && state.position !== undefined && state.position !== position) {
-        position = state.position
+      const before = state.state === 'waiting' ? state.position : Math.min(position, 0)
+      if (before !== undefined && before !== position) {
+        position = before
         job.onPosition?.(position)
       }
       const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0

@@ -66,7 +66,7 @@ export function withEngine(
   const address = url ?? PROVIDERS[type]?.url
   const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
   return {
-    ...{ document: withoutParameters(offered, leftOut), type, createEngine, secrets },
+    ...{ document: withoutParameters(offered, leftOut), type, createEngine, secrets, problem },
     ...(typeof address === 'string' && { url: address }),
     // Anything else may be the key itself.
     ...(typeof keyVariable === 'string' && /^[A-Z][A-Z0-9_]*$/.test(keyVariable) && { keyVariable }),

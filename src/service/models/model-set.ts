@@ -101,7 +101,9 @@ export async function openModelSet(sources: ModelSources): Promise<ModelSet> {
   const others = namedModels(names).flatMap(({ document }) => {
     const { kind } = document
     const flags = { '--engine': engines[kind], '--model-name': names[kind] }
-    if (documents.some((each) => each.document.kind === kind)) {
+    const ofKind = documents.filter((each) => each.document.kind === kind)
+    // With `--local`, a model that costs money does not take the place of the preview by itself.
+    if (ofKind.some(({ document: own }) => isCharged !== false || own.default || !mayCost(own))) {
       for (const [flag, value] of Object.entries(flags))
         if (value !== undefined)
           throw usageError(
@@ -172,8 +174,8 @@ function createModelSet(
 ): ModelSet {
   return {
     warnings,
-    models: models.map(({ document, concurrency, url }) => ({
-      ...{ document, concurrency, isRemote: url !== undefined },
+    models: models.map(({ document, concurrency, url, problem }) => ({
+      ...{ document, concurrency, isRemote: url !== undefined, problem },
       mayCost: mayCost(document),
     })),
     createEngine(parts) {

@@ -163,7 +163,8 @@ function readModel(
     allowsMissingKeys: !isCharged,
     ...{ report: below(report), warn: below(warn) },
   })
-  const model = readsEngines ? read : described && previewOf(read?.document ?? described)
+  const preview = described && previewOf(read?.document ?? described)
+  const model = readsEngines ? read : preview && { ...preview, problem: read?.problem }
   return model && { ...model, concurrency: concurrency as number | undefined }
 }
 

@@ -12,6 +12,8 @@ export interface ServedModel {
   readonly isRemote?: boolean
   /** Whether a provider may charge for its runs. False: a canceled run has certainly cost nothing. */
   readonly mayCost?: boolean
+  /** With `--local`: why all of its runs would fail, such as a key that is not set. */
+  readonly problem?: string | undefined
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

@@ -29,6 +29,8 @@ export interface RenderOptions {
   enterOutputs(outputs: readonly StoredOutput[]): Promise<boolean>
   /** Called with the progress of the engine, from 0 to 1. */
   onProgress?(fraction: number): void
+  /** Called with the number of jobs before this one in the queue of a server. */
+  onPosition?(position: number): void
   /** Stores the job of the engine with the run. */
   saveJob(job: StoredJob): Promise<void>
   onError(error: unknown): void
@@ -68,6 +70,7 @@ export async function render(
       stored: run.job,
       save: options.saveJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
+      onPosition: (position) => options.onPosition?.(position),
     }
     return await withGracePeriod(engine.render(job), limited, clock)
   }

@@ -51,6 +51,8 @@ export interface Worker {
   request(run: QueuedRun): void
   /** Returns the progress, up to 1, of a run that this worker renders. */
   progressOf(id: string): number | undefined
+  /** Returns the number of jobs before a run that this worker renders, in the queue of a server. */
+  positionOf(id: string): number | undefined
   /** Must be called after a run was canceled. After `start`, this happens once a second. */
   stopCanceled(): void
   /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
@@ -58,7 +60,7 @@ export interface Worker {
 }
 
 export interface WorkerOptions
-  extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'saveJob' | 'onProgress'> {
+  extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'saveJob' | 'onProgress' | 'onPosition'> {
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
@@ -96,6 +98,7 @@ export function createWorker(options: WorkerOptions): Worker {
   /** Ids of claimed runs whose end is not recorded. */
   const held = new Set<string>()
   const progressById = new Map<string, number>()
+  const positionById = new Map<string, number>()
   let claims: Claims | undefined
   let claiming: Promise<void> | undefined
   let claimAgain = false
@@ -178,6 +181,7 @@ export function createWorker(options: WorkerOptions): Worker {
           rendering.delete(run)
           held.delete(run.id)
           progressById.delete(run.id)
+          positionById.delete(run.id)
           active.delete(work)
           fillSlots()
         })
@@ -200,6 +204,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const about = { run: run.id, model: run.model, percent: tens * 10 }
       if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
     }
+    const onPosition = (position: number) => void positionById.set(run.id, position)
     const enterOutputs = (outputs: readonly StoredOutput[]) =>
       persist(() => store.addOutputFiles(claimed(run), outputs), { maxRefusals: MAX_REFUSALS, signal }).catch(
         (error) => {
@@ -220,7 +225,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const outputs = await withReferences(run, options, signal, (references) =>
         timeRender(
           run.kind,
-          renderRun(run, references, { ...options, enterOutputs, saveJob, onProgress }, limit),
+          renderRun(run, references, { ...options, enterOutputs, saveJob, onProgress, onPosition }, limit),
         ),
       )
       if (await finish(run, outputs))
@@ -309,6 +314,7 @@ export function createWorker(options: WorkerOptions): Worker {
     stopCanceled: () => void (claims !== undefined && canceledRuns.stop().catch(onError)),
     request: (run) => claims === 'requested' && wake(run),
     progressOf: (id) => progressById.get(id),
+    positionOf: (id) => positionById.get(id),
     async close() {
       closing.abort()
       tenure.abort(new JobDetached('The service stops.'))

@@ -438,15 +438,16 @@ describe('an imported model with --local', () => {
     expect(stderr).toContain(`1 run has no price (${FLUX}), so --max-cost cannot be checked.`)
   })
 
-  it('fails its runs without the key of the provider, while other models work', async () => {
+  it('refuses its runs without the key of the provider, while other models work', async () => {
     const { run, home } = placeWith(flux())
     await run(IMPORT)
     const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
     const failed = await run(RUN, options)
-    expect(failed.code).toBe(10)
+    expect(failed.code).toBe(2)
     expect(failed.stderr).toContain('needs the environment variable FAL_KEY, which is not set')
     const video = await run(['run', 'video', '--local', 'a fox', '-o', join(home, 'x.mp4')], options)
     expect(video.code).toBe(0)
+    await run([...RUN, '--no-wait'], { ...options, ...withKey })
     const spend = await run(['spend', '--json'])
     expect(spend.stdout).toContain('"name":"fal-ai/flux/dev","runs":1,"without_price":1,"currency":null')
   })
@@ -455,7 +456,7 @@ describe('an imported model with --local', () => {
     const { run, home } = placeWith(flux(), fluxPrice())
     await run(IMPORT, withKey)
     const options = { engine: createInstantEngine(), fetch: undefined } as unknown as RunOptions
-    await run(RUN, options)
+    await run([...RUN, '--no-wait'], { ...options, ...withKey })
     writeFileSync(
       join(home, 'config', 'local-models', 'fal-ai-flux-dev.yaml'),
       'name: a/b\nkind: image\nengine: { type: preview }\n',

@@ -201,7 +201,7 @@ describe('runs', () => {
     })
   })
 
-  test('a run that this process renders has its progress, until it ends', async () => {
+  test('a run that this process renders has its progress and its place in the queue of a server, until it ends', async () => {
     const instant = createInstantEngine()
     let end = () => {}
     const service = await createConsoleService({
@@ -209,6 +209,7 @@ describe('runs', () => {
       engine: {
         async render(job) {
           job.onProgress?.(0.4)
+          job.onPosition?.(12_000)
           await new Promise<void>((resolve) => {
             end = resolve
           })
@@ -221,11 +222,13 @@ describe('runs', () => {
     const details = async () => (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
     await until('the progress', async () => (await details()).progress === 0.4)
     const [listed] = (await browser.get(CONSOLE_PATHS.runs)).body.runs
-    expect([progress, listed.status, listed.progress]).toEqual([null, 'processing', 0.4])
+    expect([progress, listed.status, listed.progress, listed.queue_position]).toEqual([
+      ...[null, 'processing', 0.4, 12_000],
+    ])
     expect((await details()).service).not.toHaveProperty('progress')
     end()
     await ended(service, id)
-    expect(await details()).toMatchObject({ status: 'succeeded', progress: null })
+    expect(await details()).toMatchObject({ status: 'succeeded', progress: null, queue_position: null })
   })
 
   test('the list has pages, the newest first, and says what is new', async () => {

@@ -234,7 +234,7 @@ describe('a job', () => {
     const { clock, render } = await open({ queued: 18_000 })
     const places: number[] = []
     await clock.runUntil(render({ onPosition: (position) => void places.push(position) }))
-    expect(places).toEqual([12_000, 6_000])
+    expect(places).toEqual([12_000, 6_000, 0])
   })
 
   test('that is aborted has failed', async () => {

@@ -143,7 +143,7 @@ describe('a hosted engine', () => {
   function settingsOf(
     document: object,
     type: 'fal' | 'replicate' | 'cog' = 'fal',
-  ): HostedSettings | undefined {
+  ): (HostedSettings & { readonly secrets: unknown }) | undefined {
     let found: HostedSettings | undefined
     const types = {
       [type]: readHosted(type, (settings) => {
@@ -151,15 +151,17 @@ describe('a hosted engine', () => {
         return { render: async () => [] }
       }),
     }
-    read(document, ENV, types)?.createEngine({} as EngineParts)
-    return found
+    const model = read(document, ENV, types)
+    model?.createEngine({} as EngineParts)
+    return found && { ...found, secrets: model?.secrets }
   }
   const images = { image_urls: { type: 'array', items: { type: 'string' } } }
 
   it('has the address and the key of its provider', () => {
     expect(settingsOf({ engine: { ...FAL, fixed: { num_images: 1 } } })).toMatchObject({
-      ...{ model: 'fal-ai/flux/dev', key: 'fal-secret', fixed: { num_images: 1 }, references: undefined },
-      url: new URL('https://queue.fal.run'),
+      ...{ model: 'fal-ai/flux/dev', fixed: { num_images: 1 }, references: undefined },
+      ...{ url: new URL('https://queue.fal.run'), api: new URL('https://api.fal.ai/v1') },
+      ...{ uploads: new URL('https://rest.fal.ai'), secrets: ['fal-secret', 'fal-secret'] },
     })
     const pinned = {
       type: 'replicate',
@@ -168,10 +170,16 @@ describe('a hosted engine', () => {
       url: 'http://127.0.0.1:9/v1',
     }
     expect(settingsOf({ engine: pinned }, 'replicate')).toMatchObject({
-      ...{ model: 'a/b:c0ffee', key: 'fal-secret', url: new URL('http://127.0.0.1:9/v1') },
+      ...{
+        model: 'a/b:c0ffee',
+        secrets: ['fal-secret', 'fal-secret'],
+        url: new URL('http://127.0.0.1:9/v1'),
+      },
+      // The key of another address is not sent to the provider.
+      ...{ api: new URL('http://127.0.0.1:9/v1'), uploads: new URL('http://127.0.0.1:9/v1') },
     })
     expect(settingsOf({ engine: { type: 'cog', url: 'http://localhost:5000' } }, 'cog')).toMatchObject({
-      ...{ model: '', key: undefined },
+      ...{ model: '', secrets: [] },
     })
   })
 

@@ -2,31 +2,40 @@
  * Models of hosted providers (`fal`, `replicate`) and of Cog servers. The input is sent with the names that the provider
  * publishes; only `image_urls` has another name there (`references`).
  */
-import { usageError } from '../../../errors.js'
+import type { Clock } from '../../../host/clock.js'
 import type { ModelDocument } from '../../../protocol/models.js'
+import { mayCost } from '../../../protocol/price.js'
 import type { Engine } from '../engine.js'
-import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
+import type { EngineSettings, ReadEngine } from '../read-engine.js'
+import { createUpstream, type Upstream } from '../upstream/index.js'
 import { describeAccount } from './account.js'
 import { PROVIDERS, type Provider } from './providers.js'
 
 /** All that an engine of a provider needs to know of a document. */
 export interface HostedSettings {
-  readonly provider: Provider
   /** fal: the endpoint. Replicate: `owner/name`, with `:version` for a model that is pinned. Empty for Cog. */
   readonly model: string
   readonly url: URL
-  readonly key: string | undefined
+  /** Of the other endpoints. A document with its own `url` has them all there. */
+  readonly api: URL
+  readonly uploads: URL
   /** The provider's field for the reference images. Undefined: the model has no `image_urls`. */
   readonly references: { readonly field: string; readonly isList: boolean } | undefined
   /** Fields that every request has, such as `num_images: 1`. */
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
-export type CreateHosted = (settings: HostedSettings, parts: EngineParts) => Engine
+export interface HostedParts {
+  readonly clock: Clock
+  /** Opens an address that gets the key of the document. */
+  open(url: URL): Upstream
+}
+
+export type CreateHosted = (settings: HostedSettings, parts: HostedParts) => Engine
 
 /** `create`: the engine that sends the requests of this provider. */
 export const readHosted =
-  (type: 'fal' | 'replicate' | 'cog', create: CreateHosted = notBuilt): ReadEngine =>
+  (type: 'fal' | 'replicate' | 'cog', create: CreateHosted): ReadEngine =>
   (settings, document) => {
     const provider = PROVIDERS[type] as Provider
     const model = settings.text('model') ?? ''
@@ -39,20 +48,29 @@ export const readHosted =
       )
     const url = settings.url('url', provider.url)
     const key = settings.secret('key_env', provider.keyVariable)
-    const hosted = {
-      provider,
-      model,
-      key,
-      references: readReferences(settings, document),
-      fixed: settings.map('fixed'),
-    }
+    const hosted = { model, references: readReferences(settings, document), fixed: settings.map('fixed') }
     return (parts) => {
       // Only a document without problems is rendered, and it has a URL.
-      const engine = create({ ...hosted, url: url as URL }, parts)
+      const address = url as URL
       // The key of another address is not sent to the provider.
-      const isOwn = url?.href === new URL(provider.url ?? url ?? '').href
-      if (!isOwn || provider.api === undefined || key === undefined) return engine
-      return { ...engine, check: (signal) => describeAccount(provider, key, parts, signal) }
+      const isOwn = provider.url !== undefined && address.href === new URL(provider.url).href
+      const at = (own: string | undefined): URL => (isOwn && own !== undefined ? new URL(own) : address)
+      const opened: Upstream[] = []
+      const scheme = provider.scheme === 'Key' ? 'key' : 'bearer'
+      const hasCost = provider.isPaid || mayCost(document)
+      const open = (base: URL): Upstream => {
+        const upstream = createUpstream({ url: base, key, scheme, hasCost, parts })
+        opened.push(upstream)
+        return upstream
+      }
+      const addresses = { url: address, api: at(provider.api), uploads: at(provider.uploads) }
+      const engine = create({ ...hosted, ...addresses }, { clock: parts.clock, open })
+      return {
+        ...engine,
+        ...(isOwn &&
+          key !== undefined && { check: (signal) => describeAccount(provider, key, parts, signal) }),
+        close: async () => void (await Promise.all(opened.map((each) => each.close()))),
+      }
     }
   }
 
@@ -71,7 +89,3 @@ function readReferences(settings: EngineSettings, { input }: ModelDocument): Hos
     settings.report(['references'], 'needs the property image_urls in the input')
   return isField ? { field, isList: Array.isArray(value) } : undefined
 }
-
-const notBuilt: CreateHosted = ({ provider }) => ({
-  render: () => Promise.reject(usageError(`The engine for ${provider.title} is not built yet.`)),
-})

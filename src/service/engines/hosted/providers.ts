@@ -6,6 +6,8 @@ export interface Provider {
   readonly url?: string
   /** Base of its other endpoints: models, prices, account. */
   readonly api?: string
+  /** Where files are uploaded. */
+  readonly uploads?: string
   readonly keyVariable?: string
   /** First word of the header `authorization`. */
   readonly scheme: string
@@ -18,6 +20,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     title: 'fal',
     url: 'https://queue.fal.run',
     api: 'https://api.fal.ai/v1',
+    uploads: 'https://rest.fal.ai',
     keyVariable: 'FAL_KEY',
     scheme: 'Key',
     isPaid: true,

@@ -16,7 +16,7 @@ import type { RenderJob } from '../engine.js'
 import type { EngineParts } from '../read-engine.js'
 import { type JsonAnswer, MAX_FILE_BYTES, readJsonAnswer, tooLarge } from './json-answer.js'
 import { pollUntilDone } from './polling.js'
-import { type FormField, formBody, jsonBody } from './request-body.js'
+import { type FormField, fileBody, formBody, jsonBody, type SourceFile } from './request-body.js'
 import { createUntilReady, type SendHooks } from './until-ready.js'
 import { BrokenTransfer, type CleanText, createCleanText, UpstreamError } from './upstream-error.js'
 
@@ -25,8 +25,8 @@ export interface UpstreamOptions {
   readonly url: URL
   /** Sent only to the origin of `url`. */
   readonly key?: string | undefined
-  /** Default: `bearer`. With `basic`, the key is `user:password`. */
-  readonly scheme?: 'bearer' | 'basic'
+  /** Default: `bearer`. With `basic`, the key is `user:password`. `key` is the scheme of fal. */
+  readonly scheme?: 'bearer' | 'basic' | 'key'
   /** Whether the model's document has a `cost`. */
   readonly hasCost?: boolean
   readonly parts: Pick<EngineParts, 'fetch' | 'clock'>
@@ -40,8 +40,12 @@ export interface UpstreamRequest {
   readonly json?: unknown
   /** A multipart form, in place of `json`. */
   readonly form?: readonly FormField[]
+  /** The bytes of a file, in place of `json`. */
+  readonly file?: SourceFile
   /** The server answers without rendering anything: a minute without an answer is a failure, as it is for a GET. */
   readonly isQuick?: boolean
+  /** Further statuses of a server that is busy: the request is sent again, as after 429. */
+  readonly busy?: readonly number[]
   /** Fail at once when the server is not ready. */
   readonly once?: boolean
   /** Ends a request that was sent, in place of the usual signal, which then ends only the wait for the server. */
@@ -102,7 +106,8 @@ export function createUpstream({
   const { clock } = parts
   const passwords = scheme === 'basic' && key !== undefined ? [key.replace(/^[^:]*:/, '')] : []
   const clean = createCleanText(base, key === undefined ? [] : [key, base64Of(key), ...passwords])
-  const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `Bearer ${key}`
+  const word = scheme === 'key' ? 'Key' : 'Bearer'
+  const credentials = scheme === 'basic' ? `Basic ${base64Of(key ?? '')}` : `${word} ${key}`
   const otherHosts = createReferenceFetch({ privateAllowed: () => false, clock, env: {} })
 
   const urlOf = (path: string): URL =>
@@ -122,11 +127,12 @@ export function createUpstream({
   }
 
   const send: Upstream['send'] = async (asked, signal) => {
-    const { method, path, json, form, isQuick, once, sentSignal } = asked
+    const { method, path, json, form, file, isQuick, once, sentSignal } = asked
     const url = urlOf(path)
     const limitMs = once ? 0 : undefined
     if (method === 'GET') return await get(url, signal, limitMs)
-    const body = form ? formBody(form) : json === undefined ? undefined : jsonBody(json)
+    const data = file === undefined ? undefined : fileBody(file)
+    const body = form ? formBody(form) : json === undefined ? data : jsonBody(json)
     const headers = headersFor(url, body?.contentType)
     const stream = body && { stream: body }
     const request = { method, url, headers, fresh: true, isSlow: !isQuick, signal: sentSignal, ...stream }
@@ -164,6 +170,8 @@ export function createUpstream({
     if (body === undefined)
       throw new UpstreamError(
         "The model's server linked to a file that cannot be fetched, or to an address that is not public.",
+        // The link may have expired.
+        { status: 404 },
       )
     return { status: 200, header: () => undefined, body, discard: () => {} }
   }
@@ -236,7 +244,8 @@ export function createUpstream({
   }
 }
 
-const hooksOf = ({ onSend, onRefused }: Partial<UpstreamRequest>): SendHooks => ({
+const hooksOf = ({ onSend, onRefused, busy }: Partial<UpstreamRequest>): SendHooks => ({
+  ...(busy && { busy }),
   ...(onSend && { onSend }),
   ...(onRefused && { onRefused }),
 })

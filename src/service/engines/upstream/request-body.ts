@@ -23,18 +23,26 @@ export interface SourceFile {
   readonly contentType: string
   /** A file name with the extension of its type: `01.png`. */
   readonly name: string
+  /** Written before the base64. */
+  readonly prefix?: string
 }
+
+/** Returns the file for a JSON value as `data:image/png;base64,…`. */
+export const asDataUri = (file: SourceFile): SourceFile => ({
+  ...file,
+  prefix: `data:${file.contentType};base64,`,
+})
 
 /** Returns the references of a job, in order. Throws when one could not be loaded, or is not an image. */
 export async function referencesOf({
   references,
 }: Pick<RenderJob, 'references'>): Promise<readonly SourceFile[]> {
-  return await Promise.all(
-    references.map(async (path, index) => {
-      if (path === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
-      return await sourceOf(path, index)
-    }),
-  )
+  return await Promise.all(references.map(referenceOf))
+}
+
+export async function referenceOf(path: string | undefined, index: number): Promise<SourceFile> {
+  if (path === undefined) throw new Error(`Reference image ${index + 1} could not be read.`)
+  return await sourceOf(path, index)
 }
 
 async function sourceOf(path: string, index: number): Promise<SourceFile> {
@@ -98,7 +106,7 @@ export function jsonBody(value: unknown): RequestBody {
   const json = writeJson(value, {
     replace: (each) =>
       isObject(each) && SOURCE in each
-        ? `${mark}${files.push(each as unknown as SourceFile) - 1}${mark}`
+        ? `${each.prefix ?? ''}${mark}${files.push(each as unknown as SourceFile) - 1}${mark}`
         : each,
   })
   const pieces = json.split(mark).map((piece, index): Piece => {
@@ -121,6 +129,10 @@ export function formBody(fields: readonly FormField[]): RequestBody {
   })
   return bodyOf(`multipart/form-data; boundary=${boundary}`, [...pieces, `--${boundary}--\r\n`])
 }
+
+/** Returns the bytes of a file. */
+export const fileBody = (file: SourceFile): RequestBody =>
+  bodyOf(file.contentType, [{ file, isBase64: false }])
 
 const quoted = (name: string): string =>
   name.replace(/["\r\n]/g, (character) => encodeURIComponent(character))

@@ -5,9 +5,10 @@
 import { HttpFailure, type HttpResponse, type ServerRequest } from '../../../host/http.js'
 import { receiveText } from '../../../host/receive-text.js'
 import { type RetryDecision, retry, retryAfterMs, stepOf } from '../../../host/retry.js'
+import { isObject } from '../../../protocol/parse.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineParts } from '../read-engine.js'
-import { type CleanText, failedAnswer, isFinalAnswer, UpstreamError } from './upstream-error.js'
+import { type CleanText, errorTextOf, failedAnswer, isFinalAnswer, UpstreamError } from './upstream-error.js'
 
 /** Time that a server has to become ready. */
 const READY_LIMIT_MS = 600_000
@@ -34,10 +35,12 @@ type Attempt =
       readonly isFinal: boolean
     }
 
-export type SendHooks = Pick<RenderJob, 'onSend' | 'onRefused'>
+export interface SendHooks extends Pick<RenderJob, 'onSend' | 'onRefused'> {
+  readonly busy?: readonly number[]
+}
 
 interface UntilReady {
-  /** Resolves with any answer but 503 and 429. `limitMs`: 0 for a single try. */
+  /** Resolves with any answer but 503, 429 and those of `busy`. `limitMs`: 0 for a single try. */
   untilReady(
     request: ServerRequest,
     signal: AbortSignal,
@@ -54,7 +57,7 @@ export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, cl
     request: ServerRequest,
     signal: AbortSignal,
     limitMs = READY_LIMIT_MS,
-    { onSend, onRefused }: SendHooks = {},
+    { onSend, onRefused, busy = [] }: SendHooks = {},
   ): Promise<HttpResponse> {
     const startedAtMs = clock.monotonic()
     let deaths = 0
@@ -65,10 +68,10 @@ export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, cl
       const sentSignal = request.signal ?? signal
       try {
         const response = await parts.fetch({ ...request, signal: sentSignal })
-        if (response.status !== 503 && response.status !== 429) return { response }
+        if (![503, 429, ...busy].includes(response.status)) return { response }
         const problem = await errorOf(response, sentSignal)
-        const retryAfter = response.header('retry-after')
-        const isBusy = response.status === 429 || retryAfter !== undefined
+        const retryAfter = response.header('retry-after') ?? retryAfterIn(problem.answer)
+        const isBusy = response.status !== 503 || retryAfter !== undefined
         const isDeath = request.isSlow && !isBusy && clock.monotonic() - sentAtMs >= MIN_DEATH_MS
         if (isDeath && ++deaths >= MAX_DEATHS) return { problem: stopped(problem), isFinal: true }
         const isFinal =
@@ -110,6 +113,12 @@ export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, cl
   }
 
   return { untilReady, errorOf }
+}
+
+/** Replicate writes the seconds into the body: `retry_after: 5`, or "Your rate limit resets in ~5s.". */
+function retryAfterIn(answer: unknown): string | undefined {
+  const { retry_after: seconds } = isObject(answer) ? answer : {}
+  return typeof seconds === 'number' ? `${seconds}` : /~(\d+)\s?s\b/.exec(errorTextOf(answer) ?? '')?.[1]
 }
 
 function mayRepeat({ method }: ServerRequest, { sent, code = '', isInvalidHttp }: HttpFailure): boolean {

@@ -1,0 +1,82 @@
+/**
+ * The engine `cog`: a Cog server, which runs one prediction within one request. It forgets a prediction when it ends, so
+ * there is no job to follow.
+ */
+import { onAbort, withTimeout } from '../../../host/abort.js'
+import { retry, stepOf } from '../../../host/retry.js'
+import { isObject } from '../../../protocol/parse.js'
+import type { Engine, RenderJob } from '../engine.js'
+import { renderedOnce } from '../outcome.js'
+import type { Upstream } from '../upstream/index.js'
+import type { JsonAnswer } from '../upstream/json-answer.js'
+import { errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
+import type { CreateHosted, HostedParts } from './index.js'
+import { publishResult, sentInput } from './media.js'
+
+const RUNNING_STEPS_MS = [1_000, 2_000, 5_000]
+/** An aborted engine has 3 s to stop. */
+const CANCEL_LIMIT_MS = 2_500
+
+export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
+  const upstream = open(settings.url)
+  const engine: Engine = {
+    async render(job) {
+      const { input } = await sentInput(job, settings)
+      const answer = await predict(input, upstream, clock, job)
+      const { status, output } = isObject(answer.value) ? answer.value : {}
+      if (status === 'succeeded') return await publishResult(output, answer, upstream, job)
+      const text = upstream.clean(errorTextOf(answer.value) ?? '')
+      throw new UpstreamError(text || `The Cog server reports the state "${upstream.clean(`${status}`)}".`)
+    },
+    async check(signal) {
+      const answer = await upstream.value({ method: 'GET', path: 'health-check', once: true }, signal)
+      const status = isObject(answer) ? upstream.clean(`${answer.status}`) : ''
+      if (/^(READY|BUSY|STARTING)$/.test(status)) return `Cog, ${status.toLowerCase()}`
+      throw new UpstreamError(`The Cog server is not ready: ${status || 'it has no health check'}.`)
+    },
+  }
+  return renderedOnce(engine, { costs: upstream.costs, endpoint: 'predictions', clock })
+}
+
+/** Resolves with the ended prediction. Waits while the server still works on an earlier request of this run. */
+async function predict(
+  input: object,
+  upstream: Upstream,
+  clock: HostedParts['clock'],
+  job: RenderJob,
+): Promise<JsonAnswer> {
+  const { signal, run } = job
+  const path = `predictions/${encodeURIComponent(run?.id ?? '')}`
+  const connection = new AbortController()
+  const cancel = async (limited: AbortSignal) =>
+    (
+      await upstream.send({ method: 'POST', path: `${path}/cancel`, isQuick: true, once: true }, limited)
+    ).discard()
+  const forget = onAbort(signal, () => {
+    const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
+    withTimeout(cancel, limit)
+      .catch(() => {})
+      .finally(() => connection.abort(signal.reason))
+  })
+  const request = {
+    method: 'PUT',
+    path,
+    json: { input },
+    busy: [409],
+    sentSignal: connection.signal,
+  } as const
+  try {
+    return await retry({
+      attempt: () => upstream.json(request, job),
+      decide: (answer, number) =>
+        isObject(answer.value) && /^(starting|processing)$/.test(`${answer.value.status}`)
+          ? { retryInMs: stepOf(RUNNING_STEPS_MS, number) }
+          : { done: answer },
+      clock,
+      signal,
+    })
+  } finally {
+    forget()
+    signal.throwIfAborted()
+  }
+}

@@ -1,0 +1,150 @@
+/** The engine `fal`: the queue of fal. A failed job is `COMPLETED` there too: its status or its result has the error. */
+import { isObject } from '../../../protocol/parse.js'
+import { isPrivateHost } from '../../rules/networks.js'
+import type { JobHandle, RenderJob } from '../engine.js'
+import { createJobEngine, type JobServer } from '../jobs.js'
+import type { Upstream } from '../upstream/index.js'
+import type { JsonAnswer } from '../upstream/json-answer.js'
+import { pollUntilDone } from '../upstream/polling.js'
+import type { SourceFile } from '../upstream/request-body.js'
+import { BrokenTransfer, errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
+import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
+import { createLostCreates } from './lost-creates.js'
+import { publishResult, sentInput } from './media.js'
+
+const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
+const MAX_DATA_BYTES = 16_384
+const RESULT_STEP_MS = 2_000
+
+export const createFalEngine: CreateHosted = (settings, parts) =>
+  createJobEngine(createFalServer(settings, parts), parts.clock)
+
+function createFalServer(settings: HostedSettings, { open, clock }: HostedParts): JobServer<undefined> {
+  const { model } = settings
+  const upstream = open(settings.url)
+  const api = open(settings.api)
+  const files = open(settings.uploads)
+  const lost = createLostCreates()
+  const upload = async (file: SourceFile, signal: AbortSignal) => await uploadFile(files, file, signal)
+  const pathOf = ({ id, urls }: JobHandle, name: 'status' | 'response' | 'cancel'): string =>
+    urls?.[name] ?? `${requestsPath(model)}/${encodeURIComponent(id)}${name === 'response' ? '' : `/${name}`}`
+
+  return {
+    upstream,
+    pollStepsMs: POLL_STEPS_MS,
+    async create(job) {
+      return {
+        async request() {
+          const { input, comparable } = await sentInput(job, settings, {
+            maxDataBytes: MAX_DATA_BYTES,
+            upload,
+          })
+          return { method: 'POST', path: model, json: input, input: comparable, isQuick: true }
+        },
+        accept(answer) {
+          const { request_id, status_url, response_url, cancel_url } = isObject(answer) ? answer : {}
+          return lost.accept(request_id, { status: status_url, response: response_url, cancel: cancel_url })
+        },
+      }
+    },
+
+    async poll(handle, signal) {
+      lost.know(handle.id)
+      const answer = await upstream.value({ method: 'GET', path: pathOf(handle, 'status') }, signal)
+      const { status, queue_position, error, error_type } = isObject(answer) ? answer : {}
+      const position = typeof queue_position === 'number' ? queue_position : undefined
+      if (status === 'IN_QUEUE') return { state: 'waiting', position }
+      if (status === 'IN_PROGRESS') return { state: 'running' }
+      if (status !== 'COMPLETED') return { state: 'unknown' }
+      if (!error && !error_type) return { state: 'done', result: undefined }
+      return { state: 'failed', message: errorTextOf({ error }) ?? `${error_type ?? ''}` }
+    },
+
+    async outputs(_, job, handle) {
+      const answer = await fetchResult(upstream, pathOf(handle, 'response'), job, clock)
+      return await publishResult(withoutBlackPictures(answer.value, job), answer, upstream, job)
+    },
+
+    async cancel(handle, signal) {
+      const request = { method: 'PUT', path: pathOf(handle, 'cancel'), isQuick: true, once: true } as const
+      try {
+        ;(await upstream.send(request, signal)).discard()
+      } catch (error) {
+        // 400: ALREADY_COMPLETED.
+        if (error instanceof UpstreamError && error.status === 400) return 'charged'
+        throw error
+      }
+      // A job that runs may still end, and be charged.
+      return 'unknown'
+    },
+
+    async lookup(_, intent, signal) {
+      if (intent === undefined) return []
+      const query = new URLSearchParams({ endpoint_id: model, start: lost.since(intent), expand: 'payloads' })
+      const path = `models/requests/by-endpoint?${query}`
+      const answer = await api.value({ method: 'GET', path, once: true }, signal)
+      const items = isObject(answer) && Array.isArray(answer.items) ? answer.items.filter(isObject) : []
+      const listed = items.map(({ request_id: id, json_input: input, sent_at: createdAt }) => ({
+        id,
+        input,
+        createdAt,
+      }))
+      return lost.find(intent, listed)
+    },
+  }
+}
+
+/** `fal-ai/flux/requests` for `fal-ai/flux/dev`. */
+function requestsPath(model: string): string {
+  const steps = model.split('/')
+  return [...steps.slice(0, /^(workflows|comfy)$/.test(steps[0] ?? '') ? 3 : 2), 'requests'].join('/')
+}
+
+/** Rejects with status 409 for a result that is not there yet. */
+const fetchResult = (
+  upstream: Upstream,
+  path: string,
+  job: RenderJob,
+  clock: HostedParts['clock'],
+): Promise<JsonAnswer> =>
+  pollUntilDone(
+    async () => {
+      const answer = await upstream.json({ method: 'GET', path }, job).catch((error: unknown) => {
+        if (!(error instanceof UpstreamError)) throw error
+        if (error.status === 400 && /in progress/i.test(error.message)) throw tooEarly()
+        throw error.status === undefined ? new BrokenTransfer(error.message, { cause: error }) : error
+      })
+      if (isObject(answer.value) && /^IN_(QUEUE|PROGRESS)$/.test(`${answer.value.status}`)) throw tooEarly()
+      return answer
+    },
+    { clock, signal: job.signal, pauseMs: () => RESULT_STEP_MS, maxFailures: 5 },
+  )
+
+const tooEarly = (): UpstreamError => new UpstreamError('The result is not ready.', { status: 409 })
+
+/** Removes the black pictures of the safety filter. Throws if nothing else is left. */
+function withoutBlackPictures(result: unknown, { input }: RenderJob): unknown {
+  if (!isObject(result) || input.enable_safety_checker === false) return result
+  const { has_nsfw_concepts: flags, images } = result
+  if (!Array.isArray(flags) || !flags.includes(true)) return result
+  if (flags.every((flag) => flag === true))
+    throw new UpstreamError("fal's safety filter removed the picture (has_nsfw_concepts). Change the prompt.")
+  return Array.isArray(images) ? { ...result, images: images.filter((_, at) => flags[at] !== true) } : result
+}
+
+/** Resolves with the URL of the file. Its storage gets no key. */
+async function uploadFile(files: Upstream, file: SourceFile, signal: AbortSignal): Promise<string> {
+  const json = { content_type: file.contentType, file_name: file.name }
+  const path = 'storage/upload/initiate?storage_type=fal-cdn-v3'
+  const answer = await files.value({ method: 'POST', path, json, isQuick: true }, signal)
+  const { upload_url: target, file_url: url } = isObject(answer) ? answer : {}
+  if (typeof target !== 'string' || typeof url !== 'string' || !isAllowed(target, files))
+    throw new UpstreamError('fal did not accept the upload of a reference image.')
+  ;(await files.send({ method: 'PUT', path: target, file }, signal)).discard()
+  return url
+}
+
+const isAllowed = (url: string, { origin }: Upstream): boolean =>
+  URL.canParse(url) &&
+  /^https?:$/.test(new URL(url).protocol) &&
+  (new URL(url).hostname === new URL(origin).hostname || !isPrivateHost(new URL(url).hostname))

@@ -1,0 +1,108 @@
+/** Files of hosted providers: reference images in their requests, and links or data URIs in their results. */
+import { isObject } from '../../../protocol/parse.js'
+import { isPrivateHost } from '../../rules/networks.js'
+import type { RenderedFile, RenderJob } from '../engine.js'
+import type { Upstream } from '../upstream/index.js'
+import { type JsonAnswer, MAX_FILES } from '../upstream/json-answer.js'
+import { publishOutputs } from '../upstream/outputs.js'
+import { asDataUri, referenceOf, type SourceFile } from '../upstream/request-body.js'
+import { missingResult, UpstreamError } from '../upstream/upstream-error.js'
+import type { HostedSettings } from './index.js'
+
+export interface SentFiles {
+  /** Larger files are uploaded. */
+  readonly maxDataBytes?: number
+  /** Resolves with the URL of the uploaded file. */
+  upload?(file: SourceFile, signal: AbortSignal): Promise<string>
+}
+
+export interface HostedInput {
+  /** The input with the provider's names. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** Without the images, which the list of a provider may show in another form. */
+  readonly comparable: Readonly<Record<string, unknown>>
+}
+
+/** Resolves with the input as it is sent, after the upload of large images. */
+export async function sentInput(
+  job: RenderJob,
+  { references, fixed }: HostedSettings,
+  files: SentFiles = {},
+): Promise<HostedInput> {
+  const { image_urls: sources, ...own } = job.input
+  const comparable = { ...own, ...fixed }
+  if (references === undefined || job.references.length === 0) return { input: comparable, comparable }
+  if (!references.isList && job.references.length > 1)
+    throw new Error(`This model takes at most one reference image; the run has ${job.references.length}.`)
+  const images = await Promise.all(
+    job.references.map(async (path, index) => {
+      const source: unknown = Array.isArray(sources) ? sources[index] : undefined
+      if (isPublicUrl(source)) return source
+      const file = await referenceOf(path, index)
+      if (files.upload === undefined || file.bytes <= (files.maxDataBytes ?? 0)) return asDataUri(file)
+      return await files.upload(file, job.signal)
+    }),
+  )
+  return { input: { ...comparable, [references.field]: references.isList ? images : images[0] }, comparable }
+}
+
+const isPublicUrl = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  /^https?:/i.test(value) &&
+  URL.canParse(value) &&
+  !isPrivateHost(new URL(value).hostname)
+
+interface Link {
+  readonly link: string
+  /** `image`, `video` … Undefined if neither the result nor the name tells it. */
+  readonly type: string | undefined
+}
+
+/** Downloads the files of a result, which is a link, a list or an object, and makes them the outputs of the run. */
+export async function publishResult(
+  result: unknown,
+  answer: JsonAnswer,
+  upstream: Upstream,
+  job: RenderJob,
+): Promise<readonly RenderedFile[]> {
+  const isFile = (text: string): boolean =>
+    answer.hasFile(text) || /^https?:\/\/\S+$/i.test(text) || /^data:[^,]*;base64,/i.test(text)
+  // Some results repeat the input.
+  const given = new Set(linksIn(job.input, isFile).map(({ link }) => link))
+  const all = linksIn(result, isFile).filter(({ link }) => !given.has(link))
+  const ofKind = all.filter(({ type }) => type === job.kind)
+  const ofAnyKind = all.filter(({ type }) => type === undefined)
+  const links = [ofKind, ofAnyKind, all].find(({ length }) => length > 0) ?? []
+  if (links.length === 0) throw missingResult(answer.value, upstream.clean)
+  if (links.length > MAX_FILES) throw new UpstreamError(`The result has more than ${MAX_FILES} files.`)
+  const paths: string[] = []
+  for (const { link } of links)
+    paths.push(/^https?:/i.test(link) ? await upstream.download(link, job) : await answer.file(link))
+  return await publishOutputs(job, paths)
+}
+
+function linksIn(value: unknown, isFile: (text: string) => boolean): readonly Link[] {
+  const found = new Map<string, string | undefined>()
+  const visit = (each: unknown, contentType?: unknown): void => {
+    if (typeof each === 'string' && isFile(each)) {
+      if (!found.has(each)) found.set(each, typeOf(each, contentType))
+    } else if (Array.isArray(each)) for (const one of each) visit(one)
+    else if (isObject(each)) for (const one of Object.values(each)) visit(one, each.content_type)
+  }
+  visit(value)
+  return [...found].map(([link, type]) => ({ link, type }))
+}
+
+const EXTENSIONS: readonly (readonly [type: string, names: RegExp])[] = [
+  ['image', /\.(png|jpe?g|webp|gif|avif|bmp|svg)$/i],
+  ['video', /\.(mp4|webm|mov|mkv)$/i],
+  ['other', /\.(mp3|wav|flac|ogg|m4a|json|txt|zip|tar|glb|obj|ply|safetensors)$/i],
+]
+
+function typeOf(link: string, contentType: unknown): string | undefined {
+  const [, declared] =
+    /^(?:data:)?([a-z]+)\/(?!octet-stream)/i.exec(link.startsWith('data:') ? link : `${contentType}`) ?? []
+  if (declared !== undefined) return declared.toLowerCase()
+  const path = URL.canParse(link) ? new URL(link).pathname : ''
+  return EXTENSIONS.find(([, names]) => names.test(path))?.[0]
+}

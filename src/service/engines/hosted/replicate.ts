@@ -1,0 +1,147 @@
+/** The engine `replicate`: predictions of Replicate, with their results fetched at once: they are deleted after an hour. */
+import { isObject } from '../../../protocol/parse.js'
+import type { Charge, JobHandle } from '../engine.js'
+import { createJobEngine, type JobServer, type JobState } from '../jobs.js'
+import type { Upstream } from '../upstream/index.js'
+import type { SourceFile } from '../upstream/request-body.js'
+import { UpstreamError } from '../upstream/upstream-error.js'
+import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
+import { createLostCreates, type ListedJob } from './lost-creates.js'
+import { publishResult, sentInput } from './media.js'
+
+type Json = Readonly<Record<string, unknown>>
+
+const POLL_STEPS_MS = [1_000, 2_000, 3_000, 5_000]
+/** 256 KB as base64. */
+const MAX_DATA_BYTES = 190_000
+/** A result may contain data URIs, and logs. */
+const MAX_PREDICTION_BYTES = 32 * 1_048_576
+const MAX_PAGES = 5
+
+export const createReplicateEngine: CreateHosted = (settings, parts) =>
+  createJobEngine(createReplicateServer(settings, parts), parts.clock)
+
+function createReplicateServer(settings: HostedSettings, { open }: HostedParts): JobServer<undefined> {
+  const [name = '', version] = settings.model.split(':')
+  const upstream = open(settings.url)
+  const lost = createLostCreates()
+  const upload = async (file: SourceFile, signal: AbortSignal) => await uploadFile(upstream, file, signal)
+  const pathOf = ({ id, urls }: JobHandle): string => urls?.get ?? `predictions/${encodeURIComponent(id)}`
+
+  return {
+    upstream,
+    pollStepsMs: POLL_STEPS_MS,
+    async create(job) {
+      return {
+        async request() {
+          const { input, comparable } = await sentInput(job, settings, {
+            maxDataBytes: MAX_DATA_BYTES,
+            upload,
+          })
+          const path = version === undefined ? `models/${name}/predictions` : 'predictions'
+          const json = { ...(version !== undefined && { version }), input }
+          return { method: 'POST', path, json, input: comparable, isQuick: true }
+        },
+        accept(answer) {
+          const { id, urls } = isObject(answer) ? answer : {}
+          const { get, cancel } = isObject(urls) ? urls : {}
+          return lost.accept(id, { get, cancel })
+        },
+        describe: (error) => describeRefusal(error, upstream, version === undefined),
+      }
+    },
+
+    async poll(handle, signal) {
+      lost.know(handle.id)
+      const path = pathOf(handle)
+      return stateOf(await upstream.value({ method: 'GET', path, maxBytes: MAX_PREDICTION_BYTES }, signal))
+    },
+
+    async outputs(_, job, handle) {
+      const answer = await upstream.json({ method: 'GET', path: pathOf(handle) }, job)
+      return await publishResult(
+        isObject(answer.value) ? answer.value.output : undefined,
+        answer,
+        upstream,
+        job,
+      )
+    },
+
+    async cancel(handle, signal): Promise<Charge> {
+      const path = handle.urls?.cancel ?? `predictions/${encodeURIComponent(handle.id)}/cancel`
+      const answer = await upstream.value({ method: 'POST', path, isQuick: true, once: true }, signal)
+      const { status, started_at: startedAt } = isObject(answer) ? answer : {}
+      if (status === 'aborted' || (status === 'canceled' && startedAt === null)) return 'not charged'
+      return status === 'succeeded' || (status === 'canceled' && startedAt !== undefined)
+        ? 'charged'
+        : 'unknown'
+    },
+
+    async lookup(_, intent, signal) {
+      if (intent === undefined) return []
+      const since = lost.since(intent)
+      const listed: ListedJob[] = []
+      let path: string | undefined = `predictions?${new URLSearchParams({ created_after: since })}`
+      for (let page = 0; page < MAX_PAGES && path !== undefined; page++) {
+        const request = { method: 'GET', path, once: true, maxBytes: MAX_PREDICTION_BYTES } as const
+        const answer = await upstream.value(request, signal)
+        const { results, next } = isObject(answer) ? answer : {}
+        const found = Array.isArray(results) ? results.filter(isObject) : []
+        for (const { id, input, model, created_at: createdAt } of found)
+          if (typeof model !== 'string' || model === name) listed.push({ id, input, createdAt })
+        const isLast = Date.parse(`${found.at(-1)?.created_at}`) < Date.parse(since)
+        path = !isLast && typeof next === 'string' && isOwn(next, upstream) ? next : undefined
+      }
+      return lost.find(intent, listed)
+    },
+  }
+}
+
+const isOwn = (url: string, { origin }: Upstream): boolean =>
+  URL.canParse(url) && new URL(url).origin === origin
+
+function stateOf(answer: unknown): JobState<undefined> {
+  const { status, error, output, data_removed: isRemoved, logs } = isObject(answer) ? answer : ({} as Json)
+  if (status === 'starting') return { state: 'waiting' }
+  if (status === 'processing') return { state: 'running', fraction: fractionIn(logs) }
+  if (status === 'failed' || status === 'canceled')
+    return { state: 'failed', message: textOf(error) || `Replicate reports the state "${status}".` }
+  if (status === 'aborted')
+    return {
+      state: 'failed',
+      message: textOf(error) || 'Replicate aborted the prediction before it started.',
+    }
+  if (status !== 'succeeded') return { state: 'unknown' }
+  if (isRemoved === true && (output === null || output === undefined))
+    return { state: 'failed', message: 'Replicate has deleted the result: it keeps results for an hour.' }
+  return { state: 'done', result: undefined }
+}
+
+const textOf = (error: unknown): string => (typeof error === 'string' ? error.trim() : '')
+
+/** The last bar of tqdm in the logs: ` 40%|████`. */
+const fractionIn = (logs: unknown): number | undefined =>
+  typeof logs === 'string' ? Number(/.*\b(\d{1,3})%\|/s.exec(logs.slice(-2_000))?.[1] ?? 0) / 100 : undefined
+
+/** Adds the fields that Replicate refuses, and what to do about a model without a version. */
+function describeRefusal(
+  error: UpstreamError,
+  { clean }: Upstream,
+  isLatest: boolean,
+): UpstreamError | undefined {
+  const { status, answer } = error
+  const fields =
+    isObject(answer) && Array.isArray(answer.invalid_fields) ? answer.invalid_fields.filter(isObject) : []
+  const texts = fields.map(({ field, description }) => `${field}: ${description}`)
+  if (texts.length > 0) return new UpstreamError(`${error.message} (${clean(texts.join('; '))})`, { status })
+  if (status !== 404 || !isLatest) return undefined
+  const hint = 'Only official models run without a version: set model: owner/name:version.'
+  return new UpstreamError(`${error.message} ${hint}`, { status })
+}
+
+async function uploadFile(upstream: Upstream, file: SourceFile, signal: AbortSignal): Promise<string> {
+  const answer = await upstream.value({ method: 'POST', path: 'files', form: [['content', file]] }, signal)
+  const { urls } = isObject(answer) ? answer : {}
+  if (isObject(urls) && typeof urls.get === 'string') return urls.get
+  throw new UpstreamError('Replicate did not accept the upload of a reference image.')
+}

@@ -102,19 +102,21 @@ export function createJobEngine<Result>(
   const runs = new Map<string, string>()
 
   const { lookup: list } = server
-  /** A run with the same input has another job. */
+  /** A run with the same input has another job, also one that is looked up at the same time. */
   const lookup: Lookup | undefined =
     list &&
-    (async (job, ...rest) =>
-      (await list(job, ...rest)).filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id))
+    (async (job, ...rest) => {
+      const found = await list(job, ...rest)
+      const own = found.filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id)
+      const [only] = own
+      if (only !== undefined && own.length === 1) keepJob(only, job)
+      return own
+    })
 
   /** Returns the stored job, the job of an earlier create, or a new one. */
   async function start(job: RenderJob, costs: boolean): Promise<JobHandle> {
     const { handle, intent } = job.stored ?? {}
-    if (handle !== undefined) {
-      if (job.run) runs.set(handle.id, job.run.id)
-      return handle
-    }
+    if (handle !== undefined) return handle
     // Never sent again, also if the document no longer has a cost.
     const isPatient = intent !== undefined
     const plan = isPatient ? undefined : await server.create(job)
@@ -183,14 +185,20 @@ export function createJobEngine<Result>(
 
   async function save(handle: JobHandle, job: RenderJob): Promise<JobHandle> {
     const kept = bounded(handle, upstream.origin)
-    if (job.run) runs.set(kept.id, job.run.id)
-    const [oldest = ''] = runs.keys()
-    if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
+    keepJob(kept, job)
     await job.save?.({ handle: kept })
     return kept
   }
 
+  /** A lookup for another run must not find the job. */
+  function keepJob({ id }: JobHandle, { run }: RenderJob): void {
+    if (run) runs.set(id, run.id)
+    const [oldest = ''] = runs.keys()
+    if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
+  }
+
   async function follow(handle: JobHandle, job: RenderJob, costs: boolean): Promise<readonly RenderedFile[]> {
+    keepJob(handle, job)
     const stopWatching = server.watch?.(handle, job)
     let result: Result
     try {

@@ -49,7 +49,6 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
     },
 
     async poll(handle, signal) {
-      lost.know(handle.id)
       const answer = await upstream.value({ method: 'GET', path: pathOf(handle, 'status') }, signal)
       const { status, queue_position, error, error_type } = isObject(answer) ? answer : {}
       const position = typeof queue_position === 'number' ? queue_position : undefined

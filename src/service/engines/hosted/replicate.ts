@@ -52,7 +52,6 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
     },
 
     async poll(handle, signal) {
-      lost.know(handle.id)
       const path = pathOf(handle)
       return stateOf(await upstream.value({ method: 'GET', path, maxBytes: MAX_PREDICTION_BYTES }, signal))
     },

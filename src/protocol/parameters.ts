@@ -38,6 +38,7 @@ export const RUN_FLAGS: readonly string[] = [
   'wait',
   'reuse',
   'dry-run',
+  'engine',
   'max-cost',
   'label',
   'yes',

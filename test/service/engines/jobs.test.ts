@@ -447,7 +447,7 @@ describe('an engine that renders within one request', () => {
     })
     const crashed = { status: 503, body: 'upstream connect error' }
     const sent: number[] = []
-    for (let times = 0; times < 4; times++) {
+    for (let times = 0; times < 3; times++) {
       const after = until('the request', () => server.count('POST') > times).then(() => clock.advance(6_000))
       server.fault('POST', { after, answer: crashed })
     }

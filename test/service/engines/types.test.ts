@@ -10,7 +10,7 @@ import { runCli } from '../../support/cli.js'
 import { createManualClock } from '../../support/clock.js'
 import { jobOf, readEngineOf } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
-import { ask, createTestService, finished, temporaryFolder } from '../../support/service.js'
+import { ask, createTestService, ended, temporaryFolder } from '../../support/service.js'
 
 const noFetch = () => Promise.reject(new Error('no network in this test'))
 const preview = () => ({ render: noFetch })
@@ -118,7 +118,7 @@ test('no text of a user reaches an engine with the element that stable-diffusion
     for (const model of ['acme/images', 'acme/sdapi', 'acme/command']) {
       const { body } = await ask(service, 'POST', '/api/v1/runs', { model, input })
       expect(body.input).toMatchObject(input)
-      await finished(service, body.id)
+      await ended(service, body.id)
     }
     const sent = server.requests.filter(({ method }) => method === 'POST').map(({ body }) => body.toString())
     const own = /<sd_cpp_extra_args>\{[^<]*\}<\/sd_cpp_extra_args>/

@@ -142,8 +142,8 @@ function createOutputsOrigin({ signedUrl }: Storage['outputs']): () => Promise<s
 }
 
 const FOREIGN_FILES =
-  'No files are removed: the folder or bucket belongs to another database. ' +
-  `If this database was restored from a backup, delete the file ${OWNER_KEY} there.`
+  'No files are removed: the folder or bucket belongs to another database, or has files that this one does not know. ' +
+  `If this database is to own them, for example after a restore, make the file ${OWNER_KEY} there empty.`
 
 interface RenderingParts extends NodeParts {
   readonly folders: Pick<DataFolders, 'work'>

@@ -2,7 +2,8 @@
  * Removes files that the service no longer needs: always files without a record, which a worker or a create that ended early
  * has left; with `--retain 7d`, also older outputs and reference images. The rows of the runs remain, and the URL of a removed
  * output responds with 410. A record goes before its file, so that no run uses a file that is being removed, and the next
- * sweep finds a file that could not be removed. Nothing is removed from a folder or bucket that names another database.
+ * sweep finds a file that could not be removed. Nothing is removed from a folder or bucket that does not name this
+ * database: it gets the name only if the database knows all files in it, or if its user has made the file empty.
  */
 import { text } from 'node:stream/consumers'
 import type { Clock, Disarm } from '../host/clock.js'
@@ -15,6 +16,8 @@ const SWEEP_EVERY_MS = 3_600_000
 const UNKNOWN_AFTER_MS = 3_600_000
 /** Number of failed removals after which a sweep stops. */
 const MAX_FAILURES = 10
+/** Lists files of any age, also if the clock of the storage is ahead. */
+const ANY_AGE_MS = -1e15
 
 export interface Retention {
   /** Sweeps at once, then every hour, or every `retainMs` if that is shorter. */
@@ -24,6 +27,8 @@ export interface Retention {
   /** Waits for a sweep in progress, and starts no other. */
   close(): Promise<void>
 }
+
+const KINDS = ['output', 'input'] as const
 
 interface RemovedFiles {
   readonly outputs: number
@@ -56,13 +61,34 @@ export function createRetention(options: RetentionOptions): Retention {
   const filesOf = (kind: FileName['kind']): FileStore =>
     kind === 'output' ? storage.outputs : storage.inputs
 
-  /** Returns whether the storage names this database. Writes the name if it has none. */
+  async function ownerOf(): Promise<string | undefined> {
+    const file = await storage.root.find(OWNER_KEY)
+    return file && (await text(await file.read())).trim()
+  }
+
+  /** Files without a record may be those of any program. */
+  async function knowsAllFiles(): Promise<boolean> {
+    for (const kind of KINDS) {
+      let keys: string[] = []
+      const isKnown = async () => keys.length === 0 || (await store.findUnknownFiles(kind, keys)).length === 0
+      for await (const key of filesOf(kind).listOlder(ANY_AGE_MS)) {
+        keys.push(key)
+        if (keys.length < MAX_REMOVED) continue
+        if (!(await isKnown())) return false
+        keys = []
+      }
+      if (!(await isKnown())) return false
+    }
+    return true
+  }
+
+  /** Returns whether the storage names this database. */
   async function isOwned(): Promise<boolean> {
     const id = await store.databaseId()
-    if ((await storage.root.find(OWNER_KEY)) === undefined)
+    const owner = await ownerOf()
+    if (owner === '' || (owner === undefined && (await knowsAllFiles())))
       await storage.root.put(OWNER_KEY, { bytes: Buffer.from(`${id}\n`) })
-    const file = await storage.root.find(OWNER_KEY)
-    const isOwner = file !== undefined && (await text(await file.read())).trim() === id
+    const isOwner = (await ownerOf()) === id
     if (!isOwner && !wasForeign) onForeign()
     wasForeign = !isOwner
     return isOwner
@@ -125,7 +151,7 @@ export function createRetention(options: RetentionOptions): Retention {
   async function sweep(): Promise<RemovedFiles> {
     const remover = createRemover()
     if (await isOwned().catch(noteError))
-      for (const kind of ['output', 'input'] as const) {
+      for (const kind of KINDS) {
         if (retainMs !== undefined) await removeOld(kind, retainMs, remover)
         await removeUnknown(kind, remover).catch(onError)
       }

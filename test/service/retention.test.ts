@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeDataFolders } from '../../src/service/data-folders.js'
@@ -78,6 +87,8 @@ async function open() {
       fail: () => store.failRun(held, failure),
     }
   }
+  // As the start of a service does it.
+  await retention({ retainMs: undefined }).sweep()
   const left = () => ({
     inputs: readdirSync(folders.inputs).sort(),
     outputs: readdirSync(folders.outputs).sort(),
@@ -181,6 +192,45 @@ test('nothing is removed from a folder that names another database, and the star
   expect(own.left()).toEqual({ inputs: ['of_a_create', 'old'], outputs: ['old'] })
   expect([own.foreign, other.foreign]).toEqual([[], [other.root]])
   expect(await own.retention().sweep()).toEqual({ outputs: 1, images: 2 })
+})
+
+test('a folder without a name is taken only if the database knows all its files, or if its name is made empty', async () => {
+  const { clock, retention, storage, folders, root, left, storeImage, foreign } = await open()
+  const name = join(root, 'database-id')
+  rmSync(name)
+  await storeImage('own')
+  mkdirSync(join(folders.outputs, 'photos'))
+  const photo = join(folders.outputs, 'photos', 'holiday.jpg')
+  writeFileSync(photo, 'x')
+  utimesSync(photo, 0, 0)
+  clock.jump(24 * HOUR_MS)
+  expect(await retention().sweep()).toEqual({ outputs: 0, images: 0 })
+  expect([left(), existsSync(name), foreign]).toEqual([
+    { inputs: ['own'], outputs: ['photos'] },
+    false,
+    [root],
+  ])
+  await storage.outputs.remove('photos/holiday.jpg')
+  expect(await retention({ retainMs: undefined }).sweep()).toEqual({ outputs: 0, images: 0 })
+  expect(existsSync(name)).toBe(true)
+  writeFileSync(name, 'of-another')
+  expect(await retention().sweep()).toEqual({ outputs: 0, images: 0 })
+  writeFileSync(name, '')
+  expect(await retention().sweep()).toEqual({ outputs: 0, images: 1 })
+})
+
+test('nothing behind a link is removed, and what the database has a record of is', async () => {
+  const { clock, retention, folders, root, render, left } = await open()
+  const elsewhere = join(root, 'elsewhere')
+  mkdirSync(elsewhere)
+  writeFileSync(join(elsewhere, 'precious'), 'x')
+  utimesSync(join(elsewhere, 'precious'), 0, 0)
+  rmdirSync(folders.outputs)
+  symlinkSync(elsewhere, folders.outputs)
+  await (await render('old')).finish()
+  clock.jump(24 * HOUR_MS)
+  expect(await retention().sweep()).toEqual({ outputs: 1, images: 0 })
+  expect(left().outputs).toEqual(['precious'])
 })
 
 test('what a sweep that was stopped has left is removed by a later one', async () => {

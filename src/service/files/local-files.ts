@@ -122,6 +122,8 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
       if (dirname(path) !== folder) await rmdir(dirname(path)).catch(() => {})
     },
     async *listOlder(ageMs) {
+      // The files behind a link may be those of another program.
+      if ((await find(folder))?.isSymbolicLink()) return
       let failure: unknown
       const noteFailure = (error: unknown) => {
         failure ??= error

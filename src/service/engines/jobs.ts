@@ -19,7 +19,7 @@ import {
   type RenderJob,
   RunCanceled,
 } from './engine.js'
-import { digestsOf, findAgain, isUncertain, type Lookup } from './outcome.js'
+import { digestsOf, findAgain, isUncertain, type Lookup, SETTLE_MS } from './outcome.js'
 import type { Upstream, UpstreamRequest } from './upstream/index.js'
 import { isTransient, UpstreamError } from './upstream/upstream-error.js'
 
@@ -33,7 +33,7 @@ export type JobState<Result> =
   /** The answer tells nothing about the job. */
   | { readonly state: 'unknown' }
 
-export interface JobRequest extends UpstreamRequest {
+interface JobRequest extends UpstreamRequest {
   /** The input as sent, for `lookup`. */
   readonly input?: Readonly<Record<string, unknown>>
 }
@@ -75,9 +75,7 @@ const MAX_FAILURES = 20
 /** Tries for outputs that are announced before they can be fetched. */
 const OUTPUT_STEPS_MS = [1_000, 2_000, 4_000, 8_000]
 /** An aborted engine has 3 s to stop. */
-const CANCEL_LIMIT_MS = 2_500
-/** Time in which a request without an answer reaches the queue of the server. */
-const SETTLE_MS = 1_000
+export const CANCEL_LIMIT_MS = 2_500
 const MAX_HANDLE_BYTES = 4_096
 const MAX_KNOWN_JOBS = 10_000
 
@@ -91,17 +89,23 @@ export class NoJobId extends UpstreamError {
   }
 }
 
+interface JobParts<Result> {
+  readonly server: JobServer<Result>
+  readonly clock: Clock
+}
+
 export function createJobEngine<Result>(
   server: JobServer<Result>,
   clock: Clock,
 ): Required<Pick<Engine, 'render' | 'cancel'>> {
-  const { upstream } = server
+  const parts: JobParts<Result> = { server, clock }
+  const { upstream, lookup: list } = server
+  const { costs } = upstream
   /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
   const charges = new Map<string, Charge>()
   /** Runs by their job, the last ones of this process. */
   const runs = new Map<string, string>()
 
-  const { lookup: list } = server
   /** A run with the same input has another job, also one that is looked up at the same time. */
   const lookup: Lookup | undefined =
     list &&
@@ -114,7 +118,7 @@ export function createJobEngine<Result>(
     })
 
   /** Returns the stored job, the job of an earlier create, or a new one. */
-  async function start(job: RenderJob, costs: boolean): Promise<JobHandle> {
+  async function start(job: RenderJob): Promise<JobHandle> {
     const { handle, intent } = job.stored ?? {}
     if (handle !== undefined) return handle
     // Never sent again, also if the document no longer has a cost.
@@ -122,7 +126,7 @@ export function createJobEngine<Result>(
     const plan = isPatient ? undefined : await server.create(job)
     const chosen = plan?.chosen
     if (isPatient || chosen !== undefined) {
-      const found = await findAgain({ ...(lookup && { lookup }), job, intent, clock, isPatient })
+      const found = await findAgain({ lookup, job, intent, clock, isPatient })
       if (found !== undefined) return await save(found, job)
     }
     if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
@@ -130,11 +134,11 @@ export function createJobEngine<Result>(
     const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
     const late = createLateSignal(job.signal, lateMs, clock)
     try {
-      return await save(await create(job, plan, costs, late.signal), job)
+      return await save(await create(job, plan, late.signal), job)
     } catch (error) {
       // The request may still be in flight.
       if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(chosen, job)))
-        await cancel(chosen, SETTLE_MS)
+        await cancelJob(parts, chosen, SETTLE_MS)
       throw error
     } finally {
       late.end()
@@ -142,12 +146,7 @@ export function createJobEngine<Result>(
   }
 
   /** Sends the request once. */
-  async function create(
-    job: RenderJob,
-    plan: JobCreate,
-    costs: boolean,
-    sentSignal: AbortSignal,
-  ): Promise<JobHandle> {
+  async function create(job: RenderJob, plan: JobCreate, sentSignal: AbortSignal): Promise<JobHandle> {
     const { input, ...request } = await plan.request()
     const intent = (): JobIntent => ({
       sentAtMs: clock.now(),
@@ -176,7 +175,7 @@ export function createJobEngine<Result>(
           ? error
           : new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
       }
-      const found = await findAgain({ ...(lookup && { lookup }), job, intent: sent, clock, isPatient: costs })
+      const found = await findAgain({ lookup, job, intent: sent, clock, isPatient: costs })
       if (found !== undefined) return found
       job.signal.throwIfAborted()
       throw costs ? new OutcomeUnknown(error.message) : error
@@ -197,21 +196,22 @@ export function createJobEngine<Result>(
     if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
   }
 
-  async function follow(handle: JobHandle, job: RenderJob, costs: boolean): Promise<readonly RenderedFile[]> {
+  async function follow(handle: JobHandle, job: RenderJob): Promise<readonly RenderedFile[]> {
     keepJob(handle, job)
     const stopWatching = server.watch?.(handle, job)
     let result: Result
     try {
-      result = await untilDone(handle, job, costs)
+      result = await untilDone(parts, handle, job)
     } catch (error) {
-      if (!(error instanceof JobEnded) && (await mayCancel(handle, job))) note(job, await cancel(handle))
+      if (!(error instanceof JobEnded) && (await mayCancel(handle, job)))
+        note(job, await cancelJob(parts, handle))
       throw error
     } finally {
       stopWatching?.()
     }
     // From here on, a cancel would delete the paid result.
     note(job, costs ? 'charged' : 'not charged')
-    return await outputs(handle, result, job)
+    return await fetchOutputs(parts, handle, result, job)
   }
 
   /** Whether the run still belongs to this worker: after a pause of this process, another one may follow the job. */
@@ -225,97 +225,9 @@ export function createJobEngine<Result>(
 
   const note = ({ run }: RenderJob, charge: Charge): void => void (run && charges.set(run.id, charge))
 
-  /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
-  async function untilDone(handle: JobHandle, job: RenderJob, costs: boolean): Promise<Result> {
-    const { signal } = job
-    let [failures, missing, progress, position] = [0, 0, 0, -1]
-    const read = (state: JobState<Result>): { readonly result: Result } | undefined => {
-      if (state.state === 'unknown') return undefined
-      missing = state.state === 'missing' ? missing + 1 : 0
-      if (missing >= MAX_MISSING)
-        throw new JobEnded(
-          "The model's server no longer knows this job: it was probably restarted. Run it again.",
-        )
-      if (state.state === 'failed')
-        throw new JobEnded(upstream.clean(state.message) || 'The job failed without a message.')
-      const before = state.state === 'waiting' ? state.position : Math.min(position, 0)
-      if (before !== undefined && before !== position) {
-        position = before
-        job.onPosition?.(position)
-      }
-      const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0
-      if (fraction > progress && fraction <= 1) {
-        progress = fraction
-        job.onProgress?.(progress)
-      }
-      return state.state === 'done' ? { result: state.result } : undefined
-    }
-    const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
-      try {
-        const done = read(await server.poll(handle, signal, number))
-        failures = 0
-        return done
-      } catch (error) {
-        signal.throwIfAborted()
-        if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
-        if (isOwnMissing(error)) return read({ state: 'missing' })
-        const isRepeated = isMissing(error) || isTransient(error) || (costs && isUnreachable(error))
-        if (!isRepeated || (++failures >= MAX_FAILURES && !costs)) throw error
-        return undefined
-      }
-    }
-    const { result } = await retry({
-      attempt,
-      decide: (done, number) =>
-        done === undefined ? { retryInMs: stepOf(server.pollStepsMs, number) } : { done },
-      clock,
-      signal,
-    })
-    return result
-  }
-
-  /** Fetches the outputs. The links of an old result may have expired: each further try has a fresh one. */
-  async function outputs(handle: JobHandle, first: Result, job: RenderJob): Promise<readonly RenderedFile[]> {
-    let result = first
-    const attempt = async (number: number): Promise<readonly RenderedFile[] | UpstreamError> => {
-      if (number > 1) {
-        const state = await server.poll(handle, job.signal, number).catch(() => undefined)
-        if (state?.state === 'done') result = state.result
-      }
-      return await server.outputs(result, job, handle).catch((error: unknown) => {
-        if (error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)) return error
-        throw error
-      })
-    }
-    return await retry({
-      attempt,
-      decide: (files, number) =>
-        !(files instanceof UpstreamError)
-          ? { done: files }
-          : number > OUTPUT_STEPS_MS.length
-            ? { fail: files }
-            : { retryInMs: stepOf(OUTPUT_STEPS_MS, number) },
-      clock,
-      signal: job.signal,
-    })
-  }
-
-  /** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */
-  async function cancel(handle: JobHandle, waitMs = 0): Promise<Charge> {
-    const work = async (signal: AbortSignal): Promise<Charge> => {
-      if (waitMs > 0) await clock.sleep(waitMs, signal)
-      return await server.cancel(handle, signal)
-    }
-    const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
-    const charge = await withTimeout(work, limit).catch((): Charge => 'unknown')
-    return upstream.costs ? charge : 'not charged'
-  }
-
   async function render(job: RenderJob): Promise<readonly RenderedFile[]> {
-    const { costs } = upstream
     try {
-      const handle = await start(job, costs)
-      return await follow(handle, job, costs)
+      return await follow(await start(job), job)
     } catch (error) {
       job.signal.throwIfAborted()
       throw error
@@ -338,11 +250,112 @@ export function createJobEngine<Result>(
       const known = charges.get(id)
       charges.delete(id)
       if (known !== undefined) return known
-      if (stored?.handle !== undefined) return await cancel(stored.handle)
+      if (stored?.handle !== undefined) return await cancelJob(parts, stored.handle)
       // The intent is stored before the request is sent.
       return stored?.intent === undefined ? 'not charged' : 'unknown'
     },
   }
+}
+
+/** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
+async function untilDone<Result>(
+  { server, clock }: JobParts<Result>,
+  handle: JobHandle,
+  job: RenderJob,
+): Promise<Result> {
+  const { signal } = job
+  const { upstream } = server
+  const { costs } = upstream
+  let [failures, missing, progress, position] = [0, 0, 0, -1]
+  const read = (state: JobState<Result>): { readonly result: Result } | undefined => {
+    if (state.state === 'unknown') return undefined
+    missing = state.state === 'missing' ? missing + 1 : 0
+    if (missing >= MAX_MISSING)
+      throw new JobEnded(
+        "The model's server no longer knows this job: it was probably restarted. Run it again.",
+      )
+    if (state.state === 'failed')
+      throw new JobEnded(upstream.clean(state.message) || 'The job failed without a message.')
+    const before = state.state === 'waiting' ? state.position : Math.min(position, 0)
+    if (before !== undefined && before !== position) {
+      position = before
+      job.onPosition?.(position)
+    }
+    const fraction = state.state === 'done' ? 1 : state.state === 'running' ? Number(state.fraction) : 0
+    if (fraction > progress && fraction <= 1) {
+      progress = fraction
+      job.onProgress?.(progress)
+    }
+    return state.state === 'done' ? { result: state.result } : undefined
+  }
+  const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
+    try {
+      const done = read(await server.poll(handle, signal, number))
+      failures = 0
+      return done
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof JobEnded || !(error instanceof UpstreamError)) throw error
+      if (isOwnMissing(error)) return read({ state: 'missing' })
+      const isRepeated = isMissing(error) || isTransient(error) || (costs && isUnreachable(error))
+      if (!isRepeated || (++failures >= MAX_FAILURES && !costs)) throw error
+      return undefined
+    }
+  }
+  const { result } = await retry({
+    attempt,
+    decide: (done, number) =>
+      done === undefined ? { retryInMs: stepOf(server.pollStepsMs, number) } : { done },
+    clock,
+    signal,
+  })
+  return result
+}
+
+/** Fetches the outputs. The links of an old result may have expired: each further try has a fresh one. */
+async function fetchOutputs<Result>(
+  { server, clock }: JobParts<Result>,
+  handle: JobHandle,
+  first: Result,
+  job: RenderJob,
+): Promise<readonly RenderedFile[]> {
+  let result = first
+  const attempt = async (number: number): Promise<readonly RenderedFile[] | UpstreamError> => {
+    if (number > 1) {
+      const state = await server.poll(handle, job.signal, number).catch(() => undefined)
+      if (state?.state === 'done') result = state.result
+    }
+    return await server.outputs(result, job, handle).catch((error: unknown) => {
+      if (error instanceof UpstreamError && [403, 404, 409, 410].includes(error.status ?? 0)) return error
+      throw error
+    })
+  }
+  return await retry({
+    attempt,
+    decide: (files, number) =>
+      !(files instanceof UpstreamError)
+        ? { done: files }
+        : number > OUTPUT_STEPS_MS.length
+          ? { fail: files }
+          : { retryInMs: stepOf(OUTPUT_STEPS_MS, number) },
+    clock,
+    signal: job.signal,
+  })
+}
+
+/** Waits first if the job may be about to enter the queue. Failures are ignored: the one that led here is reported. */
+async function cancelJob<Result>(
+  { server, clock }: JobParts<Result>,
+  handle: JobHandle,
+  waitMs = 0,
+): Promise<Charge> {
+  const work = async (signal: AbortSignal): Promise<Charge> => {
+    if (waitMs > 0) await clock.sleep(waitMs, signal)
+    return await server.cancel(handle, signal)
+  }
+  const limit = { timeoutMs: CANCEL_LIMIT_MS, reason: () => new Error('too slow'), clock }
+  const charge = await withTimeout(work, limit).catch((): Charge => 'unknown')
+  return server.upstream.costs ? charge : 'not charged'
 }
 
 const isDetached = ({ signal }: RenderJob): boolean => signal.aborted && signal.reason instanceof JobDetached

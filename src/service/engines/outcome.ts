@@ -23,8 +23,8 @@ import { BrokenTransfer, UpstreamError } from './upstream/upstream-error.js'
 
 /** Times of the lookups, after the create. */
 const LOOKUP_MS = [5_000, 30_000, 120_000]
-/** Time in which a request without an answer reaches the queue of a server that costs nothing. */
-const SETTLE_MS = 1_000
+/** Time in which a request without an answer reaches the queue of the server. */
+export const SETTLE_MS = 1_000
 
 /** Finds the jobs of a create whose answer was lost. Without an intent, of a create that was perhaps never sent. */
 export type Lookup = (
@@ -34,7 +34,7 @@ export type Lookup = (
 ) => Promise<readonly JobHandle[]>
 
 interface FindAgain {
-  readonly lookup?: Lookup
+  readonly lookup: Lookup | undefined
   readonly job: RenderJob
   readonly intent: JobIntent | undefined
   readonly clock: Pick<Clock, 'now' | 'sleep'>

@@ -10,7 +10,7 @@ const MAX_BYTES = 262_144
 
 /**
  * Resolves with a few words, such as `balance 24.5 USD`. Rejects if the key is refused or the provider cannot be reached.
- * A provider that answers in another way does not tell: that is no problem of the key.
+ * Any other answer tells nothing about the key.
  */
 export async function describeAccount(
   { title, api, scheme }: Provider,

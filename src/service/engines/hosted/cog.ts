@@ -6,6 +6,7 @@ import { onAbort, withTimeout } from '../../../host/abort.js'
 import { retry, stepOf } from '../../../host/retry.js'
 import { isObject } from '../../../protocol/parse.js'
 import type { Engine, RenderJob } from '../engine.js'
+import { CANCEL_LIMIT_MS } from '../jobs.js'
 import { renderedOnce } from '../outcome.js'
 import type { Upstream } from '../upstream/index.js'
 import type { JsonAnswer } from '../upstream/json-answer.js'
@@ -14,8 +15,6 @@ import type { CreateHosted, HostedParts } from './index.js'
 import { publishResult, sentInput } from './media.js'
 
 const RUNNING_STEPS_MS = [1_000, 2_000, 5_000]
-/** An aborted engine has 3 s to stop. */
-const CANCEL_LIMIT_MS = 2_500
 
 export const createCogEngine: CreateHosted = (settings, { open, clock }) => {
   const upstream = open(settings.url)

@@ -9,8 +9,8 @@ import { pollUntilDone } from '../upstream/polling.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { BrokenTransfer, errorTextOf, UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { createLostCreates } from './lost-creates.js'
-import { publishResult, sentInput } from './media.js'
+import { acceptedJob, earliestTime, jobsOfCreate } from './lost-creates.js'
+import { publishResult, type SentFiles, sentInput } from './media.js'
 
 const POLL_STEPS_MS = [1_000, 1_000, 2_000, 3_000, 5_000]
 const MAX_DATA_BYTES = 16_384
@@ -24,8 +24,10 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
   const upstream = open(settings.url)
   const api = open(settings.api)
   const files = open(settings.uploads)
-  const lost = createLostCreates()
-  const upload = async (file: SourceFile, signal: AbortSignal) => await uploadFile(files, file, signal)
+  const sent: SentFiles = {
+    maxDataBytes: MAX_DATA_BYTES,
+    upload: (file, signal) => uploadFile(files, file, signal),
+  }
   const pathOf = ({ id, urls }: JobHandle, name: 'status' | 'response' | 'cancel'): string =>
     urls?.[name] ?? `${requestsPath(model)}/${encodeURIComponent(id)}${name === 'response' ? '' : `/${name}`}`
 
@@ -35,15 +37,12 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
     async create(job) {
       return {
         async request() {
-          const { input, comparable } = await sentInput(job, settings, {
-            maxDataBytes: MAX_DATA_BYTES,
-            upload,
-          })
+          const { input, comparable } = await sentInput(job, settings, sent)
           return { method: 'POST', path: model, json: input, input: comparable, isQuick: true }
         },
         accept(answer) {
           const { request_id, status_url, response_url, cancel_url } = isObject(answer) ? answer : {}
-          return lost.accept(request_id, { status: status_url, response: response_url, cancel: cancel_url })
+          return acceptedJob(request_id, { status: status_url, response: response_url, cancel: cancel_url })
         },
       }
     },
@@ -79,7 +78,11 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
 
     async lookup(_, intent, signal) {
       if (intent === undefined) return []
-      const query = new URLSearchParams({ endpoint_id: model, start: lost.since(intent), expand: 'payloads' })
+      const query = new URLSearchParams({
+        endpoint_id: model,
+        start: earliestTime(intent),
+        expand: 'payloads',
+      })
       const path = `models/requests/by-endpoint?${query}`
       const answer = await api.value({ method: 'GET', path, once: true }, signal)
       const items = isObject(answer) && Array.isArray(answer.items) ? answer.items.filter(isObject) : []
@@ -88,7 +91,7 @@ function createFalServer(settings: HostedSettings, { open, clock }: HostedParts)
         input,
         createdAt,
       }))
-      return lost.find(intent, listed)
+      return jobsOfCreate(intent, listed)
     },
   }
 }

@@ -13,30 +13,22 @@ export interface ListedJob {
   readonly createdAt: unknown
 }
 
-export interface LostCreates {
-  /** Returns the job of a create. Throws `NoJobId` without an id. */
-  accept(id: unknown, urls: Readonly<Record<string, unknown>>): JobHandle
-  /** Earliest time of a job, for the query. */
-  since(intent: JobIntent): string
-  /** Returns the jobs with the input of the create. */
-  find(intent: JobIntent, listed: readonly ListedJob[]): readonly JobHandle[]
+/** Returns the job of a create. Throws `NoJobId` without an id. */
+export function acceptedJob(id: unknown, urls: Readonly<Record<string, unknown>>): JobHandle {
+  if (typeof id !== 'string' || id === '') throw new NoJobId()
+  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
+  return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
 }
 
-export function createLostCreates(): LostCreates {
-  return {
-    accept(id, urls) {
-      if (typeof id !== 'string' || id === '') throw new NoJobId()
-      const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
-      return { id, urls: Object.fromEntries(Object.entries(urls).filter(isText)) }
-    },
-    since: ({ sentAtMs }) => new Date(sentAtMs - MAX_SKEW_MS).toISOString(),
-    find(intent, listed) {
-      const ids = listed.flatMap(({ id, input, createdAt }) => {
-        const isEarlier = Date.parse(`${createdAt}`) < intent.sentAtMs - MAX_SKEW_MS
-        const isMatch = typeof id === 'string' && !isEarlier && hasSentInput(intent, input)
-        return isMatch ? [id] : []
-      })
-      return [...new Set(ids)].map((id) => ({ id }))
-    },
-  }
+/** Returns the earliest time of a job, for the query. */
+export const earliestTime = ({ sentAtMs }: JobIntent): string =>
+  new Date(sentAtMs - MAX_SKEW_MS).toISOString()
+
+/** Returns the jobs with the input of the create. */
+export function jobsOfCreate(intent: JobIntent, listed: readonly ListedJob[]): readonly JobHandle[] {
+  const ids = listed.flatMap(({ id, input, createdAt }) => {
+    const isEarlier = Date.parse(`${createdAt}`) < intent.sentAtMs - MAX_SKEW_MS
+    return typeof id === 'string' && !isEarlier && hasSentInput(intent, input) ? [id] : []
+  })
+  return [...new Set(ids)].map((id) => ({ id }))
 }

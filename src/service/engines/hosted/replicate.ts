@@ -6,8 +6,8 @@ import type { Upstream } from '../upstream/index.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
-import { createLostCreates, type ListedJob } from './lost-creates.js'
-import { publishResult, sentInput } from './media.js'
+import { acceptedJob, earliestTime, jobsOfCreate, type ListedJob } from './lost-creates.js'
+import { publishResult, type SentFiles, sentInput } from './media.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -24,8 +24,10 @@ export const createReplicateEngine: CreateHosted = (settings, parts) =>
 function createReplicateServer(settings: HostedSettings, { open }: HostedParts): JobServer<undefined> {
   const [name = '', version] = settings.model.split(':')
   const upstream = open(settings.url)
-  const lost = createLostCreates()
-  const upload = async (file: SourceFile, signal: AbortSignal) => await uploadFile(upstream, file, signal)
+  const sent: SentFiles = {
+    maxDataBytes: MAX_DATA_BYTES,
+    upload: (file, signal) => uploadFile(upstream, file, signal),
+  }
   const pathOf = ({ id, urls }: JobHandle): string => urls?.get ?? `predictions/${encodeURIComponent(id)}`
 
   return {
@@ -34,10 +36,7 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
     async create(job) {
       return {
         async request() {
-          const { input, comparable } = await sentInput(job, settings, {
-            maxDataBytes: MAX_DATA_BYTES,
-            upload,
-          })
+          const { input, comparable } = await sentInput(job, settings, sent)
           const path = version === undefined ? `models/${name}/predictions` : 'predictions'
           const json = { ...(version !== undefined && { version }), input }
           return { method: 'POST', path, json, input: comparable, isQuick: true }
@@ -45,7 +44,7 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
         accept(answer) {
           const { id, urls } = isObject(answer) ? answer : {}
           const { get, cancel } = isObject(urls) ? urls : {}
-          return lost.accept(id, { get, cancel })
+          return acceptedJob(id, { get, cancel })
         },
         describe: (error) => describeRefusal(error, upstream, version === undefined),
       }
@@ -78,7 +77,7 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
 
     async lookup(_, intent, signal) {
       if (intent === undefined) return []
-      const since = lost.since(intent)
+      const since = earliestTime(intent)
       const listed: ListedJob[] = []
       let path: string | undefined = `predictions?${new URLSearchParams({ created_after: since })}`
       for (let page = 0; page < MAX_PAGES && path !== undefined; page++) {
@@ -91,7 +90,7 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
         const isLast = Date.parse(`${found.at(-1)?.created_at}`) < Date.parse(since)
         path = !isLast && typeof next === 'string' && isOwn(next, upstream) ? next : undefined
       }
-      return lost.find(intent, listed)
+      return jobsOfCreate(intent, listed)
     },
   }
 }

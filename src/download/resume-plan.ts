@@ -33,7 +33,7 @@ const STRONG_ETAG = /^"[\x21\x23-\x7e]*"$/
  * Returns a strong ETag or, if the host sends no ETag, the date of the last change. A weak ETag does not identify
  * bytes, and the date must not be used together with a weak ETag (RFC 9110, 13.1.5).
  */
-export const validatorOf = ({ etag, lastModified }: PartMetadata): string | undefined =>
+const validatorOf = ({ etag, lastModified }: PartMetadata): string | undefined =>
   etag === undefined ? lastModified : STRONG_ETAG.test(etag) ? etag : undefined
 
 /** Decides what to request if the part has `bytes` bytes. */

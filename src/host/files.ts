@@ -12,7 +12,7 @@ import { retry } from './retry.js'
 import { errorCode } from './system-error.js'
 
 /** Maximum length of a file name on common file systems (ext4, APFS, NTFS). */
-export const MAX_NAME_BYTES = 255
+const MAX_NAME_BYTES = 255
 
 /** Cuts a text to at most `maxBytes` bytes of UTF-8, without splitting a character. */
 export function cutToBytes(text: string, maxBytes: number): string {

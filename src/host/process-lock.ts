@@ -89,7 +89,7 @@ export interface ProcessLock {
 }
 
 /** Returns a new id. A process without a lock has an id too, but other processes cannot tell whether it runs. */
-export const newId = (): string => randomBytes(8).toString('hex')
+const newId = (): string => randomBytes(8).toString('hex')
 
 export function processLockIn(folder: string): ProcessLock {
   let id: string | undefined

@@ -104,5 +104,5 @@ export const commandLine = (
   ].join(' ')
 
 /** The engine without its kind, where its type has only one. */
-export const shownEngine = (engine: string): string =>
+const shownEngine = (engine: string): string =>
   engine.replace(/^image=(?=(images|sdapi):)|^video=(?=videos:)/, '')

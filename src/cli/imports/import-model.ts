@@ -1,5 +1,5 @@
 /** `rushes models import`: writes the document of a hosted model from its published schema, or lists the changes since. */
-import { readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
@@ -9,6 +9,7 @@ import { isObject } from '../../protocol/parse.js'
 import { printable, quoteWord, shortened } from '../../protocol/text.js'
 import { PROVIDERS, type Provider } from '../../service/engines/hosted/providers.js'
 import { readDocuments } from '../../service/models/read-documents.js'
+import { documentsIn } from '../../service/models/read-models.js'
 import { readTextFile } from '../../service/models/read-text-file.js'
 import type { Context } from '../context/context.js'
 import { withValue } from '../settings/config-file.js'
@@ -267,12 +268,7 @@ function importedIn(
 ): readonly { readonly value: Json; readonly path: string; readonly source: Json }[] {
   const stat = statSync(place, { throwIfNoEntry: false })
   if (stat === undefined) return []
-  const files = stat.isDirectory()
-    ? readdirSync(place)
-        .filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.'))
-        .sort()
-        .map((name) => join(place, name))
-    : [place]
+  const files = stat.isDirectory() ? documentsIn(place) : [place]
   return files.flatMap((path) => {
     const text = readTextFile(path, MAX_SCHEMA_MIB, () => {}) ?? ''
     return readDocuments(text, path, () => {}).flatMap(({ value }) =>

@@ -41,7 +41,7 @@ interface OpenEngineOptions {
   ask?(server: { type: string; url: string }): ReturnType<typeof askServer>
 }
 
-/** Throws `usage` for a word that is no engine. A server without an answer keeps the name that it had. */
+/** Throws `usage` for an invalid word. A server that does not answer keeps its earlier name. */
 export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOptions): Promise<OpenedEngine> {
   const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
   const read = readEngineWord(typed, '--engine ')

@@ -119,8 +119,8 @@ export function createMetricsApp(contentType: string, text: () => Promise<string
   return app
 }
 
-export const HEALTH_PATH = '/healthz'
-export const READY_PATH = '/readyz'
+const HEALTH_PATH = '/healthz'
+const READY_PATH = '/readyz'
 
 /** Routes of health checks. They need no key, have no rate limit, and return no data about runs. */
 export async function addHealthRoutes(

@@ -84,11 +84,18 @@ export function readModels({ path, warn, ...options }: ReadModelsOptions): reado
 
 const shownPath = (path: string): string => shortened(printable(path), 200)
 
+/** Returns the paths of the documents in a folder. Throws the errors of the system. */
+export const documentsIn = (folder: string): readonly string[] =>
+  readdirSync(folder)
+    .filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.'))
+    .sort()
+    .map((name) => join(folder, name))
+
 function filesAt(path: string): readonly string[] {
   try {
     if (!statSync(path).isDirectory()) return [path]
-    const names = readdirSync(path).filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.'))
-    if (names.length > 0) return names.sort().map((name) => join(path, name))
+    const files = documentsIn(path)
+    if (files.length > 0) return files
   } catch (cause) {
     throw new RushesError('usage', `${shownPath(path)}: ${describeReason(cause)}.`, {
       cause,

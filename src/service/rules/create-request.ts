@@ -154,10 +154,10 @@ const sentenceOf = (problems: readonly InputProblem[]): string =>
 
 export const MAX_PROMPT_CHARACTERS = 100_000
 /** Of all parameters but the prompt and images, as JSON: a status response contains them. */
-export const MAX_PARAMETER_BYTES = 262_144
+const MAX_PARAMETER_BYTES = 262_144
 /** Maximum number of images for all models. The published API has this limit for images, and none for videos. */
 export const MAX_IMAGES = 14
-export const MAX_URL_CHARACTERS = 8_192
+const MAX_URL_CHARACTERS = 8_192
 
 /**
  * Limits of this service for an input that matches its schema. An accepted input is stored, and sent with every status

@@ -29,12 +29,12 @@ import type {
 import type { NewRun } from './contract.js'
 import type { Row, SqlValue } from './sql.js'
 
-export const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
+const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
 
 /** Reads a boolean. SQLite has no booleans and stores 0 or 1. */
 export const isSet = (value: unknown): boolean => Boolean(value)
 
-export const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
+const numberOr = (value: unknown): number | undefined => (value === null ? undefined : Number(value))
 
 /** Reads a list, which is stored as JSON. */
 const listOr = (value: unknown): readonly string[] | undefined =>
@@ -151,7 +151,7 @@ export function verificationOf([totals = [], ...checks]: readonly (readonly Row[
 }
 
 /** Parses the input. A corrupt input fails only its run, and not each claim that finds it. */
-export function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
+function withInput(run: Omit<StoredRun, 'input'>, text: unknown): StoredRun {
   try {
     return { ...run, input: readJson(String(text)) as StoredInput }
   } catch {

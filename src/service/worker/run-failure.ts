@@ -76,12 +76,12 @@ export const MAX_REFUSALS = 10
  * Whether the database refuses the write itself. False for a full disk and for a locked or unreachable database: the
  * caller retries until these work again.
  */
-export const isRefusal = (error: unknown): boolean =>
+const isRefusal = (error: unknown): boolean =>
   !/^(SQLITE_(BUSY|FULL|IOERR|LOCKED)|DATABASE_UNAVAILABLE$)/.test(errorCode(error) ?? '')
 
 const RECORD_STEPS_MS = [250, 500, 1_000, 2_000, 5_000] as const
 
-export interface PersistLimits {
+interface PersistLimits {
   readonly maxRefusals: number
   readonly signal: AbortSignal
 }

@@ -79,7 +79,7 @@ async function receive(body: AsyncIterable<Uint8Array>): Promise<Uint8Array<Arra
 }
 
 /** An answer as the thread sends it. */
-export type ParsedAnswer =
+type ParsedAnswer =
   | {
       /** In place of a long base64 text, it has `mark` and the number of the file. */
       readonly value: unknown

@@ -105,8 +105,16 @@ function check(place: Place, number: number, kill: Kill, watch: Watch, tally: Ta
   if (existsSync(path) && !isWhole(path)) tally.wrong.push(`${at}: a broken file`)
 }
 
-/** Recovers like a user: waits for running runs, and downloads finished ones. */
+/**
+ * Recovers like a user: waits for running runs, and downloads finished ones. A killed download may leave its hidden
+ * part, as the docs say. The commands after it leave nothing.
+ */
 async function recover(place: Place, kills: number, tally: Tally): Promise<void> {
+  const leftByKills = others(place.folder)
+  const strange = leftByKills.filter((name) => !/^\.fox-\d+\.png\.[0-9a-f]{12}\.part$/.test(name))
+  const parts = new Set(leftByKills.map((name) => name.split('.').slice(0, 3).join('.')))
+  if (strange.length > 0 || parts.size < leftByKills.length)
+    tally.wrong.push(`left by the kills: ${leftByKills.join(', ')}`)
   const waited = await rushes(place, ['wait', '--all'])
   if (waited.code !== 0) tally.wrong.push(`wait --all: exit ${waited.code}: ${waited.stderr}`)
   const rows = rowsOf(place.home)
@@ -115,14 +123,16 @@ async function recover(place: Place, kills: number, tally: Tally): Promise<void>
       ({ id, input }) => id !== undefined && (input as { prompt?: unknown }).prompt === `fox ${number}`,
     )
     const path = join(place.folder, fileOf(number))
-    const parts = filesBelow(place.folder).filter((name) => name.startsWith(`.${fileOf(number)}.`))
-    if (row?.id === undefined || (existsSync(path) && parts.length === 0)) continue
+    if (row?.id === undefined || existsSync(path)) continue
     const { code, stderr } = await rushes(place, ['download', row.id, '-o', fileOf(number), '--debug'])
     if (code !== 0 || !isWhole(path)) tally.wrong.push(`download of fox ${number}: exit ${code}: ${stderr}`)
   }
-  const debris = filesBelow(place.folder).filter((name) => !/^fox-\d+\.png$/.test(name))
-  if (debris.length > 0) tally.wrong.push(`left behind: ${debris.join(', ')}`)
+  const debris = others(place.folder).filter((name) => !leftByKills.includes(name))
+  if (debris.length > 0) tally.wrong.push(`left by later commands: ${debris.join(', ')}`)
 }
+
+/** The files that are no results. */
+const others = (folder: string): string[] => filesBelow(folder).filter((name) => !/^fox-\d+\.png$/.test(name))
 
 export const tallyLine = ({ kills, late, accepted, known, unconfirmed, onlyMeant, wrong }: Tally): string =>
   `${kills} kills${late > 0 ? ` (${late} too late)` : ''}: ${accepted} runs accepted, ${known} in the journal with their id, ${unconfirmed} as unconfirmed, ` +

@@ -166,10 +166,10 @@ test('it is ended with all that it started', async () => {
       const path = join(of.folder, name)
       return existsSync(path) && readFileSync(path, 'utf8').endsWith('\n') ? [Number(text(of, name))] : []
     })
-  // Its clock stands still: nothing waits for the time after which the engine would be killed.
+  // The time after which the engine would be killed never comes. What polls for the end of the group really sleeps.
   const rendering = engine(
     'cd "$RUSHES_OUTPUT_DIR"; echo $$ > outer; (sh -c "echo \\$\\$ > inner; sleep 60; :") & wait',
-    { clock: createManualClock() },
+    { clock: { ...systemClock, alarm: createManualClock().alarm } },
   ).render({ ...of, signal: stop.signal })
   await until('two processes', () => pids().length === 2)
   const found = pids()

@@ -25,6 +25,9 @@ export default defineConfig({
       {
         test: {
           ...COMMON,
+          // Longer than the patience of a test for an event: then the test says what it has waited for.
+          testTimeout: 2 * PATIENCE_MS,
+          hookTimeout: 2 * PATIENCE_MS,
           name: 'test',
           include: ['test/**/*.test.ts'],
           // A worker loads each module once for all of its files.

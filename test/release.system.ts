@@ -10,7 +10,7 @@ const FILES = ['package.json', 'package-lock.json', 'CHANGELOG.md', 'README.md',
 const IDENTITY = { name: 'A', email: 'a@example.com' }
 
 function createRepository() {
-  const folder = temporaryFolder()
+  const [home, folder] = [temporaryFolder(), temporaryFolder()]
   for (const file of FILES) cpSync(file, join(folder, file), { recursive: true })
   const run = (program: string, ...words: readonly string[]) =>
     execFileSync(program, words, {
@@ -18,7 +18,7 @@ function createRepository() {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
-        ...{ PATH: process.env.PATH, HOME: folder, GIT_CONFIG_NOSYSTEM: '1' },
+        ...{ PATH: process.env.PATH, HOME: home, GIT_CONFIG_NOSYSTEM: '1' },
         ...{ GIT_AUTHOR_NAME: IDENTITY.name, GIT_AUTHOR_EMAIL: IDENTITY.email },
         ...{ GIT_COMMITTER_NAME: IDENTITY.name, GIT_COMMITTER_EMAIL: IDENTITY.email },
       },

@@ -1,8 +1,7 @@
 /** What holds for every manifest: a hundred of each kind in the tests, more in `test/proof/manifest.proof.ts`. */
-import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { MANIFEST_SCHEMA } from '../../src/batch/manifest/manifest-schema.js'
+import { validatorOf } from '../support/schemas.js'
 import { folderWith, read } from './folder.js'
 
 /** Reading any text, in any format, ends with rows or with problems that have a place in it. */
@@ -94,7 +93,7 @@ export async function readsAnyMatrix(numRuns: number): Promise<void> {
 }
 
 /** The published schema. */
-export const schemaAccepts = new Ajv({ strict: false }).compile(MANIFEST_SCHEMA)
+export const schemaAccepts = validatorOf('manifest')
 
 /** The published schema accepts each matrix that the validator accepts. Resolves with the number of those. */
 export async function acceptsMatrices(numRuns: number): Promise<number> {

@@ -1,11 +1,20 @@
-/** Checks real output against the published schemas. Here, a key that a schema does not list is an error. */
+/** Checks real output against docs/schemas. Here, a key that a schema does not list is an error. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { expect } from 'vitest'
 import { commandWord, wantsJson } from '../../src/cli/flags/globals.js'
-import { PUBLISHED, type PublishedName } from '../../src/cli/schemas/index.js'
 
-const ajv = new Ajv({ strict: false, allErrors: true })
-const validators = new Map<PublishedName, ValidateFunction>()
+interface Schema {
+  readonly title: string
+  readonly required?: readonly string[]
+}
+
+/** The published schemas by name, such as `run`. */
+export const SCHEMAS: ReadonlyMap<string, Schema> = new Map(
+  readdirSync('docs/schemas')
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => [file.replace('.json', ''), JSON.parse(readFileSync(`docs/schemas/${file}`, 'utf8'))]),
+)
 
 /** Forbids additional keys in objects that list their keys. */
 function closed(schema: unknown): unknown {
@@ -18,15 +27,21 @@ function closed(schema: unknown): unknown {
     : inner
 }
 
+// The manifest schema already forbids additional keys.
+const ajv = new Ajv({ strict: false, allErrors: true })
+for (const [name, schema] of SCHEMAS)
+  ajv.addSchema((name === 'manifest' ? schema : closed(schema)) as object, `${name}.json`)
+
+/** Throws for a name without a schema, and for a reference to nothing. */
+export function validatorOf(name: string): ValidateFunction {
+  const validate = ajv.getSchema(`${name}.json`)
+  if (validate === undefined) throw new Error(`docs/schemas has no ${name}.json`)
+  return validate
+}
+
 /** Returns the differences between a value and a schema. Empty if the value is valid. */
-export function misfits(name: PublishedName, value: unknown): readonly string[] {
-  let validate = validators.get(name)
-  if (validate === undefined) {
-    const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
-    // The manifest schema already forbids additional keys.
-    validate = ajv.compile((name === 'manifest' ? schema : closed(schema)) as object)
-    validators.set(name, validate)
-  }
+export function misfits(name: string, value: unknown): readonly string[] {
+  const validate = validatorOf(name)
   if (validate(value)) return []
   return (validate.errors ?? []).map(
     ({ instancePath, message, params }) => `${name}${instancePath} ${message} ${JSON.stringify(params)}`,
@@ -34,11 +49,9 @@ export function misfits(name: PublishedName, value: unknown): readonly string[] 
 }
 
 /** Expects a value to be valid, and to be invalid without a required key or with an additional key. */
-export function expectToFit(name: PublishedName, value: unknown): void {
+export function expectToFit(name: string, value: unknown): void {
   expect(misfits(name, value)).toEqual([])
-  const { schema } = PUBLISHED.find((each) => each.name === name) ?? {}
-  const { required = [] } = schema as { readonly required?: readonly string[] }
-  for (const key of required) {
+  for (const key of SCHEMAS.get(name)?.required ?? []) {
     const { [key]: _, ...others } = value as Record<string, unknown>
     expect(misfits(name, others), `without ${key}`).not.toEqual([])
   }
@@ -47,57 +60,41 @@ export function expectToFit(name: PublishedName, value: unknown): void {
     expect(misfits(name, { ...value, further: 1 })).not.toEqual([])
 }
 
-const nameOfSpoken = (value: object): PublishedName | undefined =>
-  (['error', 'warning', 'debug'] as const).find((name) => name in value)
+const nameOfSpoken = (value: object): string | undefined =>
+  ['error', 'warning', 'debug'].find((name) => name in value)
+
+/** Commands whose lines have the schema of another one. */
+const SHARED: Readonly<Record<string, string>> = {
+  wait: 'run',
+  status: 'run',
+  download: 'run',
+  cancel: 'run',
+  'models add': 'models-change',
+  'models remove': 'models-change',
+  'models save': 'models-change',
+  'admin key create': 'admin-new-key',
+  'admin user add': 'admin-user-link',
+  'admin user link': 'admin-user-link',
+  'admin credits list': 'admin-credits',
+  'admin credits add': 'admin-account',
+}
 
 /** Returns the schema of a line on standard output, for the command that printed it. */
-export function nameOfAnswer(argv: readonly string[], value: unknown): PublishedName | undefined {
+export function nameOfAnswer(argv: readonly string[], value: unknown): string {
+  const command = commandWord(argv) ?? ''
   const words = argv.filter((word) => !word.startsWith('-'))
+  const [first, second, third] = words[0] === command ? words : [command]
   const isPlan = argv.includes('--check') || argv.includes('--dry-run')
-  const isSummary = typeof value === 'object' && value !== null && 'summary' in value
-  switch (commandWord(argv)) {
-    case 'run':
-      return isPlan ? 'dry-run' : 'run'
-    case 'wait':
-    case 'status':
-    case 'download':
-    case 'cancel':
-      return 'run'
-    case 'list':
-      return 'list'
-    case 'gallery':
-      return 'gallery'
-    case 'show':
-      return 'show'
-    case 'open':
-      return 'open'
-    case 'spend':
-      return 'spend'
-    case 'batch':
-      return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}` as PublishedName
-    case 'models':
-      if (['add', 'remove', 'save'].includes(words[1] ?? '')) return 'models-change'
-      if (['import', 'search'].includes(words[1] ?? '')) return `models-${words[1]}` as PublishedName
-      return words[1] === undefined ? 'models' : words[1].includes('/') ? 'model-document' : 'model'
-    case 'doctor':
-      return 'doctor'
-    case 'serve':
-      return 'serve'
-    case 'forget':
-      return 'forget'
-    case 'admin':
-      if (words[1] === 'backup' || words[1] === 'verify' || words[1] === 'migrate') return `admin-${words[1]}`
-      if (words[1] === 'key') return words[2] === 'create' ? 'admin-new-key' : 'admin-key'
-      if (words[1] === 'user')
-        return words[2] === 'add' || words[2] === 'link' ? 'admin-user-link' : 'admin-user'
-      if (words[1] === 'models') return 'admin-models'
-      if (words[1] === 'run') return 'admin-run'
-      return words[1] === 'credits' && words[2] === 'list' ? 'admin-credits' : 'admin-account'
-    case 'config':
-      return `config-${words[1]}` as PublishedName
-    default:
-      return undefined
-  }
+  const isSummary = Object.hasOwn(Object(value), 'summary')
+  if (command === 'run' && isPlan) return 'dry-run'
+  if (command === 'batch')
+    return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}`
+  const longest = [`${first} ${second} ${third}`, `${first} ${second}`, command]
+  const shared = longest.map((words) => SHARED[words]).find((name) => name !== undefined)
+  if (shared !== undefined) return shared
+  if (command === 'models' && second !== undefined && second !== 'list' && !SCHEMAS.has(`models-${second}`))
+    return second.includes('/') ? 'model-document' : 'model'
+  return SCHEMAS.has(`${first}-${second}`) ? `${first}-${second}` : command
 }
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
@@ -115,11 +112,11 @@ export function misfitsOf(argv: readonly string[], { stdout, stderr }: Printed):
     argv.some((word) => /^(-h|--help|-V|--version|help)$/.test(word))
   )
     return []
-  const check = (line: string, nameOf: (value: unknown) => PublishedName | undefined): readonly string[] => {
+  const check = (line: string, nameOf: (value: unknown) => string | undefined): readonly string[] => {
     try {
       const value: unknown = JSON.parse(line)
       const name = nameOf(value)
-      return name === undefined ? [`no schema is for ${line}`] : misfits(name, value)
+      return name === undefined || !SCHEMAS.has(name) ? [`no schema is for ${line}`] : misfits(name, value)
     } catch {
       return [`no JSON: ${line}`]
     }

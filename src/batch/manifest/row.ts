@@ -99,12 +99,12 @@ export function readRow(
 /** Returns the problem with the name of a field, if any. */
 function nameProblem(name: string, subject: RowModel, own: FieldMap): string | undefined {
   const { schema, documented, kind, model, inputNode } = subject
-  if (Object.hasOwn(OWN_FIELDS, name) || isParameter(schema, name)) return undefined
+  if (OWN_FIELDS.includes(name) || isParameter(schema, name)) return undefined
   if (name === 'include') return NO_INCLUDE
   if (documented !== undefined && schema !== undefined && !own.has('input')) {
     const names = Object.keys(schema.properties).filter((each) => isParameter(schema, each))
     const near = nearest(name, names)
-    if (near !== undefined || nearest(name, Object.keys(OWN_FIELDS)) === undefined)
+    if (near !== undefined || nearest(name, OWN_FIELDS) === undefined)
       return unknownMessage(`${documented} has no parameter`, name, names)
   }
   if (!ROW_FIELDS.includes(name)) {

@@ -27,21 +27,20 @@ const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
   kindsWith(name).some((kind) => builtInSchema(kind).properties[name]?.type === 'array'),
 )
 
-export const OWN_FIELDS = {
-  name: 'Name of the run, here and in the lock file; default: the path of the output',
-  kind: 'Image or video',
-  model: 'Identifier published for the model, instead of the one in `models` or the settings',
-  output:
-    'Path of the file, relative to the manifest; default: <name>.<ext>; {name} {kind} {index} {ext} are filled in',
-  count: 'Number of runs of the same input, each with its own file',
-  label: 'A label, or a list of labels, that the journal keeps with each run; never sent',
-  input:
-    'Whole input of the model: for a model without known parameters, and for parameters named like a field',
-  matrix: 'Lists of values: one run for each combination; {key} is replaced in all texts of the row',
-  exclude: 'Combinations of the matrix that are left out: [{animal: bear, aspect_ratio: "16:9"}]',
-} as const
+/** Fields of a row that are no parameters. docs/schemas/manifest.json describes them. */
+export const OWN_FIELDS: readonly string[] = [
+  'name',
+  'kind',
+  'model',
+  'output',
+  'count',
+  'label',
+  'input',
+  'matrix',
+  'exclude',
+]
 
-export const ROW_FIELDS: readonly string[] = [...Object.keys(OWN_FIELDS), ...PARAMETER_NAMES]
+export const ROW_FIELDS: readonly string[] = [...OWN_FIELDS, ...PARAMETER_NAMES]
 
 export const isOfMatrix = (name: string): boolean => name === 'matrix' || name === 'exclude'
 
@@ -55,7 +54,7 @@ export const DEFAULTS_FIELDS: readonly string[] = ROW_FIELDS.filter(
 
 /** Whether the schema has the parameter as a field of a row. Names of other fields are parameters only in `input`. */
 export const isParameter = (schema: ModelSchema | undefined, name: string): boolean =>
-  schema !== undefined && Object.hasOwn(schema.properties, name) && !Object.hasOwn(OWN_FIELDS, name)
+  schema !== undefined && Object.hasOwn(schema.properties, name) && !OWN_FIELDS.includes(name)
 
 /** The fields of a row whose model has one of some schemas. */
 export interface RowFields {

@@ -6,7 +6,7 @@ import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
-import { type AccountState, checkBudget } from '../rules/key-checks.js'
+import type { AccountState } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
@@ -276,11 +276,6 @@ export interface RunningStore extends ServiceStore {
   /** Called when the service closes: a change that still waits for the database then fails in time for the close. */
   stopWaiting(): void
 }
-
-export const withBudgetCheck = (store: Store): ServiceStore => ({
-  ...store,
-  addRun: (run) => store.addRun(run, (account) => checkBudget(account, run.price, run.createdAtMs)),
-})
 
 /** The database cannot be reached or cannot accept a change now. A retry may succeed later. */
 export class DatabaseUnavailable extends Error {

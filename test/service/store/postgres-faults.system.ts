@@ -4,12 +4,8 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import {
-  DatabaseUnavailable,
-  type NewRun,
-  type Store,
-  withBudgetCheck,
-} from '../../../src/service/store/contract.js'
+import { withBudgetCheck } from '../../../src/service/store/calls.js'
+import { DatabaseUnavailable, type NewRun, type Store } from '../../../src/service/store/contract.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/driver.js'
 import { openPostgresStore, type PostgresOptions } from '../../../src/service/store/postgres/index.js'

@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
+import { withBudgetCheck } from '../../../src/service/store/calls.js'
+import type { NewRun, Store } from '../../../src/service/store/contract.js'
 import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import {

@@ -5,7 +5,7 @@ import type { RunSummary } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { Time } from '../components/time.js'
 import { formatNumber } from '../format.js'
-import { isRefunded, RunStatus } from './run-details.js'
+import { RunStatus } from './run-details.js'
 import { type DrawnRun, RunItem, type RunsProps } from './run-item.js'
 import { Thumbnail } from './thumbnail.js'
 
@@ -88,7 +88,7 @@ const COLUMNS: readonly RunColumn[] = [
     name: 'Credits',
     class: 'run-price',
     render: (run) =>
-      isRefunded(run) ? (
+      run.is_refunded ? (
         <span class="muted">Refunded</span>
       ) : (
         <>

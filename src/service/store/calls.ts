@@ -65,7 +65,6 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
   findRuns: 'page',
   listRuns: 'page',
   latestRun: 'lookup',
-  listLostAttempts: 'page',
   cancelRun: 'change',
   findStopping: 'lookup',
   settleCanceled: 'change',

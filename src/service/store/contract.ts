@@ -157,7 +157,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * Returns the runs in processing that this worker owns and does not hold to the queue: the response to their claim was
    * lost. No claim of this worker may be in progress.
    */
-  returnRuns(worker: string, held: readonly string[], nowMs: number): Promise<void>
+  returnRuns(worker: string, held: readonly string[]): Promise<void>
   /**
    * Called after a renderer crash: returns the run to the queue. At the limit, fails it and refunds it as `failRun`
    * does.
@@ -218,7 +218,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
     nowMs: number,
   ): Promise<FailedRuns | undefined>
   /** Removes a worker that shuts down. Its runs in processing return to the queue, and no crash is counted. */
-  releaseWorker(id: string, nowMs: number): Promise<void>
+  releaseWorker(id: string): Promise<void>
 
   /**
    * Calls `listener` when another process has queued a run, or may have. The call can be late or missing, so poll the

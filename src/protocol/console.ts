@@ -158,6 +158,8 @@ export interface RunSummary {
   readonly key: { readonly id: number; readonly name: string } | null
   /** Credits that were charged. */
   readonly price: number
+  /** Whether the price was given back. */
+  readonly is_refunded: boolean
   readonly outputs: readonly RunOutput[]
   /** Path, as in `RunOutput`. Null if the service makes no thumbnail of this run: the page then shows the output. */
   readonly thumbnail: string | null
@@ -186,22 +188,11 @@ export interface RunsUpdate {
   readonly balance: number
 }
 
-/** One attempt to render a run: starts when a worker takes the run from the queue. */
-export interface RunAttempt {
-  readonly started_at: string
-  /** Null while the attempt is running. */
-  readonly ended_at: string | null
-  /**
-   * `crashed`: the renderer process crashed. `returned`: the worker shut down and returned the run to the queue. Null
-   * while the attempt is running.
-   */
-  readonly result: 'succeeded' | 'failed' | 'canceled' | 'crashed' | 'returned' | null
-}
-
 export interface RunDetails extends RunSummary {
   /** Complete input. An image that was sent as data is replaced with `{sha256, bytes, content_type}`. */
   readonly input: Readonly<Record<string, unknown>>
-  readonly attempts: readonly RunAttempt[]
+  /** Number of renders whose renderer or worker crashed. */
+  readonly crashes: number
   /** Run object, as in the API. */
   readonly service: Readonly<Record<string, unknown>>
 }

@@ -2,7 +2,7 @@
 import type { ModelDocument, ModelInput, Price } from './models.js'
 
 /** Millionths of 1. */
-export const UNIT = 1_000_000n
+const UNIT = 1_000_000n
 export const inMillionths = (amount: number): bigint => BigInt(Math.round(amount * Number(UNIT)))
 
 /** Larger amounts count as this one: every limit refuses it, and a sum stays a whole number. */
@@ -43,6 +43,10 @@ export const priceOf = (document: Priced, input: ModelInput): number | undefined
   const amount = millionthsOf(document, input)
   return amount === undefined ? undefined : amount / Number(UNIT)
 }
+
+/** Returns the credits that the service charges for a run: its price, rounded up. 0 if the document has no price. */
+export const creditsOf = ({ price, input: schema }: Priced, input: ModelInput): number =>
+  priceOf({ price: price && { ...price, round_up: true }, input: schema }, input) ?? 0
 
 /** Returns the values with the highest factors. Their price is the highest that a run can have. */
 export const dearestInput = ({ factors }: Price): ModelInput =>

@@ -16,6 +16,7 @@ import { parseNetwork } from './rules/networks.js'
 import { Refusal } from './rules/refusal.js'
 import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
+import { type StoreWrapper, wrapStore } from './store/calls.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
 import type { ModelUse } from './store/model-use.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
@@ -89,10 +90,11 @@ export async function openAdministration(options: AdministrationOptions): Promis
     )
   const { folders, opened: store } = await openData(dataFolder, openSqliteStore)
   const { database } = folders
-  return explainErrors((error) => explainDatabaseError(database, error), {
-    ...administrationOf(store, clock),
-    backup: (path, signal) => writeBackup({ database, path, signal }),
-  })
+  const explain = (error: unknown) => explainDatabaseError(database, error)
+  return {
+    ...administrationOf(wrapStore(store, explaining(explain)), clock),
+    backup: (path, signal) => explained(explain, writeBackup({ database, path, signal })),
+  }
 }
 
 async function openPostgresAdministration(
@@ -101,15 +103,15 @@ async function openPostgresAdministration(
 ): Promise<Administration> {
   const { openPostgresStore } = await import('./store/postgres/index.js')
   const store = await openPostgresStore(databaseUrl, { maxConnections: 1, make })
-  return explainErrors(explainUnavailable, {
-    ...administrationOf(store, clock),
+  return {
+    ...administrationOf(wrapStore(store, explaining(explainUnavailable)), clock),
     backup: async () => {
       throw usageError(
         'PostgreSQL is backed up with its own tools, not with `rushes admin backup`.',
         'For example `pg_dump --format=custom --schema=rushes` (docs/operations.md).',
       )
     },
-  })
+  }
 }
 
 const explainUnavailable = (error: unknown): RushesError | undefined =>
@@ -121,25 +123,21 @@ const explainUnavailable = (error: unknown): RushesError | undefined =>
     : undefined
 
 /**
- * Replaces the errors of all methods with messages for users. A damaged page or a lock can cause an error long after
- * the file was opened.
+ * Replaces the errors of a database with messages for users. A damaged page or a lock can cause an error long after the
+ * file was opened.
  */
-function explainErrors(
-  explain: (error: unknown) => RushesError | undefined,
-  administration: Administration,
-): Administration {
-  const withExplainedErrors =
-    (work: (...args: readonly never[]) => Promise<unknown>) =>
-    async (...args: readonly never[]) => {
-      try {
-        return await work(...args)
-      } catch (error) {
-        throw explain(error) ?? error
-      }
-    }
-  const methods = Object.entries(administration).map(([name, work]) => [name, withExplainedErrors(work)])
-  return Object.fromEntries(methods) as Administration
-}
+const explaining =
+  (explain: Explain): StoreWrapper =>
+  (call) =>
+  (method, args) =>
+    explained(explain, call(method, args))
+
+type Explain = (error: unknown) => RushesError | undefined
+
+const explained = <Result>(explain: Explain, result: Promise<Result>): Promise<Result> =>
+  result.catch((error) => {
+    throw explain(error) ?? error
+  })
 
 function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Administration, 'backup'> {
   async function accountOf(name: string): Promise<AccountRecord> {

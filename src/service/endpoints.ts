@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../host/clock.js'
 import { RUNS_LIMIT } from '../protocol/limits.js'
-import { priceOf } from '../protocol/price.js'
+import { creditsOf } from '../protocol/price.js'
 import { withSeed } from './engines/seed.js'
 import type { FileStore } from './files/contract.js'
 import type { Intake } from './intake.js'
@@ -154,8 +154,7 @@ export function createEndpoints({
       startedAtMs: undefined,
       finishedAtMs: undefined,
     }
-    // The prices of documents are whole (models/read-models.ts). A model without a price costs nothing.
-    const price = isFree ? 0 : Math.ceil(priceOf(document, input) ?? 0)
+    const price = isFree ? 0 : creditsOf(document, input)
     const created = { ...run, keyId, price, idempotency: idempotencyOf(request) }
     // A refused or repeated create stores no images.
     let added = images.length === 0 ? undefined : await add({ ...created, onlyCheck: true })

@@ -34,6 +34,7 @@ const run = (
     aspect_ratio: null,
     key: null,
     price: 1,
+    is_refunded: false,
     outputs: [],
     thumbnail: null,
     error: null,
@@ -243,7 +244,7 @@ describe('filters', () => {
 describe('the timeline', () => {
   const details = (more: Partial<RunDetails>): RunDetails => ({
     ...run(0, 'queued'),
-    ...{ input: {}, attempts: [], service: {} },
+    ...{ input: {}, crashes: 0, service: {} },
     ...more,
   })
   const shown = (more: Partial<RunDetails>, now = 100) =>
@@ -255,44 +256,19 @@ describe('the timeline', () => {
   test.each<[string, Partial<RunDetails>, readonly string[]]>([
     ['queued', {}, ['Queued (100 s in the queue)']],
     [
-      'in its first attempt',
-      { status: 'processing', attempts: [{ started_at: time(4), ended_at: null, result: null }] },
+      'started',
+      { status: 'processing', started_at: time(4) },
       ['Queued (4 s in the queue)', 'Started (96 s rendering)'],
     ],
     [
       'succeeded',
-      {
-        status: 'succeeded',
-        finished_at: time(9),
-        attempts: [{ started_at: time(4), ended_at: time(9), result: 'succeeded' }],
-      },
+      { status: 'succeeded', started_at: time(4), finished_at: time(9) },
       ['Queued (4 s in the queue)', 'Started (5 s rendering)', 'Succeeded'],
     ],
     [
-      'after a crash and a shutdown',
-      {
-        status: 'failed',
-        finished_at: time(30),
-        attempts: [
-          { started_at: time(1), ended_at: time(3), result: 'crashed' },
-          { started_at: time(4), ended_at: time(6), result: 'returned' },
-          { started_at: time(10), ended_at: time(30), result: 'failed' },
-        ],
-      },
-      [
-        'Queued (1 s in the queue)',
-        'Attempt 1 started (2 s rendering)',
-        'The renderer crashed (1 s in the queue)',
-        'Attempt 2 started (2 s rendering)',
-        'Returned to the queue: the worker shut down (4 s in the queue)',
-        'Attempt 3 started (20 s rendering)',
-        'Failed',
-      ],
-    ],
-    [
-      'whose attempts are not known',
-      { status: 'succeeded', started_at: time(2), finished_at: time(5) },
-      ['Queued (2 s in the queue)', 'Started (3 s rendering)', 'Succeeded'],
+      'canceled in the queue',
+      { status: 'canceled', finished_at: time(9) },
+      ['Queued (9 s in the queue)', 'Canceled'],
     ],
   ])('of a run that is %s', (_, more, entries) => expect(shown(more)).toEqual(entries))
 

@@ -307,6 +307,23 @@ describePages('the list of runs', (pages) => {
     await page.getByText('No runs match these filters.').waitFor()
   })
 
+  it('cancels the selected runs, each on its own, and tells the result', async () => {
+    const service = await servePage(pages, { role: 'api' })
+    for (const prompt of ['WAIT one', 'WAIT two', 'WAIT three']) await service.create({ prompt })
+    const { page } = await service.open('#/runs')
+    await page.getByRole('checkbox', { name: 'Select WAIT two' }).check()
+    await page.getByText('1 run selected').waitFor()
+    await page.getByRole('button', { name: 'Select all 3 unfinished runs' }).click()
+    await page.getByRole('checkbox', { name: 'Select WAIT one' }).uncheck()
+    await page.getByRole('button', { name: 'Cancel 2 runs' }).click()
+    await page.getByRole('button', { name: 'Cancel runs' }).click()
+    await page.getByText('Canceled 2 runs, 2 refunded.').waitFor()
+    await rowOf(page, 'WAIT two').locator('.badge', { hasText: 'canceled' }).waitFor()
+    expect(await page.locator('.run-price').allTextContents()).toEqual(['Refunded', 'Refunded', '1 credit'])
+    expect(await page.getByRole('checkbox').count()).toBe(1)
+    expect(await page.getByText('selected').count()).toBe(0)
+  })
+
   it('shows hostile prompts, keys, models and errors as text', async () => {
     const service = await servePage(pages, {
       models: namedModels({ image: `acme/${XSS.replace(' ', '-')}` }),

@@ -108,7 +108,7 @@ export function accountContract(open: () => Store | Promise<Store>): void {
       await claim()
       await store.recordCrash({ id, owner: 'me', nowMs: 9 }, { ...GIVEN_UP, crashes: 2 })
       await claim()
-      await store.releaseWorker('me', 7)
+      await store.releaseWorker('me')
       await store.renewLease('me')
       await claim()
       await store.finishRun({ id, owner: 'me', nowMs: 9 }, [])

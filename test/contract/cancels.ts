@@ -121,7 +121,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
     const { store, runOf, balances, problems } = await createStore(['one'])
     await claimRun(store, 'me')
     await store.cancelRun('one', 7)
-    await store.releaseWorker('me', 8)
+    await store.releaseWorker('me')
     await store.renewLease('other')
     expect(await store.findStopping('other', ['acme/other'], 7)).toEqual([])
     expect(await store.findStopping('other', ['acme/other'], 8)).toMatchObject([{ id: 'one' }])
@@ -184,7 +184,7 @@ export function cancelContract(open: () => Store | Promise<Store>): void {
               if (worker !== undefined) await store.reapWorker(worker, LIMIT, 8)
               await store.renewLease('me')
             },
-            return: () => store.returnRuns('me', [], 8),
+            return: () => store.returnRuns('me', []),
           }
           const ended = new Map<string, string>()
           // The steps of a round run at the same time.

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { EntryFilter, RunFilter } from '../../src/service/store/console-store.js'
 import type { CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
+import { OUTCOME_UNKNOWN } from '../../src/service/stored-run.js'
 import { claimRun } from '../support/runs.js'
 
 const LIMIT: CrashLimit = { crashes: 3, failure: { code: 'renderer_crashed', message: 'gave up' } }
@@ -71,7 +72,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
       const { runs, next } = await store.listRuns({ accountId, limit: 10 })
       expect(next).toBeUndefined()
       const shown = { prompt: 'a fox', aspectRatio: undefined }
-      const same = { ...shown, accountId, model: 'acme/small', kind: 'image', price: 2 }
+      const account = { accountId, price: 2, isRefunded: false, crashes: 0 }
+      const same = { ...shown, ...account, model: 'acme/small', kind: 'image' }
       const times = { createdAtMs: 1, startedAtMs: 5, finishedAtMs: 9 }
       const key = { id: keyId, name: 'ci' }
       const unfinished = { outputs: [], failure: undefined, finishedAtMs: undefined }
@@ -95,6 +97,7 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
           ...times,
           id: 'two',
           status: 'failed',
+          isRefunded: true,
           outputs: [],
           failure: FAILURE,
           key: undefined,
@@ -272,41 +275,45 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     })
   })
 
-  describe('lost attempts', () => {
-    test('are recorded when a renderer crashes, and when its worker goes or shuts down', async () => {
-      const { store, add, finish } = await createStore()
-      await add('one')
-      await add('untouched')
-      const start = (owner: string, nowMs: number) => claimRun(store, owner, { only: ['one'], nowMs })
-      await start('me', 10)
-      await store.recordCrash({ id: 'one', owner: 'me', nowMs: 12 }, LIMIT)
-      await start('me', 20)
-      await store.releaseWorker('me', 25)
-      await store.renewLease('gone')
-      await start('gone', 30)
-      const gone = (await store.listWorkers()).find(({ id }) => id === 'gone')
-      await store.reapWorker(gone ?? { id: '', heartbeatAtMs: 0 }, LIMIT, 38)
-      await store.renewLease('me')
-      await finish('one')
-      expect(await store.listLostAttempts('one')).toEqual([
-        { startedAtMs: 10, endedAtMs: 12, result: 'crashed' },
-        { startedAtMs: 20, endedAtMs: 25, result: 'returned' },
-        { startedAtMs: 30, endedAtMs: 38, result: 'crashed' },
-      ])
-      expect(await store.listLostAttempts('untouched')).toEqual([])
-      expect(await store.listLostAttempts('unknown')).toEqual([])
-    })
+  test('a run counts as refunded once its price was given back, by its failure or by an operator', async () => {
+    const { store, accountId, add, claim } = await createStore()
+    const isRefunded = async (id: string) => (await store.findRuns([id], accountId))[0]?.isRefunded
+    const end = async (id: string, code: string) => {
+      await add(id, { price: 3 })
+      await claim(id)
+      expect(await isRefunded(id)).toBe(false)
+      await store.failRun({ id, owner: 'me', nowMs: 8 }, { code, message: 'It failed.' })
+    }
+    await end('failed', 'render_failed')
+    expect(await isRefunded('failed')).toBe(true)
+    await end('unknown', OUTCOME_UNKNOWN)
+    expect(await isRefunded('unknown')).toBe(false)
+    await store.decideUnknown('unknown', { nowMs: 9 })
+    const { runs } = await store.listRuns({ accountId, limit: 2 })
+    expect(runs.map((run) => [run.id, run.isRefunded])).toEqual([
+      ['unknown', true],
+      ['failed', true],
+    ])
+  })
 
-    test('an attempt that ends the run is not lost, nor one that somebody else holds', async () => {
-      const { store, accountId, add, claim } = await createStore()
-      await add('one')
-      await claim('one')
-      await store.recordCrash({ id: 'one', owner: 'other', nowMs: 7 }, LIMIT)
-      await store.recordCrash({ id: 'one', owner: 'me', nowMs: 8 }, { ...LIMIT, crashes: 1 })
-      await store.recordCrash({ id: 'one', owner: 'me', nowMs: 9 }, LIMIT)
-      expect(await store.findRun('one', accountId)).toMatchObject({ status: 'failed', startedAtMs: 5 })
-      expect(await store.listLostAttempts('one')).toEqual([])
-    })
+  test('the crashes of a run are counted, and neither a shutdown nor a crash that somebody else reports', async () => {
+    const { store, accountId, add } = await createStore()
+    await add('one')
+    const start = (owner: string, nowMs: number) => claimRun(store, owner, { only: ['one'], nowMs })
+    const crashes = async () => (await store.findRuns(['one'], accountId))[0]?.crashes
+    await start('me', 10)
+    await store.recordCrash({ id: 'one', owner: 'other', nowMs: 11 }, LIMIT)
+    expect(await crashes()).toBe(0)
+    await store.recordCrash({ id: 'one', owner: 'me', nowMs: 12 }, LIMIT)
+    await start('me', 20)
+    await store.releaseWorker('me')
+    await store.renewLease('gone')
+    await start('gone', 30)
+    expect(await crashes()).toBe(1)
+    const gone = (await store.listWorkers()).find(({ id }) => id === 'gone')
+    await store.reapWorker(gone ?? { id: '', heartbeatAtMs: 0 }, { ...LIMIT, crashes: 2 }, 38)
+    expect(await store.findRun('one', accountId)).toMatchObject({ status: 'failed', startedAtMs: 30 })
+    expect(await crashes()).toBe(2)
   })
 
   test('the keys of an account are listed the newest first, and found for it alone', async () => {

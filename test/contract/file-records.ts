@@ -121,7 +121,7 @@ export function fileRecordsContract(open: () => Store | Promise<Store>): void {
     expect(await store.addOutputFiles(held, [OUTPUT])).toBe(true)
     expect(await store.addOutputFiles(held, [OUTPUT])).toBe(true)
     expect(await unknown()).toEqual([outputKey(second)])
-    await store.releaseWorker('me', 9)
+    await store.releaseWorker('me')
     await store.renewLease('me')
     expect(await store.addOutputFiles(await claimed('run'), [second])).toBe(true)
     expect(await unknown()).toEqual([])

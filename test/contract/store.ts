@@ -173,7 +173,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const before = await heartbeat()
     expect(await store.extendLease('me')).toBe(true)
     expect(await heartbeat()).toBeGreaterThan(before ?? Number.POSITIVE_INFINITY)
-    await store.releaseWorker('me', 7)
+    await store.releaseWorker('me')
     expect(await store.extendLease('me')).toBe(false)
     expect(await store.listWorkers()).toEqual([])
   })
@@ -249,7 +249,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     const { store, addRun } = await createStore()
     const id = await addRun()
     expect(await claimRun(store, 'stranger')).toBeUndefined()
-    await store.releaseWorker('me', 7)
+    await store.releaseWorker('me')
     expect(await claimRun(store, 'me')).toBeUndefined()
     await store.renewLease('me')
     expect(await claimRun(store, 'me')).toMatchObject({ id })
@@ -271,13 +271,12 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     await claimRun(store, 'me')
     await claimRun(store, 'me')
     await claimRun(store, 'other')
-    await store.returnRuns('me', [kept], 7)
+    await store.returnRuns('me', [kept])
     expect(await Promise.all([kept, lost, theirs].map(statusOf))).toEqual([
       'processing',
       'queued',
       'processing',
     ])
-    expect(await store.listLostAttempts(lost)).toMatchObject([{ result: 'returned' }])
     expect(await claimRun(store, 'other')).toMatchObject({ id: lost })
     expect(await store.finishRun(held(lost), [OUTPUT])).toBe(false)
     expect(await store.findRun(lost, accountId)).toMatchObject({ status: 'processing' })
@@ -388,7 +387,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     ]
     expect(await store.listModels()).toEqual(models)
     await store.finishRun(held('one'), [])
-    await store.releaseWorker('other', 7)
+    await store.releaseWorker('other')
     await store.renewLease('me', [film])
     expect(await store.listModels()).toEqual([
       ...models.slice(0, 2),
@@ -397,7 +396,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
   })
 
   test('a crash that is recorded again after a lost response does not count against the next attempt', async () => {
-    const { store, addRun, statusOf } = await createStore()
+    const { store, addRun, statusOf, accountId } = await createStore()
     const id = await addRun()
     await claimRun(store, 'me', { nowMs: 5 })
     const crashed = { ...held(id), startedAtMs: 5 }
@@ -405,7 +404,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id, startedAtMs: 6 })
     expect(await store.recordCrash(crashed, LIMIT)).toBeUndefined()
     expect(await statusOf(id)).toBe('processing')
-    expect(await store.listLostAttempts(id)).toHaveLength(1)
+    expect((await store.findRuns([id], accountId))[0]?.crashes).toBe(1)
   })
 
   test('a run belongs to the worker that claimed it, and to nobody once it is queued again', async () => {
@@ -414,7 +413,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     await store.renewLease('other')
     await claimRun(store, 'other')
     expect(await store.finishRun(held(id), [OUTPUT])).toBe(false)
-    await store.releaseWorker('other', 7)
+    await store.releaseWorker('other')
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
     expect(await claimRun(store, 'me', { nowMs: 6 })).toMatchObject({ id })
     expect(await store.finishRun(held(id, 'other'), [OUTPUT])).toBe(false)
@@ -435,7 +434,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     for (let times = 0; times < 5; times++) {
       await store.renewLease('me')
       await claimRun(store, 'me')
-      await store.releaseWorker('me', 7)
+      await store.releaseWorker('me')
     }
     expect(await store.findRun(id, accountId)).toMatchObject({ status: 'queued', startedAtMs: undefined })
   })
@@ -480,7 +479,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect(await store.saveJob(held(id, 'other'), HANDLE)).toBe(false)
       expect(await store.saveJob(held(id), { intent: { sentAtMs: 1, endpoint: 'videos' } })).toBe(true)
       expect(await store.saveJob(held(id), HANDLE)).toBe(true)
-      await store.releaseWorker('me', 9)
+      await store.releaseWorker('me')
       expect((await claimRun(store, 'other'))?.job).toEqual(HANDLE)
     })
 

@@ -227,6 +227,17 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findSession('old', 20)).toBeUndefined()
     })
 
+    test('that have expired are removed, 500 with each session, link or code that is added', async () => {
+      const { store, addSession, addLogin } = await createStore()
+      for (let n = 0; n < 600; n++) await addSession(`old_${n}`)
+      const left = async () => (await store.listUsers(50))[0]?.sessions
+      expect(await left()).toBe(600)
+      await addLogin('one', { nowMs: 100, expiresAtMs: 200 })
+      expect(await left()).toBe(100)
+      await addLogin('two', { nowMs: 100, expiresAtMs: 200 })
+      expect(await left()).toBe(0)
+    })
+
     test('is extended, never shortened, and not once it has expired', async () => {
       const { store, addSession } = await createStore()
       await addSession('s')

@@ -79,7 +79,7 @@ async function createGrown() {
   await store.renewLease('dead')
   expect((await claimRun(store, 'dead', { only: [rendering] }))?.id).toBe(rendering)
   // Another worker had lost it before.
-  await store.releaseWorker('dead', 6)
+  await store.releaseWorker('dead')
   await store.renewLease('dead')
   await claimRun(store, 'dead', { only: [rendering], nowMs: 7 })
   const userId = (await store.addUser({ email: 'ann@example.com', accountId: 2, nowMs: 3 })) ?? 0
@@ -103,7 +103,7 @@ async function moveHalf(dataFolder: string, databaseUrl: string, signal?: AbortS
   await (await openPostgresStore(databaseUrl)).close()
   const other = new pg.Client(databaseUrl)
   await other.connect()
-  await other.query('BEGIN; LOCK TABLE rushes.lost_attempts')
+  await other.query('BEGIN; LOCK TABLE rushes.run_files')
   const moving = move(dataFolder, databaseUrl, signal)
   moving.catch(() => {})
   const server = await sharedPostgres()
@@ -164,7 +164,6 @@ const DISTANT_ROWS = [
      idempotency_key, request, job)
    VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r',
      '{"handle":{"id":"job_1"}}')`,
-  "INSERT INTO lost_attempts VALUES (50, 'run_far', 1, 2, 'crashed')",
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
   "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 9)",
   "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
@@ -203,7 +202,6 @@ describePostgres('admin migrate', () => {
       keys_id_seq: 25,
       users_id_seq: 35,
       runs_sequence_seq: 45,
-      lost_attempts_id_seq: 55,
       credits_sequence_seq: 65,
       tokens_id_seq: 7,
       workers_slot_seq: null,
@@ -260,7 +258,7 @@ describePostgres('admin migrate', () => {
     const running = openSqliteStore(join(dataFolder, 'service.db'))
     await running.renewLease('alive')
     await expect(move(dataFolder, url)).rejects.toThrow(/A service works on this data/)
-    await running.releaseWorker('alive', 1)
+    await running.releaseWorker('alive')
     await running.close()
     const filled = await temporaryDatabase()
     const other = await openPostgresStore(filled)

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { CONSOLE_PATHS, type RunDetails } from '../../protocol/console.js'
 import type { ModelDocument } from '../../protocol/models.js'
-import { priceOf } from '../../protocol/price.js'
+import { creditsOf } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import { ApiError, refreshSession, request } from '../api.js'
 import { Button } from '../components/button.js'
@@ -50,8 +50,7 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
   const model = findModel(models, draft.model) ?? findModel(models, defaults.image) ?? models[0]
   const fields = fieldsOf(model)
   const sources = references.map(({ source }) => source)
-  // Charged in whole credits. A model without a price costs none.
-  const price = Math.ceil(priceOf(model, inputOf(model, values, sources)) ?? 0)
+  const price = creditsOf(model, inputOf(model, values, sources))
   const isShort = price > account.balance
   const [problems, setProblems] = useState<Values>({})
   const [created, setCreated] = useState<RunDetails>()

@@ -50,8 +50,9 @@ function RunFields({ run, document }: ShownRun) {
       ))}
       <FieldRow name="Price">
         {formatCredits(run.price)}
-        {isRefunded(run) && ', refunded'}
+        {run.is_refunded && ', refunded'}
       </FieldRow>
+      {run.crashes > 0 && <FieldRow name="Crashes">{run.crashes}</FieldRow>}
       <FieldRow name="API key">
         {key ? (
           <a href={linkTo('runs', { query: { key: key.id } })} title="Runs of this key">
@@ -64,11 +65,6 @@ function RunFields({ run, document }: ShownRun) {
     </dl>
   )
 }
-
-/** A failed run is refunded, unless its provider may have charged. The error of a canceled run names its refund. */
-export const isRefunded = ({ status, price, error }: RunSummary): boolean =>
-  (status === 'failed' && error?.code !== 'outcome_unknown' && price > 0) ||
-  (status === 'canceled' && /\bwas refunded\b/.test(error?.message ?? ''))
 
 const shownValue = (value: unknown): string =>
   printable(typeof value === 'string' ? value : printableJson(value))

@@ -78,6 +78,7 @@ const isSame = (one: RunSummary, other: RunSummary): boolean =>
   one.started_at === other.started_at &&
   one.finished_at === other.finished_at &&
   one.price === other.price &&
+  one.is_refunded === other.is_refunded &&
   one.error?.code === other.error?.code
 
 function withoutRepeats(runs: readonly RunSummary[]): readonly RunSummary[] {

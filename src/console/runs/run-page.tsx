@@ -16,7 +16,7 @@ import { CancelRun } from './cancel-run.js'
 import { feedStore, readFirstRuns } from './live-runs.js'
 import { type Polling, PollingNotice, usePolling } from './polling.js'
 import { Again } from './run-again.js'
-import { isRefunded, RunDetailsCard, RunStatus } from './run-details.js'
+import { RunDetailsCard, RunStatus } from './run-details.js'
 import { isFinished, neighboursOf } from './run-list.js'
 import { RunOutputs } from './run-outputs.js'
 import { RunReferences } from './run-references.js'
@@ -140,7 +140,7 @@ const fitsTitle = (prompt: string): boolean => prompt.length <= MAX_WHOLE_TITLE 
 function Result({ run, prompt }: { readonly run: RunDetails; readonly prompt: string }) {
   if (run.status === 'failed')
     return (
-      <Notice tone="bad" title={`This run failed.${isRefunded(run) ? ' Its price was refunded.' : ''}`}>
+      <Notice tone="bad" title={`This run failed.${run.is_refunded ? ' Its price was refunded.' : ''}`}>
         <p class="wrap" dir="auto">
           {withoutControls(run.error?.message ?? 'The service did not say why.')}
         </p>

@@ -5,11 +5,11 @@ import type { RunSummary } from '../../protocol/console.js'
 import { printable } from '../../protocol/text.js'
 import { Time } from '../components/time.js'
 import { formatNumber } from '../format.js'
-import { isRefunded, RunStatus } from './run-details.js'
+import { RunStatus } from './run-details.js'
 import { type DrawnRun, RunItem, type RunsProps } from './run-item.js'
 import { Thumbnail } from './thumbnail.js'
 
-export function RunRows({ runs, isStale }: RunsProps) {
+export function RunRows({ runs, isStale, chosen, onChoose }: RunsProps) {
   const hasKeys = useMemo(() => runs.some(({ key }) => key?.id !== runs[0]?.key?.id), [runs])
   return (
     <table
@@ -28,7 +28,14 @@ export function RunRows({ runs, isStale }: RunsProps) {
       </thead>
       <tbody>
         {runs.map((run) => (
-          <RunItem key={run.id} run={run} View={Row} hasKeys={hasKeys} />
+          <RunItem
+            key={run.id}
+            run={run}
+            View={Row}
+            hasKeys={hasKeys}
+            isChosen={chosen.has(run.id)}
+            onChoose={onChoose}
+          />
         ))}
       </tbody>
     </table>
@@ -58,8 +65,11 @@ const COLUMNS: readonly RunColumn[] = [
   {
     name: 'Output',
     class: 'run-thumb',
-    render: (run, { isPlaying }) => (
-      <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} />
+    render: (run, { isPlaying, choice }) => (
+      <>
+        <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} />
+        {choice}
+      </>
     ),
   },
   {
@@ -88,7 +98,7 @@ const COLUMNS: readonly RunColumn[] = [
     name: 'Credits',
     class: 'run-price',
     render: (run) =>
-      isRefunded(run) ? (
+      run.is_refunded ? (
         <span class="muted">Refunded</span>
       ) : (
         <>

@@ -1,5 +1,5 @@
 /** Page with all runs of the account, newest first. */
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, LinkButton } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { EmptyState, ErrorNotice, Skeleton } from '../components/notice.js'
@@ -7,9 +7,10 @@ import { Page } from '../components/page.js'
 import { plural } from '../format.js'
 import type { Action } from '../resource.js'
 import { linkTo, navigate } from '../routes.js'
+import { CancelRuns } from './cancel-run.js'
 import { type LiveRuns, useLiveRuns } from './live-runs.js'
 import { PollingNotice } from './polling.js'
-import { countAbove } from './run-list.js'
+import { countAbove, isFinished } from './run-list.js'
 import { type Filters, filtersOf, isFiltered, isSameFilter, RunsFilters } from './runs-filters.js'
 import { RunsView, ViewSwitch } from './runs-view.js'
 
@@ -57,6 +58,12 @@ const TOP_PX = 200
 function Results({ filters, live }: ResultsProps) {
   const { list, isStale, error, retry, older } = live
   const [seen, setSeen] = useState<string>()
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const choose = useCallback(
+    (id: string, isChosen: boolean) =>
+      setChosen((now) => new Set(isChosen ? [...now, id] : [...now].filter((each) => each !== id))),
+    [],
+  )
   const runs = list?.runs
   const first = runs?.[0]?.id
   useEffect(() => {
@@ -73,6 +80,7 @@ function Results({ filters, live }: ResultsProps) {
   // A page can be empty even if older runs match: the service searches a limited number of runs per request.
   if (runs.length === 0 && !isStale && list?.next === null)
     return isFiltered(filters) ? <NoMatch /> : <NoRuns />
+  const unfinished = runs.filter((run) => !isFinished(run))
   const countNew = isStale ? 0 : countAbove(runs, seen)
   return (
     <>
@@ -88,7 +96,14 @@ function Results({ filters, live }: ResultsProps) {
             </Button>
           )}
         </div>
-        <RunsView runs={runs} isStale={isStale} />
+        <CancelRuns
+          runs={unfinished.filter(({ id }) => chosen.has(id))}
+          count={unfinished.length}
+          onChooseAll={() => setChosen(new Set(unfinished.map(({ id }) => id)))}
+          onClear={() => setChosen(new Set())}
+          onDone={retry}
+        />
+        <RunsView runs={runs} isStale={isStale} chosen={chosen} onChoose={choose} />
       </div>
       {list?.next != null && !isStale && (
         <Older key={list.next} action={older} isSearching={isFiltered(filters)} />

@@ -63,15 +63,22 @@ export function RunsView(props: RunsProps) {
   return (
     <ul class={`run-tiles tiles-${view}`} aria-label="Runs" aria-busy={props.isStale || undefined}>
       {props.runs.map((run) => (
-        <RunItem key={run.id} run={run} View={Tile} />
+        <RunItem
+          key={run.id}
+          run={run}
+          View={Tile}
+          isChosen={props.chosen.has(run.id)}
+          onChoose={props.onChoose}
+        />
       ))}
     </ul>
   )
 }
 
-const Tile = ({ run, link, isPlaying, attributes }: DrawnRun) => (
+const Tile = ({ run, link, choice, isPlaying, attributes }: DrawnRun) => (
   <li class="run-tile" {...attributes}>
     <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} isLarge />
+    {choice}
     <span class="run-prompt">{link}</span>
     <span class="tile-about">
       <RunStatus run={run} />

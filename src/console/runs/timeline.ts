@@ -1,5 +1,5 @@
-/** The moments of a run: queued, each attempt to render it, and its end. Pure. */
-import type { RunAttempt, RunDetails } from '../../protocol/console.js'
+/** The moments of a run: queued, started, and its end. Pure. */
+import type { RunDetails } from '../../protocol/console.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 
 interface TimelineEntry {
@@ -31,41 +31,21 @@ export function timelineOf(run: RunDetails, nowMs: number): readonly TimelineEnt
 }
 
 function momentsOf(run: RunDetails): readonly Moment[] {
-  const attempts = attemptsOf(run)
-  const isOne = attempts.length === 1
-  const queued = { label: 'Queued', at: run.created_at, during: 'in the queue', tone: 'neutral' } as const
-  const tried = attempts.flatMap((attempt, index) => [
-    {
-      label: isOne ? 'Started' : `Attempt ${index + 1} started`,
-      at: attempt.started_at,
+  const { created_at, started_at, finished_at, status } = run
+  const moments: Moment[] = [{ label: 'Queued', at: created_at, during: 'in the queue', tone: 'neutral' }]
+  if (started_at !== null)
+    moments.push({
+      label: 'Started',
+      at: started_at,
       during: 'rendering',
-      tone: attempt.ended_at === null ? 'active' : 'neutral',
-    } as const,
-    ...interruptionOf(attempt),
-  ])
-  if (run.finished_at === null) return [queued, ...tried]
-  const last = { ...(ENDS[run.status] ?? FAILED), at: run.finished_at, during: undefined }
-  return [queued, ...tried, last]
+      tone: finished_at === null ? 'active' : 'neutral',
+    })
+  if (finished_at !== null) moments.push({ ...(ENDS[status] ?? FAILED), at: finished_at, during: undefined })
+  return moments
 }
 
 const FAILED = { label: 'Failed', tone: 'danger' } as const
 const ENDS: Partial<Record<LocalStatus, Pick<Moment, 'label' | 'tone'>>> = {
   succeeded: { label: 'Succeeded', tone: 'success' },
   canceled: { label: 'Canceled', tone: 'neutral' },
-}
-
-/** Attempts of the run. If none are recorded, makes one from the run's start time. */
-const attemptsOf = ({ attempts, started_at, finished_at }: RunDetails): readonly RunAttempt[] =>
-  attempts.length > 0 || started_at === null
-    ? attempts
-    : [{ started_at, ended_at: finished_at, result: null }]
-
-/** Timeline entry for an attempt that ended without finishing the run. */
-function interruptionOf({ ended_at, result }: RunAttempt): readonly Moment[] {
-  if (ended_at === null) return []
-  const during = 'in the queue'
-  if (result === 'crashed') return [{ label: 'The renderer crashed', at: ended_at, during, tone: 'danger' }]
-  if (result === 'returned')
-    return [{ label: 'Returned to the queue: the worker shut down', at: ended_at, during, tone: 'neutral' }]
-  return []
 }

@@ -5,6 +5,8 @@ import { AUTH_LIMIT, RUNS_LIMIT, SESSION_CHECK_LIMIT } from '../../protocol/limi
 import type { RateLimit, RateLimiter } from '../rate/rate-limiter.js'
 import { clientOf } from '../rules/networks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
+import { inTurns, wrapStore } from '../store/calls.js'
+import type { EntryFilter, KeyPage, RunFilter } from '../store/console-store.js'
 import type { ServiceStore } from '../store/contract.js'
 
 /**
@@ -55,6 +57,15 @@ export function createLimits(rateLimiter: RateLimiter): Limits {
   }
 }
 
+/** The account of each read that takes a turn. */
+const READERS = {
+  listRuns: ({ accountId }: RunFilter) => accountId,
+  findRuns: (_ids: readonly string[], accountId: number) => accountId,
+  listAccountKeys: ({ accountId }: KeyPage) => accountId,
+  listAccountEntries: ({ accountId }: EntryFilter) => accountId,
+  spendPerDay: (accountId: number) => accountId,
+}
+
 export interface ReadTurns extends ServiceStore {
   /** Like `listAccountEntries`, but never refused: for the rest of a response that has begun. */
   readonly listMoreEntries: ServiceStore['listAccountEntries']
@@ -71,13 +82,8 @@ export function withReadTurns(store: ServiceStore): ReadTurns {
       refusalSaying('overloaded', 'Too many reads of this account are waiting. Try again in a moment.'),
   })
   return {
-    ...store,
-    listRuns: (filter) => inTurn(filter.accountId, () => store.listRuns(filter)),
-    findRuns: (ids, accountId) => inTurn(accountId, () => store.findRuns(ids, accountId)),
-    listAccountKeys: (page) => inTurn(page.accountId, () => store.listAccountKeys(page)),
-    listAccountEntries: (filter) => inTurn(filter.accountId, () => store.listAccountEntries(filter)),
+    ...wrapStore(store, inTurns(READERS, inTurn)),
     listMoreEntries: (filter) =>
       inTurn(filter.accountId, () => store.listAccountEntries(filter), { isExempt: true }),
-    spendPerDay: (accountId, fromMs) => inTurn(accountId, () => store.spendPerDay(accountId, fromMs)),
   }
 }

@@ -1,7 +1,6 @@
 /** The runs of an account, as the console lists and shows them. Without HTTP. */
 import {
   CONSOLE_PATHS,
-  type RunAttempt,
   type RunDetails,
   type RunOutput,
   type RunSummary,
@@ -16,7 +15,7 @@ import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
-import type { ConsoleStore, FoundRuns, ListedRun, LostAttempt } from '../store/console-store.js'
+import type { ConsoleStore, FoundRuns, ListedRun } from '../store/console-store.js'
 import type { Store } from '../store/contract.js'
 import { aspectRatioOf, promptOf } from '../store/rows.js'
 import {
@@ -52,7 +51,7 @@ export interface ConsoleRuns {
 
 interface ConsoleRunsOptions {
   readonly store: Pick<Store, 'findRun' | 'findImage'> &
-    Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'listLostAttempts' | 'findAccount'>
+    Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'findAccount'>
   readonly models: readonly ModelDocument[]
   readonly hasThumbnails: boolean
   /** Returns the progress of a run that this process renders. */
@@ -76,13 +75,10 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
     }
   }
 
-  const details = (
-    run: RunColumns & { readonly input: StoredInput },
-    lost: readonly LostAttempt[],
-  ): RunDetails => ({
+  const details = (run: RunColumns & { readonly input: StoredInput }): RunDetails => ({
     ...summary(run),
     input: run.input,
-    attempts: attemptsOf(run, lost),
+    crashes: run.crashes,
     service: runObject(run, baseUrl()),
   })
 
@@ -132,7 +128,7 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
       const [listed] = await store.findRuns([id], accountId)
       const run = await store.findRun(id, accountId)
       if (listed === undefined || run === undefined) throw new Refusal('run_not_found')
-      return details({ ...listed, ...run }, await store.listLostAttempts(id))
+      return details({ ...listed, ...run })
     },
 
     async findReference(accountId, id, position) {
@@ -152,8 +148,10 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
         aspectRatio: aspectRatioOf(run.input) ?? undefined,
         key: undefined,
         price,
+        isRefunded: false,
+        crashes: 0,
       }
-      return details({ ...run, ...columns }, [])
+      return details({ ...run, ...columns })
     },
   }
 }
@@ -180,6 +178,7 @@ function runSummary(
     aspect_ratio: run.aspectRatio ?? null,
     key: run.key ?? null,
     price: run.price,
+    is_refunded: run.isRefunded,
     outputs: run.status === 'succeeded' ? run.outputs.map((output) => outputBody(output, baseUrl)) : [],
     thumbnail: hasThumbnails && canHaveThumbnail(run) ? thumbnailPath(run) : null,
     error: run.failure ?? null,
@@ -214,22 +213,3 @@ const outputBody = (output: StoredOutput, baseUrl: string): RunOutput => ({
   bytes: output.bytes,
   sha256: output.sha256,
 })
-
-/** Returns the lost attempts, then the attempt that finished the run or is in progress. */
-export function attemptsOf(
-  { status, startedAtMs, finishedAtMs }: Pick<StoredRun, 'status' | 'startedAtMs' | 'finishedAtMs'>,
-  lost: readonly LostAttempt[],
-): readonly RunAttempt[] {
-  const before = lost.map((each) => ({
-    started_at: new Date(each.startedAtMs).toISOString(),
-    ended_at: isoOrNull(each.endedAtMs),
-    result: each.result,
-  }))
-  if (startedAtMs === undefined || status === 'queued') return before
-  const last: RunAttempt = {
-    started_at: new Date(startedAtMs).toISOString(),
-    ended_at: isoOrNull(finishedAtMs),
-    result: status === 'processing' ? null : status,
-  }
-  return [...before, last]
-}

@@ -12,6 +12,7 @@ import { RendererCrashed, RunCanceled } from '../engines/engine.js'
 import { type Address, listenOn } from '../http/listening.js'
 import { createMetricsApp, type HttpMetrics, METRICS_PATH } from '../http/operations.js'
 import { REFUSALS, type RefusalCode } from '../rules/refusal.js'
+import { observing, type StoreWrapper, wrapStore } from '../store/calls.js'
 import type { FailedRuns, ServiceStore } from '../store/contract.js'
 
 export interface Metrics extends HttpMetrics {
@@ -45,7 +46,7 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
     ...createHttpMetrics(instruments, onScrape),
     observeStore(store) {
       onScrape(createQueueReading(instruments, store, clock))
-      return countChanges(instruments, store)
+      return wrapStore(store, countChanges(instruments))
     },
     async timeRender(kind, render) {
       const startedAtMs = clock.monotonic()
@@ -152,45 +153,28 @@ function createQueueReading(
   }
 }
 
-/** Returns a store that also counts credits and finished runs. */
-function countChanges(
-  { creditsCharged, creditsRefunded, runsFinished }: Instruments,
-  store: ServiceStore,
-): ServiceStore {
-  function countFailures(failures: FailedRuns | undefined): FailedRuns | undefined {
-    if (failures === undefined) return undefined
+/** Counts credits and finished runs. */
+function countChanges({ creditsCharged, creditsRefunded, runsFinished }: Instruments): StoreWrapper {
+  function countFailures(failures: FailedRuns | undefined): void {
+    if (failures === undefined) return
     runsFinished.inc({ status: 'failed' }, failures.runs)
     creditsRefunded.inc(failures.refunded)
-    return failures
   }
 
-  return {
-    ...store,
-    async addRun(run) {
-      const added = await store.addRun(run)
+  return observing({
+    addRun(added, run) {
       if ('id' in added && added.id === run.id) creditsCharged.inc(run.price)
-      return added
     },
-    async finishRun(...args) {
-      const isFinished = await store.finishRun(...args)
-      if (isFinished) runsFinished.inc({ status: 'succeeded' })
-      return isFinished
-    },
-    async cancelRun(...args) {
-      const found = await store.cancelRun(...args)
+    finishRun: (isFinished) => isFinished && runsFinished.inc({ status: 'succeeded' }),
+    cancelRun(found) {
       if (found?.isCanceled) runsFinished.inc({ status: 'canceled' })
       creditsRefunded.inc(found?.refunded ?? 0)
-      return found
     },
-    async settleCanceled(...args) {
-      const settled = await store.settleCanceled(...args)
-      creditsRefunded.inc(settled?.refunded ?? 0)
-      return settled
-    },
-    failRun: async (...args) => countFailures(await store.failRun(...args)),
-    recordCrash: async (...args) => countFailures(await store.recordCrash(...args)),
-    reapWorker: async (...args) => countFailures(await store.reapWorker(...args)),
-  }
+    settleCanceled: (settled) => creditsRefunded.inc(settled?.refunded ?? 0),
+    failRun: countFailures,
+    recordCrash: countFailures,
+    reapWorker: countFailures,
+  })
 }
 
 /** Buckets in seconds, from a status request (1 ms) to a large upload or download. */

@@ -226,7 +226,6 @@ export const TABLES: readonly CopiedTable[] = [
     name: 'outputs',
     key: ['run_id', 'position'],
   },
-  { name: 'lost_attempts', key: ['id'] },
   {
     name: 'credits',
     key: ['sequence'],
@@ -244,7 +243,6 @@ const NUMBERED = [
   'users.id',
   'tokens.id',
   'runs.sequence',
-  'lost_attempts.id',
   'credits.sequence',
 ] as const
 

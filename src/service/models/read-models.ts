@@ -9,9 +9,8 @@ import { describeReason } from '../../host/system-error.js'
 import { writeJson } from '../../protocol/json.js'
 import { documentJson, type ReportProblem, readModelDocument } from '../../protocol/model-document.js'
 import type { ModelDocument } from '../../protocol/models.js'
-import { listedValues } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
-import { amountText, inMillionths, UNIT } from '../../protocol/price.js'
+import { creditsOf, dearestInput } from '../../protocol/price.js'
 import { printable, shortened } from '../../protocol/text.js'
 import { priceFromCost, readCost } from './cost.js'
 import {
@@ -39,7 +38,7 @@ export interface ReadModelsOptions {
   readonly readsEngines?: boolean
   /** Gets each warning of a document that is accepted. */
   warn?(text: string): void
-  /** False for `--local`, which charges nothing: prices need not be whole credits. Default: true. */
+  /** False for `--local`, which charges nothing: prices are not rounded up to whole credits. Default: true. */
   readonly isCharged?: boolean | undefined
 }
 
@@ -155,12 +154,12 @@ export function readOwnDocument({ value, report }: SourceDocument): ModelDocumen
 /** Returns the model, or undefined after the report of a problem. */
 function readModel(
   { value, file, report, warn }: SourceDocument,
-  described: ModelDocument | undefined,
+  own: ModelDocument | undefined,
   { env, types, readsEngines = true, isCharged = true }: Omit<ReadModelsOptions, 'path' | 'warn'>,
 ): ModelWithEngine | undefined {
   if (!isObject(value)) return undefined
   const { concurrency, engine } = value
-  if (described !== undefined && isCharged) checkPrices(described, report)
+  const described = own && isCharged ? chargedInCredits(own, report) : own
   const below =
     (reportProblem: ReportProblem): ReportProblem =>
     (path, message) =>
@@ -182,66 +181,18 @@ function namedIn({ input, price }: Readonly<Record<string, unknown>>): readonly 
   return [...keysOf(properties), ...(isObject(price) ? keysOf(price.factors) : [])]
 }
 
-/** Far more than any real model has. The second limit is on the work that finds them. */
-const MAX_PRICES = 10_000
-const MAX_PRODUCTS = 200_000
-const MAX_CREDITS = 1_000_000_000n
+const MAX_CREDITS = 1_000_000_000
 
-interface PossiblePrice {
-  /** In the `unit` of `checkPrices`, so that it is exact. */
-  readonly amount: bigint
-  /** The parameters with a factor, and their values. */
-  readonly values: readonly (readonly [name: string, value: string])[]
-}
-
-/** Reports a price that is not always whole: the service charges whole credits, and the estimates of clients are exact. */
-function checkPrices({ price, input: { properties, required } }: ModelDocument, report: ReportProblem): void {
-  if (price === undefined) return
-  let prices: readonly PossiblePrice[] = [{ amount: inMillionths(price.run), values: [] }]
-  let unit = UNIT
-  let products = 0
-  for (const [name, byValue] of Object.entries(price.factors)) {
-    const schema = properties[name]
-    const listed = schema?.type === 'boolean' ? ['true', 'false'] : schema && listedValues(schema)
-    const isSet = required.includes(name) || (schema !== undefined && 'default' in schema)
-    const hasAll = isSet && listed?.every((value) => Object.hasOwn(byValue, value))
-    const factors = new Map<number, string | undefined>(hasAll ? [] : [[1, undefined]])
-    for (const [value, factor] of Object.entries(byValue))
-      if (!factors.has(factor)) factors.set(factor, value)
-    // Keyed by text: V8 hashes only the last digits of a bigint, which are often zeros here.
-    const next = new Map<string, PossiblePrice>()
-    for (const { amount, values } of prices)
-      for (const [factor, value] of factors) {
-        const product = amount * inMillionths(factor)
-        const key = product.toString(32)
-        if (!next.has(key))
-          next.set(key, {
-            amount: product,
-            values: value === undefined ? values : [...values, [name, value]],
-          })
-        if (++products <= MAX_PRODUCTS && next.size <= MAX_PRICES) continue
-        report(['price', 'factors'], `lead to more than ${MAX_PRICES} prices. Use fewer of them`)
-        return
-      }
-    prices = [...next.values()]
-    unit *= UNIT
-  }
-  const isWhole = (amount: bigint) => price.round_up === true || amount % unit === 0n
-  const wrong = prices.find(({ amount }) => !isWhole(amount) || amount > MAX_CREDITS * unit)
-  if (wrong === undefined) return
-  const { amount, values } = wrong
-  const path = values.length === 0 ? ['run'] : ['factors', ...(values.at(-1) ?? [])]
-  const shown = values
-    .map((words) => words.map((word) => shortened(printable(word), 80)).join(' '))
-    .join(', ')
-  const text = amountText((amount * UNIT + unit - 1n) / unit, 'credits')
-  const [fault, advice] = isWhole(amount)
-    ? ['too high', `at most ${MAX_CREDITS} credits`]
-    : ['not whole', 'whole credits, for example 100 times as many']
-  report(
-    ['price', ...path],
-    `leads to a price that is ${fault}: ${text}${shown && ` with ${shown}`}. Use ${advice}`,
-  )
+/**
+ * Returns the document with the price that the service charges, which is rounded up to whole credits, so that the estimates
+ * of clients are exact. Reports a price that is too high.
+ */
+function chargedInCredits(document: ModelDocument, report: ReportProblem): ModelDocument {
+  if (document.price === undefined) return document
+  const price = { ...document.price, round_up: true }
+  if (creditsOf(document, dearestInput(price)) > MAX_CREDITS)
+    report(['price'], `leads to more than ${MAX_CREDITS} credits for a run`)
+  return { ...document, price }
 }
 
 /** Reports names that are used twice, and further defaults of a kind. */

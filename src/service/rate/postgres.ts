@@ -21,7 +21,11 @@ const TAKE = `
     WHERE r.times[$2::integer] IS NULL OR abs(${NOW} - r.times[$2::integer]) >= $3::bigint
     RETURNING 1`
 
-const REMOVE_IDLE = `DELETE FROM rates WHERE expires_at < ${NOW}`
+/** Bounded, so that no sweep reaches the time limit of a statement. */
+const REMOVE_IDLE = `
+    DELETE FROM rates WHERE key IN (
+      SELECT key FROM rates WHERE expires_at < ${NOW} LIMIT 10000 FOR UPDATE SKIP LOCKED
+    )`
 
 const SWEEP_EVERY_MS = 60_000
 /** Thrown to roll back the transaction, so that a refused request counts for none of its keys. */

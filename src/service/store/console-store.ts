@@ -22,6 +22,9 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
   readonly key: KeyName | undefined
   /** Price in credits. */
   readonly price: number
+  readonly isRefunded: boolean
+  /** Number of renders that crashed. */
+  readonly crashes: number
 }
 
 export interface RunFilter {
@@ -53,13 +56,6 @@ export interface KeyPage {
   /** Whether to list archived keys too. */
   readonly includesArchived?: boolean
   readonly limit: number
-}
-
-/** An attempt that did not finish the run, because its renderer crashed or its worker shut down. */
-export interface LostAttempt {
-  readonly startedAtMs: number
-  readonly endedAtMs: number
-  readonly result: 'crashed' | 'returned'
 }
 
 export interface EntryFilter {
@@ -96,8 +92,6 @@ export interface ConsoleStore {
   findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]>
   /** Returns the sequence of the newest run. 0 if the account has no runs. */
   latestRun(accountId: number): Promise<number>
-  /** Oldest first. */
-  listLostAttempts(runId: string): Promise<readonly LostAttempt[]>
   /** Newest first. */
   listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
   /** Returns undefined if the account has no key with this id. */

@@ -7,16 +7,19 @@ import {
   keyDetailsOfRow,
   listedEntryOf,
   listedRunOf,
-  lostAttemptOf,
   runSummaryOf,
   STORED_RUN_COLUMNS,
 } from './rows.js'
 import { type Database, type Dialect, hasNul, type Row } from './sql.js'
 import { ENTRY_COLUMNS, KEYS } from './statements.js'
 
-/** Only the needed columns, because libsql spends most of a read on columns. */
-const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, failure,
-      keys.name AS key_name`
+/**
+ * Only the needed columns, because libsql spends most of a read on columns. The refund is no EXISTS, for which PostgreSQL may
+ * read all refunds.
+ */
+const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, attempts, failure,
+      keys.name AS key_name,
+      (SELECT amount FROM credits WHERE credits.run_id = runs.id AND credits.kind = 'refund') AS refund`
 const JOIN_KEY = 'LEFT JOIN keys ON keys.id = runs.key_id'
 
 export const consoleStatements = ({ inList, index }: Dialect) => ({
@@ -36,8 +39,6 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
   outputsOfRuns: `SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
 
   latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
-
-  listLostAttempts: `SELECT started_at, ended_at, result FROM lost_attempts WHERE run_id = $1 ORDER BY id`,
 
   // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips.
   listAccountKeys: `
@@ -105,7 +106,6 @@ export function createConsoleStore(database: Database): ConsoleStore {
       return await runsOf(await all(SQL.findRuns, known, accountId))
     },
     latestRun: async (accountId) => Number((await get(SQL.latestRun, accountId))?.latest),
-    listLostAttempts: async (runId) => (await all(SQL.listLostAttempts, runId)).map(lostAttemptOf),
     async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit, includesArchived }) {
       const statement = includesArchived ? SQL.listAllAccountKeys : SQL.listAccountKeys
       return (await all(statement, accountId, before, limit)).map(keyDetailsOfRow)

@@ -6,7 +6,7 @@ import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
-import { type AccountState, checkBudget } from '../rules/key-checks.js'
+import type { AccountState } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
@@ -157,7 +157,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
    * Returns the runs in processing that this worker owns and does not hold to the queue: the response to their claim was
    * lost. No claim of this worker may be in progress.
    */
-  returnRuns(worker: string, held: readonly string[], nowMs: number): Promise<void>
+  returnRuns(worker: string, held: readonly string[]): Promise<void>
   /**
    * Called after a renderer crash: returns the run to the queue. At the limit, fails it and refunds it as `failRun`
    * does.
@@ -218,7 +218,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
     nowMs: number,
   ): Promise<FailedRuns | undefined>
   /** Removes a worker that shuts down. Its runs in processing return to the queue, and no crash is counted. */
-  releaseWorker(id: string, nowMs: number): Promise<void>
+  releaseWorker(id: string): Promise<void>
 
   /**
    * Calls `listener` when another process has queued a run, or may have. The call can be late or missing, so poll the
@@ -276,11 +276,6 @@ export interface RunningStore extends ServiceStore {
   /** Called when the service closes: a change that still waits for the database then fails in time for the close. */
   stopWaiting(): void
 }
-
-export const withBudgetCheck = (store: Store): ServiceStore => ({
-  ...store,
-  addRun: (run) => store.addRun(run, (account) => checkBudget(account, run.price, run.createdAtMs)),
-})
 
 /** The database cannot be reached or cannot accept a change now. A retry may succeed later. */
 export class DatabaseUnavailable extends Error {

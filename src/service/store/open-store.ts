@@ -5,9 +5,10 @@
 import type { Clock } from '../../host/clock.js'
 import { startThread, type Thread } from '../../host/thread.js'
 import { receivedError } from '../rules/refusal.js'
-import { DatabaseUnavailable, type RunningStore, type ServiceStore, withBudgetCheck } from './contract.js'
+import { fromCall, ROUTES, type StoreCall, withBudgetCheck } from './calls.js'
+import { DatabaseUnavailable, type RunningStore } from './contract.js'
 import { openSqliteStore } from './sqlite/index.js'
-import type { StoreAnswer, StoreMethod, StoreRequest, StoreRoute, StoreThreadData } from './sqlite/thread.js'
+import type { StoreAnswer, StoreRequest, StoreThreadData } from './sqlite/thread.js'
 
 export interface StoreLocation {
   /** Path of the SQLite file. */
@@ -36,25 +37,6 @@ export async function openStore({
     : { ...withBudgetCheck(openSqliteStore(path)), stopWaiting() {} }
 }
 
-/**
- * Thread that runs a method of the store. Waiting changes share one commit. In WAL mode, SQLite can read while another
- * connection writes, so short reads (`lookup`, one or two rows) and long reads (`page`, many rows) have a thread each.
- * Other reads (`read`) are rare, and share the thread of the changes.
- */
-const routeOf = (method: StoreMethod): StoreRoute =>
-  EXCEPTIONS[method] ?? (method.startsWith('find') ? 'lookup' : method.startsWith('list') ? 'page' : 'change')
-
-const EXCEPTIONS: Readonly<Partial<Record<StoreMethod, StoreRoute>>> = {
-  findImage: 'read',
-  findUser: 'read',
-  listWorkers: 'read',
-  latestRun: 'lookup',
-  findRuns: 'page',
-  queueLengths: 'page',
-  spendPerDay: 'page',
-  verify: 'page',
-}
-
 const threadEnded = () => new DatabaseUnavailable(new Error('the thread of the database has ended'))
 
 /**
@@ -63,8 +45,7 @@ const threadEnded = () => new DatabaseUnavailable(new Error('the thread of the d
  */
 export async function openStoreThread(path: string): Promise<RunningStore> {
   // Creates the file before the threads start, so that its errors are thrown here.
-  const direct = openSqliteStore(path)
-  await direct.close()
+  await openSqliteStore(path).close()
   const start = (role: StoreThreadData['role']): Thread<StoreRequest, StoreAnswer> =>
     startThread('store', { path, role } satisfies StoreThreadData)
   const thread = start('change')
@@ -74,25 +55,20 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
   const openingRead: StoreRequest = { method: 'latestRun', args: [0], route: 'lookup' }
   await Promise.all(Object.values(readers).map((reader) => reader.ask(openingRead)))
 
-  const call = (method: StoreMethod) => {
-    const route = routeOf(method)
+  const call: StoreCall = async (method, args) => {
+    const route = ROUTES[method]
     const target = route === 'lookup' || route === 'page' ? readers[route] : thread
-    return async (...args: readonly unknown[]): Promise<unknown> => {
-      if (target.hasEnded) throw threadEnded()
-      const answer = await target.ask({ method, args, route })
-      if ('error' in answer) throw receivedError(answer.error)
-      return answer.result
-    }
+    if (target.hasEnded) throw threadEnded()
+    const answer = await target.ask({ method, args, route })
+    if ('error' in answer) throw receivedError(answer.error)
+    return answer.result
   }
-  // `addCredits` takes a function, which cannot be sent to a thread.
-  const methods = Object.keys(direct).filter((name) => name !== 'addCredits') as readonly StoreMethod[]
-  const store = Object.fromEntries(methods.map((method) => [method, call(method)])) as unknown as ServiceStore
   return {
-    ...store,
+    ...fromCall(call),
     async checkWritable() {
       // Without a reader, no request can be answered.
       for (const reader of Object.values(readers)) if (reader.hasEnded) throw threadEnded()
-      await store.checkWritable()
+      await call('checkWritable', [])
     },
     stopWaiting() {
       // Rejects if the thread has ended. Then no change is waiting.
@@ -104,7 +80,7 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
         if (!reader.hasEnded) await reader.ask({ method: 'close', args: [], route: 'change' }).catch(() => {})
         await reader.close()
       }
-      if (!thread.hasEnded) await store.close()
+      if (!thread.hasEnded) await call('close', [])
       await thread.close()
     },
   }

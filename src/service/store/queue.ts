@@ -83,8 +83,6 @@ export const queueStatements = (dialect: Dialect) => ({
 
   countAttempt: `UPDATE runs SET attempts = $2 WHERE id = $1`,
 
-  addLostAttempt: `INSERT INTO lost_attempts (run_id, started_at, ended_at, result) VALUES ($1, $2, $3, $4)`,
-
   // Scans the index runs_queued once, which contains the kind: 10–17 ms for 100,000 queued runs. GROUP BY would sort,
   // and take three times as long.
   queueLengths: `
@@ -124,11 +122,8 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
   const SQL = queueStatements(dialect)
   const fail = createFailure(dialect)
 
-  async function returnRun(tx: Transaction, row: Row, nowMs: number, result: 'crashed' | 'returned') {
-    const [id, attempts] = [String(row.id), Number(row.attempts) + (result === 'crashed' ? 1 : 0)]
-    await tx.run(SQL.addLostAttempt, id, Number(row.started_at), nowMs, result)
-    await tx.run(SQL.requeue, id, attempts)
-  }
+  const requeue = (tx: Transaction, row: Row, attempts = Number(row.attempts)) =>
+    tx.run(SQL.requeue, String(row.id), attempts)
 
   /** Returns locked runs to the queue, or fails and refunds those that have reached the limit. */
   async function recordCrashes(
@@ -142,7 +137,7 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
     const isLast = (row: Row) => Number(row.attempts) + 1 >= limitOf(row)
     for (const row of rows) {
       if (isLast(row)) await tx.run(SQL.countAttempt, String(row.id), Number(row.attempts) + 1)
-      else await returnRun(tx, row, nowMs, 'crashed')
+      else await requeue(tx, row, Number(row.attempts) + 1)
     }
     return await fail(tx, rows.filter(isLast), failure, nowMs)
   }
@@ -168,13 +163,12 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
         },
         { repeatable: true },
       ),
-    async returnRuns(worker, kept, nowMs) {
+    async returnRuns(worker, kept) {
       const isLost = ({ id }: Row) => !kept.includes(String(id))
       if (!(await all(SQL.owned, worker)).some(isLost)) return
       await transaction(
         async (tx) => {
-          for (const row of (await tx.all(SQL.lockOwned, worker)).filter(isLost))
-            await returnRun(tx, row, nowMs, 'returned')
+          for (const row of (await tx.all(SQL.lockOwned, worker)).filter(isLost)) await requeue(tx, row)
         },
         { repeatable: true },
       )
@@ -210,11 +204,11 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
       if (failed !== undefined) await leases.forget(id)
       return failed
     },
-    async releaseWorker(id, nowMs) {
+    async releaseWorker(id) {
       await transaction(
         async (tx) => {
           await tx.run(SQL.removeWorker, id)
-          for (const row of await tx.all(SQL.lockOwned, id)) await returnRun(tx, row, nowMs, 'returned')
+          for (const row of await tx.all(SQL.lockOwned, id)) await requeue(tx, row)
         },
         { repeatable: true },
       )

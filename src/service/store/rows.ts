@@ -21,7 +21,6 @@ import type {
   ListedEntry,
   ListedRun,
   LoginRecord,
-  LostAttempt,
   SessionRecord,
   UserDetails,
   UserRecord,
@@ -184,6 +183,8 @@ export const listedRunOf = (row: Row, run: Omit<StoredRun, 'input'>): ListedRun 
   aspectRatio: textOr(row.aspect_ratio),
   key: keyNameOf(row),
   price: Number(row.price),
+  isRefunded: row.refund !== null,
+  crashes: Number(row.attempts),
 })
 
 export const listedEntryOf = (row: Row): ListedEntry => ({ ...ledgerEntryOfRow(row), key: keyNameOf(row) })
@@ -192,12 +193,6 @@ export const accountSummaryOf = (row: Row) => ({
   name: String(row.name),
   balance: Number(row.balance),
   banned: isSet(row.banned),
-})
-
-export const lostAttemptOf = (row: Row): LostAttempt => ({
-  startedAtMs: Number(row.started_at),
-  endedAtMs: Number(row.ended_at),
-  result: row.result as LostAttempt['result'],
 })
 
 /** `row.at`: any time on that day, in milliseconds. */

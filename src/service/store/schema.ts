@@ -106,6 +106,7 @@ CREATE TABLE runs (
   status          text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')),
   -- The worker that renders the run, or rendered it last. Empty while the run is queued.
   owner           text NOT NULL DEFAULT '',
+  -- Renders that crashed.
   attempts        ${integer} NOT NULL DEFAULT 0,
   -- Canceled while it was rendered: a worker still has to stop the engine, and to decide on the refund.
   stopping        ${boolean} NOT NULL DEFAULT false,
@@ -128,16 +129,6 @@ CREATE INDEX runs_stopping ON runs (owner) WHERE stopping;
 CREATE INDEX runs_queued ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
 -- With all that a list can be filtered by, so that the rows which it skips are not read.
 CREATE INDEX runs_of_account ON runs (account_id, sequence, status, kind, model, key_id);
-
--- Starts of a run that ended before its render did. The last start is in the run itself.
-CREATE TABLE lost_attempts (
-  id         ${sequence},
-  run_id     text NOT NULL REFERENCES runs (id),
-  started_at ${integer} NOT NULL,
-  ended_at   ${integer} NOT NULL,
-  result     text NOT NULL CHECK (result IN ('crashed', 'returned'))
-)${options};
-CREATE INDEX lost_attempts_of_run ON lost_attempts (run_id);
 
 CREATE TABLE outputs (
   run_id       text NOT NULL REFERENCES runs (id),

@@ -1,7 +1,7 @@
 /** Users of the console, with their sessions, sign-in links and logins. */
 import type { UserStore } from './console-store.js'
 import { loginOfRow, sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
-import { type Database, hasNul, type SqlValue, type Transaction } from './sql.js'
+import { type Database, type Dialect, hasNul, type SqlValue, type Transaction } from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
 const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
@@ -14,7 +14,10 @@ const SESSIONS = `
       tokens.used_at, tokens.expires_at, ${USER_COLUMNS}
     FROM tokens JOIN users ON users.id = tokens.user_id JOIN accounts ON accounts.id = users.account_id`
 
-const SQL = {
+/** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
+const MAX_EXPIRED = 500
+
+const sqlOf = ({ lockFree }: Dialect) => ({
   addUser: `
     INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING RETURNING id`,
 
@@ -44,7 +47,10 @@ const SQL = {
   useToken: `
     DELETE FROM tokens WHERE kind = $1 AND hash = $2 AND expires_at > $3 RETURNING user_id, challenge, name`,
 
-  endExpired: `DELETE FROM tokens WHERE expires_at <= $1`,
+  endExpired: `
+    DELETE FROM tokens WHERE id IN (
+      SELECT id FROM tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${MAX_EXPIRED}${lockFree}
+    )`,
 
   // All tokens of the user but this session.
   endTokens: `DELETE FROM tokens WHERE user_id = $1 AND NOT (kind = 'session' AND hash = $2)`,
@@ -65,7 +71,7 @@ const SQL = {
   listSessions: `
     ${SESSIONS} WHERE tokens.user_id = $1 AND tokens.kind = 'session' AND tokens.expires_at > $2
     ORDER BY tokens.used_at DESC, tokens.id DESC LIMIT 100`,
-} as const
+})
 
 interface Token {
   readonly kind: 'session' | 'link' | 'login'
@@ -80,7 +86,8 @@ interface Token {
   readonly name?: string
 }
 
-export function createUserStore({ transaction, get, all, run }: Database): UserStore {
+export function createUserStore({ transaction, get, all, run, dialect }: Database): UserStore {
+  const SQL = sqlOf(dialect)
   const changed = async (sql: string, ...values: readonly SqlValue[]) => (await run(sql, ...values)) > 0
 
   async function addToken(tx: Transaction, token: Token): Promise<void> {

@@ -152,7 +152,7 @@ export function createWorkerLease({ store, clock, models, onError }: WorkerLease
     async release() {
       released = true
       disarm()
-      if (isHeartbeatScheduled || acquired !== undefined) await store.releaseWorker(id, clock.now())
+      if (isHeartbeatScheduled || acquired !== undefined) await store.releaseWorker(id)
     },
   }
 }

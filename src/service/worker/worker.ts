@@ -157,7 +157,7 @@ export function createWorker(options: WorkerOptions): Worker {
   async function claimRuns(): Promise<void> {
     claimAgain = false
     await lease.acquire()
-    if (isReturnDue) await store.returnRuns(lease.id, [...held], clock.now())
+    if (isReturnDue) await store.returnRuns(lease.id, [...held])
     isReturnDue = false
     for (;;) {
       const claimable = claimableModels()

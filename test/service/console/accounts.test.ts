@@ -185,7 +185,8 @@ test('what the page shows is what the API shows, and the outputs are the same', 
     prompt: SECRET,
     price: 1,
     key: null,
-    attempts: [{ started_at: object.started_at, ended_at: object.finished_at, result: 'succeeded' }],
+    is_refunded: false,
+    crashes: 0,
   })
   expect(details.outputs).toMatchObject([
     { url: object.output.urls[0], name: 'image.png', content_type: 'image/png' },

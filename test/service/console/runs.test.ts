@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS, type RunSummary } from '../../../src/protocol/console.js'
-import { attemptsOf } from '../../../src/service/console/runs.js'
 import { PREVIEW_DOCUMENTS } from '../../../src/service/models/served-model.js'
 import { FLUX, UPSCALE } from '../../console/models.js'
 import {
@@ -78,7 +77,7 @@ test('a user cancels a run of the account, with the same answer once it has ende
     body: {
       id,
       status: 'canceled',
-      attempts: [],
+      is_refunded: true,
       error: { message: expect.stringContaining('was refunded') },
     },
   })
@@ -105,7 +104,8 @@ describe('runs', () => {
       price: 10,
       outputs: [],
       input: BOAT.input,
-      attempts: [],
+      crashes: 0,
+      is_refunded: false,
       service: { id: answer.body.id, status: 'queued', output: null },
     })
     expect((await browser.get(CONSOLE_PATHS.credits)).body.balance).toBe(9_990)
@@ -189,8 +189,12 @@ describe('runs', () => {
     expect(await browser.post(CONSOLE_PATHS.runs, large)).toMatchObject(refusal(413, 'payload_too_large'))
     await ended(service, id)
     const details = (await browser.get(pathOf(CONSOLE_PATHS.run, id))).body
-    expect(details).toMatchObject({ status: 'failed', error: { code: 'render_failed' }, outputs: [] })
-    expect(details.attempts).toMatchObject([{ result: 'failed' }])
+    expect(details).toMatchObject({
+      status: 'failed',
+      error: { code: 'render_failed' },
+      outputs: [],
+      is_refunded: true,
+    })
     expect((await browser.get(CONSOLE_PATHS.credits)).body).toMatchObject({
       balance: 10_000,
       entries: [
@@ -359,62 +363,4 @@ describe('a query', () => {
     expect([status, body.error.code]).toEqual([400, 'invalid_input'])
     expect(body.error.message).toMatch(says)
   })
-})
-
-const at = (second: number): string => new Date(second * 1_000).toISOString()
-const lost = (from: number, until: number, result: 'crashed' | 'returned') => ({
-  startedAtMs: from * 1_000,
-  endedAtMs: until * 1_000,
-  result,
-})
-const run = (status: 'queued' | 'processing' | 'succeeded' | 'failed', from?: number, until?: number) => ({
-  status,
-  startedAtMs: from === undefined ? undefined : from * 1_000,
-  finishedAtMs: until === undefined ? undefined : until * 1_000,
-})
-
-describe('the attempts of a run', () => {
-  test.each([
-    ['queued', run('queued'), [], []],
-    ['in progress', run('processing', 1), [], [[1, null, null]]],
-    ['succeeded', run('succeeded', 1, 3), [], [[1, 3, 'succeeded']]],
-    ['failed', run('failed', 1, 3), [], [[1, 3, 'failed']]],
-    ['back in the queue', run('queued'), [lost(1, 2, 'crashed')], [[1, 2, 'crashed']]],
-    [
-      'again in progress',
-      run('processing', 5),
-      [lost(1, 2, 'returned')],
-      [
-        [1, 2, 'returned'],
-        [5, null, null],
-      ],
-    ],
-    [
-      'again, within the same second',
-      run('processing', 1),
-      [lost(1, 1, 'crashed')],
-      [
-        [1, 1, 'crashed'],
-        [1, null, null],
-      ],
-    ],
-    [
-      'failed by the third crash',
-      run('failed', 5, 6),
-      [lost(1, 2, 'crashed'), lost(3, 4, 'crashed')],
-      [
-        [1, 2, 'crashed'],
-        [3, 4, 'crashed'],
-        [5, 6, 'failed'],
-      ],
-    ],
-  ] as const)('%s', (_name, each, before, attempts) =>
-    expect(attemptsOf(each, before)).toEqual(
-      attempts.map(([from, until, result]) => ({
-        started_at: at(from),
-        ended_at: until === null ? null : at(until),
-        result,
-      })),
-    ),
-  )
 })

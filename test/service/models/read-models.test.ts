@@ -4,6 +4,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
+import type { ModelDocument } from '../../../src/protocol/models.js'
+import { creditsOf, priceOf } from '../../../src/protocol/price.js'
 import { ENGINE_TYPES } from '../../../src/service/engines/index.js'
 import { readModels } from '../../../src/service/models/read-models.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -36,12 +38,6 @@ function problemsOf(files: Files, env?: Record<string, string>, only?: string): 
 }
 
 const ONE = 'a.yaml'
-
-/** Properties with these values, whose factors have more than 10,000 products. */
-const numbers = (each: (prime: number) => string): string =>
-  `{ ${[2, 3, 5, 7, 11].map((prime) => `p${prime}: ${each(prime)}`).join(', ')} }`
-const powers = (prime: number): string =>
-  `{ ${[1, 2, 3, 4, 5, 6].map((power) => `${power}: ${prime ** power}`).join(', ')} }`
 
 describe('a problem is named with its line and column', () => {
   it.each<[name: string, text: string, problem: string]>([
@@ -84,38 +80,9 @@ describe('a problem is named with its line and column', () => {
       '4:40: price.factors.quality: "ultra" is not one of basic, high',
     ],
     [
-      'a price that is not whole',
-      valid('a/b', 'price: { run: 0.4 }'),
-      '4:10: price: run leads to a price that is not whole: 0.4 credits. ' +
-        'Use whole credits, for example 100 times as many',
-    ],
-    [
-      'a factor that leads to such a price',
-      'name: a/b\nkind: video\nengine: { type: preview }\n' +
-        'price: { run: 1, factors: { resolution: { 1080p: 2 }, duration: { 5: 1, 10: 1.5 } } }',
-      '4:73: price.factors.duration: 10 leads to a price that is not whole: 1.5 credits with duration 10. ' +
-        'Use whole credits, for example 100 times as many',
-    ],
-    [
-      'factors that lead to such a price only together',
-      'name: a/b\nkind: video\nengine: { type: preview }\n' +
-        'price: { run: 2, factors: { resolution: { 1080p: 1.5 }, duration: { 10: 0.5 } } }',
-      '4:69: price.factors.duration: 10 leads to a price that is not whole: ' +
-        '1.5 credits with resolution 1080p, duration 10. Use whole credits, for example 100 times as many',
-    ],
-    [
       'a price that no estimate can be exact for',
       valid('a/b', 'price: { run: 9, factors: { quality: { high: 1000000000 } } }'),
-      '4:40: price.factors.quality: high leads to a price that is too high: 9000000000 credits with quality high. ' +
-        'Use at most 1000000000 credits',
-    ],
-    [
-      'too many prices',
-      valid(
-        'a/b',
-        `input: ${numbers(() => '{ type: integer }')}\nprice: { run: 1, factors: ${numbers(powers)} }`,
-      ),
-      '5:18: price: factors lead to more than 10000 prices. Use fewer of them',
+      '4:1: price leads to more than 1000000000 credits for a run',
     ],
     ['concurrency', valid('a/b', 'concurrency: 65'), '4:1: concurrency must be a whole number from 1 to 64'],
     [
@@ -330,10 +297,13 @@ describe('what is read', () => {
     expect(one).toMatchObject({ document: { name: 'c/d', kind: 'video' }, concurrency: 3, type: 'preview' })
   })
 
-  it('prices that are not whole, if nothing is charged', () => {
+  it('prices that are rounded up to whole credits, unless nothing is charged', () => {
     const path = folderWith({ [ONE]: valid('a/b', 'price: { run: 0.4 }') })
-    expect(readModels({ path, env: {}, types: ENGINE_TYPES, isCharged: false })).toHaveLength(1)
-    expect(() => readModels({ path, env: {}, types: ENGINE_TYPES })).toThrow()
+    const [free] = readModels({ path, env: {}, types: ENGINE_TYPES, isCharged: false })
+    expect(priceOf(free?.document as ModelDocument, {})).toBe(0.4)
+    const [charged] = readModels({ path, env: {}, types: ENGINE_TYPES })
+    expect(priceOf(charged?.document as ModelDocument, {})).toBe(1)
+    expect(creditsOf(free?.document as ModelDocument, {})).toBe(1)
   })
 
   it('a size whose sides servers would round, with one warning', () => {

@@ -1,6 +1,7 @@
 /** Changes of one account at the same time: creates, and a session with a new password. */
 import { expect, onTestFinished, test } from 'vitest'
-import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
+import { withBudgetCheck } from '../../../src/service/store/calls.js'
+import type { NewRun, Store } from '../../../src/service/store/contract.js'
 import { openPostgresStore } from '../../../src/service/store/postgres/index.js'
 import { describePostgres, STILL_CLOCK, sharedPostgres, temporaryDatabase } from '../../support/postgres.js'
 import { createPostgresProxy } from '../../support/postgres-proxy.js'

@@ -4,12 +4,8 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
-import {
-  DatabaseUnavailable,
-  type NewRun,
-  type Store,
-  withBudgetCheck,
-} from '../../../src/service/store/contract.js'
+import { withBudgetCheck } from '../../../src/service/store/calls.js'
+import { DatabaseUnavailable, type NewRun, type Store } from '../../../src/service/store/contract.js'
 import { createDatabase } from '../../../src/service/store/postgres/database.js'
 import { CLAIMS_LOCK, LOCKS } from '../../../src/service/store/postgres/driver.js'
 import { openPostgresStore, type PostgresOptions } from '../../../src/service/store/postgres/index.js'
@@ -161,7 +157,7 @@ describePostgres('on PostgreSQL', () => {
       const held = (await claimRun(behind, 'me'))?.id ?? ''
       expect(held).toBe(reachesServer ? 'two' : 'one')
       expect(proxy.broken).toBe(1)
-      await behind.returnRuns('me', [held], 6)
+      await behind.returnRuns('me', [held])
       expect([await status('one'), await status('two')].sort()).toEqual(['processing', 'queued'])
       expect(await claimRun(behind, 'me')).toMatchObject({ id: reachesServer ? 'one' : 'two' })
       expect(await claimRun(behind, 'me')).toBeUndefined()
@@ -224,7 +220,7 @@ describePostgres('on PostgreSQL', () => {
     expect((await beside.listAccounts()).find(({ id }) => id === added)).toMatchObject({ balance: 7 })
     await behind.renewLease('other')
     proxy.breakAt('COMMIT', true)
-    await behind.releaseWorker('other', 7)
+    await behind.releaseWorker('other')
     expect((await beside.listWorkers()).map(({ id }) => id)).toEqual(['me'])
     proxy.breakAt('COMMIT', true)
     await expect(behind.addCredits({ account: 'more', amount: 5, nowMs: 1 }, () => {})).rejects.toMatchObject(
@@ -250,17 +246,6 @@ describePostgres('on PostgreSQL', () => {
     await behind.setPassword(userId, 'scrypt', 'kept')
     expect(await beside.listSessions(userId, 2)).toMatchObject([{ hash: 'kept', fromLink: false }])
     expect(proxy.broken).toBe(3)
-  })
-
-  test('a lost attempt is recorded once when the answer is lost', async () => {
-    const { behind, beside, proxy, add } = await openBehindProxy()
-    await add('one')
-    await claimRun(behind, 'me')
-    proxy.breakAt('COMMIT', true)
-    await behind.releaseWorker('me', 7)
-    expect(await beside.listLostAttempts('one')).toEqual([
-      { startedAtMs: 5, endedAtMs: 7, result: 'returned' },
-    ])
   })
 
   const OPERATIONS: readonly [string, (store: Store, id: string) => Promise<unknown>][] = [
@@ -326,7 +311,7 @@ describePostgres('on PostgreSQL', () => {
       const { runs, problems } = await store.verify()
       expect([runs, problems]).toEqual([accepted.length, []])
       // Every run that is not finished is queued: none is lost between.
-      await store.releaseWorker('me', 7)
+      await store.releaseWorker('me')
       expect((await store.queueLengths()).image).toBe(accepted.length - finished.length)
     },
   )

@@ -77,7 +77,7 @@ describePostgres('on PostgreSQL', () => {
     await add('own', other)
     await one.renewLease('me')
     await claimRun(one, 'me')
-    await one.releaseWorker('me', 7)
+    await one.releaseWorker('me')
     await expect.poll(() => heard).toBe(5)
     stop()
   })
@@ -156,7 +156,7 @@ describePostgres('on PostgreSQL', () => {
         worker && one.reapWorker(worker, { ...LIMIT, crashes: 99 }, 7),
         ...Array.from({ length: 3 }, () => claimRun(other, name)),
       ])
-      await other.releaseWorker(name, 7)
+      await other.releaseWorker(name)
     }
     expect((await one.queueLengths()).image).toBe(30)
   })

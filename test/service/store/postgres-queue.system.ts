@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { type NewRun, type Store, withBudgetCheck } from '../../../src/service/store/contract.js'
+import { withBudgetCheck } from '../../../src/service/store/calls.js'
+import type { NewRun, Store } from '../../../src/service/store/contract.js'
 import { openPostgresStore, type PostgresStore } from '../../../src/service/store/postgres/index.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import {
@@ -107,7 +108,7 @@ async function carryOut(store: Store, each: Step, n: number): Promise<unknown> {
     return run && { id: run.id, status: run.status, accountId: run.accountId }
   }
   if ('worker' in each) {
-    if (each.do === 'release') return await store.releaseWorker(each.worker, 7)
+    if (each.do === 'release') return await store.releaseWorker(each.worker)
     const found = (await store.listWorkers()).find(({ id }) => id === each.worker)
     return found && (await store.reapWorker(found, LIMIT, 7))
   }
@@ -173,7 +174,7 @@ describePostgres('on PostgreSQL', () => {
         }
         const seen = (await node.listWorkers()).find(({ id }) => id === owner)
         if (round % 2 === 0 && seen !== undefined) await node.reapWorker(seen, { ...LIMIT, crashes: 99 }, 7)
-        await node.releaseWorker(owner, 7)
+        await node.releaseWorker(owner)
       }
     })
     await Promise.all([...writers, ...claimers])

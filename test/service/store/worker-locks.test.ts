@@ -86,7 +86,7 @@ test('a lock goes with its row, and one without a row is removed later', async (
   const one = opened(data)
   await one.renewLease('a')
   await one.renewLease('b')
-  await one.releaseWorker('a', 1)
+  await one.releaseWorker('a')
   await one.close()
   const path = (name: string) => join(data, 'processes', name)
   writeFileSync(path('new'), '')

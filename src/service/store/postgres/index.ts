@@ -12,6 +12,7 @@ import type { Clock } from '../../../host/clock.js'
 import { createOwnedSlots } from '../../../host/slots.js'
 import { createPostgresRateLimiter } from '../../rate/postgres.js'
 import type { RateLimiter } from '../../rate/rate-limiter.js'
+import { inTurns, observing, wrapStore } from '../calls.js'
 import { DatabaseUnavailable, type Store, type WorkerRecord } from '../contract.js'
 import { createStore } from '../index.js'
 import type { LeaseStore } from '../queue.js'
@@ -76,7 +77,6 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     forget: (id) => connection.forgetWorker(id).catch(() => {}),
   }
   const store = createStore(database, leases, pages)
-  const inTurn = createAccountTurns(retryWindow)
 
   let notifying: Promise<unknown> | undefined
   let notifyAgain = false
@@ -97,21 +97,18 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
       })
   }
 
-  /** Announces the runs that a method may have queued. */
-  const announcing =
-    <Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
-    async (...args: Args): Promise<Result> => {
-      const result = await method(...args)
-      announceQueued()
-      return result
-    }
-
   return {
-    ...store,
-    addRun: announcing((run, check) => inTurn(run.accountId, () => store.addRun(run, check))),
-    recordCrash: announcing(store.recordCrash),
-    reapWorker: announcing(store.reapWorker),
-    releaseWorker: announcing(store.releaseWorker),
+    ...wrapStore(
+      store,
+      inTurns({ addRun: ({ accountId }) => accountId }, createAccountTurns(retryWindow)),
+      // The methods that may have queued a run.
+      observing({
+        addRun: announceQueued,
+        recordCrash: announceQueued,
+        reapWorker: announceQueued,
+        releaseWorker: announceQueued,
+      }),
+    ),
     onQueued: connection.onQueued,
     async checkWritable() {
       await Promise.all([store.checkWritable(), connection.check()])

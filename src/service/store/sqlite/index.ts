@@ -12,6 +12,7 @@ import {
 } from '../../../host/database.js'
 import { BUSY_TIMEOUT_MS, isEmpty, quarantineForeignLog, withDatabase } from '../../../host/database-file.js'
 import { isBusy } from '../../../host/system-error.js'
+import { observing, wrapStore } from '../calls.js'
 import type { Store } from '../contract.js'
 import { createStore } from '../index.js'
 import { verificationOf } from '../rows.js'
@@ -84,26 +85,21 @@ export function storeOf(open: OpenDatabase, { isAlone = false } = {}): Store {
   const locks = createWorkerLocks(open.path)
   const store = createStore(database, createLeases(database, locks))
 
-  /**
-   * Throws `ReplacedFile` instead of returning undefined if the file was removed or replaced: a missing row then proves
-   * nothing.
-   */
-  const assertNotReplaced =
-    <Args extends readonly unknown[], Found>(find: (...args: Args) => Promise<Found | undefined>) =>
-    async (...args: Args): Promise<Found | undefined> => {
-      const found = await find(...args)
-      if (found === undefined && !open.isCurrent()) throw new ReplacedFile()
-      return found
-    }
+  /** If the file was removed or replaced, a missing row proves nothing. */
+  function assertNotReplaced(found: unknown): void {
+    if (found === undefined && !open.isCurrent()) throw new ReplacedFile()
+  }
+  const assertions = {
+    findKey: assertNotReplaced,
+    findUser: assertNotReplaced,
+    findSession: assertNotReplaced,
+    findRun: assertNotReplaced,
+    cancelRun: assertNotReplaced,
+    findOutput: assertNotReplaced,
+  }
 
   return {
-    ...store,
-    findKey: assertNotReplaced(store.findKey),
-    findUser: assertNotReplaced(store.findUser),
-    findSession: assertNotReplaced(store.findSession),
-    findRun: assertNotReplaced(store.findRun),
-    cancelRun: assertNotReplaced(store.cancelRun),
-    findOutput: assertNotReplaced(store.findOutput),
+    ...wrapStore(store, observing(assertions)),
     async verify() {
       const corruption = await findCorruption(database)
       const ledger = await store.verify().catch((error) => {

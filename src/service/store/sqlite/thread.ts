@@ -7,13 +7,8 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { errorCode, isBusy } from '../../../host/system-error.js'
 import type { Numbered } from '../../../host/thread.js'
 import { type SentError, sentError } from '../../rules/refusal.js'
-import { type ServiceStore, withBudgetCheck } from '../contract.js'
+import { callOf, type StoreMethod, type StoreRoute, withBudgetCheck } from '../calls.js'
 import { openServiceDatabase, storeOf } from './index.js'
-
-export type StoreMethod = Exclude<keyof ServiceStore, 'onQueued'>
-
-/** Thread that runs a method (open-store.ts). Only a `change` shares a commit with others. */
-export type StoreRoute = 'change' | 'read' | 'lookup' | 'page'
 
 /** `workerData` of a thread. */
 export interface StoreThreadData {
@@ -50,7 +45,7 @@ if (port === null) throw new Error('this file is the entry of a thread')
 const { path, role } = workerData as StoreThreadData
 const database = openServiceDatabase(path, { busyTimeoutMs: BUSY_TIMEOUT_MS })
 if (role !== 'change') database.get('PRAGMA query_only = ON')
-const store = withBudgetCheck(storeOf(database, { isAlone: true }))
+const callStore = callOf(withBudgetCheck(storeOf(database, { isAlone: true })))
 
 interface PendingChange {
   readonly request: Numbered<StoreCall>
@@ -63,8 +58,7 @@ let closingSinceMs: number | undefined
 
 const send = (id: number, message: StoreAnswer) =>
   port.postMessage({ id, message } satisfies Numbered<StoreAnswer>)
-const call = ({ message: { method, args } }: Numbered<StoreCall>): Promise<unknown> =>
-  (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args)
+const call = ({ message: { method, args } }: Numbered<StoreCall>) => callStore(method, args)
 
 const sendOutcome = (id: number, result: Promise<unknown>): Promise<void> =>
   result.then(

@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
-import type { StoredJob } from '../engines/engine.js'
+import type { JobHandle, StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import { type AccountState, checkBudget } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
@@ -124,8 +124,11 @@ export interface UnknownDecision {
   readonly nowMs: number
 }
 
-/** `done`: also by an earlier call. `missing`: there is no such run. `other`: its outcome is not unknown, or was decided. */
-export type DecidedRun = 'done' | 'missing' | 'other'
+/**
+ * `done`: also by an earlier call. `missing`: there is no such run. `other`: its outcome is not unknown, or was decided.
+ * `taken`: another run has the job.
+ */
+export type DecidedRun = 'done' | 'missing' | 'other' | 'taken'
 
 export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords {
   /**
@@ -146,6 +149,11 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /** Stores the job of the run, in place of an earlier one. Returns false if the change is refused. */
   saveJob(claimed: ClaimedRun, job: StoredJob): Promise<boolean>
+  /**
+   * Stores a job that was found in a list of its server, as `saveJob` does. `taken`: it is the job of another run, or
+   * another run whose create had no answer may have it.
+   */
+  adoptJob(claimed: ClaimedRun, handle: JobHandle): Promise<boolean | 'taken'>
   /** A repeat with the same outputs returns true again. */
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /**

@@ -1,4 +1,5 @@
 /** Converts database rows to the contract's values. */
+import { createHash } from 'node:crypto'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
@@ -306,6 +307,14 @@ export const hasJob = (value: unknown): boolean => typeof value === 'string' && 
 /** Reads the job of a run. */
 export const jobOf = (value: unknown): StoredJob | undefined =>
   value === null ? undefined : (JSON.parse(String(value)) as StoredJob)
+
+/** Finds the other runs with a job, or with a create at its endpoint that had no answer. Ids have any length. */
+export const jobKeyOf = ({ handle, intent }: StoredJob): string | null =>
+  handle === undefined && intent === undefined
+    ? null
+    : createHash('sha256')
+        .update(handle === undefined ? `create ${intent?.endpoint}` : `job ${handle.id}`)
+        .digest('base64url')
 
 /** Converts a row, except its input. */
 export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun, 'input'> => ({

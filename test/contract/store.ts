@@ -324,6 +324,35 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(order).toEqual(['a2', 'b1', 'a3', 'b2', 'a4', undefined])
   })
 
+  test('an account whose runs wait for a slow server keeps its turns at other models', async () => {
+    const store = await open()
+    await store.renewLease('me')
+    const accounts = await Promise.all(
+      ['slow', 'busy'].map((name) => store.ensureAccount({ name, credits: 0, nowMs: 0 })),
+    )
+    const [slow = 0, busy = 0] = accounts
+    const add = (id: string, accountId: number, model: string) =>
+      store.addRun({ ...RUN, id, accountId, model, createdAtMs: 1 }, never)
+    const claim = async (...models: readonly string[]) =>
+      (await claimRun(store, 'me', { models, separate: ['acme/slow'] }))?.id
+    for (const n of [1, 2, 3]) await add(`slow_${n}`, slow, 'acme/slow')
+    expect([await claim('acme/slow'), await claim('acme/slow')]).toEqual(['slow_1', 'slow_2'])
+    for (const n of [1, 2, 3]) await add(`busy_${n}`, busy, 'acme/quick')
+    for (const n of [1, 2]) await add(`other_${n}`, slow, 'acme/quick')
+    // Its third run of the slow model is older, and that model has no free slot.
+    expect([await claim('acme/quick'), await claim('acme/quick')].toSorted()).toEqual(['busy_1', 'other_1'])
+    await store.finishRun(held('busy_1'), [{ ...OUTPUT, token: 'b1' }])
+    expect(await claim('acme/quick')).toBe('busy_2')
+    await store.finishRun(held('other_1'), [{ ...OUTPUT, token: 'o1' }])
+    expect(await claim('acme/quick')).toBe('other_2')
+    // With a free slot again, runs of the slow model are compared among themselves.
+    await add('slow_4', busy, 'acme/slow')
+    expect(await claim('acme/slow')).toBe('slow_4')
+    expect(
+      [await claim('acme/slow', 'acme/quick'), await claim('acme/slow', 'acme/quick')].toSorted(),
+    ).toEqual(['busy_3', 'slow_3'])
+  })
+
   test('a worker of many models gets its runs in turn, behind many accounts that wait for another model', async () => {
     const { store, accountId } = await createStore()
     const models = Array.from({ length: 500 }, (_, n) => `acme/model-${n}`)

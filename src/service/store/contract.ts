@@ -81,6 +81,11 @@ export interface ClaimRequest {
   readonly nowMs: number
   /** Names of the models that it can render now. Runs of other models stay queued. */
   readonly models: readonly string[]
+  /**
+   * Models with slots of their own, which servers render. Runs in processing of such a model count only when runs of
+   * this model are compared, so that a server that is slow or down keeps no account from other models. Default: none.
+   */
+  readonly separate?: readonly string[] | undefined
   /** Ids of the only runs that it takes. Default: all. */
   readonly only?: readonly string[] | undefined
 }
@@ -142,7 +147,7 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
    * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest
-   * runs in processing, then the account served longest ago; within an account, the oldest run.
+   * runs in processing, then the account served longest ago; within an account, the oldest run. See `separate`.
    */
   claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
   /** Records outputs as needed by the run, before they are stored. Returns false and records nothing if the change is refused. */

@@ -175,7 +175,8 @@ export function createWorker(options: WorkerOptions): Worker {
       const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
       const only = claims === 'requested' ? asked : undefined
       if (only?.length === 0) return
-      const run = await store.claimRun({ worker: lease.id, nowMs: clock.now(), models: claimable, only })
+      const request = { worker: lease.id, nowMs: clock.now(), models: claimable, separate: [...remote], only }
+      const run = await store.claimRun(request)
       if (run === undefined) {
         // None of these runs is in the queue.
         for (const id of only ?? []) requested.delete(id)

@@ -16,6 +16,7 @@ import type {
 } from './contract.js'
 import {
   accountStateOfRow,
+  failureOf,
   hasJob,
   isSet,
   jobKeyOf,
@@ -231,7 +232,7 @@ export function createRunStore(database: Database): RunStore {
           const row = await tx.get(SQL.lockRun, id)
           if (row === undefined || !isSet(row.stopping)) return undefined
           // A worker that still renders the run may have sent it in between.
-          if (row.job !== (stored === undefined ? null : JSON.stringify(stored))) return undefined
+          if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
           const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
           await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
           return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
@@ -399,7 +400,7 @@ async function decideUnknown(
   }
   const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   if (row.status !== 'failed' && row.status !== 'canceled') return isFollowed ? 'done' : 'other'
-  if ((JSON.parse(String(row.failure)) as RunFailure).code !== OUTCOME_UNKNOWN) return 'other'
+  if (failureOf(row.failure)?.code !== OUTCOME_UNKNOWN) return 'other'
   const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
   if (isRefunded) return named === undefined ? 'done' : 'other'
   if (row.status === 'canceled' && named !== undefined) return 'other'

@@ -176,6 +176,11 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
   async function decide(id: string, adopt?: StoredJob): Promise<void> {
     const decided = await store.decideUnknown(id, { adopt, nowMs: clock.now() })
     if (decided === 'missing') throw usageError(`Run ${id} does not exist.`)
+    if (decided === 'taken')
+      throw usageError(
+        `The job ${shortened(printable(adopt?.handle?.id ?? ''))} belongs to another run.`,
+        "Find the job of this run in the provider's list.",
+      )
     if (decided === 'other')
       throw usageError(
         `Run ${id} has no unknown outcome, or an operator has decided on it.`,

@@ -45,8 +45,8 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     }
     const ids = async (filter: Partial<RunFilter> = {}) =>
       (await store.listRuns({ accountId, limit: 100, ...filter })).runs.map(({ id }) => id)
-    const entries = (filter: Partial<EntryFilter> = {}) =>
-      store.listAccountEntries({ accountId, limit: 100, ...filter })
+    const entries = async (filter: Partial<EntryFilter> = {}) =>
+      (await store.listAccountEntries({ accountId, limit: 100, ...filter })).entries
     return { store, accountId, otherId, keyId, secondKeyId, add, claim, finish, fail, ids, entries }
   }
 

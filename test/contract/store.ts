@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS, type Kind } from '../../src/protocol/models.js'
 import { LOCAL_MOVES, LOCAL_STATUSES, type LocalStatus } from '../../src/protocol/run-state.js'
+import type { StoredJob } from '../../src/service/engines/engine.js'
 import type { ClaimedRun, ClaimRequest, CrashLimit, NewRun, Store } from '../../src/service/store/contract.js'
 import { claimRun } from '../support/runs.js'
 
@@ -322,6 +323,35 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(order).toEqual(['a2', 'b1', 'a3', 'b2', 'a4', undefined])
   })
 
+  test('an account whose runs wait for a slow server keeps its turns at other models', async () => {
+    const store = await open()
+    await store.renewLease('me')
+    const accounts = await Promise.all(
+      ['slow', 'busy'].map((name) => store.ensureAccount({ name, credits: 0, nowMs: 0 })),
+    )
+    const [slow = 0, busy = 0] = accounts
+    const add = (id: string, accountId: number, model: string) =>
+      store.addRun({ ...RUN, id, accountId, model, createdAtMs: 1 }, never)
+    const claim = async (...models: readonly string[]) =>
+      (await claimRun(store, 'me', { models, separate: ['acme/slow'] }))?.id
+    for (const n of [1, 2, 3]) await add(`slow_${n}`, slow, 'acme/slow')
+    expect([await claim('acme/slow'), await claim('acme/slow')]).toEqual(['slow_1', 'slow_2'])
+    for (const n of [1, 2, 3]) await add(`busy_${n}`, busy, 'acme/quick')
+    for (const n of [1, 2]) await add(`other_${n}`, slow, 'acme/quick')
+    // Its third run of the slow model is older, and that model has no free slot.
+    expect([await claim('acme/quick'), await claim('acme/quick')].toSorted()).toEqual(['busy_1', 'other_1'])
+    await store.finishRun(held('busy_1'), [{ ...OUTPUT, token: 'b1' }])
+    expect(await claim('acme/quick')).toBe('busy_2')
+    await store.finishRun(held('other_1'), [{ ...OUTPUT, token: 'o1' }])
+    expect(await claim('acme/quick')).toBe('other_2')
+    // With a free slot again, runs of the slow model are compared among themselves.
+    await add('slow_4', busy, 'acme/slow')
+    expect(await claim('acme/slow')).toBe('slow_4')
+    expect(
+      [await claim('acme/slow', 'acme/quick'), await claim('acme/slow', 'acme/quick')].toSorted(),
+    ).toEqual(['busy_3', 'slow_3'])
+  })
+
   test('a worker of many models gets its runs in turn, behind many accounts that wait for another model', async () => {
     const { store, accountId } = await createStore()
     const models = Array.from({ length: 500 }, (_, n) => `acme/model-${n}`)
@@ -483,6 +513,49 @@ export function storeContract(open: () => Store | Promise<Store>): void {
       expect((await claimRun(store, 'other'))?.job).toEqual(HANDLE)
     })
 
+    describe('that was found in the list of a provider', () => {
+      const FOUND = { id: 'job_1' }
+      const intentOf = (input: Readonly<Record<string, string>>, endpoint = 'model') => ({
+        intent: { sentAtMs: 1, endpoint, input },
+      })
+
+      test.each<[name: string, other: StoredJob, adopted: boolean | 'taken']>([
+        ['is that of another run', HANDLE, 'taken'],
+        ['may be that of another run with the same input', intentOf({ prompt: 'a' }), 'taken'],
+        ['may be that of another run with more fields', intentOf({ prompt: 'a', steps: 's' }), 'taken'],
+        ['cannot be that of a run with another input', intentOf({ prompt: 'b', steps: 's' }), true],
+        ['cannot be that of a run of another endpoint', intentOf({ prompt: 'a' }, 'other'), true],
+        ['cannot be that of a run with another job', { handle: { id: 'job_2' } }, true],
+        ['cannot be that of a run whose create was refused', {}, true],
+      ])('%s', async (_, other, adopted) => {
+        const { store, addRun } = await createStore()
+        await store.renewLease('other')
+        const [one, two] = [await addRun(), await addRun()]
+        await claimRun(store, 'me')
+        await claimRun(store, 'other')
+        const before = intentOf({ prompt: 'a' })
+        await store.saveJob(held(one), before)
+        await store.saveJob(held(two, 'other'), other)
+        expect(await store.adoptJob(held(one, 'other'), FOUND)).toBe(false)
+        expect(await store.adoptJob(held(one), FOUND)).toBe(adopted)
+        await store.releaseWorker('me', 9)
+        expect((await claimRun(store, 'other'))?.job).toEqual(adopted === true ? { handle: FOUND } : before)
+      })
+
+      test('goes to one of two runs with one input only after an operator has refunded the other', async () => {
+        const { store, addRun } = await createStore()
+        const [one, two] = [await addRun(), await addRun()]
+        for (const id of [one, two]) {
+          await claimRun(store, 'me')
+          await store.saveJob(held(id), intentOf({ prompt: 'a' }))
+        }
+        await store.failRun(held(one), { code: 'render_failed', message: 'Lost.' })
+        expect(await store.adoptJob(held(two), FOUND)).toBe('taken')
+        expect(await store.decideUnknown(one, { nowMs: 9 })).toBe('done')
+        expect(await store.adoptJob(held(two), FOUND)).toBe(true)
+      })
+    })
+
     test('is followed after more crashes than a run without one', async () => {
       const { store, addRun, statusOf } = await createStore()
       const id = await addRun()
@@ -539,10 +612,31 @@ export function storeContract(open: () => Store | Promise<Store>): void {
         expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
       expect(await store.decideUnknown('paid', { nowMs: 9 })).toBe('other')
       expect(await statusOf('paid')).toBe('queued')
-      expect((await claimRun(store, 'me'))?.job).toEqual(HANDLE)
+      expect((await claimRun(store, 'me'))?.job).toEqual({ ...HANDLE, isNamed: true })
       await store.finishRun(held('paid'), [OUTPUT])
       expect(await check()).toEqual({ ...CHARGED, unknown: [] })
       expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('done')
+    })
+
+    test('is as before when the run fails and the provider has not confirmed the job that an operator named', async () => {
+      const { store, check, accountId } = await unknown()
+      for (const id of ['job_9', 'job_8']) {
+        expect(await store.decideUnknown('paid', { adopt: { handle: { id } }, nowMs: 9 })).toBe('done')
+        expect((await claimRun(store, 'me'))?.job).toEqual({ handle: { id }, isNamed: true })
+        const failure = { code: 'render_failed', message: 'Not found.' }
+        expect(await store.failRun(held('paid'), failure)).toEqual({ runs: 1, refunded: 0 })
+        expect(await check()).toEqual({ ...CHARGED, unknown: ['paid'] })
+        expect((await store.findRun('paid', accountId))?.failure?.code).toBe('outcome_unknown')
+      }
+    })
+
+    test('does not continue with the job of another run', async () => {
+      const { store, check, addRun } = await unknown()
+      const other = await addRun()
+      await claimRun(store, 'me')
+      await store.saveJob(held(other), { handle: { id: HANDLE.handle.id } })
+      expect(await store.decideUnknown('paid', { adopt: HANDLE, nowMs: 9 })).toBe('taken')
+      expect(await check()).toEqual({ ...CHARGED, unknown: ['paid'] })
     })
 
     test.each<[what: string, end: (store: Store) => Promise<unknown>]>([

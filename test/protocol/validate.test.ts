@@ -5,7 +5,10 @@ import { readModelDocument } from '../../src/protocol/model-document.js'
 import type { ModelSchema } from '../../src/protocol/models.js'
 import { didYouMean, MAX_COMPARED, nearest } from '../../src/protocol/text.js'
 import { inputProblems, MAX_PROBLEMS } from '../../src/protocol/validate.js'
+import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { readCreate } from '../../src/service/rules/create-request.js'
+import { Refusal } from '../../src/service/rules/refusal.js'
+import { expectLinear } from '../support/growth.js'
 
 /** Pairs of letters that were compared, and values of lists that were read. */
 const work = vi.hoisted(() => ({ done: 0 }))
@@ -118,6 +121,31 @@ it('the service refuses a create with 4,900 wrong entries after the work of its 
     'input.styles/0 must be one of',
   )
   expect(work.done).toBeLessThanOrEqual(10 * MAX_COMPARED)
+})
+
+it.each<[name: string, inputOf: (size: number) => object]>([
+  ['unknown parameters', (size) => Object.fromEntries(numbered(size, 8, 'p').map((name) => [name, name]))],
+  ['wrong entries', (size) => ({ prompt: 'x', image_urls: numbered(size, 8, 'x') })],
+  ['entries of wrong types', (size) => ({ prompt: 'x', image_urls: Array(size).fill({}) })],
+  ['a prompt of escapes', (size) => ({ prompt: '\u0000"\\'.repeat(size) })],
+  ['half surrogate pairs', (size) => ({ prompt: '\ud83e'.repeat(size), quality: '\ud83e'.repeat(size) })],
+  ['a text for sd.cpp without an end', (size) => ({ prompt: '<sd_cpp_extra_args>'.repeat(size) })],
+  ['lists in lists', (size) => ({ prompt: 'x', extra: Array(size).fill([[1], [2]]) })],
+])('the time of a create is linear in its body: %s', async (_, inputOf) => {
+  const create = (size: number) => {
+    const body = Buffer.from(writeJson({ model: 'rushes/preview-image', input: inputOf(size) }))
+    for (let times = 0; times < 5; times++)
+      try {
+        readCreate(
+          body,
+          PREVIEW_MODELS.map(({ document }) => document),
+        )
+      } catch (error) {
+        expect(error).toBeInstanceOf(Refusal)
+      }
+  }
+  create(100)
+  await expectLinear(3_000, create)
 })
 
 describe('the work of a suggestion', () => {

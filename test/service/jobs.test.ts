@@ -78,6 +78,40 @@ test('a paid run whose answer is lost is not sent again, stays charged, and can 
   await admin.close()
 })
 
+test('a mistyped id leaves the run as it was, says so, and cancels nothing', async () => {
+  const { server, clock, dataFolder, service, create } = await open()
+  server.fault('POST', 'lose')
+  const id = await create()
+  await ended(service, id)
+  const databaseUrl = await databaseUrlOf(dataFolder)
+  const admin = await openAdministration({ dataFolder, databaseUrl, clock, make: false })
+  for (const typed of ['video_l', 'video_7']) {
+    await admin.adoptRun(id, typed)
+    const { status, error } = await ended(service, id)
+    expect([status, error.code]).toEqual(['failed', 'outcome_unknown'])
+    expect(error.message).toContain(`The model's server does not know the job ${typed}.`)
+    expect((await admin.verify()).unknown).toEqual([id])
+  }
+  expect((await admin.accounts())[0]?.balance).toBe(9_993)
+  await admin.adoptRun(id, 'video_1')
+  expect((await ended(service, id)).status).toBe('succeeded')
+  expect([server.count('POST'), server.count('DELETE')]).toEqual([1, 0])
+  await admin.close()
+})
+
+test('the job of another run cannot be adopted', async () => {
+  const { server, clock, dataFolder, service, create } = await open()
+  await ended(service, await create())
+  server.fault('POST', 'lose')
+  const id = await create()
+  expect(await ended(service, id)).toMatchObject({ error: { code: 'outcome_unknown' } })
+  const databaseUrl = await databaseUrlOf(dataFolder)
+  const admin = await openAdministration({ dataFolder, databaseUrl, clock, make: false })
+  await expect(admin.adoptRun(id, 'video_1')).rejects.toThrow('The job video_1 belongs to another run.')
+  expect((await admin.verify()).unknown).toEqual([id])
+  await admin.close()
+})
+
 test('a run that costs nothing fails and is refunded when its answer is lost', async () => {
   const { server, service, create } = await open({ cost: false })
   server.fault('POST', 'lose')

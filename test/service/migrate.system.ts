@@ -10,6 +10,7 @@ import { migrateData } from '../../src/service/migrate/index.js'
 import { openPostgresStore } from '../../src/service/store/postgres/index.js'
 import { openServiceDatabase, openSqliteStore } from '../../src/service/store/sqlite/index.js'
 import { filesBelow } from '../support/binary.js'
+import { runCli } from '../support/cli.js'
 import { createInstantEngine } from '../support/engines.js'
 import { describePostgres, sharedPostgres, temporaryDatabase } from '../support/postgres.js'
 import { createPostgresProxy } from '../support/postgres-proxy.js'
@@ -161,9 +162,9 @@ const DISTANT_ROWS = [
    VALUES (20, 10, 'far', 'x', 1, 1, 2)`,
   "INSERT INTO users (id, email, account_id, created_at) VALUES (30, 'far@example.com', 10, 1)",
   `INSERT INTO runs (sequence, id, account_id, model, kind, input, price, aspect_ratio, status, attempts, created_at,
-     idempotency_key, request, job)
+     idempotency_key, request, job, job_key)
    VALUES (40, 'run_far', 10, 'm', 'image', '{"prompt":"far"}', 0, '16:9', 'succeeded', 2, 1, 'k', 'r',
-     '{"handle":{"id":"job_1"}}')`,
+     '{"handle":{"id":"job_1"}}', 'digest')`,
   "INSERT INTO credits (sequence, account_id, kind, amount, created_at) VALUES (60, 10, 'added', 5, 1)",
   "INSERT INTO files VALUES ('output', 't/far.png', 'f', 7, 9)",
   "INSERT INTO run_files VALUES ('run_far', 'output', 't/far.png')",
@@ -205,6 +206,42 @@ describePostgres('admin migrate', () => {
       credits_sequence_seq: 65,
       tokens_id_seq: 7,
       workers_slot_seq: null,
+    })
+  })
+
+  it('names each run whose stored JSON is damaged, moves all runs, and ends with exit code 8', async () => {
+    const { service, dataFolder, key, theirs, failed, queued, rendering } = await createGrown()
+    const sqlite = { dataFolder, databaseUrl: undefined }
+    const url = await temporaryDatabase()
+    await runSql(
+      sqlite,
+      `UPDATE runs SET input = '{"prompt":"la' WHERE id = '${queued}'`,
+      `UPDATE runs SET job = '{"handle"' || char(0) || '}' WHERE id = '${rendering}'`,
+      `UPDATE runs SET failure = '{"code":"render_failed","mess' WHERE id = '${failed}'`,
+    )
+    const before = (await readTables(sqlite)).credits
+    const ran = await runCli(['admin', 'migrate', '--from', dataFolder, '--to', url])
+    expect(ran.code).toBe(8)
+    for (const [id, field] of [
+      [queued, 'input'],
+      [rendering, 'job'],
+      [failed, 'failure'],
+    ])
+      expect(ran.stderr).toContain(`${id}: its stored ${field} is damaged, and was moved as it is.`)
+    expect(ran.stderr).toContain('The data was moved, and the stored data of 3 runs is damaged.')
+    expect((await readTables({ dataFolder, databaseUrl: url })).credits).toEqual(before)
+
+    const moved = { ...(await restart(service, dataFolder, url)), apiKey: service.apiKey }
+    expect(await ended(moved, queued)).toMatchObject({
+      status: 'failed',
+      error: { message: 'The stored input of this run is damaged.' },
+    })
+    expect((await ended(moved, rendering, { key })).status).toBe('succeeded')
+    expect((await ask(moved, 'GET', `/api/v1/runs/${theirs}`, undefined, { key })).body.status).toBe(
+      'succeeded',
+    )
+    expect((await ask(moved, 'GET', `/api/v1/runs/${failed}`)).body).toMatchObject({
+      error: { code: 'render_failed', message: 'The stored error of this run is damaged.' },
     })
   })
 

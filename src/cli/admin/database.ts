@@ -109,7 +109,7 @@ export async function migrate(
   const storage = await openStorage(ctx, { ...(storageUrl !== undefined && { storage: storageUrl }) })
   try {
     const { migrateData } = await import('../../service/migrate/index.js')
-    const { accounts, entries, runs, credits, outputs, files } = await migrateData({
+    const { accounts, entries, runs, credits, outputs, files, damaged } = await migrateData({
       dataFolder: from,
       databaseUrl: to,
       storage,
@@ -117,7 +117,7 @@ export async function migrate(
       signal: interrupts.first,
       onProgress: (count) => count % PROGRESS_EVERY === 0 && out.note(`${count} files copied`),
     })
-    if (out.mode.json) out.json({ accounts, entries, runs, credits, outputs, files: files ?? null })
+    if (out.mode.json) out.json({ accounts, entries, runs, credits, outputs, files: files ?? null, damaged })
     else out.line(nameOf(to))
     out.note(
       `${plural(accounts, 'account')}, ${plural(runs, 'run')}, ${plural(outputs, 'output')}, ` +
@@ -133,7 +133,18 @@ export async function migrate(
     out.note(
       `The database in ${from} is now service.db.moved: \`serve\` and \`admin\` refuse it. Keep it until the new service works.`,
     )
-    return EXIT.ok
+    for (const { id, fields } of damaged)
+      out.warn(`${printable(id)}: its stored ${fields.join(' and ')} is damaged, and was moved as it is.`)
+    if (damaged.length === 0) return EXIT.ok
+    throw new RushesError(
+      'service_error',
+      `The data was moved, and the stored data of ${plural(damaged.length, 'run')} is damaged.`,
+      {
+        hint:
+          'A run whose input is damaged fails and is refunded when a worker takes it. ' +
+          'Compare the runs with a backup (docs/operations.md).',
+      },
+    )
   } finally {
     storage?.close?.()
   }

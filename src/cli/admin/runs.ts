@@ -32,6 +32,7 @@ export const runCommands: readonly AdminCommand[] = [
       if (out.mode.json) out.json({ id, decision: 'adopted', upstream_id: upstreamId })
       else out.line(printable(id))
       out.note(`${printable(id)}: queued again. A worker fetches the result of ${printable(upstreamId)}.`)
+      out.note('If the provider does not know this job, the run stays charged, and its error names the job.')
     },
   },
 ]

@@ -109,7 +109,11 @@ export function Ledger({ query }: { readonly query: Readonly<Record<string, stri
       {data === undefined ? (
         error === undefined && <SkeletonLines count={6} />
       ) : data.entries.length === 0 ? (
-        <NoEntries isFiltered={isFiltered} />
+        data.next === null ? (
+          <NoEntries isFiltered={isFiltered} />
+        ) : (
+          <p class="card-notice muted">No match in the newest entries. Load more to search older ones.</p>
+        )
       ) : (
         <Table
           caption="Ledger"

@@ -35,16 +35,14 @@ export function createCredits({ store, clock }: CreditsOptions): Credits {
     async entries(accountId, query) {
       const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
       const filter = filterOf(accountId, query)
-      // Read one more row, which shows whether there is another page.
       const [found, account] = await Promise.all([
-        store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit: limit + 1 }),
+        store.listAccountEntries({ ...filter, before: cursorIn(query, 'before'), limit }),
         store.findAccount(accountId),
       ])
       if (account === undefined) throw new Refusal('not_found')
-      const entries = found.slice(0, limit)
       return {
-        entries: entries.map(entryBody),
-        next: found.length > limit ? String(entries.at(-1)?.sequence) : null,
+        entries: found.entries.map(entryBody),
+        next: found.next === undefined ? null : String(found.next),
         balance: account.balance,
       }
     },
@@ -55,10 +53,10 @@ export function createCredits({ store, clock }: CreditsOptions): Credits {
       let head = csvLine(['time', 'kind', 'amount', 'run', 'key number', 'key name'])
       for (;;) {
         const list = before === undefined ? store.listAccountEntries : store.listMoreEntries
-        const found = await list({ ...filter, before, limit: CSV_PAGE })
-        yield head + found.map(lineOf).join('')
-        if (found.length < CSV_PAGE) return
-        before = found.at(-1)?.sequence
+        const { entries, next } = await list({ ...filter, before, limit: CSV_PAGE })
+        yield head + entries.map(lineOf).join('')
+        if (next === undefined) return
+        before = next
         head = ''
       }
     },

@@ -36,6 +36,11 @@ export interface RenderJob {
   readonly stored?: StoredJob | undefined
   /** Stores the job with the run. Rejects when the run no longer belongs to this worker. Undefined: it is not stored. */
   save?(stored: StoredJob): Promise<void>
+  /**
+   * Stores a job that was found in a list of the server. Resolves with false, and stores nothing, if it is or may be the
+   * job of another run.
+   */
+  adopt?(handle: JobHandle): Promise<boolean>
 }
 
 /**
@@ -60,6 +65,8 @@ export interface JobIntent {
 export interface StoredJob {
   readonly intent?: JobIntent
   readonly handle?: JobHandle
+  /** Whether an operator has named the job. Its server may not know it; the outcome is then as unknown as before. */
+  readonly isNamed?: true
 }
 
 export interface RenderedFile {

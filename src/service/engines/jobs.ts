@@ -7,6 +7,7 @@ import { createLateSignal, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { retry, stepOf } from '../../host/retry.js'
 import { isObject } from '../../protocol/parse.js'
+import { printable, shortened } from '../../protocol/text.js'
 import {
   type CanceledJob,
   type Charge,
@@ -109,11 +110,15 @@ export function createJobEngine<Result>(
   /** A run with the same input has another job, also one that is looked up at the same time. */
   const lookup: Lookup | undefined =
     list &&
-    (async (job, ...rest) => {
-      const found = await list(job, ...rest)
+    (async (job, intent, signal) => {
+      const found = await list(job, intent, signal)
       const own = found.filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id)
       const [only] = own
-      if (only !== undefined && own.length === 1) keepJob(only, job)
+      if (only === undefined || own.length > 1) return own
+      // A job without digests of its input is found by its chosen id, which proves whose it is.
+      if (intent?.input !== undefined && (await job.adopt?.(bounded(only, upstream.origin))) === false)
+        return []
+      keepJob(only, job)
       return own
     })
 
@@ -199,11 +204,17 @@ export function createJobEngine<Result>(
   async function follow(handle: JobHandle, job: RenderJob): Promise<readonly RenderedFile[]> {
     keepJob(handle, job)
     const stopWatching = server.watch?.(handle, job)
+    let isKnown = job.stored?.isNamed !== true
+    const onKnown = async () => {
+      if (!isKnown) await save(handle, job)
+      isKnown = true
+    }
     let result: Result
     try {
-      result = await untilDone(parts, handle, job)
+      result = await untilDone(parts, handle, { ...job, onKnown })
     } catch (error) {
-      if (!(error instanceof JobEnded) && (await mayCancel(handle, job)))
+      if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
+      if (isKnown && !(error instanceof JobEnded) && (await mayCancel(handle, job)))
         note(job, await cancelJob(parts, handle))
       throw error
     } finally {
@@ -257,11 +268,19 @@ export function createJobEngine<Result>(
   }
 }
 
+interface FollowedJob extends RenderJob {
+  /** Called for each state that the server reports: it knows the job. */
+  onKnown(): Promise<void>
+}
+
+const notKnown = ({ id }: JobHandle): OutcomeUnknown =>
+  new OutcomeUnknown(`The model's server does not know the job ${shortened(printable(id))}.`)
+
 /** Resolves with the result of the job. A failed poll is repeated: the job continues, and may have been paid for. */
 async function untilDone<Result>(
   { server, clock }: JobParts<Result>,
   handle: JobHandle,
-  job: RenderJob,
+  job: FollowedJob,
 ): Promise<Result> {
   const { signal } = job
   const { upstream } = server
@@ -290,7 +309,9 @@ async function untilDone<Result>(
   }
   const attempt = async (number: number): Promise<{ readonly result: Result } | undefined> => {
     try {
-      const done = read(await server.poll(handle, signal, number))
+      const state = await server.poll(handle, signal, number)
+      if (state.state !== 'missing' && state.state !== 'unknown') await job.onKnown()
+      const done = read(state)
       failures = 0
       return done
     } catch (error) {

@@ -7,7 +7,7 @@ import type { Verification } from '../store/account-store.js'
 import { isConnectionLost, nameOf } from '../store/postgres/connection-errors.js'
 import { type Client, createClient } from '../store/postgres/driver.js'
 import { openSchema } from '../store/postgres/open-schema.js'
-import { verificationOf } from '../store/rows.js'
+import { damagedFields, verificationOf } from '../store/rows.js'
 import { LEDGER } from '../store/statements.js'
 
 type CopiedRow = Readonly<Record<string, unknown>>
@@ -190,9 +190,28 @@ function runOf(row: Row): CopiedRow {
   return {
     ...row,
     ...(isInterrupted && { status: 'queued', started_at: null }),
+    // PostgreSQL refuses NUL.
+    ...Object.fromEntries(damagedFields(row).map((name) => [name, `${row[name]}`.split('\0', 1)[0]])),
     owner: '',
     stopping: isSet(row.stopping),
   }
+}
+
+export interface DamagedRun {
+  readonly id: string
+  /** `input`, `failure` or `job`. */
+  readonly fields: readonly string[]
+}
+
+/** Lists the runs whose stored JSON is damaged. */
+export function* damagedRuns(source: Pick<OpenDatabase, 'all'>): Generator<DamagedRun> {
+  const key = ['sequence']
+  const bytes = 'octet_length(input)'
+  for (const page of pagesOf(source, { name: 'runs', key, bytes }))
+    for (const row of page as readonly Row[]) {
+      const fields = damagedFields(row)
+      if (fields.length > 0) yield { id: String(row.id), fields }
+    }
 }
 
 /**

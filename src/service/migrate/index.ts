@@ -17,7 +17,7 @@ import { explainDatabaseError, MOVED, openServiceDatabase, storeOf } from '../st
 import { LEDGER } from '../store/statements.js'
 import type { StoredOutput } from '../stored-run.js'
 import { copyFiles, type FilesCopied, type KnownFiles } from './copy-files.js'
-import { copyIdOf, copyRows, isImported } from './copy-rows.js'
+import { copyIdOf, copyRows, type DamagedRun, damagedRuns, isImported } from './copy-rows.js'
 
 export interface Migration {
   readonly dataFolder: string
@@ -31,6 +31,8 @@ export interface Migration {
 }
 
 export interface Migrated extends Verification {
+  /** Runs that were moved, and whose stored JSON is damaged. */
+  readonly damaged: readonly DamagedRun[]
   readonly outputs: number
   readonly files: FilesCopied | undefined
 }
@@ -82,7 +84,8 @@ async function move(
   const outputs = Number(source.get('SELECT count(*) AS outputs FROM outputs')?.outputs)
   const options = { folders, allowMissing, signal, ...(onProgress && { onProgress }) }
   const files = storage && (await copyFiles({ ...options, storage }, filesIn(source)))
-  if (isMoved) return { ...expected, outputs, files }
+  const damaged = [...damagedRuns(source)]
+  if (isMoved) return { ...expected, outputs, files, damaged }
   const verification = await copyRows({
     url: databaseUrl,
     id,
@@ -93,7 +96,7 @@ async function move(
         throw new Error(`the copy does not match: ${describe(imported)} instead of ${describe(expected)}`)
     },
   })
-  return { ...verification, outputs, files }
+  return { ...verification, outputs, files, damaged }
 }
 
 /** Throws if another process has a lease. */

@@ -73,6 +73,12 @@ export interface ListedEntry extends LedgerEntry {
   readonly key: KeyName | undefined
 }
 
+/** `next`: continue with the entries before it. There can be more, also if a page has no entries. */
+export interface FoundEntries {
+  readonly entries: readonly ListedEntry[]
+  readonly next: number | undefined
+}
+
 export interface DaySpend {
   /** UTC date, for example 2026-01-31. */
   readonly day: string
@@ -97,7 +103,7 @@ export interface ConsoleStore {
   /** Returns undefined if the account has no key with this id. */
   findAccountKey(id: number, accountId: number): Promise<KeyDetails | undefined>
   /** Newest first. */
-  listAccountEntries(filter: EntryFilter): Promise<readonly ListedEntry[]>
+  listAccountEntries(filter: EntryFilter): Promise<FoundEntries>
   /** Oldest day first. Omits days without entries. */
   spendPerDay(accountId: number, fromMs: number): Promise<readonly DaySpend[]>
 }

@@ -1,5 +1,5 @@
 /** The console's reads of one account. */
-import type { ConsoleStore, EntryFilter, FoundRuns, ListedRun, RunFilter } from './console-store.js'
+import type { ConsoleStore, EntryFilter, ListedRun, RunFilter } from './console-store.js'
 import {
   accountSummaryOf,
   DAY_MS,
@@ -29,9 +29,10 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
     SELECT ${RUN_COLUMNS} FROM runs${index('runs_of_account')} ${JOIN_KEY}
     WHERE ${where} ORDER BY runs.sequence DESC LIMIT ${limit}`,
 
-  // Finds the newest run that a page does not scan.
-  floorOfRuns: (where: string, offset: string) => `
-    SELECT sequence FROM runs${index('runs_of_account')} WHERE ${where} ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`,
+  // Finds the newest row that a page does not scan.
+  floorOf: (table: 'runs' | 'credits', where: string, offset: string) => `
+    SELECT sequence FROM ${table}${index(`${table}_of_account`)} WHERE ${where}
+    ORDER BY sequence DESC LIMIT 1 OFFSET ${offset}`,
 
   // `+ 0` keeps PostgreSQL's planner off the index of the account's runs until a new database has statistics.
   findRuns: `SELECT ${RUN_COLUMNS} FROM runs ${JOIN_KEY} WHERE runs.id ${inList('$1')} AND runs.account_id + 0 = $2`,
@@ -50,7 +51,7 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
 
   listEntries: (where: string, limit: string) => `
     SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
-    FROM credits JOIN accounts ON accounts.id = credits.account_id LEFT JOIN keys ON keys.id = credits.key_id
+    FROM credits${index('credits_of_account')} JOIN accounts ON accounts.id = credits.account_id LEFT JOIN keys ON keys.id = credits.key_id
     WHERE ${where} ORDER BY credits.sequence DESC LIMIT ${limit}`,
 
   spendPerDay: `
@@ -77,11 +78,15 @@ export function createConsoleStore(database: Database): ConsoleStore {
     )
   }
 
-  async function floorOf(filter: RunFilter): Promise<number | undefined> {
-    const count = maxLookedAt(filter)
+  /** `count`: maximum number of rows to scan. */
+  async function floorOf(
+    table: 'runs' | 'credits',
+    conditions: readonly Condition[],
+    count: number | undefined,
+  ): Promise<number | undefined> {
     if (count === undefined) return undefined
-    const range = whereOf(rangeConditions(filter))
-    const row = await get(SQL.floorOfRuns(range.sql, range.next), ...range.values, count)
+    const range = whereOf(conditions)
+    const row = await get(SQL.floorOf(table, range.sql, range.next), ...range.values, count)
     return row && Number(row.sequence)
   }
 
@@ -93,13 +98,14 @@ export function createConsoleStore(database: Database): ConsoleStore {
     async listRuns(filter) {
       const { model = '', search, limit } = filter
       if (hasNul(model, search ?? '')) return { runs: [], next: undefined }
-      const floor = await floorOf(filter)
+      const floor = await floorOf('runs', rangeConditions(filter), maxLookedAt(filter))
       const prompt =
         search === undefined ? [] : [{ sql: dialect.contains('runs.prompt', '?'), value: search }]
       const where = whereOf([...runConditions(filter, floor), ...prompt])
       // Reads one more run to find out whether another page follows.
       const found = await all(SQL.listRuns(where.sql, where.next), ...where.values, limit + 1)
-      return foundRuns(await runsOf(found), limit, floor)
+      const { items: runs, next } = pageOf(await runsOf(found), limit, floor)
+      return { runs, next }
     },
     async findRuns(ids, accountId) {
       const known = ids.filter((id) => !hasNul(id))
@@ -115,10 +121,14 @@ export function createConsoleStore(database: Database): ConsoleStore {
       return row && keyDetailsOfRow(row)
     },
     async listAccountEntries(filter) {
-      const where = whereOf(entryConditions(filter))
-      return (await all(SQL.listEntries(where.sql, where.next), ...where.values, filter.limit)).map(
-        listedEntryOf,
-      )
+      const { limit, kind, keyId, fromMs, untilMs } = filter
+      const isFiltered = [kind, keyId, fromMs, untilMs].some((each) => each !== undefined)
+      const count = isFiltered ? MAX_FILTERED : undefined
+      const floor = await floorOf('credits', entryRange(filter), count)
+      const where = whereOf(entryConditions(filter, floor))
+      const found = await all(SQL.listEntries(where.sql, where.next), ...where.values, limit + 1)
+      const { items: entries, next } = pageOf(found.map(listedEntryOf), limit, floor)
+      return { entries, next }
     },
     spendPerDay: async (accountId, fromMs) => (await all(SQL.spendPerDay, accountId, fromMs)).map(daySpendOf),
   }
@@ -133,7 +143,7 @@ interface Condition {
 const conditionIfSet = (sql: string, value: string | number | undefined): readonly Condition[] =>
   value === undefined ? [] : [{ sql, value }]
 
-/** Maximum number of runs that one page scans. A search reads their prompts; other filters read only an index. */
+/** Maximum number of rows that one page scans. A search reads the prompts of runs; other filters read only an index. */
 const MAX_SEARCHED = 2_000
 const MAX_FILTERED = 50_000
 
@@ -146,11 +156,15 @@ function maxLookedAt({ status, kind, model, key, search }: RunFilter): number | 
   return [status, kind, model, key].every((each) => each === undefined) ? undefined : MAX_FILTERED
 }
 
-/** `floor`: sequence of the newest run that this page does not scan. Undefined if the page scans all older runs. */
-function foundRuns(found: readonly ListedRun[], limit: number, floor: number | undefined): FoundRuns {
-  const runs = found.slice(0, limit)
-  if (found.length > limit) return { runs, next: runs.at(-1)?.sequence }
-  return { runs, next: floor === undefined ? undefined : floor + 1 }
+/** `floor`: sequence of the newest row that this page does not scan. Undefined if the page scans all older rows. */
+function pageOf<Item extends { readonly sequence: number }>(
+  found: readonly Item[],
+  limit: number,
+  floor: number | undefined,
+): { readonly items: readonly Item[]; readonly next: number | undefined } {
+  const items = found.slice(0, limit)
+  if (found.length > limit) return { items, next: items.at(-1)?.sequence }
+  return { items, next: floor === undefined ? undefined : floor + 1 }
 }
 
 /** Conditions for the runs to scan: account and sequence. */
@@ -172,9 +186,14 @@ const runConditions = (filter: RunFilter, floor: number | undefined): readonly C
     : conditionIfSet('runs.key_id = ?', filter.key)),
 ]
 
-const entryConditions = (filter: EntryFilter): readonly Condition[] => [
+const entryRange = (filter: EntryFilter): readonly Condition[] => [
   { sql: 'credits.account_id = ?', value: filter.accountId },
   ...conditionIfSet('credits.sequence < ?', filter.before),
+]
+
+const entryConditions = (filter: EntryFilter, floor: number | undefined): readonly Condition[] => [
+  ...entryRange(filter),
+  ...conditionIfSet('credits.sequence > ?', floor),
   ...conditionIfSet('credits.kind = ?', filter.kind),
   ...conditionIfSet('credits.key_id = ?', filter.keyId),
   ...conditionIfSet('credits.created_at >= ?', filter.fromMs),

@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../errors.js'
 import type { Kind } from '../../protocol/models.js'
-import type { StoredJob } from '../engines/engine.js'
+import type { JobHandle, StoredJob } from '../engines/engine.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import type { AccountState } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
@@ -81,6 +81,11 @@ export interface ClaimRequest {
   readonly nowMs: number
   /** Names of the models that it can render now. Runs of other models stay queued. */
   readonly models: readonly string[]
+  /**
+   * Models with slots of their own, which servers render. Runs in processing of such a model count only when runs of
+   * this model are compared, so that a server that is slow or down keeps no account from other models. Default: none.
+   */
+  readonly separate?: readonly string[] | undefined
   /** Ids of the only runs that it takes. Default: all. */
   readonly only?: readonly string[] | undefined
 }
@@ -124,8 +129,11 @@ export interface UnknownDecision {
   readonly nowMs: number
 }
 
-/** `done`: also by an earlier call. `missing`: there is no such run. `other`: its outcome is not unknown, or was decided. */
-export type DecidedRun = 'done' | 'missing' | 'other'
+/**
+ * `done`: also by an earlier call. `missing`: there is no such run. `other`: its outcome is not unknown, or was decided.
+ * `taken`: another run has the job.
+ */
+export type DecidedRun = 'done' | 'missing' | 'other' | 'taken'
 
 export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecords {
   /**
@@ -139,13 +147,18 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   findRun(id: string, accountId: number): Promise<StoredRun | undefined>
   /**
    * Moves one queued run of the requested models to processing, owned by the worker. Order: the account with the fewest
-   * runs in processing, then the account served longest ago; within an account, the oldest run.
+   * runs in processing, then the account served longest ago; within an account, the oldest run. See `separate`.
    */
   claimRun(request: ClaimRequest): Promise<StoredRun | undefined>
   /** Records outputs as needed by the run, before they are stored. Returns false and records nothing if the change is refused. */
   addOutputFiles(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /** Stores the job of the run, in place of an earlier one. Returns false if the change is refused. */
   saveJob(claimed: ClaimedRun, job: StoredJob): Promise<boolean>
+  /**
+   * Stores a job that was found in a list of its server, as `saveJob` does. `taken`: it is the job of another run, or
+   * another run whose create had no answer may have it.
+   */
+  adoptJob(claimed: ClaimedRun, handle: JobHandle): Promise<boolean | 'taken'>
   /** A repeat with the same outputs returns true again. */
   finishRun(claimed: ClaimedRun, outputs: readonly StoredOutput[]): Promise<boolean>
   /**

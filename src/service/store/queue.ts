@@ -23,13 +23,17 @@ const oldestOf = ({ index }: Dialect, model: string, account: string): string =>
         WHERE status = 'queued' AND model = ${model} AND runs.account_id = ${account}
       )`
 
+/** Runs of the same pool use the same slots: each separate model has a pool, and all other models have one. */
+const poolOf = ({ inList }: Dialect, model: string): string =>
+  `CASE WHEN ${model} ${inList('$3')} THEN ${model} ELSE '' END`
+
 export const queueStatements = (dialect: Dialect) => ({
   // Keeps a process that reaps this worker waiting until the claim is committed, so that it finds the run.
   holdLease: `SELECT 1 FROM workers WHERE id = $1${dialect.lockShared}`,
 
   // `front` has the accounts of each model of the worker, by one index lookup each. It ends where it meets an account again.
-  // Of these accounts, the one with the fewest runs in processing comes first, then the one served longest ago. Of several
-  // that were never served, it is the one with the oldest run.
+  // Of these accounts, the one with the fewest runs in processing in the pool comes first, then the one served longest ago.
+  // Of several that were never served, it is the one with the oldest run.
   nextRun: `
     WITH RECURSIVE front (model, account_id) AS (
       SELECT wanted.value, ${nextAccount(dialect, 'wanted.value', 'last.account_id')}
@@ -42,19 +46,21 @@ export const queueStatements = (dialect: Dialect) => ({
     ),
     compared AS (SELECT model, account_id FROM front WHERE account_id IS NOT NULL LIMIT $2),
     chosen AS (
-      SELECT compared.account_id
+      SELECT compared.account_id, ${poolOf(dialect, 'compared.model')} AS pool
       FROM compared
       LEFT JOIN (
-        SELECT account_id, count(*) AS runs FROM runs${dialect.index('runs_rendering')}
-        WHERE status = 'processing' GROUP BY account_id
-      ) AS busy ON busy.account_id = compared.account_id
+        SELECT account_id, ${poolOf(dialect, 'model')} AS pool, count(*) AS runs
+        FROM runs${dialect.index('runs_rendering')}
+        WHERE status = 'processing' GROUP BY 1, 2
+      ) AS busy ON busy.account_id = compared.account_id AND busy.pool = ${poolOf(dialect, 'compared.model')}
       LEFT JOIN turns ON turns.account_id = compared.account_id
       ORDER BY coalesce(busy.runs, 0), coalesce(turns.served, 0),
         CASE WHEN turns.served IS NULL THEN ${oldestOf(dialect, 'compared.model', 'compared.account_id')} END
       LIMIT 1
     )
     SELECT chosen.account_id, min(${oldestOf(dialect, 'wanted.value', 'chosen.account_id')}) AS sequence
-    FROM chosen CROSS JOIN ${dialect.list('$1', 'wanted')} GROUP BY chosen.account_id`,
+    FROM chosen CROSS JOIN ${dialect.list('$1', 'wanted')}
+    WHERE ${poolOf(dialect, 'wanted.value')} = chosen.pool GROUP BY chosen.account_id`,
 
   nextOfThese: `
     SELECT sequence, account_id FROM runs
@@ -143,7 +149,7 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
   }
 
   return {
-    claimRun: ({ worker, nowMs, models, only }) =>
+    claimRun: ({ worker, nowMs, models, separate = [], only }) =>
       transaction(
         async (tx) => {
           // Sends the statements at once. Each sees all earlier commits.
@@ -151,7 +157,7 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
             dialect.lockClaims === undefined ? undefined : tx.get(dialect.lockClaims),
             tx.get(SQL.holdLease, worker),
             only === undefined
-              ? tx.get(SQL.nextRun, models, models.length + MAX_COMPARED)
+              ? tx.get(SQL.nextRun, models, models.length + MAX_COMPARED, separate)
               : tx.get(SQL.nextOfThese, models, only),
           ])
           if (lease === undefined || next === undefined) return undefined

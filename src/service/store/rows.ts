@@ -1,7 +1,9 @@
 /** Converts database rows to the contract's values. */
+import { createHash } from 'node:crypto'
 import { MAX_ACTIVE_KEYS } from '../../protocol/credentials.js'
 import { readJson } from '../../protocol/json.js'
 import type { Kind } from '../../protocol/models.js'
+import { parseJson } from '../../protocol/parse.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredJob } from '../engines/engine.js'
 import type { AccountState, KeyRecord } from '../rules/key-checks.js'
@@ -26,7 +28,7 @@ import type {
   UserRecord,
 } from './console-store.js'
 import type { NewRun } from './contract.js'
-import type { Row, SqlValue } from './sql.js'
+import { hasNul, type Row, type SqlValue } from './sql.js'
 
 const textOr = (value: unknown): string | undefined => (value === null ? undefined : String(value))
 
@@ -298,9 +300,43 @@ export const runOfRow = (row: Row, outputs: readonly Row[]): StoredRun =>
 /** Whether a create of the run may have been accepted. */
 export const hasJob = (value: unknown): boolean => typeof value === 'string' && value !== '{}'
 
-/** Reads the job of a run. */
+/** Reads the job of a run. A damaged one may have been sent. */
 export const jobOf = (value: unknown): StoredJob | undefined =>
-  value === null ? undefined : (JSON.parse(String(value)) as StoredJob)
+  value === null ? undefined : parsedOr<StoredJob>(value, { intent: { sentAtMs: 0, endpoint: '' } })
+
+/** Reads the failure of a run. The code of a damaged one is read as the SQL of the ledger reads it. */
+export const failureOf = (value: unknown): RunFailure | undefined =>
+  value === null
+    ? undefined
+    : parsedOr<RunFailure>(value, {
+        code: /^\{"code":"([a-z_]+)",/.exec(String(value))?.[1] ?? 'render_failed',
+        message: 'The stored error of this run is damaged.',
+      })
+
+function parsedOr<Value>(text: unknown, damaged: Value): Value {
+  try {
+    return JSON.parse(String(text)) as Value
+  } catch {
+    return damaged
+  }
+}
+
+/** Fields of a run whose stored JSON is damaged. */
+export const damagedFields = (row: Row): readonly string[] =>
+  ['input', 'failure', 'job'].filter((name) => {
+    const text = row[name]
+    if (text === null) return false
+    const { ok } = parseJson(String(text))
+    return !ok || hasNul(String(text))
+  })
+
+/** Finds the other runs with a job, or with a create at its endpoint that had no answer. Ids have any length. */
+export const jobKeyOf = ({ handle, intent }: StoredJob): string | null =>
+  handle === undefined && intent === undefined
+    ? null
+    : createHash('sha256')
+        .update(handle === undefined ? `create ${intent?.endpoint}` : `job ${handle.id}`)
+        .digest('base64url')
 
 /** Converts a row, except its input. */
 export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun, 'input'> => ({
@@ -310,7 +346,7 @@ export const runSummaryOf = (row: Row, outputs: readonly Row[]): Omit<StoredRun,
   kind: row.kind as Kind,
   status: row.status as LocalStatus,
   outputs: outputs.map(outputOfRow),
-  failure: row.failure === null ? undefined : (JSON.parse(String(row.failure)) as RunFailure),
+  failure: failureOf(row.failure),
   createdAtMs: Number(row.created_at),
   startedAtMs: numberOr(row.started_at),
   finishedAtMs: numberOr(row.finished_at),

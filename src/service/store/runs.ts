@@ -1,6 +1,6 @@
 /** Runs, from the create to the end. The queue is in `queue.ts`. */
 import { writeJson } from '../../protocol/json.js'
-import { OutcomeUnknown } from '../engines/engine.js'
+import { type JobHandle, type JobIntent, OutcomeUnknown, type StoredJob } from '../engines/engine.js'
 import type { AccountState } from '../rules/key-checks.js'
 import { canceled, OUTCOME_UNKNOWN, type RunFailure } from '../stored-run.js'
 import type {
@@ -16,8 +16,10 @@ import type {
 } from './contract.js'
 import {
   accountStateOfRow,
+  failureOf,
   hasJob,
   isSet,
+  jobKeyOf,
   jobOf,
   keylessStateOf,
   newRunColumns,
@@ -127,12 +129,21 @@ export const runStatements = ({ inList, lock, index }: Dialect) => ({
 
   settle: `UPDATE runs SET stopping = false, failure = $2 WHERE id = $1 AND stopping`,
 
-  saveJob: `UPDATE runs SET job = $3 WHERE id = $1 AND owner = $2 AND (status = 'processing' OR stopping)`,
+  saveJob: `
+    UPDATE runs SET job = $3, job_key = $4 WHERE id = $1 AND owner = $2 AND (status = 'processing' OR stopping)`,
+
+  lockOwnJob: `
+    SELECT job FROM runs WHERE id = $1 AND owner = $2 AND (status = 'processing' OR stopping)${lock()}`,
+
+  jobsOfOthers: `SELECT job FROM runs WHERE job_key ${inList('$1')} AND id <> $2`,
+
+  keepJob: `UPDATE runs SET job = $2, job_key = $3 WHERE id = $1`,
 
   refunded: `SELECT 1 FROM credits WHERE run_id = $1 AND kind = 'refund'`,
 
   adopt: `
-    UPDATE runs SET status = 'queued', owner = '', started_at = NULL, finished_at = NULL, failure = NULL, job = $2
+    UPDATE runs SET status = 'queued', owner = '', started_at = NULL, finished_at = NULL, failure = NULL, job = $2,
+      job_key = $3
     WHERE id = $1`,
 })
 
@@ -144,6 +155,7 @@ type RunStore = Pick<
   | 'findCreated'
   | 'findRun'
   | 'saveJob'
+  | 'adoptJob'
   | 'finishRun'
   | 'decideUnknown'
   | 'failRun'
@@ -171,7 +183,10 @@ export function createRunStore(database: Database): RunStore {
       const row = hasNul(token, name) ? undefined : await get(SQL.findOutput, token, name)
       return row && outputOfRow(row)
     },
-    saveJob: async ({ id, owner }, job) => (await run(SQL.saveJob, id, owner, JSON.stringify(job))) > 0,
+    saveJob: async ({ id, owner }, job) =>
+      (await run(SQL.saveJob, id, owner, JSON.stringify(job), jobKeyOf(job))) > 0,
+    adoptJob: (claimed, handle) =>
+      transaction((tx) => adoptJob(tx, SQL, claimed, handle), { repeatable: true }),
     decideUnknown: (id, decision) =>
       transaction((tx) => decideUnknown(tx, SQL, id, decision), { repeatable: true }),
     finishRun: ({ id, owner, nowMs }: ClaimedRun, outputs) =>
@@ -217,7 +232,7 @@ export function createRunStore(database: Database): RunStore {
           const row = await tx.get(SQL.lockRun, id)
           if (row === undefined || !isSet(row.stopping)) return undefined
           // A worker that still renders the run may have sent it in between.
-          if (row.job !== (stored === undefined ? null : JSON.stringify(stored))) return undefined
+          if (JSON.stringify(jobOf(row.job)) !== JSON.stringify(stored)) return undefined
           const end = isRefunded === undefined ? 'abandoned' : isRefunded ? 'refunded' : 'kept'
           await tx.run(SQL.settle, id, JSON.stringify(canceled(Number(row.price) === 0 ? 'free' : end)))
           return { runs: 1, refunded: isRefunded ? await refundRun(tx, SQL, row, nowMs) : 0 }
@@ -336,9 +351,15 @@ export function createFailure(dialect: Dialect) {
     // Locks accounts before keys, as `addRun` does, and accounts in their order.
     for (const row of rows.toSorted((one, other) => Number(one.account_id) - Number(other.account_id))) {
       const id = String(row.id)
-      const isInFlight = failure.code !== OUTCOME_UNKNOWN && jobOf(row.job)?.intent !== undefined
+      const { intent, isNamed = false } = jobOf(row.job) ?? {}
+      const isInFlight = failure.code !== OUTCOME_UNKNOWN && (intent !== undefined || isNamed)
       const recorded = isInFlight ? unknown(failure.message) : failure
-      await Promise.all([tx.run(SQL.fail, id, nowMs, JSON.stringify(recorded)), tx.run(SQL.releaseFiles, id)])
+      const before: StoredJob = intent === undefined ? {} : { intent }
+      await Promise.all([
+        tx.run(SQL.fail, id, nowMs, JSON.stringify(recorded)),
+        tx.run(SQL.releaseFiles, id),
+        isNamed && tx.run(SQL.keepJob, id, JSON.stringify(before), jobKeyOf(before)),
+      ])
       if (recorded.code !== OUTCOME_UNKNOWN) refunded += await refundRun(tx, SQL, row, nowMs)
     }
     return { runs: rows.length, refunded }
@@ -371,14 +392,56 @@ async function decideUnknown(
 ): Promise<DecidedRun> {
   const row = hasNul(id) ? undefined : await tx.get(SQL.lockRun, id)
   if (row === undefined) return 'missing'
-  const job = adopt && JSON.stringify(adopt)
-  const isFollowed = job !== undefined && row.job === job
+  const stored = jobOf(row.job)
+  const named = adopt && {
+    ...(stored?.intent && { intent: stored.intent }),
+    ...adopt,
+    isNamed: true as const,
+  }
+  const isFollowed = adopt !== undefined && stored?.handle?.id === adopt.handle?.id
   if (row.status !== 'failed' && row.status !== 'canceled') return isFollowed ? 'done' : 'other'
-  if ((JSON.parse(String(row.failure)) as RunFailure).code !== OUTCOME_UNKNOWN) return 'other'
+  if (failureOf(row.failure)?.code !== OUTCOME_UNKNOWN) return 'other'
   const isRefunded = (await tx.get(SQL.refunded, id)) !== undefined
-  if (isRefunded) return job === undefined ? 'done' : 'other'
-  if (row.status === 'canceled' && job !== undefined) return 'other'
-  if (job === undefined) await refundRun(tx, SQL, row, nowMs)
-  else await tx.run(SQL.adopt, id, job)
+  if (isRefunded) return named === undefined ? 'done' : 'other'
+  if (row.status === 'canceled' && named !== undefined) return 'other'
+  if (named === undefined) {
+    await refundRun(tx, SQL, row, nowMs)
+    // A job that is found later may be that of another run.
+    await tx.run(SQL.keepJob, id, row.job as string | null, null)
+    return 'done'
+  }
+  const key = jobKeyOf(named)
+  if ((await tx.get(SQL.jobsOfOthers, [`${key}`], id)) !== undefined) return 'taken'
+  await tx.run(SQL.adopt, id, JSON.stringify(named), key)
   return 'done'
 }
+
+/**
+ * A job with the input of the run, of which no other run knows that it has it, may still be the job of a run whose
+ * create had no answer: of two runs with one input, neither gets it.
+ */
+async function adoptJob(
+  tx: Transaction,
+  SQL: RunStatements,
+  { id, owner }: ClaimedRun,
+  handle: JobHandle,
+): Promise<boolean | 'taken'> {
+  const row = await tx.get(SQL.lockOwnJob, id, owner)
+  if (row === undefined) return false
+  const intent = jobOf(row.job)?.intent
+  const adopted: StoredJob = { handle }
+  const key = jobKeyOf(adopted)
+  // One statement: a run whose job is saved in between is found by its create, or by its job.
+  const keys = [key, jobKeyOf({ ...(intent && { intent }) })].filter((each) => each !== null)
+  const others = (await tx.all(SQL.jobsOfOthers, keys, id)).map((other) => jobOf(other.job))
+  const mayHaveIt = (other: StoredJob | undefined) =>
+    other?.handle !== undefined || (intent && other?.intent && isSameCreate(intent, other.intent))
+  if (others.some(mayHaveIt)) return 'taken'
+  await tx.run(SQL.keepJob, id, JSON.stringify(adopted), key)
+  return true
+}
+
+/** Whether a job of one create could be listed as the job of the other: no field that both sent differs. */
+const isSameCreate = (one: JobIntent, other: JobIntent): boolean =>
+  one.endpoint === other.endpoint &&
+  Object.entries(one.input ?? {}).every(([name, digest]) => (other.input?.[name] ?? digest) === digest)

@@ -113,6 +113,8 @@ CREATE TABLE runs (
   failure         text,
   -- The job at the server of the model (JSON). With an intent, a create whose answer has not arrived.
   job             text,
+  -- Digest of the id of the job; without an id, of the endpoint of the create (\`jobKeyOf\`).
+  job_key         text,
   created_at      ${integer} NOT NULL,
   started_at      ${integer},
   finished_at     ${integer},
@@ -125,6 +127,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_repeatable ON runs (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX runs_rendering ON runs (owner, account_id) WHERE status = 'processing';
 CREATE INDEX runs_stopping ON runs (owner) WHERE stopping;
+CREATE INDEX runs_of_job ON runs (job_key) WHERE job_key IS NOT NULL;
 -- With the kind, so that the queued runs of each kind are counted in the index alone.
 CREATE INDEX runs_queued ON runs (model, account_id, sequence, kind) WHERE status = 'queued';
 -- With all that a list can be filtered by, so that the rows which it skips are not read.

@@ -7,7 +7,7 @@ import { makeOwnFolder, type OwnFolder } from '../../host/own-folder.js'
 import { describeReason } from '../../host/system-error.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { defaultsOf } from '../../protocol/price.js'
-import type { Engine, RenderedFile, RenderJob, StoredJob } from '../engines/engine.js'
+import type { Engine, JobHandle, RenderedFile, RenderJob, StoredJob } from '../engines/engine.js'
 import { withoutExtraArguments } from '../engines/texts.js'
 import { type FileStore, StorageUnavailable, untilStorageAnswers } from '../files/contract.js'
 import { isDiskUnusable } from '../log.js'
@@ -33,6 +33,8 @@ export interface RenderOptions {
   onPosition?(position: number): void
   /** Stores the job of the engine with the run. */
   saveJob(job: StoredJob): Promise<void>
+  /** Stores a job that was found in a list. Returns false if another run has it, or may have it. */
+  adoptJob(handle: JobHandle): Promise<boolean>
   onError(error: unknown): void
 }
 
@@ -69,6 +71,7 @@ export async function render(
       signal: limited,
       stored: run.job,
       save: options.saveJob,
+      adopt: options.adoptJob,
       onProgress: (fraction) => options.onProgress?.(fraction),
       onPosition: (position) => options.onPosition?.(position),
     }

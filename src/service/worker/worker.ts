@@ -14,7 +14,13 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { isSystemError } from '../../host/system-error.js'
-import { JobDetached, RendererCrashed, RunCanceled, type StoredJob } from '../engines/engine.js'
+import {
+  JobDetached,
+  type JobHandle,
+  RendererCrashed,
+  RunCanceled,
+  type StoredJob,
+} from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
@@ -60,13 +66,17 @@ export interface Worker {
 }
 
 export interface WorkerOptions
-  extends Omit<RenderOptions, 'clock' | 'enterOutputs' | 'saveJob' | 'onProgress' | 'onPosition'> {
+  extends Omit<
+    RenderOptions,
+    'clock' | 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'
+  > {
   readonly references: ReferenceLoader
   readonly store: Pick<
     Store,
     | 'claimRun'
     | 'returnRuns'
     | 'saveJob'
+    | 'adoptJob'
     | 'addOutputFiles'
     | 'finishRun'
     | 'failRun'
@@ -165,7 +175,8 @@ export function createWorker(options: WorkerOptions): Worker {
       const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
       const only = claims === 'requested' ? asked : undefined
       if (only?.length === 0) return
-      const run = await store.claimRun({ worker: lease.id, nowMs: clock.now(), models: claimable, only })
+      const request = { worker: lease.id, nowMs: clock.now(), models: claimable, separate: [...remote], only }
+      const run = await store.claimRun(request)
       if (run === undefined) {
         // None of these runs is in the queue.
         for (const id of only ?? []) requested.delete(id)
@@ -219,13 +230,25 @@ export function createWorker(options: WorkerOptions): Worker {
       const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
       if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
     }
+    const adoptJob = async (handle: JobHandle) => {
+      const adopt = () => store.adoptJob(claimed(run), handle)
+      const adopted = await persist(adopt, { maxRefusals: MAX_REFUSALS, signal })
+      if (adopted === 'taken') return false
+      if (!adopted) throw new JobDetached('Another worker has taken the run over.')
+      return true
+    }
     try {
       // The stored input of this run is corrupt.
       if (run.failure !== undefined) throw new Error(run.failure.message)
       const outputs = await withReferences(run, options, signal, (references) =>
         timeRender(
           run.kind,
-          renderRun(run, references, { ...options, enterOutputs, saveJob, onProgress, onPosition }, limit),
+          renderRun(
+            run,
+            references,
+            { ...options, enterOutputs, saveJob, adoptJob, onProgress, onPosition },
+            limit,
+          ),
         ),
       )
       if (await finish(run, outputs))

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CONSOLE_PATHS } from '../../../src/protocol/console.js'
+import { CONSOLE_PATHS, type EntriesPage } from '../../../src/protocol/console.js'
 import { csvLine } from '../../../src/service/console/credits.js'
 import { anyCharacter } from '../../support/any-character.js'
 import {
@@ -70,6 +70,40 @@ describe('credits', () => {
     )
     const rows = parse((await browser.get(CONSOLE_PATHS.csv)).body) as string[][]
     expect([rows.length, new Set(rows.map(([time]) => time)).size]).toEqual([2_502, 2_502])
+  })
+
+  test('a filtered page looks at 50,000 entries, and says where to continue; the CSV has all entries', async () => {
+    const service = await createConsoleService()
+    const browser = await signInByLink(service, 'rich@example.com', 'rich')
+    const add = (kind: string, count: number) =>
+      runSql(
+        service,
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+         INSERT INTO credits (account_id, kind, amount, run_id, created_at)
+         SELECT accounts.id, '${kind}', 1, ${kind === 'added' ? 'NULL' : `'run_old'`}, n
+         FROM numbers, accounts WHERE accounts.name = 'rich' ORDER BY n`,
+      )
+    await runSql(
+      service,
+      `INSERT INTO runs (id, account_id, model, kind, price, status, created_at, input)
+       SELECT 'run_old', id, 'acme/model', 'image', 1, 'failed', 1, '{}' FROM accounts WHERE name = 'rich'`,
+    )
+    await add('refund', 1)
+    await add('added', 110_000)
+    const page = async (query: string) => (await browser.get(`${CONSOLE_PATHS.credits}?${query}`)).body
+    for (const query of ['kind=refund', 'to=1969-12-31', 'key=99']) {
+      let found: EntriesPage = await page(query)
+      const counts = [found.entries.length]
+      while (found.next !== null) {
+        expect(counts.length).toBeLessThan(4)
+        found = await page(`${query}&before=${found.next}`)
+        counts.push(found.entries.length)
+      }
+      expect([query, counts]).toEqual([query, query === 'kind=refund' ? [0, 0, 1] : [0, 0, 0]])
+    }
+    expect((await page('limit=100')).entries).toHaveLength(100)
+    const rows = parse((await browser.get(`${CONSOLE_PATHS.csv}?kind=refund`)).body) as string[][]
+    expect(rows.map(([, kind]) => kind)).toEqual(['kind', 'refund'])
   })
 
   test('the spend of each day, days without any included', async () => {

@@ -255,7 +255,7 @@ function createSlowStore() {
         ends.push(() => resolve({ runs: [], next: undefined }))
       }),
     findRuns: async () => [],
-    listAccountEntries: async () => [],
+    listAccountEntries: async () => ({ entries: [], next: undefined }),
   }
   return { reads: withReadTurns(store as ServiceStore), begun, endNext: () => ends.shift()?.() }
 }
@@ -295,6 +295,6 @@ test('a response that has begun gets its turn, however many wait', async () => {
     endNext()
     await new Promise(setImmediate)
   }
-  expect(await more).toEqual([])
+  expect(await more).toEqual({ entries: [], next: undefined })
   await Promise.all(pages)
 })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findInQueue } from '../../../src/service/engines/comfyui/answers.js'
+import { findInQueue, readWithoutWorkflow } from '../../../src/service/engines/comfyui/answers.js'
 import { JobDetached, type RenderJob } from '../../../src/service/engines/engine.js'
 import { testEngine } from '../../contract/engine.js'
 import { createManualClock } from '../../support/clock.js'
@@ -347,6 +347,39 @@ test('polls survive what a proxy answers, and long answers', async () => {
   await clock.runUntil(until('the queue', () => server.count('GET /queue') >= 5))
   server.finish()
   expect(await clock.runUntil(rendering)).toHaveLength(1)
+})
+
+describe('an answer about a job', () => {
+  const DONE = '"outputs":{},"status":{"status_str":"success","completed":true,"messages":[]}'
+  /** `sent`: MiB that were read. */
+  function bodyOf(before: string, count: number, after: string) {
+    const piece = Buffer.alloc(1_048_576, 'x')
+    const body = {
+      sent: 0,
+      async *[Symbol.asyncIterator]() {
+        yield Buffer.from(before)
+        for (; body.sent < count; body.sent++) yield piece
+        yield Buffer.from(after)
+      },
+    }
+    return body
+  }
+
+  test('may have a workflow of more than 64 MiB, which is read piece by piece and not parsed', async () => {
+    const body = bodyOf('{"job":{"prompt":[1,"job",{"6":"', 65, `"},{},[]],${DONE}}}`)
+    expect(await readWithoutWorkflow(body, 8_388_608)).toBe(`{"job":{"prompt":null,${DONE}}}`)
+    expect(body.sent).toBe(65)
+  })
+
+  test('may have 7 MiB without its workflow; beyond 8 MiB the rest is not read', async () => {
+    const withPad = (count: number) => bodyOf('{"job":{"pad":"', count, `",${DONE}}}`)
+    expect(Object.keys(JSON.parse(await readWithoutWorkflow(withPad(7), 8_388_608)).job)).toContain('outputs')
+    const large = withPad(65)
+    await expect(readWithoutWorkflow(large, 8_388_608)).rejects.toThrow(
+      "The model's server sent a larger response than expected.",
+    )
+    expect(large.sent).toBeLessThan(9)
+  })
 })
 
 describe('the queue of an old server', () => {

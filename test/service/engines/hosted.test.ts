@@ -165,6 +165,21 @@ describe('fal', () => {
     expect(creates()).toBe(2)
   })
 
+  test('a lost create gets no job of a run that another node has sent', async () => {
+    const { seed: _, ...properties } = INPUT.properties
+    const { server, run, service, start, clock, creates } = await openFal({
+      input: { type: 'object', properties },
+    })
+    expect(await run()).toMatchObject(SUCCEEDED)
+    await clock.runUntil(service.service.close())
+    const node = { ...(await start()), apiKey: service.apiKey }
+    server.fault('POST /fal-ai', 'reset')
+    const body = { model: 'acme/model', input: { prompt: 'a fox' } }
+    const { id } = (await ask(node, 'POST', '/api/v1/runs', body)).body
+    expect(await ended(node, id)).toMatchObject({ error: { code: 'outcome_unknown' } })
+    expect([creates(), server.jobs.length]).toEqual([2, 1])
+  })
+
   test.each<[name: string, fault: ServerFault, waitMs: number]>([
     ['the header', { status: 429, headers: { 'retry-after': '30' }, body: { detail: 'busy' } }, 30_000],
     ['no time', { status: 429, body: { detail: 'concurrent requests limit' } }, 1_000],

@@ -45,7 +45,7 @@ describePostgres('on a new database', () => {
       for (const mode of ['force_custom_plan', 'force_generic_plan']) {
         const session = `SET search_path TO rushes; SET enable_seqscan TO off; SET plan_cache_mode TO ${mode};
         PREPARE claim AS ${queueStatements(POSTGRES).nextRun}; BEGIN`
-        const claim = `EXECUTE claim (ARRAY['acme/mine', 'acme/none'], 252)`
+        const claim = `EXECUTE claim (ARRAY['acme/mine', 'acme/none'], 252, ARRAY['acme/none'])`
         const plan = await server.query(`${session}; EXPLAIN (ANALYZE, BUFFERS, TIMING off) ${claim}`, url)
         const [, pages] = /Buffers: shared hit=(\d+)/.exec(JSON.stringify(plan)) ?? []
         expect(Number(pages), mode).toBeLessThan(limit)

@@ -16,7 +16,7 @@ import { until } from '../../support/until.js'
 const RUN = storedRun()
 
 type WorkerParts = Parameters<typeof createWorker>[0]
-type Optional = 'addOutputFiles' | 'returnRuns' | 'saveJob' | 'findStopping' | 'settleCanceled'
+type Optional = 'addOutputFiles' | 'returnRuns' | 'saveJob' | 'adoptJob' | 'findStopping' | 'settleCanceled'
 type OneStore = Omit<WorkerParts['store'], Optional> & Partial<WorkerParts['store']>
 
 /** A worker with this store, in a folder of its own. */
@@ -35,6 +35,7 @@ function createOne({
     store: {
       addOutputFiles: async () => true,
       saveJob: async () => true,
+      adoptJob: async () => true,
       returnRuns: async () => {},
       findStopping: async () => [],
       settleCanceled: async () => undefined,

@@ -14,6 +14,9 @@ interface FirstLine {
 
 const SPACE = 0x20
 
+/** `>` in PowerShell 5 writes UTF-16 with a byte order mark. */
+const isUtf16 = (bytes: Uint8Array): boolean => bytes[0] === 0xff && bytes[1] === 0xfe
+
 /** Keeps at most `maxBytes` bytes, including blank lines before the line. */
 export function createFirstLine(maxBytes: number): FirstLine {
   let bytes = Buffer.alloc(0)
@@ -30,8 +33,8 @@ export function createFirstLine(maxBytes: number): FirstLine {
     get text() {
       return bytes
         .subarray(start() < 0 ? bytes.byteLength : start(), end() < 0 ? undefined : end())
-        .toString('utf8')
-        .replace(/\r$/, '')
+        .toString(isUtf16(bytes) ? 'utf16le' : 'utf8')
+        .replace(/^\uFEFF|\r$/g, '')
     },
   }
 }

@@ -2,8 +2,10 @@
 import { dirname, resolve } from 'node:path'
 import { knownPaths } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
+import { fill } from '../../download/target.js'
 import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import type { Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { sidecarOf } from './sidecar.js'
 
@@ -14,8 +16,12 @@ interface CheckTargetOptions {
   own?(): readonly string[]
 }
 
+/** Values as long as real ones, to check a path before the run exists. */
+const SAMPLES = { id: `run_${'x'.repeat(20)}`, index: '1', kind: 'image', name: 'x', ext: 'jpeg' }
+
 /** Checks the target. Throws `usage`. */
 export function checkTarget(
+  { fileSystem }: Pick<Context, 'fileSystem'>,
   { target, overwrite, sidecar }: Delivery,
   { runs, kind, own = () => [] }: CheckTargetOptions,
 ): void {
@@ -28,6 +34,9 @@ export function checkTarget(
       `Cannot write outputs: ${reason}. Nothing was sent.`,
       'Choose another path with -o <path>.',
     )
+  const problem = fileSystem.nameProblem(fill(target.kind === 'folder' ? folder : target.template, SAMPLES))
+  if (problem !== undefined)
+    throw usageError(`${problem}. Nothing was sent.`, 'Choose another path with -o <path>.')
   let ownPaths: ReadonlySet<string> | undefined
   const paths = knownPaths(target, { count: runs, kind })
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {

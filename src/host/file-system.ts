@@ -19,8 +19,8 @@ export interface FileSystem {
    */
   opensOtherSpelling(path: string): boolean
   /**
-   * Returns why no file can have this path, because of its names: `q?.png: file names on Windows cannot contain "?"`.
-   * Undefined if a file can. The path is checked as far as it does not exist.
+   * Returns why no file can have this path, because of its names: `file names on Windows cannot contain "?"`. Undefined
+   * if a file can.
    */
   nameProblem(path: string): string | undefined
   /** Whether the mode of a file shows who can read it. */
@@ -72,26 +72,24 @@ const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$
 /** Whether Windows reserves the name for a device. */
 export const isDeviceName = (name: string): boolean => DEVICE.test(name)
 
+const TOO_LONG = describeReason({ code: 'ENAMETOOLONG' })
+
 /** Maximum length of a name on NTFS and exFAT. */
 const MAX_WINDOWS_NAME = 255
 
 /** By table, because Windows opens a device, removes a dot at the end, and hides what follows a colon, without an error. */
 function windowsNameProblem(path: string): string | undefined {
   const names = path.slice(win32.parse(path).root.length).split(/[\\/]/)
-  const problems = names.flatMap((name) => {
-    const why = /^\.{0,2}$/.test(name) ? undefined : windowsReason(name)
-    return why === undefined ? [] : [`${printable(name)}: ${why}`]
-  })
-  return problems[0]
+  return names.map((name) => (/^\.{0,2}$/.test(name) ? undefined : windowsReason(name))).find(Boolean)
 }
 
 function windowsReason(name: string): string | undefined {
   const [character] = /[<>:"|?*\u0000-\u001f]/.exec(name) ?? []
   if (character !== undefined)
     return `file names on Windows cannot contain ${character < ' ' ? 'control characters' : `"${character}"`}`
-  if (isDeviceName(name)) return 'this name is reserved for a device on Windows'
+  if (isDeviceName(name)) return `Windows reserves the name "${printable(name)}" for a device`
   if (/[. ]$/.test(name)) return 'file names on Windows cannot end with a dot or a space'
-  return name.length > MAX_WINDOWS_NAME ? 'the name is too long' : undefined
+  return name.length > MAX_WINDOWS_NAME ? TOO_LONG : undefined
 }
 
 /** Asks the folder, because a disk of Windows or a network folder may be mounted there. */
@@ -104,11 +102,8 @@ function posixNameProblem(path: string): string | undefined {
     reasonUnwritable(folder, special) !== undefined &&
     reasonUnwritable(folder) === undefined
   )
-    return `${printable(path)}: the file system does not accept these characters in a name: ${printable(special)}`
-  const tooLong = missing.split('/').find((name) => isTooLong(join(folder, name)))
-  return tooLong === undefined
-    ? undefined
-    : `${printable(tooLong)}: ${describeReason({ code: 'ENAMETOOLONG' })}`
+    return `the file system does not accept these characters in a name: ${printable(special)}`
+  return missing.split('/').some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
 }
 
 function isTooLong(path: string): boolean {

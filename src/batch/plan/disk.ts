@@ -92,13 +92,15 @@ export function diskOf(
     const { names, byStem } = await list(resolve(folder, dirname(name)))
     const found = byStem.get(sameFileKey(basename(stem)))?.find((each) => {
       if (!mayBecome(kind, extname(each).slice(1))) return false
-      const own = `${basename(stem)}${extname(each)}`
+      const wanted = `${basename(stem)}${extname(each)}`
       return (
-        each === own ||
-        (!names.has(own) && fileSystem.opensOtherSpelling(resolve(folder, dirname(name), own)))
+        each === wanted ||
+        (!names.has(wanted) && fileSystem.opensOtherSpelling(resolve(folder, dirname(name), wanted)))
       )
     })
-    return found === undefined ? name : `${stem}${extname(found)}`
+    if (found === undefined) return name
+    // A foreign file is named as the folder lists it. An own file is renamed to the spelling of the manifest.
+    return own === undefined ? posix.join(posix.dirname(name), found) : `${stem}${extname(found)}`
   }
 
   /** Returns the absolute path of a locked output, if its file still exists there. */

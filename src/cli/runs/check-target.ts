@@ -5,6 +5,7 @@ import { obstacleAt } from '../../download/final-files.js'
 import { fill } from '../../download/target.js'
 import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { sidecarOf } from './sidecar.js'
@@ -34,9 +35,13 @@ export function checkTarget(
       `Cannot write outputs: ${reason}. Nothing was sent.`,
       'Choose another path with -o <path>.',
     )
-  const problem = fileSystem.nameProblem(fill(target.kind === 'folder' ? folder : target.template, SAMPLES))
+  const path = target.kind === 'folder' ? folder : target.template
+  const problem = fileSystem.nameProblem(fill(path, SAMPLES))
   if (problem !== undefined)
-    throw usageError(`${problem}. Nothing was sent.`, 'Choose another path with -o <path>.')
+    throw usageError(
+      `Cannot write ${shortened(path)}: ${problem}. Nothing was sent.`,
+      'Choose another path with -o <path>.',
+    )
   let ownPaths: ReadonlySet<string> | undefined
   const paths = knownPaths(target, { count: runs, kind })
   for (const path of sidecar ? paths.flatMap((each) => [each, sidecarOf(each)]) : paths) {

@@ -43,9 +43,9 @@ export function connect(path: string): Database.Database {
   try {
     Driver = loadModule('libsql')
   } catch (error) {
-    const [reason = ''] = messageOf(error).split('\n', 1)
+    const reason = messageOf(error).replace(/[.\s]*(\n.*)?$/s, '')
     throw usageError(
-      `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${reason.replace(/[.\s]+$/, '')}.`,
+      `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${reason}.`,
       installHint(process.platform, process.arch, errorCode(error)),
     )
   }

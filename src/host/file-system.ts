@@ -1,7 +1,7 @@
 /**
- * What the file system of a folder can do. The answers differ between systems and between the disks of one system (exFAT,
- * network folders), so each is asked of the folder itself, directly before a decision that depends on it. Tests replace
- * single answers.
+ * What the file system of a folder can do. Differs between systems and between the disks of one system (exFAT, network
+ * folders), so each function tries it in the folder itself, directly before a decision that depends on it. Tests replace
+ * single functions.
  */
 import { lstatSync } from 'node:fs'
 import { link } from 'node:fs/promises'

@@ -2,6 +2,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { ManifestEntry } from '../../src/batch/manifest/index.js'
+import { selectorFor } from '../../src/cli/batch/select-entries.js'
 import { type FileSystem, fileSystemOf, systemFiles } from '../../src/host/file-system.js'
 import { createCliService } from '../support/cli.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
@@ -133,4 +135,10 @@ describe('a foreign file whose name differs in letter case or Unicode form', () 
     expect(readFileSync(batch.path(file), 'utf8')).toBe('foreign')
     expect(existsSync(batch.path(`${row.name}.png`))).toBe(true)
   })
+})
+
+it('`--only` takes the separator of Windows there, and an escape elsewhere', async () => {
+  const entry = { name: 'fox', rowName: 'fox', output: 'icons/fox.png' } as ManifestEntry
+  expect((await selectorFor(['icons\\*'], [entry], '\\'))(entry)).toBe(true)
+  await expect(selectorFor(['icons\\*'], [entry], '/')).rejects.toMatchObject({ code: 'usage' })
 })

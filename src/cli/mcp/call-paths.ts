@@ -19,7 +19,7 @@ export interface CallPaths {
 export function createPaths(folder: string, allowOutside: boolean): CallPaths {
   const root = followLinks(folder)
   function refuseOutside(path: string, real: string, parameter: string): void {
-    if (!allowOutside && !isWithin(root, real) && !isBelow(root, real)) throw outside(path, parameter, folder)
+    if (!allowOutside && !isWithin(root, real)) throw outside(path, parameter, folder)
   }
   return {
     output(path) {
@@ -48,13 +48,6 @@ export function createPaths(folder: string, allowOutside: boolean): CallPaths {
       return fullPath
     },
   }
-}
-
-/** Whether a parent is the folder itself, where the file system ignores letter case or Unicode form. */
-function isBelow(folder: string, path: string): boolean {
-  const [one, other] = [folder, path].map((each) => statSync(each, { bigint: true, throwIfNoEntry: false }))
-  if (one !== undefined && other?.isDirectory() && one.dev === other.dev && one.ino === other.ino) return true
-  return dirname(path) !== path && isBelow(folder, dirname(path))
 }
 
 const outside = (path: string, parameter: string, folder: string): RushesError =>

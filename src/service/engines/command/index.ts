@@ -38,7 +38,7 @@ export const readCommand: ReadEngine = (settings, document) => {
   }
 }
 
-/** Windows has no `sh` of its own. */
+/** Windows itself has no `sh`. */
 export const hasShell = (
   platform: NodeJS.Platform = process.platform,
   path: string = process.env.PATH ?? '',

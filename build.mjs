@@ -19,7 +19,7 @@ if (!fs.existsSync(join(root, 'src'))) process.exit(0)
 
 /** Modules of one chunk: a chunk takes as long to load as 20 KB of code, and each `run` line needs all of these. */
 const SETTINGS =
-  /src\/cli\/(settings\/(config-file|folders|quick-settings|required-settings)|completion\/cursor|models\/model-program)\.ts$/
+  /src[\\/]cli[\\/](settings[\\/](config-file|folders|quick-settings|required-settings)|completion[\\/]cursor|models[\\/]model-program)\.ts$/
 
 /** Written last, and replaced with the folder as a whole. */
 const STAMP = 'inputs.sha256'
@@ -71,7 +71,8 @@ function replaceDist() {
   } catch (error) {
     // Of another build that ended in this moment, it is as good. Otherwise the one before comes back.
     if (!fs.existsSync(dist)) fs.renameSync(before, dist)
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    // Windows reports EPERM.
+    if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) throw error
   }
 }
 
@@ -131,7 +132,7 @@ async function bundle(input, format) {
         includeDependenciesRecursively: false,
         groups: [
           { name: 'settings', test: SETTINGS },
-          { name: 'document', test: /src\/protocol\/(model-document|validate)\.ts$/ },
+          { name: 'document', test: /src[\\/]protocol[\\/](model-document|validate)\.ts$/ },
         ],
       },
     }),

@@ -75,7 +75,7 @@ export async function deliverToFile(options: DownloaderOptions, job: DeliveryJob
     const { part, path, kind, bytes, sha256, url } = await fetchOutput(options, source, { ...job, session })
     const file = { path, bytes, sha256, url, content_type: kind.contentType, ...marksOfFile(part.path) }
     const to = (await job.beforeMove?.(file)) ?? { path, mayReplace: overwrite }
-    await moveIntoPlace(part.path, to.path, to.mayReplace)
+    await moveIntoPlace(part.path, to, options.fileSystem)
     const warning = misnamed(path, kind)
     return { file: { ...file, path: to.path }, warnings: warning === undefined ? [] : [warning] }
   } finally {

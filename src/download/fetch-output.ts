@@ -3,6 +3,7 @@
  */
 import { messageOf } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import type { FileSystem } from '../host/file-system.js'
 import { type Fetch, HttpFailure } from '../host/http.js'
 import { retry } from '../host/retry.js'
 import type { FileMeter } from './download-progress.js'
@@ -43,6 +44,7 @@ export interface DownloaderOptions {
   /** Returns a number in [0, 1), to spread retries. */
   readonly random: () => number
   readonly userAgent?: string | undefined
+  readonly fileSystem?: Pick<FileSystem, 'link'> | undefined
 }
 
 export interface OutputLink {

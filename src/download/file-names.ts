@@ -3,6 +3,7 @@
  * contains `{ext}` instead. So names depend only on the order of the outputs, not on which download ends first.
  */
 import { sep } from 'node:path'
+import { isDeviceName, sameFileKey } from '../host/file-system.js'
 import { cutToBytes } from '../host/files.js'
 import { fill, holds, type Target } from './target.js'
 
@@ -105,12 +106,11 @@ function nameOne(
  * comparison ignores case, as some file systems do, and the extension: `fox.{ext}` gives `fox.png` and `fox-2.jpg`.
  */
 function distinct(path: string, nextNumbers: NextNumbers, separator: Separator): string {
-  const key = (text: string) => text.normalize('NFC').toLowerCase()
   let free = path
-  let number = nextNumbers.get(key(path)) ?? 2
-  while (nextNumbers.has(key(free))) free = numbered(path, number++, separator)
-  nextNumbers.set(key(path), number)
-  if (free !== path) nextNumbers.set(key(free), 2)
+  let number = nextNumbers.get(sameFileKey(path)) ?? 2
+  while (nextNumbers.has(sameFileKey(free))) free = numbered(path, number++, separator)
+  nextNumbers.set(sameFileKey(path), number)
+  if (free !== path) nextNumbers.set(sameFileKey(free), 2)
   return free
 }
 
@@ -182,10 +182,8 @@ export const safePart = (text: string): string =>
     MAX_PART_LENGTH,
   ).replace(/[\s.]+$/u, '') || '_'
 
-const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)/i
-
 /**
  * Puts `_` before a name that Windows reserves for a device. Done on every system, because users copy files between
  * systems.
  */
-export const unreserved = (name: string): string => (DEVICE.test(name) ? `_${name}` : name)
+export const unreserved = (name: string): string => (isDeviceName(name) ? `_${name}` : name)

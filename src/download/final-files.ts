@@ -5,6 +5,7 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
+import type { FileSystem } from '../host/file-system.js'
 import { moveWithoutReplacing, replaceFile, sha256OfFile } from '../host/files.js'
 import type { FileMarks } from '../protocol/media.js'
 import { printable } from '../protocol/text.js'
@@ -61,15 +62,21 @@ export function refuseObstacle(path: string, overwrite: boolean): void {
 }
 
 /**
- * Moves the part to its final path. Without `overwrite` it never replaces a file, even in a race with another process.
+ * Moves the part to its final path. Without `mayReplace` it never replaces a file, even in a race with another process.
  */
-export async function moveIntoPlace(part: string, path: string, overwrite: boolean): Promise<void> {
-  // The early check ran before the download. Without `overwrite`, the move itself checks.
-  if (overwrite) refuseObstacle(path, overwrite)
+export async function moveIntoPlace(
+  part: string,
+  { path, mayReplace }: Destination,
+  fileSystem?: Pick<FileSystem, 'link'>,
+): Promise<void> {
+  // The early check ran before the download. Without `mayReplace`, the move itself checks.
+  if (mayReplace) refuseObstacle(path, mayReplace)
   try {
-    await withWriteErrors(path, () => (overwrite ? replaceFile : moveWithoutReplacing)(part, path))
+    await withWriteErrors(path, () =>
+      mayReplace ? replaceFile(part, path) : moveWithoutReplacing(part, path, { fileSystem }),
+    )
   } catch (error) {
-    refuseObstacle(path, overwrite)
+    refuseObstacle(path, mayReplace)
     throw error
   }
 }

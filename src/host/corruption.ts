@@ -2,7 +2,7 @@
  * Recovery from a corrupt database that several processes use: one process quarantines the file under another name, and
  * all processes continue with a new file. Nothing is deleted, because parts of the file may still be readable.
  */
-import { copyFileSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { RushesError } from '../errors.js'
 import { createDatabase, type DatabaseOptions, type OpenDatabase, openDatabase } from './database.js'
@@ -16,11 +16,16 @@ import {
   quarantineName,
   withDatabase,
 } from './database-file.js'
+import { type FileSystem, systemFiles } from './file-system.js'
 import { describeReason, errorCode } from './system-error.js'
 
 interface QuarantineOptions extends DatabaseOptions {
   /** Returns SQL for the new file that replaces a corrupt or removed one. */
   replacementRows?(): string
+  /** For tests. */
+  readonly fileSystem?: Pick<FileSystem, 'replacesOpenFiles'>
+  /** For tests. */
+  readonly renameFile?: typeof renameSync
 }
 
 /** Called when a file was renamed from `from` to `to`: the database, or a log that does not belong to it. */
@@ -104,7 +109,7 @@ function checkLength(open: OpenDatabase, path: string): void {
  */
 export function quarantine(
   options: QuarantineOptions,
-  found: number | undefined,
+  found: bigint | undefined,
   onQuarantine: OnQuarantine,
 ): void {
   const { path } = options
@@ -114,16 +119,49 @@ export function quarantine(
     const fresh = `${path}.new`
     removeAll(fresh)
     createDatabase({ ...options, path: fresh }, options.replacementRows?.())
-    addName(path, to)
-    for (const ending of LOGS) moveIfThere(path + ending, to + ending)
-    renameSync(fresh, path)
+    try {
+      for (const ending of LOGS) moveIfThere(path + ending, to + ending)
+      replaceBy(fresh, to, options)
+    } catch (error) {
+      // The next attempt starts from the same files.
+      for (const ending of LOGS) moveIfThere(to + ending, path + ending)
+      removeAll(fresh)
+      throw HELD.has(errorCode(error) ?? '') ? new HeldFile(error) : error
+    }
     return true
   })
   if (hasReplaced) onQuarantine(to, path)
 }
 
+function replaceBy(
+  fresh: string,
+  to: string,
+  { path, fileSystem = systemFiles, renameFile = renameSync }: QuarantineOptions,
+): void {
+  if (fileSystem.replacesOpenFiles) {
+    addName(path, to)
+    renameFile(fresh, path)
+    return
+  }
+  // Fails before anything has changed while SQLite has the file open in another process.
+  renameFile(path, to)
+  // Another process may already have created the new file.
+  if (existsSync(path)) removeAll(fresh)
+  else renameFile(fresh, path)
+}
+
+const HELD = new Set(['EPERM', 'EACCES', 'EBUSY'])
+
+/** A corrupt file cannot be replaced, because another process has it open. */
+class HeldFile extends Error {
+  override readonly name = 'HeldFile'
+  constructor(cause: unknown) {
+    super('the file is damaged, and another process uses it; end that process first', { cause })
+  }
+}
+
 /** Returns whether the file with this inode is missing from `path` although no process quarantined it. */
-export function wasRemoved(path: string, inode: number | undefined): boolean {
+export function wasRemoved(path: string, inode: bigint | undefined): boolean {
   const found = inodeOf(path)
   if (found === undefined || found === inode) return found === undefined
   const start = `${basename(path)}.damaged-`
@@ -133,7 +171,7 @@ export function wasRemoved(path: string, inode: number | undefined): boolean {
 }
 
 /** Waits for a process that may be quarantining the file. Returns whether the file was replaced. */
-function isReplaced(options: DatabaseOptions, found: number | undefined): boolean {
+function isReplaced(options: DatabaseOptions, found: bigint | undefined): boolean {
   try {
     return whileReplacing(options, () => inodeOf(options.path) !== found)
   } catch {

@@ -43,14 +43,30 @@ export function connect(path: string): Database.Database {
   try {
     Driver = loadModule('libsql')
   } catch (error) {
-    const [reason] = messageOf(error).split('\n', 1)
+    const reason = messageOf(error).replace(/[.\s]*(\n.*)?$/s, '')
     throw usageError(
       `The SQLite package for this system (${process.platform}-${process.arch}) cannot be loaded: ${reason}.`,
-      'Install rushes again on this machine, without --omit=optional: `npm install -g rushes`.',
+      installHint(process.platform, process.arch, errorCode(error)),
     )
   }
   return new Driver(path)
 }
+
+/** Returns what to install. `code`: of the error. */
+export function installHint(platform: string, arch: string, code: string | undefined): string {
+  if (platform === 'win32' && arch === 'arm64')
+    return 'On Windows for ARM, install the x64 version of Node.js, and rushes with its npm.'
+  if (platform === 'win32' && code === 'ERR_DLOPEN_FAILED')
+    return 'Install the Microsoft Visual C++ Redistributable for x64 (VCRUNTIME140.dll), then run the command again.'
+  return 'Install rushes again on this machine, without --omit=optional: `npm install -g rushes`.'
+}
+
+/**
+ * Returns the URI of a file, with the mode of its opening. SQLite accepts no host in it, so the server of a network
+ * folder becomes a part of the path.
+ */
+export const sqliteUri = (path: string, mode: 'ro' | 'rw', windows = process.platform === 'win32'): string =>
+  `${pathToFileURL(path, { windows }).href.replace(/^file:\/\/(?=[^/])/, 'file:////')}?mode=${mode}`
 
 /** Runs `work` on a file that is opened without creating or migrating it, and closes the file. */
 export function withDatabase<Result>(
@@ -76,7 +92,7 @@ const READ_TIMEOUT_MS = 200
  */
 export const readRows = (path: string, sql: string, ...values: readonly SqlValue[]): readonly Row[] =>
   withDatabase(
-    `${pathToFileURL(path).href}?mode=ro`,
+    sqliteUri(path, 'ro'),
     READ_TIMEOUT_MS,
     (database) => database.prepare(sql).all(values) as Row[],
   )
@@ -120,11 +136,15 @@ export function exclusively<Result>(
   })
 }
 
-/** Returns the inode, which distinguishes a file from its replacement; undefined if the file is missing. */
-export const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+/**
+ * Returns the inode, which distinguishes a file from its replacement; undefined if the file is missing. A bigint, because
+ * Windows has inodes above 2^53.
+ */
+export const inodeOf = (path: string): bigint | undefined =>
+  statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
 
 /** SQLite also treats a file of one byte as empty. */
-export const isEmpty = ({ size }: { readonly size: number }): boolean => size <= 1
+export const isEmpty = ({ size }: { readonly size: number | bigint }): boolean => size <= 1
 
 /** Endings of the log files, which SQLite finds only by the name of the database. */
 export const LOGS = ['-journal', '-wal', '-shm'] as const
@@ -184,11 +204,11 @@ const HEADER_BYTES = 72
 const descriptors = new Map<string, number>()
 
 function descriptorOf(path: string): number {
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
   const known = found && descriptors.get(`${found.dev}:${found.ino}`)
   if (known !== undefined) return known
   const descriptor = openSync(path, 'r')
-  const { dev, ino } = fstatSync(descriptor)
+  const { dev, ino } = fstatSync(descriptor, { bigint: true })
   descriptors.set(`${dev}:${ino}`, descriptor)
   return descriptor
 }
@@ -216,7 +236,7 @@ export interface FileIdentity {
 }
 
 /** Remembers the identity of the file at `path` with this inode. */
-export function identifyFile(path: string, inode: number | undefined): FileIdentity {
+export function identifyFile(path: string, inode: bigint | undefined): FileIdentity {
   const descriptor = descriptorOf(path)
   const header = () => readHeader(descriptor)
   /**
@@ -232,7 +252,7 @@ export function identifyFile(path: string, inode: number | undefined): FileIdent
     return foundId === id
   }
 
-  const stat = () => statSync(path, { throwIfNoEntry: false })
+  const stat = () => statSync(path, { bigint: true, throwIfNoEntry: false })
   return {
     isCurrent() {
       const file = stat()

@@ -6,6 +6,7 @@ import {
   bound,
   connect,
   createPrivately,
+  exclusively,
   type FileIdentity,
   identifyFile,
   inodeOf,
@@ -42,7 +43,7 @@ export interface OpenDatabase {
   /** Path as given to `openDatabase`. */
   readonly path: string
   /** Inode, which identifies the file even after it was renamed. */
-  readonly inode: number | undefined
+  readonly inode: bigint | undefined
   close(): void
 }
 
@@ -76,6 +77,8 @@ export interface DatabaseOptions {
    * (-wal). `TRUNCATE`: every commit is in the main file when the call returns, and takes two or three times as long.
    */
   readonly journalMode?: 'WAL' | 'TRUNCATE'
+  /** For tests. */
+  readonly linkFile?: typeof linkSync
 }
 
 /** Opens a database; creates and migrates it if needed. Throws `NewerFormat`, or the error of a corrupt or unwritable file. */
@@ -96,7 +99,8 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     let isDecided = true
     if (journalMode === 'WAL') enableWal(database, busyTimeoutMs)
     else isDecided = disableWal(database, busyTimeoutMs)
-    database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON`)
+    // On macOS, only a full sync survives a power failure. Other systems ignore `fullfsync`.
+    database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON`)
     const open = wrap(database, path, inode)
     migrate(open, database, migrations)
     if (!isDecided) disableWal(database, busyTimeoutMs)
@@ -161,7 +165,7 @@ export function createDatabase({ path, migrations }: DatabaseOptions, firstRows 
  * that is still being created. Does nothing if the file exists.
  */
 function createIfMissing(options: DatabaseOptions): void {
-  const { path } = options
+  const { path, linkFile = linkSync } = options
   if (existsSync(path)) return
   // Use a random name, not the process id: a process in another container may have the same id.
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
@@ -170,12 +174,15 @@ function createIfMissing(options: DatabaseOptions): void {
   }
   try {
     createDatabase({ ...options, path: fresh })
-    linkSync(fresh, path)
+    linkFile(fresh, path)
   } catch (error) {
-    // Another process was faster, or the file system does not support hard links.
+    // Another process was faster.
     if (existsSync(path)) return
     if (errorCode(error)?.startsWith('E') !== true || !existsSync(fresh)) throw error
-    renameSync(fresh, path)
+    // The file system does not support hard links. A plain rename would replace the file of another process.
+    exclusively(`${path}.lock`, options.busyTimeoutMs, () => {
+      if (!existsSync(path)) renameSync(fresh, path)
+    })
   } finally {
     removeFresh()
   }
@@ -190,7 +197,7 @@ interface PreparedStatement {
 
 type Scope = Readonly<Record<'commit' | 'rollBack', () => void>>
 
-function wrap(database: SqliteConnection, path: string, inode: number | undefined): OpenDatabase {
+function wrap(database: SqliteConnection, path: string, inode: bigint | undefined): OpenDatabase {
   const identity = identifyFile(path, inode)
   const statements = new Map<string, PreparedStatement>()
   const prepare = (sql: string): PreparedStatement => {

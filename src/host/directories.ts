@@ -35,9 +35,10 @@ export function makeFolders(path: string, mode?: number): void {
 /**
  * Returns why no file can be created in a folder, or undefined if one can. Creates a file and removes it again, because
  * permissions do not show network folders, access lists and the rights of root. Of a folder that does not exist yet, the
- * nearest parent is checked. An early check: the later write can still fail.
+ * nearest parent is checked. An early check: the later write can still fail. `characters` become part of the name of that
+ * file: some file systems do not accept them.
  */
-export function reasonUnwritable(folder: string): string | undefined {
+export function reasonUnwritable(folder: string, characters = ''): string | undefined {
   try {
     // A current folder that was removed still looks like a folder.
     if (!isAbsolute(folder)) process.cwd()
@@ -48,7 +49,7 @@ export function reasonUnwritable(folder: string): string | undefined {
   for (let path = join(dirname(folder), basename(folder)); ; path = dirname(path)) {
     try {
       if (!statSync(path).isDirectory()) return `${path} is a file, not a folder`
-      return reasonWithoutFileIn(path)
+      return reasonWithoutFileIn(path, characters)
     } catch (error) {
       if (!NOT_THERE.has(errorCode(error) ?? '') || dirname(path) === path) return describeError(error, path)
     }
@@ -57,8 +58,14 @@ export function reasonUnwritable(folder: string): string | undefined {
 
 const NOT_THERE = new Set(['ENOENT', 'ENOTDIR'])
 
-function reasonWithoutFileIn(folder: string): string | undefined {
-  const path = join(folder, `.rushes-${process.pid}-${process.hrtime.bigint()}.part`)
+/** Returns the nearest parent of a path that is a folder. */
+export const nearestFolder = (path: string): string => {
+  const parent = dirname(path)
+  return parent === path || isFolder(parent) ? parent : nearestFolder(parent)
+}
+
+function reasonWithoutFileIn(folder: string, characters: string): string | undefined {
+  const path = join(folder, `.rushes-${process.pid}-${process.hrtime.bigint()}${characters}.part`)
   try {
     closeSync(openSync(path, 'wx', 0o600))
     unlinkSync(path)

@@ -3,11 +3,12 @@
  * is renamed when it is complete. All functions throw the system's errors.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, constants, openSync, readSync } from 'node:fs'
-import { copyFile, type FileHandle, link, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
+import { closeSync, constants, lstatSync, openSync, readSync } from 'node:fs'
+import { copyFile, type FileHandle, lstat, open, realpath, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock } from './clock.js'
 import { makeFolders } from './directories.js'
+import { type FileSystem, hasNoLinks, systemFiles } from './file-system.js'
 import { retry } from './retry.js'
 import { errorCode } from './system-error.js'
 
@@ -74,12 +75,9 @@ export async function flush(handle: FileHandle): Promise<void> {
   }
 }
 
-/**
- * Flushes a folder, so that the names of its files survive a power failure. Does nothing on Windows, which cannot flush
- * a folder.
- */
+/** Flushes a folder, so that the names of its files survive a power failure, if the system can do that. */
 export async function flushFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return
+  if (!systemFiles.flushesFolders) return
   const handle = await open(path, 'r')
   await flush(handle).finally(() => handle.close())
 }
@@ -156,9 +154,6 @@ export async function writeAtomically(
   }
 }
 
-/** Errors of file systems without hard links (FAT, some network and container mounts). */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EINVAL'])
-
 /**
  * Moves a file in one step, replaces `to`, and creates its parent folders. Copies a file from another file system, and
  * copies the content behind a link. The link itself stays, because a relative link may not work from another folder.
@@ -179,12 +174,16 @@ export async function moveOver(from: string, to: string): Promise<void> {
  * Gives a file a second name (a hard link), and creates the parent folders of `to`. Copies the file if the file system
  * has no hard links. Fails with EEXIST if `to` exists and hard links work.
  */
-export async function copyOrLink(from: string, to: string): Promise<void> {
+export async function copyOrLink(
+  from: string,
+  to: string,
+  { link }: Pick<FileSystem, 'link'> = systemFiles,
+): Promise<void> {
   makeFolders(dirname(to))
   try {
     await link(await realpath(from), to)
   } catch (error) {
-    if (!NO_LINKS.has(errorCode(error) ?? '')) throw error
+    if (!hasNoLinks(error)) throw error
     await copyAtomically(from, to)
   }
 }
@@ -194,8 +193,7 @@ async function copyAtomically(from: string, to: string): Promise<void> {
   const temporary = temporaryBeside(to)
   try {
     await copyFile(from, temporary, constants.COPYFILE_EXCL)
-    const handle = await open(temporary, 'r')
-    await flush(handle).finally(() => handle.close())
+    await flushCopy(temporary)
     await replaceFile(temporary, to)
   } catch (error) {
     await removeFile(temporary).catch(() => {})
@@ -203,34 +201,59 @@ async function copyAtomically(from: string, to: string): Promise<void> {
   }
 }
 
-/**
- * Renames a file, but fails with EEXIST if `to` exists, also in a race: a plain rename would replace `to`. `linkFile`
- * is for tests.
- */
+/** Windows flushes only a file that is open for writing. A copy of a read-only file can be opened only for reading. */
+async function flushCopy(path: string): Promise<void> {
+  const handle = await open(path, 'r+').catch(() => open(path, 'r'))
+  try {
+    await flush(handle)
+  } catch (error) {
+    if (errorCode(error) !== 'EPERM') throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+interface MoveOptions extends Pick<ReplaceOptions, 'clock' | 'renameFile'> {
+  readonly fileSystem?: Pick<FileSystem, 'link'> | undefined
+}
+
+/** Renames a file, but fails with EEXIST if `to` exists, also in a race: a plain rename would replace `to`. */
 export async function moveWithoutReplacing(
   from: string,
   to: string,
-  linkFile = link,
-  clock: Pick<Clock, 'sleep'> = systemClock,
+  { fileSystem = systemFiles, ...replacing }: MoveOptions = {},
 ): Promise<void> {
   try {
-    await retryWhileHeld(HELD_LINK_ERRORS, clock, () => linkFile(from, to))
+    await retryWhileHeld(HELD_LINK_ERRORS, replacing.clock ?? systemClock, () => fileSystem.link(from, to))
   } catch (error) {
-    if (!NO_LINKS.has(errorCode(error) ?? '')) throw error
-    return claimThenMove(from, to, clock)
+    if (!hasNoLinks(error)) throw error
+    return claimThenMove(from, to, replacing)
   }
   await removeFile(from).catch(() => {})
 }
 
-/** For file systems without links: reserves the name with an empty file, then replaces that file. */
-async function claimThenMove(from: string, to: string, clock: Pick<Clock, 'sleep'>): Promise<void> {
+/** For file systems without links: reserves the name with an empty file, then replaces only that file. */
+async function claimThenMove(from: string, to: string, replacing: ReplaceOptions): Promise<void> {
   const claim = await open(to, 'wx')
   await claim.close()
+  const assertClaim = () => {
+    const found = lstatSync(to, { throwIfNoEntry: false })
+    if (found !== undefined && !(found.isFile() && found.size === 0)) throw new FileExists(to)
+  }
   try {
-    await replaceFile(from, to, { clock })
+    await replaceFile(from, to, { ...replacing, beforeReplace: assertClaim })
   } catch (error) {
-    await removeFile(to).catch(() => {})
+    if (!(error instanceof FileExists)) await removeFile(to).catch(() => {})
     throw error
+  }
+}
+
+/** Another program has written the file since its name was reserved. */
+class FileExists extends Error {
+  override readonly name = 'FileExists'
+  readonly code = 'EEXIST'
+  constructor(path: string) {
+    super(`${path} exists`)
   }
 }
 

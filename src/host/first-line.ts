@@ -12,14 +12,11 @@ interface FirstLine {
   readonly text: string
 }
 
-const SPACE = 0x20
-
 /** Keeps at most `maxBytes` bytes, including blank lines before the line. */
 export function createFirstLine(maxBytes: number): FirstLine {
   let bytes = Buffer.alloc(0)
-  const start = () => bytes.findIndex((byte) => byte > SPACE)
-  const end = () => (start() < 0 ? -1 : bytes.indexOf('\n', start()))
-  const isWhole = () => end() >= 0 || bytes.byteLength >= maxBytes
+  const fromStart = () => decoded(bytes).replace(/^\uFEFF?[\u0000-\u0020]*/, '')
+  const isWhole = () => bytes.byteLength >= maxBytes || fromStart().includes('\n')
   return {
     add(chunk) {
       if (!isWhole()) bytes = Buffer.concat([bytes, chunk]).subarray(0, maxBytes)
@@ -28,13 +25,15 @@ export function createFirstLine(maxBytes: number): FirstLine {
       return isWhole()
     },
     get text() {
-      return bytes
-        .subarray(start() < 0 ? bytes.byteLength : start(), end() < 0 ? undefined : end())
-        .toString('utf8')
-        .replace(/\r$/, '')
+      const [line = ''] = fromStart().split('\n', 1)
+      return line.replace(/\r$/, '')
     },
   }
 }
+
+/** `>` in PowerShell 5 writes UTF-16 with a byte order mark. */
+const decoded = (bytes: Buffer): string =>
+  bytes.toString(bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf16le' : 'utf8')
 
 /**
  * Reads up to the end of the line, then destroys the stream. Rejects with the signal's reason or the stream's error.

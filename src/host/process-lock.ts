@@ -9,8 +9,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { connect, createPrivately, type SqliteConnection, withDatabase } from './database-file.js'
+import { connect, createPrivately, type SqliteConnection, sqliteUri, withDatabase } from './database-file.js'
+import { systemFiles } from './file-system.js'
 import { errorCode } from './system-error.js'
 
 export interface HeldLock {
@@ -44,7 +44,7 @@ export function takeLock(path: string): HeldLock | undefined {
       removeLock(path)
       held.close()
       // Windows cannot remove an open file.
-      if (process.platform === 'win32') removeLock(path)
+      if (!systemFiles.replacesOpenFiles) removeLock(path)
     },
   }
 }
@@ -54,9 +54,7 @@ export function isLocked(path: string): boolean | undefined {
   if (!existsSync(path)) return undefined
   try {
     // Read-only, so that a file that its process has just removed is not created again.
-    withDatabase(`${pathToFileURL(path).href}?mode=ro`, 0, (database) =>
-      database.exec('SELECT 1 FROM sqlite_schema'),
-    )
+    withDatabase(sqliteUri(path, 'ro'), 0, (database) => database.exec('SELECT 1 FROM sqlite_schema'))
     return false
   } catch (error) {
     return errorCode(error) === 'SQLITE_BUSY' ? true : undefined

@@ -66,6 +66,9 @@ function systemReason(thrown: unknown): string | undefined {
 export const isCurrentFolderGone = (thrown: unknown): boolean =>
   errorCode(thrown) === 'ENOENT' && textOf(thrown, 'syscall') === 'uv_cwd'
 
+/** Whether the reader of a pipe has closed it. Windows reports EOF. */
+export const isClosedPipe = (error: unknown): boolean => ['EPIPE', 'EOF'].includes(errorCode(error) ?? '')
+
 /** Whether another process held the lock for longer than the timeout. */
 export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(errorCode(error) ?? '')
 

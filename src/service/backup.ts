@@ -7,13 +7,13 @@ import { existsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import { type RushesError, usageError } from '../errors.js'
 import type { Row } from '../host/database.js'
 import {
   BUSY_TIMEOUT_MS,
   newApplicationId,
   type SqliteConnection,
+  sqliteUri,
   withDatabase,
 } from '../host/database-file.js'
 import { flush, flushFolder, moveWithoutReplacing, removeFile, temporaryBeside } from '../host/files.js'
@@ -110,7 +110,7 @@ const NEW_DATABASE_ID = `UPDATE format SET database_id = ${SQLITE_RANDOM_ID}`
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** URI of an existing database (`mode=rw`), which SQLite does not create. */
-const existingUri = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
+const existingUri = (path: string): string => sqliteUri(path, 'rw')
 
 const withExisting = <Result>(path: string, work: (database: SqliteConnection) => Result): Result =>
   withDatabase(existingUri(path), BUSY_TIMEOUT_MS, work)

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { shellCommand } from '../../src/cli/settings/key.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createPlace, rushes } from '../support/binary.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
@@ -196,6 +197,23 @@ describe('the key', () => {
     expect((await authorization({ RUSHES_API_KEY_FILE: file })).stderr).toContain(
       'Other users can read the key file',
     )
+  })
+
+  it.each(['rk_file\r\n', 'rk_file', '\r\nrk_file\r\nmore\r\n'])(
+    'comes from a file in UTF-16 with %j, as PowerShell 5 writes it, and from one with a byte order mark',
+    async (text) => {
+      for (const encoding of ['utf16le', 'utf8'] as const) {
+        const file = join(temporaryFolder(), 'key')
+        writeFileSync(file, Buffer.from(`\ufeff${text}`, encoding), { mode: 0o600 })
+        expect(await authorization({ RUSHES_API_KEY_FILE: file })).toMatchObject({ sent: 'Bearer rk_file' })
+      }
+    },
+  )
+
+  it('comes from a command with quotes, which cmd.exe gets as it was written', () => {
+    const command = '"C:\\Program Files\\op.exe" read "op://a b/key"'
+    expect(shellCommand(command, true)).toEqual(['cmd.exe', '/d', '/s', '/c', `"${command}"`])
+    expect(shellCommand(command, false)).toEqual(['/bin/sh', '-c', command])
   })
 
   it('comes from the command of the config file only where the environment has none', async () => {

@@ -20,7 +20,9 @@ import { basename, dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import Database from 'libsql'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openOrQuarantine } from '../../src/host/corruption.js'
 import { NewerFormat, type OpenDatabase, openDatabase } from '../../src/host/database.js'
+import { installHint, sqliteUri } from '../../src/host/database-file.js'
 import { checkCopy, copyDatabase } from '../../src/service/backup.js'
 
 const FIRST = 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)'
@@ -385,3 +387,73 @@ describe('a write that was refused the lock', () => {
     expect(texts(one)).toEqual(['first', 'second', 'third'])
   })
 })
+
+describe('a damaged file', () => {
+  /** As on Windows: a file that another process has open cannot be renamed. */
+  const held = {
+    fileSystem: { replacesOpenFiles: false },
+    renameFile: () => {
+      throw Object.assign(new Error('EBUSY: rename'), { code: 'EBUSY' })
+    },
+  }
+
+  function damaged(): string {
+    const path = newPath()
+    open(path).close()
+    overwrite(path, Buffer.from('not a database at all'))
+    return path
+  }
+
+  it('that another process has open stays as it is, with no further name, however often it is tried', () => {
+    const path = damaged()
+    const [names, bytes] = [readdirSync(dirname(path)), bytesOf(path)]
+    for (let attempt = 1; attempt <= 3; attempt++)
+      expect(() => openOrQuarantine({ path, migrations: [FIRST], ...held }, () => {})).toThrow(
+        'the file is damaged, and another process uses it; end that process first',
+      )
+    const added = readdirSync(dirname(path)).filter((name) => !names.includes(name))
+    expect([bytesOf(path), added]).toEqual([bytes, ['a.db.lock']])
+  })
+
+  it('is renamed, and replaced by a new one, where open files cannot be replaced', () => {
+    const path = damaged()
+    const renamed: string[] = []
+    const options = { path, migrations: [FIRST], fileSystem: { replacesOpenFiles: false } }
+    const database = openOrQuarantine(options, (to) => void renamed.push(to))
+    onTestFinished(() => database.close())
+    expect([add(database, 'a'), database.isCurrent()]).toEqual([1, true])
+    expect(readFileSync(renamed[0] ?? '').toString('latin1')).toContain('not a database at all')
+  })
+})
+
+it('a new file replaces no file of another process where hard links fail', () => {
+  const path = newPath()
+  const linkFile = () => {
+    throw Object.assign(new Error('EISDIR: link'), { code: 'EISDIR' })
+  }
+  const first = openDatabase({ path, migrations: [FIRST], linkFile })
+  onTestFinished(() => first.close())
+  expect(add(first, 'a')).toBe(1)
+  const second = openDatabase({ path, migrations: [FIRST], linkFile })
+  onTestFinished(() => second.close())
+  expect([texts(second), first.isCurrent()]).toEqual([['a'], true])
+})
+
+it.each([
+  ['C:\\data\\a b.db', 'file:///C:/data/a%20b.db?mode=ro'],
+  ['\\\\server\\share\\a.db', 'file:////server/share/a.db?mode=ro'],
+])('%s has an address that SQLite accepts', (path, uri) => {
+  expect(sqliteUri(path, 'ro', true)).toBe(uri)
+})
+
+it.each([
+  ['win32', 'arm64', 'MODULE_NOT_FOUND', 'x64 version of Node.js'],
+  ['win32', 'x64', 'ERR_DLOPEN_FAILED', 'Visual C++ Redistributable'],
+  ['win32', 'x64', 'MODULE_NOT_FOUND', 'without --omit=optional'],
+  ['linux', 'x64', 'ERR_DLOPEN_FAILED', 'without --omit=optional'],
+])(
+  'without the SQLite package on %s-%s (%s), the message says what to install: %s',
+  (platform, arch, code, words) => {
+    expect(installHint(platform, arch, code)).toContain(words)
+  },
+)

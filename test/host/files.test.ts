@@ -15,6 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isFolder, makeFolders, platformFolders, reasonUnwritable } from '../../src/host/directories.js'
 import {
+  copyOrLink,
   cutToBytes,
   moveWithoutReplacing,
   removeFile,
@@ -135,43 +136,69 @@ describe('a file that another program holds', () => {
     const [from, to] = paths()
     writeFileSync(from, 'new')
     const { clock, work } = holder('EBUSY', 300)
-    await clock.runUntil(moveWithoutReplacing(from, to, work(link), clock))
+    await clock.runUntil(moveWithoutReplacing(from, to, { fileSystem: { link: work(link) }, clock }))
     expect([clock.monotonic(), readdirSync(folder)]).toEqual([300, ['to']])
   })
 })
 
+/** Codes of Windows, Linux and macOS on exFAT, and of some network folders. */
+const NO_LINKS = ['EISDIR', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'] as const
+
+const withoutLinks = (code: string) => ({
+  link: async () => {
+    throw Object.assign(new Error('no links here'), { code })
+  },
+})
+
+it.each(NO_LINKS)('a second name is a copy where a link fails with %s', async (code) => {
+  const [from, to] = [join(folder, 'from'), join(folder, 'made/to')]
+  writeFileSync(from, 'new')
+  await copyOrLink(from, to, withoutLinks(code))
+  expect([readFileSync(to, 'utf8'), statSync(to).nlink]).toEqual(['new', 1])
+})
+
 describe('a move that replaces nothing', () => {
-  const noLinks = async () => {
-    throw Object.assign(new Error('no links here'), { code: 'EPERM' })
-  }
   const [from, to] = [() => join(folder, 'from'), () => join(folder, 'to')]
 
   it.each([
-    ['with links', undefined],
-    ['without links', noLinks],
-  ])('moves, or says EEXIST, %s', async (_, link) => {
+    ['with links', undefined] as const,
+    ...NO_LINKS.map((code) => [`where a link fails with ${code}`, withoutLinks(code)] as const),
+  ])('moves, or says EEXIST, %s', async (_, fileSystem) => {
     writeFileSync(from(), 'new')
-    await moveWithoutReplacing(from(), to(), link)
+    await moveWithoutReplacing(from(), to(), { fileSystem })
     expect(readdirSync(folder)).toEqual(['to'])
     expect(readFileSync(to(), 'utf8')).toBe('new')
     expect(statSync(to()).nlink).toBe(1)
 
     writeFileSync(from(), 'newer')
-    await expect(moveWithoutReplacing(from(), to(), link)).rejects.toMatchObject({ code: 'EEXIST' })
+    await expect(moveWithoutReplacing(from(), to(), { fileSystem })).rejects.toMatchObject({ code: 'EEXIST' })
     expect(readFileSync(to(), 'utf8')).toBe('new')
     expect(readFileSync(from(), 'utf8')).toBe('newer')
   })
 
   it('takes back its claim when the move fails', async () => {
-    await expect(moveWithoutReplacing(from(), to(), noLinks)).rejects.toMatchObject({ code: 'ENOENT' })
+    const fileSystem = withoutLinks('EISDIR')
+    await expect(moveWithoutReplacing(from(), to(), { fileSystem })).rejects.toMatchObject({ code: 'ENOENT' })
     expect(readdirSync(folder)).toEqual([])
   })
 
+  it('keeps a file that another program wrote after the claim, without links', async () => {
+    writeFileSync(from(), 'new')
+    const renameFile = async () => {
+      writeFileSync(to(), 'foreign')
+      throw Object.assign(new Error('held'), { code: 'EBUSY' })
+    }
+    const clock = createManualClock()
+    const move = moveWithoutReplacing(from(), to(), { fileSystem: withoutLinks('EISDIR'), clock, renameFile })
+    await expect(clock.runUntil(move)).rejects.toMatchObject({ code: 'EEXIST' })
+    expect([readFileSync(to(), 'utf8'), readFileSync(from(), 'utf8')]).toEqual(['foreign', 'new'])
+  })
+
   it('lets exactly one of many win', async () => {
-    for (const link of [undefined, noLinks]) {
+    for (const fileSystem of [undefined, withoutLinks('EISDIR')]) {
       const names = Array.from({ length: 8 }, (_, number) => join(folder, `from-${number}`))
       for (const name of names) writeFileSync(name, name)
-      const moves = names.map((name) => moveWithoutReplacing(name, to(), link).then(() => name))
+      const moves = names.map((name) => moveWithoutReplacing(name, to(), { fileSystem }).then(() => name))
       const won = (await Promise.allSettled(moves)).filter((move) => move.status === 'fulfilled')
       expect(won.map((move) => move.value)).toEqual([readFileSync(to(), 'utf8')])
       await removeFile(to())

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { describeError, describeReason } from '../../src/host/system-error.js'
+import { describeError, describeReason, isClosedPipe } from '../../src/host/system-error.js'
 
 const thrownBy = (work: () => unknown): unknown => {
   try {
@@ -67,4 +67,13 @@ describe('an error of the system', () => {
     )
     expect(describeReason('text')).toBe('text')
   })
+})
+
+it.each([
+  ['EPIPE', true],
+  ['EOF', true],
+  ['ENOSPC', false],
+  ['EIO', false],
+])('%s of standard output shows that its reader has gone: %s', (code, expected) => {
+  expect(isClosedPipe(Object.assign(new Error(code), { code }))).toBe(expected)
 })

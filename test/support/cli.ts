@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import type { PictureParts } from '../../src/cli/context/picture-parts.js'
 import { main } from '../../src/cli/main.js'
 import type { InputStream, OutputStream } from '../../src/cli/process/io.js'
+import type { FileSystem } from '../../src/host/file-system.js'
 import type { Fetch, HttpRequest } from '../../src/host/http.js'
 import { createInterrupts, type InterruptSource } from '../../src/host/interrupts.js'
 import { MODELS_PATH } from '../../src/protocol/id.js'
@@ -30,6 +31,8 @@ export interface RunOptions {
   readonly fetch?: Fetch
   /** Renders the runs of `--local`. The local service then listens on a loopback port in this process. */
   readonly engine?: Engine
+  /** What the file systems of output files can do. Default: what they really can. */
+  readonly fileSystem?: FileSystem
   /** Draws pictures in the terminal. */
   readonly pictures?: PictureParts
   /** Replaces the platform's opener. By default, nothing is opened. */
@@ -100,6 +103,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
         random: () => 0.5,
         openResult,
         ...(options.pictures && { pictures: options.pictures }),
+        ...(options.fileSystem && { fileSystem: options.fileSystem }),
         ...(options.engine === undefined
           ? { fetch: options.fetch ?? noNetwork }
           : { engine: options.engine, ...(options.fetch && { fetch: options.fetch }) }),

@@ -5,6 +5,7 @@
  */
 import { resolve } from 'node:path'
 import { RushesError } from '../../errors.js'
+import type { FileSystem } from '../../host/file-system.js'
 import { copyOrLink, moveOver } from '../../host/files.js'
 import { describeError } from '../../host/system-error.js'
 import type { LockKeeper } from '../lock/file.js'
@@ -18,6 +19,7 @@ export interface MoveParts {
   /** Absolute path of the manifest's folder. */
   readonly folder: string
   readonly signal: AbortSignal
+  readonly fileSystem?: Pick<FileSystem, 'link'> | undefined
 }
 
 interface Move {
@@ -79,9 +81,11 @@ async function carryOut(move: Move, { keeper, folder }: MoveParts): Promise<void
 /**
  * Hard-links or copies the file to a temporary name in its new folder, so that its old name is free for another file.
  */
-async function moveToTemporary(move: Move, { keeper, folder }: MoveParts): Promise<void> {
+async function moveToTemporary(move: Move, { keeper, folder, fileSystem }: MoveParts): Promise<void> {
   const temporary = movingPath(move.to)
-  await copyOrLink(resolve(folder, move.from), resolve(folder, temporary)).catch(throwNotMoved(move.to))
+  await copyOrLink(resolve(folder, move.from), resolve(folder, temporary), fileSystem).catch(
+    throwNotMoved(move.to),
+  )
   await record(keeper, move, temporary)
   move.from = temporary
 }

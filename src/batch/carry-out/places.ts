@@ -151,11 +151,11 @@ export function keptError(
 /** Returns the hash of a file. Undefined if it is not a regular file, or was changed while it was read. */
 async function unchangedHash(path: string): Promise<string | undefined> {
   try {
-    const before = statSync(path)
+    const before = statSync(path, { bigint: true })
     if (!before.isFile()) return undefined
     const sha256 = await sha256OfFile(path)
-    const after = statSync(path)
-    const isSame = before.mtimeMs === after.mtimeMs && before.size === after.size && before.ino === after.ino
+    const after = statSync(path, { bigint: true })
+    const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && before.ino === after.ino
     return isSame ? sha256 : undefined
   } catch {
     return undefined

@@ -4,6 +4,7 @@
  */
 import { posix } from 'node:path'
 import { followLinks } from '../../host/directories.js'
+import { sameFileKey } from '../../host/file-system.js'
 import type { Kind } from '../../protocol/models.js'
 import { namedBy } from './combinations.js'
 import { describe, type Origin, type RowTemplate } from './matrix.js'
@@ -169,11 +170,6 @@ const EXTENSIONS: Readonly<Record<Kind, readonly string[]>> = {
 /** Whether a run with an open extension (`{ext}`) may produce a file with this extension, given without its dot. */
 export const mayBecome = (kind: Kind | undefined, extension: string): boolean =>
   kind === undefined ? extension !== '' : EXTENSIONS[kind].includes(extension.toLowerCase())
-
-/**
- * Key of a path. Equal for paths that a file system may treat as one, since some ignore case and Unicode normalization.
- */
-export const sameFileKey = (path: string): string => path.normalize('NFC').toLowerCase()
 
 const OPEN_EXTENSION = /\.\{ext\}$/
 

@@ -3,7 +3,8 @@
  * for an invalid manifest: all problems are returned together, each with its position.
  */
 import { dirname, join, resolve } from 'node:path'
-import { findCollisions, type OutputClaim, outputImageProblems, sameFileKey } from './collisions.js'
+import { sameFileKey } from '../../host/file-system.js'
+import { findCollisions, type OutputClaim, outputImageProblems } from './collisions.js'
 import { parseManifest } from './format.js'
 import {
   bytesToSend,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, extname, posix, resolve } from 'node:path'
+import { type FileSystem, sameFileKey, systemFiles } from '../../host/file-system.js'
 import { sha256OfFile } from '../../host/files.js'
 import { describeReason, errorCode } from '../../host/system-error.js'
 import {
@@ -13,7 +14,7 @@ import {
   outputsOf,
   placingsOf,
 } from '../lock/lock.js'
-import { createFileIndex, mayBecome, sameFileKey } from '../manifest/collisions.js'
+import { createFileIndex, mayBecome } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createManifestFolder, type ManifestFolder, numbered } from '../manifest/output-paths.js'
 import { type FileFact, isInPlace } from './decide.js'
@@ -56,6 +57,7 @@ interface DiskOptions {
   /** Whether the files of this entry stay at their paths, because `--only` does not select its row. */
   keepsFiles(name: string): boolean
   readonly allowOutside: boolean
+  readonly fileSystem?: Pick<FileSystem, 'opensOtherSpelling'> | undefined
 }
 
 /** Lists each folder only once. */
@@ -64,16 +66,16 @@ export function diskOf(
   grounds = createManifestFolder(options.folder),
   names = createOutputNames(options.entries, grounds),
 ): Disk {
-  const { folder } = options
+  const { folder, fileSystem = systemFiles } = options
   /** A lock file must not make this program read outside the manifest's folder. */
   const mayRead = (file: string) => options.allowOutside || grounds.isInside(file)
   const keyOf = (file: string) => sameFileKey(grounds.realPathOf(file))
   const isOnePath = (file: string, other: string) =>
     file === other || grounds.realPathOf(file) === grounds.realPathOf(other)
   const known = knownFilesOf(options, keyOf)
-  const listings = new Map<string, Promise<readonly string[]>>()
-  const list = (path: string): Promise<readonly string[]> => {
-    const known = listings.get(path) ?? readdir(path).catch(() => [])
+  const listings = new Map<string, Promise<Listing>>()
+  const list = (path: string): Promise<Listing> => {
+    const known = listings.get(path) ?? readdir(path).then(listingOf, () => listingOf([]))
     listings.set(path, known)
     return known
   }
@@ -87,15 +89,18 @@ export function diskOf(
     if (!name.endsWith(OPEN)) return name
     const stem = name.slice(0, -OPEN.length)
     if (own !== undefined && withExtensionOf(name, own) === own.file) return own.file
-    const found = [...(await list(resolve(folder, dirname(name))))]
-      .sort()
-      .find(
-        (each) =>
-          each.startsWith(`${basename(stem)}.`) &&
-          each === `${basename(stem)}${extname(each)}` &&
-          mayBecome(kind, extname(each).slice(1)),
+    const { names, byStem } = await list(resolve(folder, dirname(name)))
+    const found = byStem.get(sameFileKey(basename(stem)))?.find((each) => {
+      if (!mayBecome(kind, extname(each).slice(1))) return false
+      const wanted = `${basename(stem)}${extname(each)}`
+      return (
+        each === wanted ||
+        (!names.has(wanted) && fileSystem.opensOtherSpelling(resolve(folder, dirname(name), wanted)))
       )
-    return found === undefined ? name : `${stem}${extname(found)}`
+    })
+    if (found === undefined) return name
+    // A foreign file is named as the folder lists it. An own file is renamed to the spelling of the manifest.
+    return own === undefined ? posix.join(posix.dirname(name), found) : `${stem}${extname(found)}`
   }
 
   /** Returns the absolute path of a locked output, if its file still exists there. */
@@ -166,6 +171,21 @@ export function diskOf(
     isOnePath,
     again: () => diskOf(options, grounds, names),
   }
+}
+
+interface Listing {
+  readonly names: ReadonlySet<string>
+  /** The sorted names by the key of their stem. */
+  readonly byStem: ReadonlyMap<string, readonly string[]>
+}
+
+function listingOf(names: readonly string[]): Listing {
+  const byStem = new Map<string, string[]>()
+  for (const name of [...names].sort()) {
+    const key = sameFileKey(withoutExtension(name))
+    byStem.set(key, [...(byStem.get(key) ?? []), name])
+  }
+  return { names: new Set(names), byStem }
 }
 
 /** Returns the name with the extension of an existing output. */

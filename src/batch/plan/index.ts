@@ -1,4 +1,5 @@
 /** The plan of a batch: every run of the manifest with its action. Planning changes nothing. */
+import type { FileSystem } from '../../host/file-system.js'
 import { createSlots } from '../../host/slots.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { type Lock, type LockEntry, outputsOf } from '../lock/lock.js'
@@ -85,6 +86,7 @@ export interface PlanOptions {
   selects(entry: ManifestEntry): boolean
   /** Whether files outside the folder of the manifest may be moved. */
   readonly allowOutside: boolean
+  readonly fileSystem?: Pick<FileSystem, 'opensOtherSpelling'> | undefined
 }
 
 /** Maximum number of rows whose files are hashed at once. */

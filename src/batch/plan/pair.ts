@@ -1,9 +1,9 @@
 /** Assigns entries of the lock file to runs of the manifest, and finds the model of each run. Pure. */
 import { posix } from 'node:path'
+import { sameFileKey } from '../../host/file-system.js'
 import { writeJson } from '../../protocol/json.js'
 import { KINDS, type Kind, type ModelInput } from '../../protocol/models.js'
 import { hashesOf, type Lock, type LockEntry } from '../lock/lock.js'
-import { sameFileKey } from '../manifest/collisions.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Models } from '../manifest/sections.js'
 

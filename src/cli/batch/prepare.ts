@@ -195,6 +195,7 @@ export async function prepare(
     models: await modelsByKind(ctx),
     identity: identityOf,
     allowOutside: options.allowOutside,
+    fileSystem: ctx.fileSystem,
     selects: await selectorFor(options.only, manifest.entries),
   }
   const lock = readLock(lockPath, manifest.path)

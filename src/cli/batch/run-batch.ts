@@ -44,7 +44,7 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const { lockPath, plan: planned, prices, options } = prepared
   const active = activeSteps(planned)
   if (active.length > 0) await claim.check()
-  refuseUnwritable(prepared)
+  refuseUnwritable(ctx, prepared)
   const connection = active.some(needsService)
     ? await ctx.connect({ missing: prepared.missing, render: true })
     : undefined
@@ -111,16 +111,26 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
  */
-export function refuseUnwritable({ manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>): void {
+export function refuseUnwritable(
+  { fileSystem }: Pick<Context, 'fileSystem'>,
+  { manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>,
+): void {
   const checked = new Set<string>()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
+      const row = `${entry.name}, line ${entry.at.line}`
+      const problem = fileSystem.nameProblem(resolve(manifest.folder, file))
+      if (problem !== undefined)
+        throw usageError(
+          `Cannot write ${file} (${row}): ${problem}. Nothing was sent.`,
+          'Change the output of the row.',
+        )
       const folder = relative('.', resolve(manifest.folder, dirname(file))) || '.'
       const reason = checked.has(folder) ? undefined : reasonUnwritable(folder)
       checked.add(folder)
       if (reason !== undefined)
         throw usageError(
-          `Cannot write ${file} (${entry.name}, line ${entry.at.line}): ${reason}. Nothing was sent.`,
+          `Cannot write ${file} (${row}): ${reason}. Nothing was sent.`,
           'Make the folder writable, or change the output of the row.',
         )
     }
@@ -155,12 +165,12 @@ function checkLimits(ctx: Context, prepared: PreparedBatch): void {
 }
 
 async function movedSteps(
-  { interrupts, out }: Context,
+  { interrupts, out, fileSystem }: Context,
   { manifest: { folder }, plan: { steps, counts, disk } }: PreparedBatch,
   keeper: LockKeeper,
 ): Promise<readonly PlanStep[]> {
   try {
-    return await moveFiles(steps, { disk, keeper, folder, signal: interrupts.first })
+    return await moveFiles(steps, { disk, keeper, folder, signal: interrupts.first, fileSystem })
   } catch (thrown) {
     // All files are at their paths. Only the lock file could not be written.
     const isDone = counts.create + counts.download === 0

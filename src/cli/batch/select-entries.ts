@@ -1,4 +1,5 @@
 /** `--only <glob>`: which entries of a manifest a batch works on. */
+import { sep } from 'node:path'
 import type { ManifestEntry } from '../../batch/manifest/index.js'
 import { usageError } from '../../errors.js'
 import { nearest, printable } from '../../protocol/text.js'
@@ -10,11 +11,14 @@ import { nearest, printable } from '../../protocol/text.js'
 export async function selectorFor(
   only: readonly string[],
   entries: readonly ManifestEntry[],
+  separator = sep,
 ): Promise<(entry: ManifestEntry) => boolean> {
   if (only.length === 0) return () => true
   const { default: picomatch } = await import('picomatch')
   const matchers = only.map((glob) => {
-    const matches = picomatch(glob.normalize(), { dot: true })
+    // On Windows, a backslash separates folders; elsewhere it escapes the next character.
+    const pattern = separator === '\\' ? glob.replaceAll('\\', '/') : glob
+    const matches = picomatch(pattern.normalize(), { dot: true })
     return { glob, matches: (text: string) => matches(text.normalize()) }
   })
   const matchesEntry = (

@@ -166,10 +166,10 @@ const isUsage = (thrown: unknown): thrown is RushesError =>
   thrown instanceof RushesError && thrown.code === 'usage'
 
 /** Returns the error of an impossible plan, which an edit can fix. */
-function problemOf(prepared: PreparedBatch): RushesError | undefined {
+function problemOf(ctx: Context, prepared: PreparedBatch): RushesError | undefined {
   try {
     refusePlan(prepared)
-    refuseUnwritable(prepared)
+    refuseUnwritable(ctx, prepared)
   } catch (thrown) {
     if (!isUsage(thrown)) throw thrown
     return thrown
@@ -200,7 +200,7 @@ async function dryRound(ctx: Context, watch: WatchState, files: WatchedFiles): P
   }
   watch.lastMessage = text
   await printDryRun(ctx, prepared)
-  const problem = problemOf(prepared)
+  const problem = problemOf(ctx, prepared)
   if (problem !== undefined) ctx.out.error(problem)
   return 'done'
 }
@@ -210,7 +210,7 @@ async function batchRound(ctx: Context, watch: WatchState, files: WatchedFiles):
   const planned = await planRound(ctx, watch, files)
   if (planned instanceof RushesError) return printProblem(ctx, watch, planned)
   const { loaded, prepared } = planned
-  const problem = problemOf(prepared)
+  const problem = problemOf(ctx, prepared)
   if (problem !== undefined) return printProblem(ctx, watch, problem)
   watch.lastMessage = undefined
   const answer = await watch.consent.ask(ctx, prepared)
@@ -238,7 +238,7 @@ async function runRoundBatch(
     if (await (await ctx.models()).refreshIfOld()) return 'again'
     // Another batch may have written the lock file since the plan was shown.
     const ready = await prepare(ctx, loaded, watch.options, watch.words)
-    if (problemOf(ready) !== undefined) return 'again'
+    if (problemOf(ctx, ready) !== undefined) return 'again'
     const work = creates ? ready : withoutCreates(ready)
     if (!watch.consent.allows(work)) return 'again'
     code = await runBatch(ctx, work, claim)

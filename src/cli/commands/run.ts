@@ -180,7 +180,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   encodeRequest(model, request.input)
   if (wait) {
     const { checkTarget } = await import('../runs/check-target.js')
-    checkTarget(delivery, { runs: count, kind: request.kind })
+    checkTarget(ctx, delivery, { runs: count, kind: request.kind })
   }
   // With --reuse, the number of creates is not known yet.
   if (!reuse) checkLimit(count)

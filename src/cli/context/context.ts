@@ -8,6 +8,7 @@ import type { ApiClient } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
 import { usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
+import { type FileSystem, systemFiles } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
 import type { Interrupts } from '../../host/interrupts.js'
 import type { Journal } from '../../journal/index.js'
@@ -34,6 +35,7 @@ export interface ReplaceableParts {
   /** Renders the runs of the local service. */
   readonly engine?: Engine
   readonly pictures?: PictureParts
+  readonly fileSystem?: FileSystem
   /** Opens a file or a URL with the platform's opener. */
   openResult?(target: string): Promise<unknown>
 }
@@ -64,6 +66,8 @@ export interface Context extends Io {
   readonly profileName: string
   readonly configFolder: string
   readonly stateFolder: string
+  /** What the file systems of output files can do. */
+  readonly fileSystem: FileSystem
   random(): number
   profile(): Promise<RawProfile>
   setting(name: SettingName, flag?: string): Promise<string | undefined>
@@ -173,6 +177,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     return createNetwork({ env, clock }).fetch
   }
 
+  const { fileSystem = systemFiles } = parts
   const state = { folder: stateFolder, clock, warn: out.warn }
   const limitsUrl = () => setting('limitsUrl')
   const limits = createKeyLimits({ ...state, isLocal: globals.local, limitsUrl, closers })
@@ -277,6 +282,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     profileName,
     configFolder: folders.config,
     stateFolder,
+    fileSystem,
     random,
     profile,
     setting,
@@ -302,7 +308,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     renewed: () => createContext(options, { closers, openJournal, fetch }),
     async downloader(fetchOutput) {
       const { createDownloader } = await import('../../download/index.js')
-      return createDownloader({ fetch: fetchOutput, clock, random })
+      return createDownloader({ fetch: fetchOutput, clock, random, fileSystem })
     },
     rateLimitedForMs: limits.rateLimitedForMs,
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),

@@ -5,6 +5,7 @@ import { EXIT } from '../../errors.js'
 import { inspectDatabase } from '../../host/corruption.js'
 import { sizeOfDatabase } from '../../host/database-file.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import { systemFiles } from '../../host/file-system.js'
 import { findProxy, isLoopback, noProxy } from '../../host/http.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { JOURNAL_MIGRATIONS } from '../../journal/journal-run.js'
@@ -32,7 +33,7 @@ export function checkStateFolder(folder: string): Finding {
     })
   if (!existsSync(folder)) return ok('state', `${folder} (not created yet)`)
   const mode = statSync(folder).mode & 0o777
-  if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+  if (systemFiles.hasModes && (mode & 0o077) !== 0)
     return warning(
       'state',
       `other users can read ${folder} (mode ${mode.toString(8)})`,
@@ -151,7 +152,7 @@ export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
   try {
     await ctx.profile()
     const mode = statSync(path).mode & 0o777
-    return process.platform !== 'win32' && (mode & 0o077) !== 0
+    return systemFiles.hasModes && (mode & 0o077) !== 0
       ? [
           warning(
             'config',

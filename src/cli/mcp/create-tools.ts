@@ -187,7 +187,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   if (allowance.maxCost !== undefined) prices.refuseOld([request.model])
   allowance.check(1, sumOf([estimate?.millionths]))
   const checked = await deliveryOf(ctx, options, { runs: 1 })
-  checkTarget(checked, { runs: 1, kind: request.kind })
+  checkTarget(ctx, checked, { runs: 1, kind: request.kind })
   await createRuns(ctx, {
     connection: await ctx.connect(),
     delivery: checked,

@@ -10,7 +10,7 @@ import {
   SIGNAL_EXITS,
   type SignalName,
 } from '../../host/interrupts.js'
-import { describeReason } from '../../host/system-error.js'
+import { describeReason, isClosedPipe } from '../../host/system-error.js'
 import { VERSION } from './version.js'
 
 const SIGNALS = Object.keys(SIGNAL_EXITS) as SignalName[]
@@ -91,7 +91,7 @@ function flush(stream: NodeJS.WriteStream): Promise<void> {
  * output is lost.
  */
 async function endAfter(error: NodeJS.ErrnoException): Promise<never> {
-  if (error.code === 'EPIPE') process.exit(EXIT.stdoutClosed)
+  if (isClosedPipe(error)) process.exit(EXIT.stdoutClosed)
   process.stderr.write(`error: standard output cannot be written: ${describeReason(error)}\n`)
   await flush(process.stderr)
   process.exit(EXIT.downloadFailed)

@@ -2,8 +2,11 @@
 import { dirname, resolve } from 'node:path'
 import { knownPaths } from '../../download/file-names.js'
 import { obstacleAt } from '../../download/final-files.js'
+import { fill } from '../../download/target.js'
 import { usageError } from '../../errors.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import { shortened } from '../../protocol/text.js'
+import type { Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { sidecarOf } from './sidecar.js'
 
@@ -14,8 +17,12 @@ interface CheckTargetOptions {
   own?(): readonly string[]
 }
 
+/** Values as long as real ones, to check a path before the run exists. */
+const SAMPLES = { id: `run_${'x'.repeat(20)}`, index: '1', kind: 'image', name: 'x', ext: 'jpeg' }
+
 /** Checks the target. Throws `usage`. */
 export function checkTarget(
+  { fileSystem }: Pick<Context, 'fileSystem'>,
   { target, overwrite, sidecar }: Delivery,
   { runs, kind, own = () => [] }: CheckTargetOptions,
 ): void {
@@ -26,6 +33,13 @@ export function checkTarget(
   if (reason !== undefined)
     throw usageError(
       `Cannot write outputs: ${reason}. Nothing was sent.`,
+      'Choose another path with -o <path>.',
+    )
+  const path = target.kind === 'folder' ? folder : target.template
+  const problem = fileSystem.nameProblem(fill(path, SAMPLES))
+  if (problem !== undefined)
+    throw usageError(
+      `Cannot write ${shortened(path)}: ${problem}. Nothing was sent.`,
       'Choose another path with -o <path>.',
     )
   let ownPaths: ReadonlySet<string> | undefined

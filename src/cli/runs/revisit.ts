@@ -26,7 +26,7 @@ export async function revisit(
     const files = ids.flatMap((id) => recorder.filesOf(id).map(({ path }) => path))
     return delivery.sidecar ? files.flatMap((each) => [each, sidecarOf(each)]) : files
   }
-  checkTarget(delivery, { runs: ids.length, own })
+  checkTarget(ctx, delivery, { runs: ids.length, own })
   const runs: { readonly run: KnownRun }[] = []
   for await (const id of inTurns(ids, ctx.interrupts.first))
     runs.push({ run: knownRun(id, recorder.find(id)) })

@@ -2,7 +2,7 @@
 import { messageOf } from '../../errors.js'
 import { withTimeout } from '../../host/abort.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
-import { printable, quoteWord } from '../../protocol/text.js'
+import { printable, quoteWord, variableLine } from '../../protocol/text.js'
 import type { ModelSetEngine } from '../../service/models/model-set.js'
 import { defaultDocument, type ServedModel } from '../../service/models/served-model.js'
 import type { NodeRole } from '../../service/names.js'
@@ -74,7 +74,7 @@ export function announce({ out }: Context, announcement: Announcement): void {
     RUSHES_IMAGE_MODEL: image,
     RUSHES_VIDEO_MODEL: video,
   }
-  for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${quoteWord(value)}`)
+  for (const [name, value] of Object.entries(variables)) out.line(variableLine(name, value))
   if (models.length > KINDS.length)
     out.note(`These are the default models. To list all ${models.length}: \`rushes models --refresh\`.`)
   const dataWords = dataFlag === undefined ? '' : ` --data ${quoteWord(dataFlag)}`

@@ -7,6 +7,7 @@ import { MAX_KEY_LENGTH, parseApiKey } from '../../client/service-access.js'
 import { RushesError } from '../../errors.js'
 import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
+import { systemFiles } from '../../host/file-system.js'
 import { createFirstLine, openReadable, readFirstLine } from '../../host/first-line.js'
 import { groupIsAlive } from '../../host/process-lock.js'
 import { describeError, describeReason } from '../../host/system-error.js'
@@ -83,7 +84,7 @@ async function readKeyFile(path: string, sources: KeySources): Promise<string> {
   const timeoutMessage = `RUSHES_API_KEY_FILE: nothing was written to ${path}`
   try {
     const stats = statSync(path)
-    if (process.platform !== 'win32' && stats.isFile() && (stats.mode & 0o077) !== 0)
+    if (systemFiles.hasModes && stats.isFile() && (stats.mode & 0o077) !== 0)
       sources.warn(`Other users can read the key file ${path}. Run \`chmod 600 ${path}\`.`)
     const stream = await openReadable(path)
     if (stream !== undefined)
@@ -135,10 +136,13 @@ export async function runKeyCommand(
   // In a separate process group, an interactive command would lose access to the terminal.
   const isGroup = !isInteractive && !isWindows
   const stdio: StdioOptions = [isInteractive ? 'inherit' : 'ignore', 'pipe', showsStderr ? 'inherit' : 'pipe']
-  const [shell, flag] = isWindows ? ['cmd.exe', '/c'] : ['/bin/sh', '-c']
+  const [shell, ...words] = shellCommand(command, isWindows)
   // Loaded only here, because most keys come from the environment.
   const { spawn } = await import('node:child_process')
-  const child = spawn(shell, [flag, command], { env: { ...env }, detached: isGroup, stdio })
+  const child = spawn(shell, words, {
+    ...{ env: { ...env }, detached: isGroup, stdio },
+    windowsVerbatimArguments: isWindows,
+  })
   const [line, reason] = [createFirstLine(maxBytes), createFirstLine(MAX_REASON_BYTES)]
   // Reads both streams to the end, because a command fails when it cannot write its second line.
   child.stdout?.on('data', line.add)
@@ -169,6 +173,13 @@ export async function runKeyCommand(
     child.unref()
   }
 }
+
+/**
+ * Returns the program and its arguments. `cmd.exe` has its own rules for quotes: with `/s` it removes the outer ones and
+ * takes the rest as it is.
+ */
+export const shellCommand = (command: string, isWindows: boolean): readonly [string, ...string[]] =>
+  isWindows ? ['cmd.exe', '/d', '/s', '/c', `"${command}"`] : ['/bin/sh', '-c', command]
 
 /** Ends the command, or its process group if it has one: SIGTERM, then SIGKILL after a second. */
 async function endProcess(child: ChildProcess, isGroup: boolean, clock: Pick<Clock, 'sleep'>): Promise<void> {

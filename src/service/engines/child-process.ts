@@ -11,7 +11,7 @@ export type ChildEnvironment = Readonly<Record<string, string | undefined>>
  */
 const SERVICE_NAMES = /^(RUSHES_|PG|AWS_|CREDENTIALS_DIRECTORY$)/
 /** Variables whose values are also removed under any other name. */
-const SECRET_NAMES = [
+const SECRET_NAMES: ReadonlySet<string> = new Set([
   'RUSHES_API_KEY',
   'RUSHES_DATABASE_URL',
   'RUSHES_LIMITS_URL',
@@ -19,7 +19,7 @@ const SECRET_NAMES = [
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
-] as const
+])
 
 /**
  * Returns the environment for the user's command. Removes the variables of the service, and variables such as
@@ -29,17 +29,21 @@ const SECRET_NAMES = [
 export function commandEnvironment(
   env: ChildEnvironment,
   urls: readonly (string | undefined)[] = [],
+  platform: NodeJS.Platform = process.platform,
 ): ChildEnvironment {
-  const secrets = [...urls, ...SECRET_NAMES.map((name) => env[name])].filter(
-    (text): text is string => text !== undefined && text !== '',
+  // Windows ignores the case of names.
+  const nameOf = (name: string) => (platform === 'win32' ? name.toUpperCase() : name)
+  const values = Object.entries(env).map(([name, value]) =>
+    SECRET_NAMES.has(nameOf(name)) ? value : undefined,
   )
+  const secrets = [...urls, ...values].filter((text): text is string => text !== undefined && text !== '')
   const passwords = secrets.flatMap(passwordsOf).filter((password) => password.length >= MIN_SECRET_LENGTH)
   const patterns = passwords.map(passwordPattern)
   const urlKeys = secrets.filter(isUrl).map(urlKey)
   const isSecret = (value: string): boolean =>
     patterns.some((pattern) => pattern.test(value)) ||
     urlKeys.some((key) => (key.startsWith('//') ? value.includes(key) : urlKey(value) === key))
-  return filtered(env, (name, value) => !SERVICE_NAMES.test(name) && !isSecret(value))
+  return filtered(env, (name, value) => !SERVICE_NAMES.test(nameOf(name)) && !isSecret(value))
 }
 
 /** Shorter passwords are ignored: an unrelated variable may have the same value by chance. */
@@ -53,7 +57,9 @@ export const rendererEnvironment = (env: ChildEnvironment): ChildEnvironment =>
   filtered(
     env,
     (name, value) =>
-      !SERVICE_NAMES.test(name) && !NAMES_OF_SECRETS.test(name) && !URL_WITH_PASSWORD.test(value),
+      !SERVICE_NAMES.test(name.toUpperCase()) &&
+      !NAMES_OF_SECRETS.test(name) &&
+      !URL_WITH_PASSWORD.test(value),
   )
 
 const NAMES_OF_SECRETS = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|DATABASE_URL|REDIS_URL/i

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFile
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/host/clock.js'
-import { createCommandEngine } from '../../../src/service/engines/command/index.js'
+import { createCommandEngine, hasShell } from '../../../src/service/engines/command/index.js'
 import { RendererCrashed, type RenderJob } from '../../../src/service/engines/engine.js'
 import { built } from '../../support/built.js'
 import { createManualClock } from '../../support/clock.js'
@@ -216,4 +216,12 @@ test.runIf(process.platform === 'linux')('no engine outlives a service that was 
   expect(processExists(pid)).toBe(true)
   service.kill('SIGKILL')
   await until(`the end of ${pid}`, () => !processExists(pid))
+})
+
+test('a shell is looked for in PATH on Windows, and is always there elsewhere', () => {
+  const folder = temporaryFolder()
+  expect(hasShell('linux', '')).toBe(true)
+  expect(hasShell('win32', `C;${folder}`)).toBe(false)
+  writeFileSync(join(folder, 'sh.exe'), '')
+  expect(hasShell('win32', `C;${folder}`)).toBe(true)
 })

@@ -7,6 +7,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -26,11 +27,22 @@ import type { ReadEngine } from '../read-engine.js'
 export const readCommand: ReadEngine = (settings, document) => {
   const command = settings.text('command')
   if (command === undefined && !settings.hasProblem(['command'])) settings.report(['command'], 'is missing')
+  if (!hasShell())
+    settings.report(
+      ['command'],
+      'needs the program sh; install Git for Windows and add its sh to PATH, or use WSL',
+    )
   return ({ env, urls, clock }) => {
     const engine = createCommandEngine({ command: command ?? 'false', env, urls, clock })
     return renderedOnce(engine, { costs: mayCost(document), endpoint: 'command', clock })
   }
 }
+
+/** Windows itself has no `sh`. */
+export const hasShell = (
+  platform: NodeJS.Platform = process.platform,
+  path: string = process.env.PATH ?? '',
+): boolean => platform !== 'win32' || path.split(';').some((folder) => existsSync(join(folder, 'sh.exe')))
 
 export interface CommandEngineOptions {
   /** The command, as typed in a shell. */

@@ -1,0 +1,116 @@
+/**
+ * What the file system of a folder can do. Differs between systems and between the disks of one system (exFAT, network
+ * folders), so each function tries it in the folder itself, directly before a decision that depends on it. Tests replace
+ * single functions.
+ */
+import { lstatSync } from 'node:fs'
+import { link } from 'node:fs/promises'
+import { join, resolve, win32 } from 'node:path'
+import { printable } from '../protocol/text.js'
+import { nearestFolder, reasonUnwritable } from './directories.js'
+import { describeReason, errorCode } from './system-error.js'
+
+export interface FileSystem {
+  /** Creates a hard link. See `hasNoLinks` for its errors. */
+  link(from: string, to: string): Promise<void>
+  /**
+   * Whether a path opens a file that its folder lists with other letter case or in another Unicode form. Call it for a
+   * name that the folder does not list.
+   */
+  opensOtherSpelling(path: string): boolean
+  /**
+   * Returns why no file can have this path, because of its names: `file names on Windows cannot contain "?"`. Undefined
+   * if a file can.
+   */
+  nameProblem(path: string): string | undefined
+  /** Whether the mode of a file shows who can read it. */
+  readonly hasModes: boolean
+  /** Whether a folder can be flushed to disk. */
+  readonly flushesFolders: boolean
+  /** Whether a file can be removed or replaced while a program has it open. */
+  readonly replacesOpenFiles: boolean
+}
+
+export function fileSystemOf(platform: NodeJS.Platform): FileSystem {
+  const isWindows = platform === 'win32'
+  return {
+    link,
+    opensOtherSpelling: exists,
+    nameProblem: isWindows ? windowsNameProblem : posixNameProblem,
+    hasModes: !isWindows,
+    flushesFolders: !isWindows,
+    replacesOpenFiles: !isWindows,
+  }
+}
+
+export const systemFiles: FileSystem = fileSystemOf(process.platform)
+
+/** Errors of file systems without hard links (FAT, exFAT, some network and container mounts). Windows reports EISDIR. */
+const NO_LINKS = new Set([
+  ...['EPERM', 'EISDIR', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'],
+  ...['EMLINK', 'EXDEV', 'EINVAL', 'UNKNOWN'],
+])
+
+/** Whether a hard link failed because the file system has none. */
+export const hasNoLinks = (error: unknown): boolean => NO_LINKS.has(errorCode(error) ?? '')
+
+/**
+ * Key of a path. Equal for paths that a file system may treat as one, since some ignore case and Unicode normalization.
+ */
+export const sameFileKey = (path: string): string => path.normalize('NFC').toLowerCase()
+
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|$)/i
+
+/** Whether Windows reserves the name for a device. */
+export const isDeviceName = (name: string): boolean => DEVICE.test(name)
+
+const TOO_LONG = describeReason({ code: 'ENAMETOOLONG' })
+
+/** Maximum length of a name on NTFS and exFAT. */
+const MAX_WINDOWS_NAME = 255
+
+/** By table, because Windows opens a device, removes a dot at the end, and hides what follows a colon, without an error. */
+function windowsNameProblem(path: string): string | undefined {
+  const names = path.slice(win32.parse(path).root.length).split(/[\\/]/)
+  return names.map((name) => (/^\.{0,2}$/.test(name) ? undefined : windowsReason(name))).find(Boolean)
+}
+
+function windowsReason(name: string): string | undefined {
+  const [character] = /[<>:"|?*\u0000-\u001f]/.exec(name) ?? []
+  if (character !== undefined)
+    return `file names on Windows cannot contain ${character < ' ' ? 'control characters' : `"${character}"`}`
+  if (isDeviceName(name)) return `Windows reserves the name "${printable(name)}" for a device`
+  if (/[. ]$/.test(name)) return 'file names on Windows cannot end with a dot or a space'
+  return name.length > MAX_WINDOWS_NAME ? TOO_LONG : undefined
+}
+
+/** Asks the folder, because a disk of Windows or a network folder may be mounted there. */
+function posixNameProblem(path: string): string | undefined {
+  const folder = nearestFolder(resolve(path))
+  const missing = resolve(path).slice(folder.length)
+  const special = [...new Set(missing.match(/[<>:"|?*\\\u0001-\u001f]/g))].join('')
+  if (
+    special !== '' &&
+    reasonUnwritable(folder, special) !== undefined &&
+    reasonUnwritable(folder) === undefined
+  )
+    return `the file system does not accept these characters in a name: ${printable(special)}`
+  return missing.split('/').some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
+}
+
+function isTooLong(path: string): boolean {
+  try {
+    lstatSync(path)
+    return false
+  } catch (error) {
+    return errorCode(error) === 'ENAMETOOLONG'
+  }
+}

@@ -1,0 +1,78 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { fileSystemOf, hasNoLinks, systemFiles } from '../../src/host/file-system.js'
+import { temporaryFolder } from '../support/service.js'
+
+describe('the names of files on Windows', () => {
+  const { nameProblem } = fileSystemOf('win32')
+
+  it.each([
+    ['q?.png', 'file names on Windows cannot contain "?"'],
+    ['out\\a*b.png', 'file names on Windows cannot contain "*"'],
+    ['out/a:b.png', 'file names on Windows cannot contain ":"'],
+    ['a"b/fox.png', 'file names on Windows cannot contain """'],
+    ['a<b>|.png', 'file names on Windows cannot contain "<"'],
+    ['a\u0007.png', 'file names on Windows cannot contain control characters'],
+    ['aux.png', 'Windows reserves the name "aux.png" for a device'],
+    ['C:\\out\\NUL', 'Windows reserves the name "NUL" for a device'],
+    ['com¹.tar.gz', 'Windows reserves the name "com¹.tar.gz" for a device'],
+    ['out./fox.png', 'file names on Windows cannot end with a dot or a space'],
+    ['fox.png ', 'file names on Windows cannot end with a dot or a space'],
+    [`${'x'.repeat(256)}`, 'the name is too long'],
+  ])('%j is refused: %s', (path, reason) => {
+    expect(nameProblem(path)).toBe(reason)
+  })
+
+  it.each([
+    'fox.png',
+    'D:\\é x\\fox.png',
+    'c:fox.png',
+    '\\\\server\\share\\fox.png',
+    '\\\\?\\C:\\out\\fox.png',
+    '..\\out/./fox.png',
+    'out/',
+    'auxiliary.png',
+    'com10.png',
+    '{x}.png',
+    'x'.repeat(255),
+  ])('%j is accepted', (path) => {
+    expect(nameProblem(path)).toBeUndefined()
+  })
+})
+
+describe('the file system of a folder', () => {
+  it('accepts a name with the characters that Windows refuses where a file can have it', () => {
+    const folder = temporaryFolder()
+    expect(systemFiles.nameProblem(join(folder, 'not/yet/a:b?*"<>|.png'))).toBeUndefined()
+    expect(systemFiles.nameProblem('a:b?.png')).toBeUndefined()
+  })
+
+  it('refuses a name that is too long, in each folder of the path, also of one that does not exist', () => {
+    const [folder, long] = [temporaryFolder(), 'x'.repeat(256)]
+    for (const path of [join(folder, long), join(folder, 'not/yet', long), join(folder, long, 'fox.png')])
+      expect(systemFiles.nameProblem(path)).toBe('the name is too long')
+    expect(systemFiles.nameProblem(join(folder, 'x'.repeat(255)))).toBeUndefined()
+  })
+
+  it('is asked whether it opens another spelling of a name', () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'Fox.png'), '')
+    mkdirSync(join(folder, 'hen.png'))
+    expect(systemFiles.opensOtherSpelling(join(folder, 'Fox.png'))).toBe(true)
+    expect(systemFiles.opensOtherSpelling(join(folder, 'none.png'))).toBe(false)
+    expect(systemFiles.opensOtherSpelling(join(folder, 'Fox.png/below'))).toBe(false)
+  })
+})
+
+it.each([
+  ['EISDIR', true],
+  ['EPERM', true],
+  ['ENOTSUP', true],
+  ['EOPNOTSUPP', true],
+  ['EEXIST', false],
+  ['ENOENT', false],
+  ['ENOSPC', false],
+])('%s of a link shows that the file system has none: %s', (code, expected) => {
+  expect(hasNoLinks(Object.assign(new Error(code), { code }))).toBe(expected)
+})

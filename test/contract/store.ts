@@ -538,7 +538,7 @@ export function storeContract(open: () => Store | Promise<Store>): void {
         await store.saveJob(held(two, 'other'), other)
         expect(await store.adoptJob(held(one, 'other'), FOUND)).toBe(false)
         expect(await store.adoptJob(held(one), FOUND)).toBe(adopted)
-        await store.releaseWorker('me', 9)
+        await store.releaseWorker('me')
         expect((await claimRun(store, 'other'))?.job).toEqual(adopted === true ? { handle: FOUND } : before)
       })
 

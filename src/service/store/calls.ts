@@ -74,6 +74,7 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
   claimRun: 'change',
   addOutputFiles: 'change',
   saveJob: 'change',
+  adoptJob: 'change',
   finishRun: 'change',
   failRun: 'change',
   returnRuns: 'change',

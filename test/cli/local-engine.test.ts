@@ -97,6 +97,14 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   expect(made.code).toBe(0)
   expect(JSON.parse(made.stdout).model).toBe('127.0.0.1/flow')
   expect(server.graphs[0]?.[5]?.inputs).toMatchObject({ width: 512, height: 512 })
+  const steps = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '--negative-prompt', 'text']
+  const changed = await run([...steps, '-o', file('c.png')])
+  expect(changed).toMatchObject({ code: 0 })
+  expect(changed.stderr).toContain(
+    'Slots found in the workflow: { prompt: 6.inputs.text, negative_prompt: 7.inputs.text, width: 5.inputs.width, ',
+  )
+  expect(server.graphs[1]?.[3]?.inputs).toMatchObject({ steps: 4, cfg: 8 })
+  expect(server.graphs[1]?.[7]?.inputs).toMatchObject({ text: 'text' })
 
   const other = await createComfyServer()
   const flag = `comfyui:${other.url}#${file('flow.json')}`

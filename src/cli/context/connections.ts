@@ -68,6 +68,8 @@ export async function openLocal({
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
     await rememberEngine(stateFolder, lineEngine)
     if (all !== undefined) describeEngine(lineEngine, all, note)
+    const { note: found } = set.models.find(({ document }) => document.name === lineEngine.name) ?? {}
+    if (all !== undefined && found !== undefined) note(`${printable(found)}.`)
   }
   const service = await openLocalService({ ...options, models: set.models, engine: all ?? preview })
   return {

@@ -59,7 +59,7 @@ export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOpti
   const { models, size } = isSilent ? {} : answer
   const own = map.model ?? (models?.length === 1 ? models[0] : undefined)
   const asked = url !== undefined && type !== 'sdapi' && own !== undefined ? { model: own } : {}
-  const sizes = preferredSizes(kind, size ?? (await workflowSize(path)))
+  const sizes = await preferredSizes(kind, size ?? (await workflowSize(path)))
   return {
     ...{ name: nameOf(map, own, { entries, word }), kind, word },
     engine: { ...map, ...asked, ...(sizes && { sizes: sizes.sizes }) },
@@ -111,42 +111,27 @@ function nameOf(engine: EngineWord, own: string | undefined, { entries, word }: 
 /** The size that the workflow itself has. Its problems are reported with those of the engine. */
 async function workflowSize(path: string | undefined): Promise<Size | undefined> {
   if (path === undefined || !existsSync(path)) return undefined
-  const [{ parseWorkflow }, { findSlots }] = await Promise.all([
+  const [{ parseWorkflow }, { findSlots }, { sizeOfWorkflow }] = await Promise.all([
     import('../../service/engines/comfyui/workflow.js'),
     import('../../service/engines/comfyui/find-slots.js'),
+    import('../../service/engines/comfyui/slots.js'),
   ])
   const parsed = parseWorkflow(readFileSync(path, 'utf8'))
-  if (!parsed.ok) return undefined
-  const { slots } = findSlots(parsed.value)
-  const [width, height] = ['width', 'height'].map((name) => {
-    const [slot] = slots[name] ?? []
-    return slot && parsed.value[slot.node]?.inputs[slot.keys[0] ?? '']
-  })
-  return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
+  return parsed.ok ? sizeOfWorkflow(parsed.value, findSlots(parsed.value).slots) : undefined
 }
 
-/** The sizes of all ratios with as many pixels as the server's own size, which the nearest ratio has. */
-function preferredSizes(kind: Kind, own: Size | undefined) {
+/** The map `sizes` with as many pixels as the server's own size. */
+async function preferredSizes(kind: Kind, own: Size | undefined) {
   if (own === undefined) return undefined
+  const { sizesLike, sizeText } = await import('../../service/engines/sizes.js')
   const { aspect_ratio: schema } = PREVIEW_DOCUMENTS[kind].input.properties
-  const shapes = ((schema && listedValues(schema)) ?? []).map((ratio) => {
-    const [across = 1, down = 1] = ratio.split(':').map(Number)
-    return { ratio, shape: across / down }
-  })
-  const distance = (shape: number) => Math.abs(Math.log((shape * own.height) / own.width))
-  const [nearest] = shapes.toSorted((one, other) => distance(one.shape) - distance(other.shape))
-  if (nearest === undefined) return undefined
-  const grid = kind === 'image' ? 64 : 16
-  const side = (pixels: number) => Math.max(grid, Math.round(pixels / grid) * grid)
-  const area = own.width * own.height
-  const sizes = shapes.map(({ ratio, shape }) => {
-    const size =
-      ratio === nearest.ratio
-        ? [own.width, own.height]
-        : [Math.sqrt(area * shape), Math.sqrt(area / shape)].map(side)
-    return [kind === 'image' ? ratio : `${ratio} 720p`, size.join('x')]
-  })
-  return { ratio: nearest.ratio, sizes: Object.fromEntries(sizes) as Readonly<Record<string, string>> }
+  const { ratio, sizes } = sizesLike(kind, own, (schema && listedValues(schema)) ?? [])
+  if (ratio === undefined) return undefined
+  const entries = sizes.map(({ ratio: each, size }) => [
+    kind === 'image' ? each : `${each} 720p`,
+    sizeText(size),
+  ])
+  return { ratio, sizes: Object.fromEntries(entries) as Readonly<Record<string, string>> }
 }
 
 /** The document of the model. A provider publishes the parameters of its models, so here they have a prompt alone. */

@@ -174,8 +174,8 @@ function createModelSet(
 ): ModelSet {
   return {
     warnings,
-    models: models.map(({ document, concurrency, url, problem }) => ({
-      ...{ document, concurrency, isRemote: url !== undefined, problem },
+    models: models.map(({ document, concurrency, url, problem, note }) => ({
+      ...{ document, concurrency, isRemote: url !== undefined, problem, note },
       mayCost: mayCost(document),
     })),
     createEngine(parts) {

@@ -13,6 +13,7 @@ import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createImagesServer } from '../support/model-servers/images.js'
+import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
 import { temporaryFolder } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -56,6 +57,26 @@ it('draws with a model server without a document: its name, its own size, and a 
   expect(readFileSync(file('c.png'))).toEqual(readFileSync(file('b.png')))
   expect(preview.jobs).toEqual([])
 })
+
+it.each(['images:%/v1', 'sdcpp:%'])(
+  'draws by the own interface of stable-diffusion.cpp where the server has it: %s',
+  async (form) => {
+    const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
+    const { run, file } = createLines()
+    const engine = form.replace('%', server.url)
+    const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
+    expect(made).toMatchObject({ code: 0 })
+    expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (sdcpp at ${server.url}), 512x512.\n`)
+    const changed = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('b.png')]
+    expect(await run(changed)).toMatchObject({ code: 0 })
+    expect(server.jobs[1]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+    expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine}\n`)
+    const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
+    expect(await run(film)).toMatchObject({ code: 0 })
+    expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
+    expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
+  },
+)
 
 it('renders a run that was interrupted with the flag of the hint, and without it', async () => {
   const server = await createImagesServer('sglang')
@@ -210,6 +231,7 @@ test.each<[word: string, engine: object]>([
   ['images:http://127.0.0.1:1234/v1', { type: 'images', url: 'http://127.0.0.1:1234/v1' }],
   ['images:http://h:8080/v1#flux.1-dev', { type: 'images', url: 'http://h:8080/v1', model: 'flux.1-dev' }],
   ['comfyui:http://h:8188#a/flow.json', { type: 'comfyui', url: 'http://h:8188', workflow: 'a/flow.json' }],
+  ['sdcpp:http://h', { type: 'sdcpp', url: 'http://h' }],
   ['sdapi:https://h', { type: 'sdapi', url: 'https://h' }],
   ['videos:http://h/v1', { type: 'videos', url: 'http://h/v1' }],
   ['cog:http://127.0.0.1:5000', { type: 'cog', url: 'http://127.0.0.1:5000' }],

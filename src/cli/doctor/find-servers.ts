@@ -34,12 +34,13 @@ export async function findServers(ctx: Context): Promise<readonly Finding[]> {
       const url = `http://127.0.0.1:${port}${path}`
       const answer = await askServer({ type, url }, { ...options, timeoutMs: TIMEOUT_MS })
       if (answer === undefined || answer === 'refused') return []
-      const { title, models = [] } = answer
+      const { title, models = [], native } = answer
+      const command = native?.includes('image')
+        ? commandFor('sdcpp', new URL(url).origin, models)
+        : commandFor(type, url, models)
       const more = models.length > MAX_NAMED ? ` and ${models.length - MAX_NAMED} more` : ''
       const names = models.length === 0 ? '' : `: ${models.slice(0, MAX_NAMED).join(', ')}${more}`
-      return [
-        { ...ok('server', `${title ?? type} at ${url}${names}`), advice: commandFor(type, url, models) },
-      ]
+      return [{ ...ok('server', `${title ?? type} at ${url}${names}`), advice: command }]
     }),
   )
   const findings = found.flat()

@@ -3,6 +3,7 @@ import { withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { type Fetch, HttpFailure } from '../../host/http.js'
 import { readText } from '../../host/receive-text.js'
+import { KINDS, type Kind } from '../../protocol/models.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import type { Size } from '../../service/engines/sizes.js'
 
@@ -20,6 +21,15 @@ export interface ServerAnswer {
   readonly size?: Size | undefined
   /** Another name of the server than that of its type. */
   readonly title?: string
+  /** Kinds that it draws by its own interface, the engine `sdcpp`. */
+  readonly native?: readonly Kind[]
+}
+
+export interface AskedServer {
+  readonly type: string
+  readonly url: string
+  /** Of the model, for its size. Default: image. */
+  readonly kind?: Kind
 }
 
 /** The path below the engine's URL that each type of server answers. */
@@ -27,6 +37,7 @@ const PATHS: Readonly<Record<string, string>> = {
   images: 'models',
   videos: 'models',
   sdapi: 'sdapi/v1/sd-models',
+  sdcpp: 'v1/models',
   comfyui: 'system_stats',
   cog: 'openapi.json',
 }
@@ -36,7 +47,7 @@ const PATHS: Readonly<Record<string, string>> = {
  * another one. Rejects only with the reason of the signal.
  */
 export async function askServer(
-  { type, url }: { readonly type: string; readonly url: string },
+  { type, url, kind = 'image' }: AskedServer,
   options: AskOptions,
 ): Promise<ServerAnswer | 'refused' | undefined> {
   const path = PATHS[type]
@@ -54,13 +65,19 @@ export async function askServer(
   const models = names.filter((name) => typeof name === 'string')
   if (models.length !== 1 || models[0] !== 'sd-cpp-local') return { models }
   const native = await getJson(new URL('/sdcpp/v1/capabilities', url), options)
-  return { models, title: 'stable-diffusion.cpp', size: sizeIn(native) }
+  const { supported_modes: listed } = isObject(native) ? native : {}
+  const modes: readonly unknown[] = Array.isArray(listed) ? listed : []
+  const kinds = KINDS.filter((each) => modes.includes(MODES[each]))
+  return { models, title: 'stable-diffusion.cpp', size: sizeIn(native, kind), native: kinds }
 }
 
+/** The names of stable-diffusion.cpp. */
+const MODES: Readonly<Record<Kind, string>> = { image: 'img_gen', video: 'vid_gen' }
+
 /** The default size of stable-diffusion.cpp, which its user set for the model. */
-function sizeIn(capabilities: unknown): Size | undefined {
+function sizeIn(capabilities: unknown, kind: Kind): Size | undefined {
   const { defaults_by_mode: byMode, defaults } = isObject(capabilities) ? capabilities : {}
-  const found = isObject(byMode) ? byMode.img_gen : defaults
+  const found = isObject(byMode) ? byMode[MODES[kind]] : defaults
   const { width, height } = isObject(found) ? found : {}
   const isSide = (side: unknown): side is number =>
     typeof side === 'number' && Number.isInteger(side) && side >= 64 && side <= 4096

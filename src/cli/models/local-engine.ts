@@ -13,7 +13,7 @@ import { type EngineWord, readEngineWord } from '../../service/models/engine-wor
 import type { FurtherModel } from '../../service/models/model-set.js'
 import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
-import type { askServer } from './ask-server.js'
+import type { AskedServer, askServer } from './ask-server.js'
 
 export interface LocalEngine {
   readonly name: string
@@ -38,7 +38,7 @@ interface OpenEngineOptions {
   readonly flag: string
   readonly stateFolder: string
   /** Undefined for help and completion, which ask no server. */
-  ask?(server: { type: string; url: string }): ReturnType<typeof askServer>
+  ask?(server: AskedServer): ReturnType<typeof askServer>
 }
 
 /** Throws `usage` for an invalid word. A server that does not answer keeps its earlier name. */
@@ -53,21 +53,30 @@ export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOpti
   const entries = readEngines(stateFolder)
   const known = entries.find((each) => each.word === word)
   const { type, url } = map
-  const answer = url === undefined ? undefined : await ask?.({ type, url })
+  const answer = url === undefined ? undefined : await ask?.({ type, url, kind })
   const isSilent = answer === undefined || answer === 'refused'
   if (isSilent && known !== undefined) return known
-  const { models, size } = isSilent ? {} : answer
+  const { models, size, native } = isSilent ? {} : answer
+  // The own interface of stable-diffusion.cpp has typed parameters, and jobs that can be canceled.
+  const isNative = url !== undefined && native?.includes(kind) && NATIVE_TYPES.includes(type)
   const own = map.model ?? (models?.length === 1 ? models[0] : undefined)
-  const asked = url !== undefined && type !== 'sdapi' && own !== undefined ? { model: own } : {}
+  const asked =
+    url !== undefined && !['sdapi', 'sdcpp'].includes(type) && own !== undefined ? { model: own } : {}
   const sizes = await preferredSizes(kind, size ?? (await workflowSize(path)))
   return {
     ...{ name: nameOf(map, own, { entries, word }), kind, word },
-    engine: { ...map, ...asked, ...(sizes && { sizes: sizes.sizes }) },
+    engine: {
+      ...(isNative ? { type: 'sdcpp', url: new URL(url).origin } : { ...map, ...asked }),
+      ...(sizes && { sizes: sizes.sizes }),
+    },
     ...(sizes && { ratio: sizes.ratio }),
     ...(answer === 'refused' && { refused: refusedError(map) }),
     ...(map.model === undefined && models !== undefined && models.length > 1 && { others: models }),
   }
 }
+
+/** Types of engines whose servers may be stable-diffusion.cpp. */
+const NATIVE_TYPES: readonly string[] = ['images', 'videos', 'sdcpp']
 
 /** A path that does not exist would only show after the run was created. */
 function checkCommand({ type, command = '' }: EngineWord): void {

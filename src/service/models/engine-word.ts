@@ -9,6 +9,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   comfyui: 'comfyui:http://127.0.0.1:8188#workflow.json',
   videos: 'videos:http://127.0.0.1:8000/v1',
   sdapi: 'sdapi:http://127.0.0.1:7860',
+  sdcpp: 'sdcpp:http://127.0.0.1:1234',
   fal: 'fal:fal-ai/flux/dev',
   replicate: 'replicate:black-forest-labs/flux-schnell',
   cog: 'cog:http://127.0.0.1:5000',

@@ -227,6 +227,44 @@ test('a hosted model has the name that its provider gives it, a prompt alone, an
   expect(refused.stderr).toContain('needs the environment variable REPLICATE_API_TOKEN, which is not set.')
 })
 
+it('sends RUSHES_ENGINE_KEY to the server, keeps it nowhere, and asks for it before a run exists', async () => {
+  const server = await createImagesServer('omni')
+  const { run, file } = createLines()
+  const line = ['run', 'image', '--engine', `images:${server.url}/v1`, 'a fox', '-o', file('a.png')]
+  const refused = await run(line)
+  expect(refused).toMatchObject({ code: 4, stdout: '' })
+  expect(refused.stderr).toBe(
+    `error: The server at ${server.url} refused access. No run was created.\n  Set its key in RUSHES_ENGINE_KEY.\n`,
+  )
+  const wrong = await run(line, { env: { RUSHES_ENGINE_KEY: 'sk-wrong' } })
+  expect(wrong).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('Check the key in RUSHES_ENGINE_KEY'),
+  })
+  expect(server.count('POST')).toBe(0)
+  const made = await run(line, { env: { RUSHES_ENGINE_KEY: 'omni-secret-key' } })
+  expect(made).toMatchObject({ code: 0 })
+  const saved = await run(['models', 'save', '-'])
+  expect(saved.stdout).toContain('key_env: RUSHES_ENGINE_KEY\n')
+  expect(made.stderr + saved.stdout).not.toContain('omni-secret-key')
+})
+
+it('needs OPENAI_API_KEY for the server of OpenAI, and sends no request without it', async () => {
+  const { run } = createLines()
+  const sent: string[] = []
+  const fetch = async ({ url }: { readonly url: URL | string }) => {
+    sent.push(`${url}`)
+    throw new Error('no network')
+  }
+  const line = ['run', 'image', '--engine', 'images:https://api.openai.com/v1#gpt-image-1', 'a fox']
+  const { code, stderr } = await run(line, { fetch, env: { RUSHES_ENGINE_KEY: 'sk-other' } })
+  expect(code).toBe(2)
+  expect(stderr).toContain(
+    'key_env names OPENAI_API_KEY, which is not set in the environment. Set it to the key.',
+  )
+  expect(sent).toEqual([])
+})
+
 test.each<[word: string, engine: object]>([
   ['images:http://127.0.0.1:1234/v1', { type: 'images', url: 'http://127.0.0.1:1234/v1' }],
   ['images:http://h:8080/v1#flux.1-dev', { type: 'images', url: 'http://h:8080/v1', model: 'flux.1-dev' }],

@@ -33,7 +33,7 @@ export async function findServers(ctx: Context): Promise<readonly Finding[]> {
     USUAL.map(async ({ type, port, path }): Promise<readonly Finding[]> => {
       const url = `http://127.0.0.1:${port}${path}`
       const answer = await askServer({ type, url }, { ...options, timeoutMs: TIMEOUT_MS })
-      if (answer === undefined || answer === 'refused') return []
+      if (answer === undefined || typeof answer === 'string') return []
       const { title, models = [], native } = answer
       const command = native?.includes('image')
         ? commandFor('sdcpp', new URL(url).origin, models)

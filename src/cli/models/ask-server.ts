@@ -30,6 +30,8 @@ export interface AskedServer {
   readonly url: string
   /** Of the model, for its size. Default: image. */
   readonly kind?: Kind
+  /** Sent to the server. */
+  readonly key?: string | undefined
 }
 
 /** The path below the engine's URL that each type of server answers. */
@@ -43,17 +45,18 @@ const PATHS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Resolves with `refused` if nothing listens at the address, and with undefined if the server sends no answer in time, or
- * another one. Rejects only with the reason of the signal.
+ * Resolves with `refused` if nothing listens at the address, `unauthorized` if the server wants another key, and undefined
+ * if it sends no answer in time, or another one. Rejects only with the reason of the signal.
  */
 export async function askServer(
-  { type, url, kind = 'image' }: AskedServer,
-  options: AskOptions,
-): Promise<ServerAnswer | 'refused' | undefined> {
+  { type, url, kind = 'image', key }: AskedServer,
+  rest: AskOptions,
+): Promise<ServerAnswer | 'refused' | 'unauthorized' | undefined> {
+  const options = { ...rest, key }
   const path = PATHS[type]
   if (path === undefined || !URL.canParse(url)) return undefined
   const answer = await getJson(new URL(`${url.replace(/\/+$/, '')}/${path}`), options)
-  if (answer === undefined || answer === 'refused') return answer
+  if (answer === undefined || answer === 'refused' || answer === 'unauthorized') return answer
   if (type === 'comfyui') {
     if (!isObject(answer) || !isObject(answer.system)) return undefined
     return { title: `ComfyUI ${String(answer.system.comfyui_version ?? '')}`.trimEnd() }
@@ -88,15 +91,16 @@ const MAX_BYTES = 1_048_576
 
 async function getJson(
   url: URL,
-  { fetch, clock, signal, timeoutMs }: AskOptions,
-): Promise<unknown | 'refused'> {
+  { fetch, clock, signal, timeoutMs, key }: AskOptions & Pick<AskedServer, 'key'>,
+): Promise<unknown> {
   const reason = () => new Error('no response')
   try {
     return await withTimeout(
       async (limited) => {
-        const headers = { accept: 'application/json' }
+        const headers = { accept: 'application/json', ...(key && { authorization: `Bearer ${key}` }) }
         const response = await fetch({ method: 'GET', url, headers, signal: limited })
         const body = parseJson(await readText(response, MAX_BYTES))
+        if (response.status === 401) return 'unauthorized'
         return response.status === 200 && body.ok ? body.value : undefined
       },
       { ...{ timeoutMs, reason, clock, signal } },

@@ -9,9 +9,10 @@ import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import type { Size } from '../../service/engines/sizes.js'
-import { type EngineWord, readEngineWord } from '../../service/models/engine-word.js'
+import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
 import type { FurtherModel } from '../../service/models/model-set.js'
 import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
+import type { Env } from '../process/io.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import type { AskedServer, askServer } from './ask-server.js'
 
@@ -37,14 +38,20 @@ interface OpenEngineOptions {
   /** Value of the flag, with its kind if it is known. */
   readonly flag: string
   readonly stateFolder: string
+  readonly env: Env
   /** Undefined for help and completion, which ask no server. */
   ask?(server: AskedServer): ReturnType<typeof askServer>
 }
 
 /** Throws `usage` for an invalid word. A server that does not answer keeps its earlier name. */
-export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOptions): Promise<OpenedEngine> {
+export async function openLocalEngine({
+  flag,
+  stateFolder,
+  env,
+  ask,
+}: OpenEngineOptions): Promise<OpenedEngine> {
   const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
-  const read = readEngineWord(typed, '--engine ')
+  const read = withKeyVariable(readEngineWord(typed, '--engine '), env)
   const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
   checkCommand(read)
   const path = read.workflow === undefined ? undefined : resolve(read.workflow)
@@ -52,8 +59,12 @@ export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOpti
   const word = `${kind}=${path === undefined ? typed : typed.replace(/#.*$/s, `#${path}`)}`
   const entries = readEngines(stateFolder)
   const known = entries.find((each) => each.word === word)
-  const { type, url } = map
-  const answer = url === undefined ? undefined : await ask?.({ type, url, kind })
+  const { type, url, key_env: keyVariable } = map
+  const key = keyVariable === undefined ? undefined : env[keyVariable]?.trim() || undefined
+  // A key that is not set is reported with the problems of the engine.
+  const isAsked = url !== undefined && (keyVariable === undefined || key !== undefined)
+  const answer = isAsked ? await ask?.({ type, url, kind, key }) : undefined
+  if (answer === 'unauthorized') throw unauthorizedError(map)
   const isSilent = answer === undefined || answer === 'refused'
   if (isSilent && known !== undefined) return known
   const { models, size, native } = isSilent ? {} : answer
@@ -90,6 +101,15 @@ function checkCommand({ type, command = '' }: EngineWord): void {
 const refusedError = ({ url = '' }: EngineWord) =>
   new RushesError('network', `Nothing listens at ${new URL(url).origin}. No run was created.`, {
     hint: 'Start the model server. `rushes doctor --models` shows those on this machine.',
+  })
+
+/** Thrown before a run exists. */
+const unauthorizedError = ({ url = '', key_env: variable }: EngineWord) =>
+  new RushesError('no_api_key', `The server at ${new URL(url).origin} refused access. No run was created.`, {
+    hint:
+      variable === undefined
+        ? 'Set its key in RUSHES_ENGINE_KEY.'
+        : `Check the key in ${variable}, which is sent to the server of --engine.`,
   })
 
 interface Names {

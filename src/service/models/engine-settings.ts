@@ -220,8 +220,9 @@ export function createEngineSettings(source: SettingsSource): {
         return undefined
       }
       // Anything else may be the key itself, which is not printed.
-      const shown = /^[A-Z][A-Z0-9_]*$/.test(variable) ? `names ${variable}, which` : 'names a variable that'
-      const advice = 'Write the name of a variable, never the key itself'
+      const isName = /^[A-Z][A-Z0-9_]*$/.test(variable)
+      const shown = isName ? `names ${variable}, which` : 'names a variable that'
+      const advice = isName ? 'Set it to the key' : 'Write the name of a variable, never the key itself'
       reportMissingKey([name], `${shown} is not set in the environment. ${advice}`)
       return undefined
     },

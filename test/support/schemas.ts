@@ -65,6 +65,8 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): Published
       return 'run'
     case 'list':
       return 'list'
+    case 'init':
+      return 'init'
     case 'gallery':
       return 'gallery'
     case 'show':

@@ -244,6 +244,15 @@ export const GALLERY_SCHEMA = record(
   'The page that was written.',
 )
 
+export const INIT_SCHEMA = record(
+  {
+    manifest: text('Path of the manifest'),
+    model: orNull(text('Path of the document of a model server that answered on this machine')),
+    next: text('The command that creates the files of the manifest'),
+  },
+  'The files that were written.',
+)
+
 export const OPEN_SCHEMA = record(
   {
     id: text('Id of the run'),

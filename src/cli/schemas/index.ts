@@ -88,6 +88,8 @@ const SIDECAR_SCHEMA = record(
     sha256: sha256('of the content of the file'),
     bytes: bytes('Size of the file'),
     content_type: text('Content type detected from the first bytes, for example image/png'),
+    width: orNull(integer('Width of a picture in pixels; null for a video')),
+    height: orNull(integer('Height of a picture in pixels; null for a video')),
     ...FILE_MARKS,
     created_at: RUN_KEYS.created_at.schema,
     finished_at: RUN_KEYS.finished_at.schema,

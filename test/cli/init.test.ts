@@ -63,7 +63,7 @@ it('writes the document of a server that answers, which the next command draws w
   const next = `rushes config set local.models ${file('model.yaml')} && rushes batch ${file('rushes.yaml')} --local`
   expect(JSON.parse(made.stdout)).toEqual({ manifest: file('rushes.yaml'), model: file('model.yaml'), next })
   expect(parse(readFileSync(file('model.yaml'), 'utf8'))).toMatchObject({
-    name: '127.0.0.1/sd-cpp-local',
+    name: '127.0.0.1/v1-5',
     kind: 'image',
     engine: { type: 'sdcpp', url: 'http://127.0.0.1:1234', sizes: { '1:1': '512x512' } },
   })

@@ -66,7 +66,7 @@ it.each(['images:%/v1', 'sdcpp:%'])(
     const engine = form.replace('%', server.url)
     const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
     expect(made).toMatchObject({ code: 0 })
-    expect(made.stderr).toContain(`Model: 127.0.0.1/sd-cpp-local (sdcpp at ${server.url}), 512x512.\n`)
+    expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
     const changed = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('b.png')]
     expect(await run(changed)).toMatchObject({ code: 0 })
     expect(server.jobs[1]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })

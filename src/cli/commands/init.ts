@@ -3,9 +3,10 @@
  * file, and creates no run.
  */
 import { writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import { makeFolders } from '../../host/directories.js'
 import { describeError, errorCode } from '../../host/system-error.js'
 import { printable, quoteWord } from '../../protocol/text.js'
 import { MANIFEST_NAME } from '../batch/options.js'
@@ -90,6 +91,7 @@ async function writeModel(ctx: Context, folder: string): Promise<string | undefi
 /** Resolves with false if the file exists. Throws `usage` for other errors. */
 async function writeNew(path: string, text: string): Promise<boolean> {
   try {
+    makeFolders(dirname(resolve(path)))
     await writeFile(path, text, { flag: 'wx' })
     return true
   } catch (error) {

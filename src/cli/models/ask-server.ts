@@ -68,10 +68,13 @@ export async function askServer(
   const models = names.filter((name) => typeof name === 'string')
   if (models.length !== 1 || models[0] !== 'sd-cpp-local') return { models }
   const native = await getJson(new URL('/sdcpp/v1/capabilities', url), options)
-  const { supported_modes: listed } = isObject(native) ? native : {}
+  const { supported_modes: listed, model } = isObject(native) ? native : {}
+  // The list has the same name for every model.
+  const file = isObject(model) && typeof model.stem === 'string' && model.stem !== '' ? model.stem : undefined
   const modes: readonly unknown[] = Array.isArray(listed) ? listed : []
   const kinds = KINDS.filter((each) => modes.includes(MODES[each]))
-  return { models, title: 'stable-diffusion.cpp', size: sizeIn(native, kind), native: kinds }
+  const size = sizeIn(native, kind)
+  return { models: file === undefined ? models : [file], title: 'stable-diffusion.cpp', size, native: kinds }
 }
 
 /** The names of stable-diffusion.cpp. */

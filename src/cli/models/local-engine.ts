@@ -77,7 +77,9 @@ export async function openLocalEngine({
   return {
     ...{ name: nameOf(map, own, { entries, word }), kind, word },
     engine: {
-      ...(isNative ? { type: 'sdcpp', url: new URL(url).origin } : { ...map, ...asked }),
+      ...(isNative
+        ? { type: 'sdcpp', url: new URL(url).origin, ...(keyVariable && { key_env: keyVariable }) }
+        : { ...map, ...asked }),
       ...(sizes && { sizes: sizes.sizes }),
     },
     ...(sizes && { ratio: sizes.ratio }),

@@ -31,7 +31,8 @@ export function withSeedParameter(
   const { input } = document
   const { properties } = input
   const isFull = named.includes('seed') || Object.keys(properties).length >= MAX_PROPERTIES
-  if (isFull || key_env !== undefined || !SENDERS.includes(type)) return document
+  const isHosted = key_env !== undefined && type !== 'sdcpp'
+  if (isFull || isHosted || !SENDERS.includes(type)) return document
   return { ...document, input: { ...input, properties: { ...properties, seed: SEED } } }
 }
 

@@ -137,6 +137,14 @@ test.each<[name: string, options: SdcppOptions, expected: string]>([
   await expect(clock.runUntil(render().rendering)).rejects.toThrow(expected)
 })
 
+test('names the parameters that were sent when the server names none', async () => {
+  const { clock, render } = await open({ input: { strength: { type: 'number' } } })
+  const input = { prompt: 'a fox', strength: 2 }
+  await expect(clock.runUntil(render({ input }).rendering)).rejects.toThrow(
+    /invalid generation parameters \(sent: width 1024, height 1024, .*strength 2/,
+  )
+})
+
 test('a job that the server lost in a restart fails the run, and is not sent again', async () => {
   const { server, clock, render } = await open({}, { isQuick: false })
   const { rendering } = render()
@@ -185,7 +193,7 @@ test('names the kinds that the loaded model draws, and refuses another one', asy
   const { clock, engine } = await open()
   const { signal } = new AbortController()
   const check = engine.check?.(signal) ?? Promise.resolve('')
-  expect(await clock.runUntil(check)).toBe('stable-diffusion.cpp, img_gen')
+  expect(await clock.runUntil(check)).toBe('stable-diffusion.cpp, v1-5.safetensors, img_gen')
   const film = await open({}, { modes: ['vid_gen'] })
   const other = film.engine.check?.(signal) ?? Promise.resolve('')
   await expect(film.clock.runUntil(other)).rejects.toThrow('does not support img_gen')

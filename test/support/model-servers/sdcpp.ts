@@ -1,5 +1,5 @@
 /**
- * The server of stable-diffusion.cpp with its own interface, as docs/engines.md describes it, beside the routes of other
+ * The server of stable-diffusion.cpp with its own interface, as read in its source, beside the routes of other
  * servers. A job is drawn at its second status request, unless the test ends it.
  */
 import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
@@ -43,7 +43,7 @@ export async function createSdcppServer({
     const waiting = jobs.filter((each) => each.status === 'queued').findIndex((each) => each.id === id)
     const error = status === 'failed' ? { code: 'generation_failed', message: failure } : null
     const result = status === 'completed' ? resultOf({ id, kind, status, ...job }) : null
-    return { created: 1, error, id, kind, queue_position: Math.max(0, waiting), result, status }
+    return { created: 1, error, id, kind, queue_position: waiting + 1, result, status }
   }
 
   function create(request: ServerRequest, kind: Job['kind']): ServerAnswer {
@@ -52,9 +52,11 @@ export async function createSdcppServer({
     if (jobs.filter(({ status }) => status === 'queued').length >= MAX_PENDING)
       return { status: 429, body: { error: 'job queue is full' } }
     const fields = request.json()
+    if (fields.strength < 0 || fields.strength > 1)
+      return { status: 400, body: { error: 'invalid generation parameters' } }
     const images = [fields.init_image, fields.end_image, ...(fields.ref_images ?? [])]
     if (images.some((each) => each !== undefined && !/^(data:|iVBORw0|\/9j\/|R0lGOD|Qk)/.test(each)))
-      return { status: 400, body: { error: 'invalid image' } }
+      return { status: 400, body: { error: 'invalid generation parameters' } }
     const job: Job = { id: `job_${jobs.length + 1}`, kind, fields, status: 'queued', looks: 0 }
     jobs.push(job)
     return { status: 202, body: { ...describe(job), poll_url: `/sdcpp/v1/jobs/${job.id}` } }
@@ -79,6 +81,7 @@ export async function createSdcppServer({
     if (path === '/sdcpp/v1/capabilities')
       return {
         body: {
+          model: { name: 'v1-5.safetensors', stem: 'v1-5', path: '/models/v1-5.safetensors' },
           supported_modes: modes,
           defaults_by_mode: { img_gen: { width: 512, height: 512 }, vid_gen: { width: 832, height: 480 } },
           limits: { max_width: 4096, max_batch_count: 8 },

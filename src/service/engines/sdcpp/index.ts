@@ -7,6 +7,7 @@ import type { ParameterSchema } from '../../../protocol/models.js'
 import { isObject } from '../../../protocol/parse.js'
 import { mayCost } from '../../../protocol/price.js'
 import type { Charge, RenderJob } from '../engine.js'
+import { withSentFields } from '../images/dialect.js'
 import { createJobEngine, type JobServer, type JobState, NoJobId } from '../jobs.js'
 import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
 import { nested, readSentParameters } from '../sent-parameters.js'
@@ -79,10 +80,13 @@ export const readSdcpp: ReadEngine = (settings, document) => {
       async check(signal) {
         const request = { method: 'GET', path: 'sdcpp/v1/capabilities', once: true } as const
         const answer = await upstream.value(request, signal)
-        const { supported_modes: modes } = isObject(answer) ? answer : {}
+        const { supported_modes: modes, model } = isObject(answer) ? answer : {}
         if (Array.isArray(modes) && !modes.includes(mode))
           throw new UpstreamError(`The model that the server has loaded does not support ${mode}.`)
-        return `stable-diffusion.cpp${Array.isArray(modes) ? upstream.clean(`, ${modes.join(', ')}`) : ''}`
+        const name = isObject(model) && typeof model.name === 'string' ? `, ${model.name}` : ''
+        return upstream.clean(
+          `stable-diffusion.cpp${name}${Array.isArray(modes) ? `, ${modes.join(', ')}` : ''}`,
+        )
       },
       close: () => upstream.close(),
     }
@@ -137,6 +141,11 @@ function createSdcppServer(
           if (typeof id !== 'string' || id === '') throw new NoJobId()
           return { id }
         },
+        describe: (error) =>
+          withSentFields(
+            error,
+            Object.entries(fields).filter(([name]) => name !== 'prompt'),
+          ),
       }
     },
 
@@ -172,10 +181,8 @@ function stateOf(answer: unknown, id: string): JobState<undefined> {
   if (status === 'completed') return { state: 'done', result: undefined }
   if (status === 'cancelled') return { state: 'failed', message: 'The job was cancelled at the server.' }
   if (status === 'failed') return { state: 'failed', message: errorTextOf(answer) ?? '' }
+  // Counted from 1.
   if (status === 'queued')
-    return {
-      state: 'waiting',
-      position: typeof position === 'number' && position >= 0 ? position : undefined,
-    }
+    return { state: 'waiting', position: Number(position) > 0 ? Number(position) - 1 : undefined }
   return { state: status === 'generating' ? 'running' : 'unknown' }
 }

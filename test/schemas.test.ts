@@ -73,6 +73,7 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     await run(IMAGE, { fetch: loses })
     return valuesOf((await run(['list', '--json'])).stdout)
   },
+  init: async ({ run, folder }) => valuesOf((await run(['init', folder, '--json'])).stdout),
   gallery: async ({ run, folder }) => {
     await run([...IMAGE, '-o', `${folder}/a.png`])
     await run(IMAGE)

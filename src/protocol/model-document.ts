@@ -21,6 +21,8 @@ import { valueProblem } from './validate.js'
 
 export const MAX_DOCUMENT_BYTES = 262_144
 export const MAX_PROPERTIES = 64
+/** Parameters that an engine may add, and that a document may remove. */
+const OFFERED: readonly string[] = ['seed', 'steps', 'guidance', 'negative_prompt']
 const MAX_NAME_CHARACTERS = 200
 const MAX_VALUES = 1_000
 
@@ -122,8 +124,7 @@ function readInput(input: unknown, kind: Kind, problem: ReportProblem): ModelSch
   for (const [name, schema] of Object.entries(own)) {
     const path = [...at, name]
     if (schema === false) {
-      // The service adds it to models of some engines.
-      if (!isSchema && !properties.has(name) && name !== 'seed')
+      if (!isSchema && !properties.has(name) && !OFFERED.includes(name))
         problem(path, `is not a built-in property of ${kind} models`)
       properties.delete(name)
       required.delete(name)

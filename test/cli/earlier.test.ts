@@ -385,6 +385,8 @@ describe('--sidecar', () => {
       sha256: files[0].sha256,
       bytes: ONE_PIXEL_PNG.byteLength,
       content_type: 'image/png',
+      width: 1,
+      height: 1,
       content_credentials: false,
       digital_source_type: null,
       created_at: expect.stringMatching(/Z$/),

@@ -13,6 +13,7 @@ import { createManualClock } from '../support/clock.js'
 import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createImagesServer } from '../support/model-servers/images.js'
+import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../support/model-servers/videos.js'
 import { temporaryFolder } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -57,6 +58,26 @@ it('draws with a model server without a document: its name, its own size, and a 
   expect(preview.jobs).toEqual([])
 })
 
+it.each(['images:%/v1', 'sdcpp:%'])(
+  'draws by the own interface of stable-diffusion.cpp where the server has it: %s',
+  async (form) => {
+    const server = await createSdcppServer({ modes: ['img_gen', 'vid_gen'] })
+    const { run, file } = createLines()
+    const engine = form.replace('%', server.url)
+    const made = await run(['run', 'image', '--engine', engine, 'a fox', '-o', file('a.png')])
+    expect(made).toMatchObject({ code: 0 })
+    expect(made.stderr).toContain(`Model: 127.0.0.1/v1-5 (sdcpp at ${server.url}), 512x512.\n`)
+    const changed = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('b.png')]
+    expect(await run(changed)).toMatchObject({ code: 0 })
+    expect(server.jobs[1]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
+    expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine}\n`)
+    const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
+    expect(await run(film)).toMatchObject({ code: 0 })
+    expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
+    expect(await run(['run', 'image', '--engine', engine, 'a', '--steps', '101'])).toMatchObject({ code: 2 })
+  },
+)
+
 it('renders a run that was interrupted with the flag of the hint, and without it', async () => {
   const server = await createImagesServer('sglang')
   const { run, file, preview } = createLines()
@@ -97,6 +118,14 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   expect(made.code).toBe(0)
   expect(JSON.parse(made.stdout).model).toBe('127.0.0.1/flow')
   expect(server.graphs[0]?.[5]?.inputs).toMatchObject({ width: 512, height: 512 })
+  const steps = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '--negative-prompt', 'text']
+  const changed = await run([...steps, '-o', file('c.png')])
+  expect(changed).toMatchObject({ code: 0 })
+  expect(changed.stderr).toContain(
+    'Slots found in the workflow: { prompt: 6.inputs.text, negative_prompt: 7.inputs.text, width: 5.inputs.width, ',
+  )
+  expect(server.graphs[1]?.[3]?.inputs).toMatchObject({ steps: 4, cfg: 8 })
+  expect(server.graphs[1]?.[7]?.inputs).toMatchObject({ text: 'text' })
 
   const other = await createComfyServer()
   const flag = `comfyui:${other.url}#${file('flow.json')}`
@@ -198,10 +227,49 @@ test('a hosted model has the name that its provider gives it, a prompt alone, an
   expect(refused.stderr).toContain('needs the environment variable REPLICATE_API_TOKEN, which is not set.')
 })
 
+it('sends RUSHES_ENGINE_KEY to the server, keeps it nowhere, and asks for it before a run exists', async () => {
+  const server = await createImagesServer('omni')
+  const { run, file } = createLines()
+  const line = ['run', 'image', '--engine', `images:${server.url}/v1`, 'a fox', '-o', file('a.png')]
+  const refused = await run(line)
+  expect(refused).toMatchObject({ code: 4, stdout: '' })
+  expect(refused.stderr).toBe(
+    `error: The server at ${server.url} refused access. No run was created.\n  Set its key in RUSHES_ENGINE_KEY.\n`,
+  )
+  const wrong = await run(line, { env: { RUSHES_ENGINE_KEY: 'sk-wrong' } })
+  expect(wrong).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('Check the key in RUSHES_ENGINE_KEY'),
+  })
+  expect(server.count('POST')).toBe(0)
+  const made = await run(line, { env: { RUSHES_ENGINE_KEY: 'omni-secret-key' } })
+  expect(made).toMatchObject({ code: 0 })
+  const saved = await run(['models', 'save', '-'])
+  expect(saved.stdout).toContain('key_env: RUSHES_ENGINE_KEY\n')
+  expect(made.stderr + saved.stdout).not.toContain('omni-secret-key')
+})
+
+it('needs OPENAI_API_KEY for the server of OpenAI, and sends no request without it', async () => {
+  const { run } = createLines()
+  const sent: string[] = []
+  const fetch = async ({ url }: { readonly url: URL | string }) => {
+    sent.push(`${url}`)
+    throw new Error('no network')
+  }
+  const line = ['run', 'image', '--engine', 'images:https://api.openai.com/v1#gpt-image-1', 'a fox']
+  const { code, stderr } = await run(line, { fetch, env: { RUSHES_ENGINE_KEY: 'sk-other' } })
+  expect(code).toBe(2)
+  expect(stderr).toContain(
+    'key_env names OPENAI_API_KEY, which is not set in the environment. Set it to the key.',
+  )
+  expect(sent).toEqual([])
+})
+
 test.each<[word: string, engine: object]>([
   ['images:http://127.0.0.1:1234/v1', { type: 'images', url: 'http://127.0.0.1:1234/v1' }],
   ['images:http://h:8080/v1#flux.1-dev', { type: 'images', url: 'http://h:8080/v1', model: 'flux.1-dev' }],
   ['comfyui:http://h:8188#a/flow.json', { type: 'comfyui', url: 'http://h:8188', workflow: 'a/flow.json' }],
+  ['sdcpp:http://h', { type: 'sdcpp', url: 'http://h' }],
   ['sdapi:https://h', { type: 'sdapi', url: 'https://h' }],
   ['videos:http://h/v1', { type: 'videos', url: 'http://h/v1' }],
   ['cog:http://127.0.0.1:5000', { type: 'cog', url: 'http://127.0.0.1:5000' }],

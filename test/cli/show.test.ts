@@ -39,7 +39,7 @@ describe('show', () => {
       ['created', expect.stringMatching(/Z$/)],
       ['finished', expect.stringMatching(/Z$/)],
       ['elapsed', expect.stringMatching(/^\d\.\d s$/)],
-      ['file', `${path} (${ONE_PIXEL_PNG.byteLength} B, image/png)`],
+      ['file', `${path} (${ONE_PIXEL_PNG.byteLength} B, image/png, 1x1)`],
       ['marks', 'none found'],
       ['url', expect.stringMatching(/^http/)],
     ])

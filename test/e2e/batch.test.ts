@@ -124,6 +124,15 @@ describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
   })
 })
 
+it('init writes a manifest that batch finds by itself, and creates with the free previews', async () => {
+  const place = createPlace()
+  expect(await rushes(place, ['init'])).toMatchObject({ code: 0, stdout: '' })
+  const made = await rushes(place, ['batch', '--local'])
+  expect(made).toMatchObject({ code: 0 })
+  expect(made.stdout).toMatch(/^assets\/fox\.png\nassets\/fox-runs\.\w+\n$/)
+  expect((await rushes(place, ['batch', '--local', '--check'])).code).toBe(0)
+})
+
 /** Neither uses the service above, and most of their time is waiting. */
 describe.concurrent('a command that waits', () => {
   it('a batch with --watch and --local creates what an edit changes, until Ctrl-C, without a key', async () => {

@@ -28,7 +28,7 @@ const NOT_HERE: readonly { readonly begins: string; readonly why: string }[] = [
   { begins: 'mkdir -m 700 ./moved', why: 'docs-backup.system.ts' },
   { begins: 'rushes batch examples/', why: 'examples.system.ts: on a copy of the examples' },
   {
-    begins: 'rushes run image --local --engine images:http://127.0.0.1:1234/v1 "a red fox"  ',
+    begins: 'rushes run image --local --engine sdcpp:http://127.0.0.1:1234 "a red fox"  ',
     why: 'needs servers of models; service/engines/docs-commands.test.ts',
   },
   {

@@ -7,6 +7,9 @@ import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { maxCostOf } from '../models/prices.js'
 import type { BatchAllowance, CostLimit } from './estimates.js'
 
+/** The manifest of a command that names none. */
+export const MANIFEST_NAME = 'rushes.yaml'
+
 /** Flags as given on the command line. */
 export interface BatchFlags {
   readonly check?: boolean

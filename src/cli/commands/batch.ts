@@ -1,10 +1,11 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
+import { existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { EXIT } from '../../errors.js'
+import { EXIT, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import type { BatchAllowance } from '../batch/estimates.js'
 import { claimFor } from '../batch/open-lock.js'
-import { type BatchFlags, batchOptionsOf } from '../batch/options.js'
+import { type BatchFlags, batchOptionsOf, MANIFEST_NAME } from '../batch/options.js'
 import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
 import { printDryRun, printPlan } from '../batch/print-plan.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/reports.js'
@@ -41,13 +42,23 @@ const ROWS: readonly (readonly [string, string])[] = [
 ]
 
 export function register(command: Command, { run }: CommandEnvironment, batch = batchCommand): void {
-  command.argument('<manifest>', 'YAML, JSON, JSON Lines or CSV file; - reads standard input')
+  const about = `YAML, JSON, JSON Lines or CSV file; - reads standard input (default: ${MANIFEST_NAME})`
+  command.argument('[manifest]', about)
   for (const [flags, about] of ROWS) {
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
-  command.action((manifest: string, flags: BatchFlags) =>
-    run(command, (ctx) => batch(ctx, { manifest, flags })),
+  command.action((given: string | undefined, flags: BatchFlags) =>
+    run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
+  )
+}
+
+/** The manifest of the current folder. Throws `usage` if there is none. */
+function ownManifest(): string {
+  if (existsSync(MANIFEST_NAME)) return MANIFEST_NAME
+  throw usageError(
+    `Missing manifest: this folder has no ${MANIFEST_NAME}.`,
+    'Example: rushes batch shots.yaml. To write a first manifest: `rushes init`.',
   )
 }
 

@@ -54,6 +54,7 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'forget', about: 'Remove runs from the journal', load: () => import('./forget.js') },
   ]),
   ...group('Set up:', [
+    { name: 'init', about: 'Write a first manifest for `rushes batch`', load: () => import('./init.js') },
     { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
     { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },

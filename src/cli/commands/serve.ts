@@ -8,6 +8,7 @@ import { isDiskFull } from '../../host/directories.js'
 import { writeAtomically } from '../../host/files.js'
 import { Interruption, type SignalName } from '../../host/interrupts.js'
 import { errorCode } from '../../host/system-error.js'
+import { printable } from '../../protocol/text.js'
 import type { EngineParts } from '../../service/engines/read-engine.js'
 import { parseFault } from '../../service/faults/grammar.js'
 import type { Metrics } from '../../service/metrics/index.js'
@@ -132,6 +133,8 @@ export async function serveCommand(ctx: Context, options: ServeOptions): Promise
   const { openModelSet } = await import('../../service/models/model-set.js')
   const models = await openModelSet(modelSources)
   for (const warning of models.warnings) out.warn(`${warning}.`)
+  for (const { document, note } of models.models)
+    if (note !== undefined) out.note(`${document.name}: ${printable(note)}.`)
   const { createThumbnailProcess, defaultConcurrency, readConsolePage } = await import(
     '../context/local-service.js'
   )

@@ -67,7 +67,8 @@ export async function showCommand(ctx: Context, { name, again, show = false }: S
     out.line(command)
     return EXIT.ok
   }
-  const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal })
+  const { pictureSizeOf: sizeOf } = await import('../runs/picture-size.js')
+  const rows = showRows(run, files, { nowMs: clock.now(), isTerminal: out.stdoutIsTerminal, sizeOf })
   const width = Math.max(...rows.map(([label = '']) => label.length))
   const { alignedRow } = out.stdoutIsTerminal ? await import('../terminal/table.js') : { alignedRow: tabRow }
   for (const row of rows) out.line(alignedRow(row, [width]))

@@ -29,7 +29,7 @@ const ENGINE_TIMEOUT_MS = 5_000
 export async function openEngine(
   flag: string | undefined,
   stateFolder: string,
-  { fetch, ...options }: Pick<AskOptions, 'clock' | 'signal'> & Pick<OpenLocalOptions, 'fetch'>,
+  { fetch, env, ...options }: Pick<AskOptions, 'clock' | 'signal'> & Pick<OpenLocalOptions, 'fetch' | 'env'>,
 ): Promise<OpenedEngine | undefined> {
   if (flag === undefined) return undefined
   const [{ openLocalEngine }, { askServer }] = await Promise.all([
@@ -37,7 +37,7 @@ export async function openEngine(
     import('../models/ask-server.js'),
   ])
   return openLocalEngine({
-    ...{ flag, stateFolder },
+    ...{ flag, stateFolder, env },
     ask: async (server) =>
       askServer(server, { ...options, fetch: await fetch(), timeoutMs: ENGINE_TIMEOUT_MS }),
   })
@@ -68,6 +68,8 @@ export async function openLocal({
     if (render && lineEngine.refused !== undefined) throw lineEngine.refused
     await rememberEngine(stateFolder, lineEngine)
     if (all !== undefined) describeEngine(lineEngine, all, note)
+    const { note: found } = set.models.find(({ document }) => document.name === lineEngine.name) ?? {}
+    if (all !== undefined && found !== undefined) note(`${printable(found)}.`)
   }
   const service = await openLocalService({ ...options, models: set.models, engine: all ?? preview })
   return {

@@ -226,7 +226,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   /** Asks the server of `--engine` once for the name of its model. */
   const lineEngine = once(async () => {
     const { openEngine } = await import('./connections.js')
-    return openEngine(globals.engine, stateFolder, { clock, signal: interrupts.first, fetch })
+    return openEngine(globals.engine, stateFolder, { env, clock, signal: interrupts.first, fetch })
   })
 
   let remote: ApiClient | undefined

@@ -28,7 +28,10 @@ export async function checkModels(ctx: Context, path: string | undefined): Promi
     const engine = set.createEngine({ env, clock, fetch: await ctx.fetch(), urls: [], preview })
     try {
       const checked = await Promise.all(set.models.map(({ document }) => check(document)))
-      return [...set.warnings.map((text) => warning('models', text)), ...checked]
+      const found = set.models.flatMap(({ document: { name }, note }) =>
+        note === undefined ? [] : [ok('workflow', `${name}: ${note}`)],
+      )
+      return [...set.warnings.map((text) => warning('models', text)), ...checked, ...found]
     } finally {
       await engine.close?.()
     }

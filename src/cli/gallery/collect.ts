@@ -1,6 +1,5 @@
 /** Collects the values of the gallery page from the journal and the disk. */
 import { posix, relative, resolve, sep, win32 } from 'node:path'
-import { disableTypes, imageSize } from 'image-size'
 import {
   canBeOpened,
   type GalleryFile,
@@ -9,7 +8,6 @@ import {
   mediaOf,
   ratioOf,
 } from '../../gallery/index.js'
-import { readBeginning } from '../../host/files.js'
 import type { Journal, JournalRun, ListFilter } from '../../journal/index.js'
 import { isHttpUrl, isObject } from '../../protocol/parse.js'
 import { quoteWord, shortened } from '../../protocol/text.js'
@@ -18,6 +16,7 @@ import type { Context } from '../context/context.js'
 import { commandAgain, type EarlierOutputs, linkIn, modelsOf } from '../runs/again.js'
 import { createFileFinder, type FoundFile } from '../runs/find-files.js'
 import { nameOfRun } from '../runs/journal-rows.js'
+import { pictureSizeOf } from '../runs/picture-size.js'
 import { addressOr, flagsFor } from '../runs/where.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 
@@ -186,35 +185,5 @@ function createFlagsFinder(ctx: Context): (run: JournalRun) => Promise<readonly 
     const found = flagsByTarget.get(cacheKey) ?? find(run)
     flagsByTarget.set(cacheKey, found)
     return found
-  }
-}
-
-/** Maximum number of bytes to read. In a JPEG, the size comes after embedded previews and profiles. */
-const MAX_HEAD_BYTES = 256 * 1024
-const FIRST_BYTES = 4 * 1024
-
-// Formats that browsers do not show, and SVG, whose parser runs regular expressions on the text.
-const UNUSED = 'cur dds icns ico j2c jp2 jxl jxl-stream ktx pnm psd svg tga tiff'
-disableTypes(UNUSED.split(' ') as Parameters<typeof disableTypes>[0])
-
-/**
- * Returns width and height as shown, with the orientation of a photograph applied. Undefined when the file cannot be
- * read.
- */
-export function pictureSizeOf(path: string): ReturnType<typeof sizeInHead> {
-  try {
-    return sizeInHead(readBeginning(path, FIRST_BYTES)) ?? sizeInHead(readBeginning(path, MAX_HEAD_BYTES))
-  } catch {
-    return undefined
-  }
-}
-
-function sizeInHead(bytes: Uint8Array): { readonly width: number; readonly height: number } | undefined {
-  try {
-    const { width, height, orientation = 1 } = imageSize(bytes)
-    if (!(width > 0 && height > 0)) return undefined
-    return orientation >= 5 ? { width: height, height: width } : { width, height }
-  } catch {
-    return undefined
   }
 }

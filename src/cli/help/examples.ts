@@ -57,6 +57,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes show run_7k2m9x --show', 'draw its files in the terminal'],
   ],
   'rushes open': [['rushes open --last', 'the newest run'], ['rushes open run_7k2m9x']],
+  'rushes init': [['rushes init'], ['rushes init shots', 'in another folder']],
   'rushes gallery': [
     ['rushes gallery --open', 'write gallery.html and look at it'],
     ['rushes gallery --kind image --since 7d -o fox/index.html'],

@@ -125,15 +125,19 @@ export async function openModels({ env, globals, ask, ...opening }: OpenModelsOp
   }
   const { localDocuments } = await import('./local-models.js')
   const path = await settings.setting('localModels')
-  const { engine = () => engineOf(globals, stateFolder) } = opening
+  const { engine = () => engineOf(globals, stateFolder, env) } = opening
   const local = await localDocuments({ path, configFolder, env, engine: await engine() })
   return createKnownModels({ configFolder, stateFolder, address: undefined, local })
 }
 
-async function engineOf({ engine: flag }: Globals, stateFolder: string): Promise<LocalEngine | undefined> {
+async function engineOf(
+  { engine: flag }: Globals,
+  stateFolder: string,
+  env: Env,
+): Promise<LocalEngine | undefined> {
   if (flag === undefined) return undefined
   const { openLocalEngine } = await import('./local-engine.js')
-  return openLocalEngine({ flag, stateFolder })
+  return openLocalEngine({ flag, stateFolder, env })
 }
 
 export function createKnownModels(options: KnownModelsOptions): KnownModels {

@@ -9,11 +9,12 @@ import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { listedValues } from '../../protocol/parameters.js'
 import { isObject, parseJson } from '../../protocol/parse.js'
 import type { Size } from '../../service/engines/sizes.js'
-import { type EngineWord, readEngineWord } from '../../service/models/engine-word.js'
+import { type EngineWord, readEngineWord, withKeyVariable } from '../../service/models/engine-word.js'
 import type { FurtherModel } from '../../service/models/model-set.js'
 import { PREVIEW_DOCUMENTS } from '../../service/models/served-model.js'
+import type { Env } from '../process/io.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
-import type { askServer } from './ask-server.js'
+import type { AskedServer, askServer } from './ask-server.js'
 
 export interface LocalEngine {
   readonly name: string
@@ -37,14 +38,20 @@ interface OpenEngineOptions {
   /** Value of the flag, with its kind if it is known. */
   readonly flag: string
   readonly stateFolder: string
+  readonly env: Env
   /** Undefined for help and completion, which ask no server. */
-  ask?(server: { type: string; url: string }): ReturnType<typeof askServer>
+  ask?(server: AskedServer): ReturnType<typeof askServer>
 }
 
 /** Throws `usage` for an invalid word. A server that does not answer keeps its earlier name. */
-export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOptions): Promise<OpenedEngine> {
+export async function openLocalEngine({
+  flag,
+  stateFolder,
+  env,
+  ask,
+}: OpenEngineOptions): Promise<OpenedEngine> {
   const [, prefix, typed = ''] = /^(?:(image|video)=)?(.*)$/s.exec(flag) ?? []
-  const read = readEngineWord(typed, '--engine ')
+  const read = withKeyVariable(readEngineWord(typed, '--engine '), env)
   const kind = KINDS.find((each) => each === prefix) ?? (read.type === 'videos' ? 'video' : 'image')
   checkCommand(read)
   const path = read.workflow === undefined ? undefined : resolve(read.workflow)
@@ -52,22 +59,37 @@ export async function openLocalEngine({ flag, stateFolder, ask }: OpenEngineOpti
   const word = `${kind}=${path === undefined ? typed : typed.replace(/#.*$/s, `#${path}`)}`
   const entries = readEngines(stateFolder)
   const known = entries.find((each) => each.word === word)
-  const { type, url } = map
-  const answer = url === undefined ? undefined : await ask?.({ type, url })
+  const { type, url, key_env: keyVariable } = map
+  const key = keyVariable === undefined ? undefined : env[keyVariable]?.trim() || undefined
+  // A key that is not set is reported with the problems of the engine.
+  const isAsked = url !== undefined && (keyVariable === undefined || key !== undefined)
+  const answer = isAsked ? await ask?.({ type, url, kind, key }) : undefined
+  if (answer === 'unauthorized') throw unauthorizedError(map)
   const isSilent = answer === undefined || answer === 'refused'
   if (isSilent && known !== undefined) return known
-  const { models, size } = isSilent ? {} : answer
+  const { models, size, native } = isSilent ? {} : answer
+  // The own interface of stable-diffusion.cpp has typed parameters, and jobs that can be canceled.
+  const isNative = url !== undefined && native?.includes(kind) && NATIVE_TYPES.includes(type)
   const own = map.model ?? (models?.length === 1 ? models[0] : undefined)
-  const asked = url !== undefined && type !== 'sdapi' && own !== undefined ? { model: own } : {}
-  const sizes = preferredSizes(kind, size ?? (await workflowSize(path)))
+  const asked =
+    url !== undefined && !['sdapi', 'sdcpp'].includes(type) && own !== undefined ? { model: own } : {}
+  const sizes = await preferredSizes(kind, size ?? (await workflowSize(path)))
   return {
     ...{ name: nameOf(map, own, { entries, word }), kind, word },
-    engine: { ...map, ...asked, ...(sizes && { sizes: sizes.sizes }) },
+    engine: {
+      ...(isNative
+        ? { type: 'sdcpp', url: new URL(url).origin, ...(keyVariable && { key_env: keyVariable }) }
+        : { ...map, ...asked }),
+      ...(sizes && { sizes: sizes.sizes }),
+    },
     ...(sizes && { ratio: sizes.ratio }),
     ...(answer === 'refused' && { refused: refusedError(map) }),
     ...(map.model === undefined && models !== undefined && models.length > 1 && { others: models }),
   }
 }
+
+/** Types of engines whose servers may be stable-diffusion.cpp. */
+const NATIVE_TYPES: readonly string[] = ['images', 'videos', 'sdcpp']
 
 /** A path that does not exist would only show after the run was created. */
 function checkCommand({ type, command = '' }: EngineWord): void {
@@ -81,6 +103,15 @@ function checkCommand({ type, command = '' }: EngineWord): void {
 const refusedError = ({ url = '' }: EngineWord) =>
   new RushesError('network', `Nothing listens at ${new URL(url).origin}. No run was created.`, {
     hint: 'Start the model server. `rushes doctor --models` shows those on this machine.',
+  })
+
+/** Thrown before a run exists. */
+const unauthorizedError = ({ url = '', key_env: variable }: EngineWord) =>
+  new RushesError('no_api_key', `The server at ${new URL(url).origin} refused access. No run was created.`, {
+    hint:
+      variable === undefined
+        ? 'Set its key in RUSHES_ENGINE_KEY.'
+        : `Check the key in ${variable}, which is sent to the server of --engine.`,
   })
 
 interface Names {
@@ -111,42 +142,27 @@ function nameOf(engine: EngineWord, own: string | undefined, { entries, word }: 
 /** The size that the workflow itself has. Its problems are reported with those of the engine. */
 async function workflowSize(path: string | undefined): Promise<Size | undefined> {
   if (path === undefined || !existsSync(path)) return undefined
-  const [{ parseWorkflow }, { findSlots }] = await Promise.all([
+  const [{ parseWorkflow }, { findSlots }, { sizeOfWorkflow }] = await Promise.all([
     import('../../service/engines/comfyui/workflow.js'),
     import('../../service/engines/comfyui/find-slots.js'),
+    import('../../service/engines/comfyui/slots.js'),
   ])
   const parsed = parseWorkflow(readFileSync(path, 'utf8'))
-  if (!parsed.ok) return undefined
-  const { slots } = findSlots(parsed.value)
-  const [width, height] = ['width', 'height'].map((name) => {
-    const [slot] = slots[name] ?? []
-    return slot && parsed.value[slot.node]?.inputs[slot.keys[0] ?? '']
-  })
-  return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
+  return parsed.ok ? sizeOfWorkflow(parsed.value, findSlots(parsed.value).slots) : undefined
 }
 
-/** The sizes of all ratios with as many pixels as the server's own size, which the nearest ratio has. */
-function preferredSizes(kind: Kind, own: Size | undefined) {
+/** The map `sizes` with as many pixels as the server's own size. */
+async function preferredSizes(kind: Kind, own: Size | undefined) {
   if (own === undefined) return undefined
+  const { sizesLike, sizeText } = await import('../../service/engines/sizes.js')
   const { aspect_ratio: schema } = PREVIEW_DOCUMENTS[kind].input.properties
-  const shapes = ((schema && listedValues(schema)) ?? []).map((ratio) => {
-    const [across = 1, down = 1] = ratio.split(':').map(Number)
-    return { ratio, shape: across / down }
-  })
-  const distance = (shape: number) => Math.abs(Math.log((shape * own.height) / own.width))
-  const [nearest] = shapes.toSorted((one, other) => distance(one.shape) - distance(other.shape))
-  if (nearest === undefined) return undefined
-  const grid = kind === 'image' ? 64 : 16
-  const side = (pixels: number) => Math.max(grid, Math.round(pixels / grid) * grid)
-  const area = own.width * own.height
-  const sizes = shapes.map(({ ratio, shape }) => {
-    const size =
-      ratio === nearest.ratio
-        ? [own.width, own.height]
-        : [Math.sqrt(area * shape), Math.sqrt(area / shape)].map(side)
-    return [kind === 'image' ? ratio : `${ratio} 720p`, size.join('x')]
-  })
-  return { ratio: nearest.ratio, sizes: Object.fromEntries(sizes) as Readonly<Record<string, string>> }
+  const { ratio, sizes } = sizesLike(kind, own, (schema && listedValues(schema)) ?? [])
+  if (ratio === undefined) return undefined
+  const entries = sizes.map(({ ratio: each, size }) => [
+    kind === 'image' ? each : `${each} 720p`,
+    sizeText(size),
+  ])
+  return { ratio, sizes: Object.fromEntries(entries) as Readonly<Record<string, string>> }
 }
 
 /** The document of the model. A provider publishes the parameters of its models, so here they have a prompt alone. */

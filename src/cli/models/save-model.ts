@@ -33,7 +33,7 @@ export async function saveCommand(
     )
   if (path !== '-' && !overwrite && existsSync(path))
     throw usageError(`${path} already exists.`, 'To replace it, add --overwrite.')
-  const text = textOf(entry, dirname(resolve(path)))
+  const text = engineDocumentText(entry, dirname(resolve(path)))
   if (path === '-') out.line(text.trimEnd())
   else {
     await writeDocument(path, text)
@@ -48,7 +48,7 @@ export async function saveCommand(
 }
 
 /** `folder`: of the document, to which the path of a workflow is relative. */
-function textOf(entry: LocalEngine, folder: string): string {
+export function engineDocumentText(entry: LocalEngine, folder: string): string {
   const { name, kind, engine, ratio } = entry
   const { workflow } = engine
   const path = typeof workflow === 'string' ? relative(folder, workflow) : ''

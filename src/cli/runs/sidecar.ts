@@ -30,7 +30,10 @@ const fieldOf = (value: unknown, name: string): unknown =>
  * Returns the record of one file. A field missing from the journal is taken from the service's response, else it is
  * null.
  */
-const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: SidecarOptions) => ({
+const sidecarJson = (
+  { known, state, file, address, finishedAt, elapsedMs }: SidecarOptions,
+  size: { readonly width: number; readonly height: number } | undefined,
+) => ({
   model: known.model ?? fieldOf(state.service, 'model') ?? null,
   input: inputOf(known.input, fieldOf(state.service, 'input')),
   run_id: state.id,
@@ -39,6 +42,8 @@ const sidecarJson = ({ known, state, file, address, finishedAt, elapsedMs }: Sid
   sha256: file.sha256,
   bytes: file.bytes,
   content_type: file.content_type,
+  width: size?.width ?? null,
+  height: size?.height ?? null,
   content_credentials: file.content_credentials,
   digital_source_type: file.digital_source_type,
   created_at: state.createdAt ?? known.createdAt ?? null,
@@ -86,8 +91,10 @@ async function writeSidecar(options: SidecarOptions): Promise<void> {
         hint: obstacle.hint,
       },
     )
+  const { pictureSizeOf } = await import('./picture-size.js')
+  const size = options.file.content_type.startsWith('image/') ? pictureSizeOf(options.file.path) : undefined
   try {
-    await writeAtomically(path, `${writeJson(sidecarJson(options), { indent: 2 })}\n`)
+    await writeAtomically(path, `${writeJson(sidecarJson(options, size), { indent: 2 })}\n`)
   } catch (error) {
     throw new RushesError(
       'download_failed',

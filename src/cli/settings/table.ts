@@ -185,6 +185,8 @@ export const FURTHER_ENVIRONMENT = {
   RUSHES_API_KEY_FILE: 'A file with the API key on its first line; other users should not be able to read it',
   RUSHES_DATABASE_URL:
     'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
+  RUSHES_ENGINE_KEY:
+    'The key of the server that `--engine` names; for `https://api.openai.com`, it is `OPENAI_API_KEY`',
   RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given',
   RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:

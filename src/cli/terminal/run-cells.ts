@@ -33,6 +33,8 @@ interface DetailsOptions {
   readonly nowMs: number
   /** Whether relative times are added, as on a terminal. */
   readonly isTerminal: boolean
+  /** Returns the size of a picture that is on disk. */
+  sizeOf(path: string): { readonly width: number; readonly height: number } | undefined
 }
 
 /** Label and value of a row. */
@@ -41,7 +43,7 @@ type Detail = readonly [label: string, value: string]
 export function showRows(
   run: JournalRun,
   files: readonly JournalFile[],
-  { nowMs, isTerminal }: DetailsOptions,
+  { nowMs, isTerminal, sizeOf }: DetailsOptions,
 ): readonly Detail[] {
   const timeOf = (ms: number): string =>
     `${new Date(ms).toISOString()}${isTerminal ? ` (${formatAgo(nowMs - ms)})` : ''}`
@@ -61,7 +63,10 @@ export function showRows(
     ['created', timeOf(run.createdAtMs)],
     ['finished', run.finishedAtMs === undefined ? undefined : timeOf(run.finishedAtMs)],
     ['elapsed', run.elapsedMs === undefined ? undefined : formatSeconds(run.elapsedMs)],
-    ...files.flatMap((file) => [['file', fileText(file)] as const, ['marks', marksRow(file)] as const]),
+    ...files.flatMap((file) => [
+      ['file', fileText(file, sizeOf)] as const,
+      ['marks', marksRow(file)] as const,
+    ]),
     // The URLs of a local run stop working when the process that printed them ends.
     ...(isLocal ? [] : run.urls).map((url) => ['url', url] as const),
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
@@ -92,8 +97,12 @@ function valueText(value: unknown): string {
   return writeJson(value)
 }
 
-const fileText = (file: JournalFile): string =>
-  `${file.path} (${isOnDisk(file) ? `${formatBytes(file.bytes)}, ${file.content_type}` : 'moved, changed or deleted'})`
+function fileText(file: JournalFile, sizeOf: DetailsOptions['sizeOf']): string {
+  if (!isOnDisk(file)) return `${file.path} (moved, changed or deleted)`
+  const size = file.content_type.startsWith('image/') ? sizeOf(file.path) : undefined
+  const pixels = size === undefined ? [] : [`${size.width}x${size.height}`]
+  return `${file.path} (${[formatBytes(file.bytes), file.content_type, ...pixels].join(', ')})`
+}
 
 /** Cells: id, status, and the URLs or files separated by spaces. */
 

@@ -11,6 +11,7 @@ import { readImages } from './images/index.js'
 import { readPreview } from './preview/index.js'
 import type { ReadEngine } from './read-engine.js'
 import { readSdapi } from './sdapi/index.js'
+import { readSdcpp } from './sdcpp/index.js'
 import { readVideos } from './videos/index.js'
 
 /** Adds the setting `timeout: 45m`, the limit of one run. */
@@ -39,6 +40,7 @@ export const ENGINE_TYPES: Readonly<Record<string, ReadEngine>> = {
   comfyui: withTimeLimit(readComfyui),
   videos: withTimeLimit(readVideos),
   sdapi: withTimeLimit(readSdapi),
+  sdcpp: withTimeLimit(readSdcpp),
   fal: withTimeLimit(readHosted('fal', createFalEngine)),
   replicate: withTimeLimit(readHosted('replicate', createReplicateEngine)),
   cog: withTimeLimit(readHosted('cog', createCogEngine)),

@@ -5,7 +5,7 @@
 import type { Clock } from '../../host/clock.js'
 import type { HttpResponse, ServerRequest } from '../../host/http.js'
 import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
-import type { ModelDocument } from '../../protocol/models.js'
+import type { ModelDocument, ParameterSchema } from '../../protocol/models.js'
 import type { Engine } from './engine.js'
 
 export type ReadEngine = (settings: EngineSettings, document: ModelDocument) => CreateEngine
@@ -52,6 +52,10 @@ export interface EngineSettings {
    * itself names the parameter, or if it is required.
    */
   leaveOut(parameter: string, path: DocumentPath, message: string): void
+  /** Adds a parameter to the model, or replaces a built-in one. No effect if the document itself names the parameter. */
+  offer(parameter: string, schema: ParameterSchema): void
+  /** Describes what the engine has found by itself, for the line that is printed at the start. */
+  note(text: string): void
   /** Whether a problem was reported at this path or below it. */
   hasProblem(path: DocumentPath): boolean
 }

@@ -17,7 +17,7 @@ const SEED: ParameterSchema = {
 }
 
 /** Engines that send a parameter `seed`, if they have a place for it. */
-const SENDERS: readonly unknown[] = ['images', 'sdapi', 'comfyui']
+const SENDERS: readonly unknown[] = ['images', 'sdapi', 'sdcpp', 'comfyui']
 
 /**
  * Adds the parameter `seed`, as if it were built in. Hosted services need a key, and some refuse a seed. `named`:
@@ -31,7 +31,8 @@ export function withSeedParameter(
   const { input } = document
   const { properties } = input
   const isFull = named.includes('seed') || Object.keys(properties).length >= MAX_PROPERTIES
-  if (isFull || key_env !== undefined || !SENDERS.includes(type)) return document
+  const isHosted = key_env !== undefined && type !== 'sdcpp'
+  if (isFull || isHosted || !SENDERS.includes(type)) return document
   return { ...document, input: { ...input, properties: { ...properties, seed: SEED } } }
 }
 

@@ -18,13 +18,15 @@ export interface SentParameters {
   fieldsOf(input: Readonly<Record<string, unknown>>): readonly (readonly [field: string, value: unknown])[]
 }
 
-/** `fixed`: fields that the engine sets itself. */
+/** `fixed`: fields that the engine sets itself. `standard`: fields of parameters that the document does not map. */
 export function readSentParameters(
   settings: EngineSettings,
   { input }: ModelDocument,
   fixed: readonly string[],
+  standard: Readonly<Record<string, string>> = {},
 ): SentParameters {
-  const fields = new Map<string, string>()
+  const known = Object.entries(standard).filter(([name]) => Object.hasOwn(input.properties, name))
+  const fields = new Map<string, string>(known)
   for (const [name, field] of Object.entries(settings.map('send'))) {
     if (!Object.hasOwn(input.properties, name))
       settings.report(['send', name], 'is not a property of the input')

@@ -29,11 +29,15 @@ export interface Sizes {
   sizeOf(input: Readonly<Record<string, unknown>>): Size
 }
 
-/** Reports keys that name no value, and values that are not sizes. `sent`: parameters that are sent as they are. */
+/**
+ * Reports keys that name no value, and values that are not sizes. `sent`: parameters that are sent as they are. `own`: the
+ * size that a run without `aspect_ratio` has if the document has no `sizes`; other ratios have as many pixels.
+ */
 export function readSizes(
   settings: EngineSettings,
   { kind, input }: ModelDocument,
   sent: readonly string[],
+  own?: Size,
 ): Sizes {
   const parameters = SIZE_PARAMETERS.filter(
     (name) => Object.hasOwn(input.properties, name) && !sent.includes(name),
@@ -62,6 +66,13 @@ export function readSizes(
       named.push({ words, size: { width: Number(width), height: Number(height) } })
     }
   }
+  const isOwn = own !== undefined && named.length === 0
+  const alike = isOwn ? sizesLike(kind, own, valuesOf('aspect_ratio')) : undefined
+  const lines = valuesOf('resolution').includes(STANDARD.video.resolution) ? [STANDARD.video.resolution] : []
+  for (const { ratio, size } of alike?.sizes ?? []) named.push({ words: [ratio, ...lines], size })
+  const { aspect_ratio: schema } = input.properties
+  if (alike?.ratio !== undefined && schema?.type === 'string')
+    settings.offer('aspect_ratio', { ...schema, default: alike.ratio })
   const names = named.flatMap(({ words }) => words)
   return {
     parameters: parameters.filter((name) =>
@@ -69,7 +80,7 @@ export function readSizes(
     ),
     sizeOf(run) {
       const values = parameters.map((name) => {
-        const standard = STANDARD[kind][name]
+        const standard = (name === 'aspect_ratio' && alike?.ratio) || STANDARD[kind][name]
         return String(run[name] ?? (valuesOf(name).includes(standard) ? standard : ''))
       })
       // The key that names most of the run's values.
@@ -77,7 +88,10 @@ export function readSizes(
         .filter(({ words }) => words.every((word) => values.includes(word)))
         .toSorted((one, other) => other.words.length - one.words.length)
       const base =
-        found?.size ?? sizeByTable(kind, String(run.aspect_ratio ?? ''), String(run.resolution ?? ''))
+        found?.size ??
+        (isOwn && run.aspect_ratio === undefined
+          ? own
+          : sizeByTable(kind, String(run.aspect_ratio ?? ''), String(run.resolution ?? '')))
       const quality = parameters.includes('quality') ? String(run.quality) : ''
       const isFactor = isInTable(kind, 'quality', quality) && !found?.words.includes(quality)
       const factor = isFactor ? (QUALITY_FACTORS[quality] ?? 1) : 1
@@ -86,6 +100,34 @@ export function readSizes(
         : { width: onGrid(base.width * factor, 64), height: onGrid(base.height * factor, 64) }
     },
   }
+}
+
+interface SizesLike {
+  /** The ratio that is nearest to the size. */
+  readonly ratio: string | undefined
+  readonly sizes: readonly { readonly ratio: string; readonly size: Size }[]
+}
+
+/** Returns a size for each ratio with as many pixels as `own`, which the nearest ratio has itself. */
+export function sizesLike(kind: Kind, own: Size, ratios: readonly string[]): SizesLike {
+  const shapes = ratios.flatMap((ratio) => {
+    const [, across, down] = RATIO.exec(ratio) ?? []
+    const shape = Number(across) / Number(down)
+    return shape > 0 && Number.isFinite(shape) ? [{ ratio, shape }] : []
+  })
+  const distance = ({ shape }: { readonly shape: number }) =>
+    Math.abs(Math.log((shape * own.height) / own.width))
+  const [nearest] = shapes.toSorted((one, other) => distance(one) - distance(other))
+  const step = kind === 'image' ? 64 : 16
+  const area = own.width * own.height
+  const sizes = shapes.map(({ ratio, shape }) => ({
+    ratio,
+    size:
+      ratio === nearest?.ratio
+        ? own
+        : { width: onGrid(Math.sqrt(area * shape), step), height: onGrid(Math.sqrt(area / shape), step) },
+  }))
+  return { ratio: nearest?.ratio, sizes }
 }
 
 export const sizeText = ({ width, height }: Size): string => `${width}x${height}`

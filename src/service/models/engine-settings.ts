@@ -1,7 +1,7 @@
 /** Reads the map `engine` of a document, and reports its problems. */
 import { resolve } from 'node:path'
-import type { DocumentPath, ReportProblem } from '../../protocol/model-document.js'
-import type { ModelDocument } from '../../protocol/models.js'
+import { type DocumentPath, MAX_PROPERTIES, type ReportProblem } from '../../protocol/model-document.js'
+import type { ModelDocument, ParameterSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import type { Engine } from '../engines/engine.js'
@@ -54,11 +54,8 @@ export function withEngine(
   if (read === undefined || document === undefined) return undefined
   const named = [...(source.named ?? []), ...document.input.required]
   const offered = withSeedParameter(document, engine, named)
-  const { settings, secrets, leftOut, missingKey, reportUnknownKeys } = createEngineSettings({
-    ...source,
-    named,
-    engine,
-  })
+  const engineSettings = createEngineSettings({ ...source, named, engine })
+  const { settings, secrets, leftOut, added, missingKey, noteOf, reportUnknownKeys } = engineSettings
   const created = read(settings, offered)
   reportUnknownKeys()
   const problem = missingKey()
@@ -66,7 +63,8 @@ export function withEngine(
   const address = url ?? PROVIDERS[type]?.url
   const keyVariable = engine.key_env ?? PROVIDERS[type]?.keyVariable
   return {
-    ...{ document: withoutParameters(offered, leftOut), type, createEngine, secrets, problem },
+    ...{ document: withParameters(withoutParameters(offered, leftOut), added), type, createEngine },
+    ...{ secrets, problem, note: noteOf() },
     ...(typeof address === 'string' && { url: address }),
     // Anything else may be the key itself.
     ...(typeof keyVariable === 'string' && /^[A-Z][A-Z0-9_]*$/.test(keyVariable) && { keyVariable }),
@@ -82,6 +80,15 @@ function withoutParameters(document: ModelDocument, names: ReadonlySet<string>):
     input: { ...input, properties: rest(input.properties) },
     ...(price && { price: { ...price, factors: rest(price.factors) } }),
   }
+}
+
+function withParameters(document: ModelDocument, added: ReadonlyMap<string, ParameterSchema>): ModelDocument {
+  const { input } = document
+  const properties = { ...input.properties }
+  for (const [name, schema] of added)
+    if (Object.hasOwn(properties, name) || Object.keys(properties).length < MAX_PROPERTIES)
+      properties[name] = schema
+  return { ...document, input: { ...input, properties } }
 }
 
 const withoutKey = (problem: string): Engine => ({
@@ -116,6 +123,9 @@ export function createEngineSettings(source: SettingsSource): {
   readonly secrets: readonly string[]
   /** Parameters for which `leaveOut` was called. */
   readonly leftOut: ReadonlySet<string>
+  /** Parameters that the engine offers. */
+  readonly added: ReadonlyMap<string, ParameterSchema>
+  noteOf(): string | undefined
   /** Describes a key that is not set; see `allowsMissingKeys`. */
   missingKey(): string | undefined
   reportUnknownKeys(): void
@@ -126,6 +136,8 @@ export function createEngineSettings(source: SettingsSource): {
   const known = new Set(['type'])
   const secrets: string[] = []
   const leftOut = new Set<string>()
+  const added = new Map<string, ParameterSchema>()
+  let found: string | undefined
   const problems: DocumentPath[] = []
   const report: ReportProblem = (path, message) => {
     problems.push(path)
@@ -208,8 +220,9 @@ export function createEngineSettings(source: SettingsSource): {
         return undefined
       }
       // Anything else may be the key itself, which is not printed.
-      const shown = /^[A-Z][A-Z0-9_]*$/.test(variable) ? `names ${variable}, which` : 'names a variable that'
-      const advice = 'Write the name of a variable, never the key itself'
+      const isName = /^[A-Z][A-Z0-9_]*$/.test(variable)
+      const shown = isName ? `names ${variable}, which` : 'names a variable that'
+      const advice = isName ? 'Set it to the key' : 'Write the name of a variable, never the key itself'
       reportMissingKey([name], `${shown} is not set in the environment. ${advice}`)
       return undefined
     },
@@ -219,6 +232,12 @@ export function createEngineSettings(source: SettingsSource): {
       if (named.includes(name)) report(path, message)
       else leftOut.add(name)
     },
+    offer(name, schema) {
+      if (!named.includes(name)) added.set(name, schema)
+    },
+    note(line) {
+      found = line
+    },
     hasProblem: (path) => problems.some((each) => path.every((step, index) => each[index] === step)),
   }
 
@@ -226,6 +245,8 @@ export function createEngineSettings(source: SettingsSource): {
     settings,
     secrets,
     leftOut,
+    added,
+    noteOf: () => found,
     missingKey: () => missing,
     reportUnknownKeys() {
       for (const name of Object.keys(engine))

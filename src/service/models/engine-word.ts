@@ -9,9 +9,27 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   comfyui: 'comfyui:http://127.0.0.1:8188#workflow.json',
   videos: 'videos:http://127.0.0.1:8000/v1',
   sdapi: 'sdapi:http://127.0.0.1:7860',
+  sdcpp: 'sdcpp:http://127.0.0.1:1234',
   fal: 'fal:fal-ai/flux/dev',
   replicate: 'replicate:black-forest-labs/flux-schnell',
   cog: 'cog:http://127.0.0.1:5000',
+}
+
+/** The key of a server that a word names, unless it is that of OpenAI. */
+const KEY_VARIABLE = 'RUSHES_ENGINE_KEY'
+
+/**
+ * Adds the variable with the key of the server, which a word cannot name. OpenAI needs its own; another server gets the
+ * key that is set for it.
+ */
+export function withKeyVariable(
+  engine: EngineWord,
+  env: Readonly<Record<string, string | undefined>>,
+): EngineWord {
+  const { url } = engine
+  if (url === undefined || !URL.canParse(url)) return engine
+  if (new URL(url).hostname === 'api.openai.com') return { ...engine, key_env: 'OPENAI_API_KEY' }
+  return (env[KEY_VARIABLE]?.trim() ?? '') === '' ? engine : { ...engine, key_env: KEY_VARIABLE }
 }
 
 /** `127.0.0.1:1234/v1` and `localhost:8188`, which no shell command is. */

@@ -5,7 +5,7 @@ import { mayCost } from '../../protocol/price.js'
 import type { Engine } from '../engines/engine.js'
 import type { EngineParts } from '../engines/read-engine.js'
 import { type EngineTypes, type ModelWithEngine, previewOf, withEngine } from './engine-settings.js'
-import { readEngineWord } from './engine-word.js'
+import { readEngineWord, withKeyVariable } from './engine-word.js'
 import { namedModels, PREVIEW_MODELS, type ServedModel } from './served-model.js'
 
 export interface ModelSet {
@@ -139,7 +139,7 @@ function engineOf(
   document: ModelDocument,
   { readsEngines, ...options }: EngineOptions & { readonly readsEngines: boolean },
 ): ModelWithEngine {
-  const engine = readEngineWord(word, `--engine ${document.kind}=`)
+  const engine = withKeyVariable(readEngineWord(word, `--engine ${document.kind}=`), options.env)
   const { model, priced, problems } = readEngine(engine, document, options)
   if (!readsEngines) return previewOf(model?.document ?? priced)
   if (problems.length === 0 && model !== undefined) return model
@@ -174,8 +174,8 @@ function createModelSet(
 ): ModelSet {
   return {
     warnings,
-    models: models.map(({ document, concurrency, url, problem }) => ({
-      ...{ document, concurrency, isRemote: url !== undefined, problem },
+    models: models.map(({ document, concurrency, url, problem, note }) => ({
+      ...{ document, concurrency, isRemote: url !== undefined, problem, note },
       mayCost: mayCost(document),
     })),
     createEngine(parts) {

@@ -14,6 +14,8 @@ export interface ServedModel {
   readonly mayCost?: boolean
   /** With `--local`: why all of its runs would fail, such as a key that is not set. */
   readonly problem?: string | undefined
+  /** What its engine has found by itself, such as the slots of a workflow. */
+  readonly note?: string | undefined
 }
 
 /** Adds defaults, which the interface does not publish, to a built-in schema. */

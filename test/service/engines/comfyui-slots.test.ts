@@ -5,15 +5,24 @@ import { slotText } from '../../../src/service/engines/comfyui/workflow.js'
 import { FLUX_WORKFLOW, IMAGE_WORKFLOW, VIDEO_WORKFLOW } from './comfyui-workflows.js'
 
 const found = (workflow: object) => {
-  const { slots, problems } = findSlots(workflow as Parameters<typeof findSlots>[0])
+  const { slots, problems, unclear } = findSlots(workflow as Parameters<typeof findSlots>[0])
   return {
     ...Object.fromEntries(Object.entries(slots).map(([name, each]) => [name, each.map(slotText)])),
     ...(problems.length > 0 && { problems }),
+    ...(unclear.length > 0 && { unclear }),
   }
 }
 
 const SIZE = { width: ['5.inputs.width'], height: ['5.inputs.height'] }
-const IMAGE = { prompt: ['6.inputs.text'], ...SIZE, seed: ['3.inputs.seed'] }
+const SAMPLED = { seed: ['3.inputs.seed'], steps: ['3.inputs.steps'], guidance: ['3.inputs.cfg'] }
+const NEGATIVE = { negative_prompt: ['7.inputs.text'] }
+const IMAGE = { prompt: ['6.inputs.text'], ...NEGATIVE, ...SIZE, ...SAMPLED }
+const titled = (node: object, title: string) => ({ ...node, _meta: { title } })
+/** A second sampler, as a model that refines the picture has it. */
+const refined = (inputs: object) => ({
+  ...IMAGE_WORKFLOW,
+  11: { ...IMAGE_WORKFLOW[3], inputs: { ...IMAGE_WORKFLOW[3].inputs, latent_image: ['3', 0], ...inputs } },
+})
 
 test.each<[name: string, workflow: object, expected: object]>([
   ['a picture', IMAGE_WORKFLOW, IMAGE],
@@ -26,6 +35,74 @@ test.each<[name: string, workflow: object, expected: object]>([
       width: ['30.inputs.value'],
       height: ['27.inputs.height'],
       seed: ['25.inputs.noise_seed'],
+      guidance: ['26.inputs.guidance'],
+    },
+  ],
+  [
+    'a schedule in a node of its own',
+    {
+      ...FLUX_WORKFLOW,
+      13: { ...FLUX_WORKFLOW[13], inputs: { ...FLUX_WORKFLOW[13].inputs, sigmas: ['17', 0] } },
+      17: { class_type: 'BasicScheduler', inputs: { scheduler: 'simple', steps: 20, model: ['12', 0] } },
+    },
+    {
+      prompt: ['31.inputs.value'],
+      width: ['30.inputs.value'],
+      height: ['27.inputs.height'],
+      seed: ['25.inputs.noise_seed'],
+      steps: ['17.inputs.steps'],
+      guidance: ['26.inputs.guidance'],
+    },
+  ],
+  [
+    'a negative condition that is made from the prompt',
+    {
+      ...IMAGE_WORKFLOW,
+      7: { class_type: 'ConditioningZeroOut', inputs: { conditioning: ['6', 0] } },
+    },
+    { prompt: ['6.inputs.text'], ...SIZE, ...SAMPLED },
+  ],
+  [
+    'two samplers with the same values, which get the same new ones',
+    refined({}),
+    {
+      ...IMAGE,
+      seed: ['3.inputs.seed', '11.inputs.seed'],
+      steps: ['3.inputs.steps', '11.inputs.steps'],
+      guidance: ['3.inputs.cfg', '11.inputs.cfg'],
+    },
+  ],
+  [
+    'two samplers with other steps, which keep them',
+    refined({ steps: 8 }),
+    {
+      ...{ prompt: IMAGE.prompt, ...NEGATIVE, ...SIZE },
+      seed: ['3.inputs.seed', '11.inputs.seed'],
+      guidance: ['3.inputs.cfg', '11.inputs.cfg'],
+      unclear: ['steps (nodes 3 KSampler, 11 KSampler)'],
+    },
+  ],
+  [
+    'titles, before the links',
+    {
+      ...refined({ steps: 8, positive: ['12', 0] }),
+      11: titled(refined({ steps: 8, positive: ['12', 0] })[11], 'Steps'),
+      12: titled({ class_type: 'CLIPTextEncode', inputs: { text: 'a dog' } }, 'prompt'),
+      20: titled({ class_type: 'LoadImage', inputs: { image: 'b.png' } }, 'Reference 2'),
+      21: titled({ class_type: 'LoadImage', inputs: { image: 'a.png' } }, 'reference 1'),
+      22: titled({ class_type: 'PrimitiveInt', inputs: { value: 640 } }, 'width'),
+      23: titled({ class_type: 'PrimitiveInt', inputs: { value: 480 } }, 'height'),
+      24: titled({ class_type: 'SaveImage', inputs: { images: ['8', 0] } }, 'seed'),
+    },
+    {
+      prompt: ['12.inputs.text'],
+      negative_prompt: ['7.inputs.text'],
+      width: ['22.inputs.value'],
+      height: ['23.inputs.value'],
+      seed: ['3.inputs.seed', '11.inputs.seed'],
+      steps: ['11.inputs.steps'],
+      guidance: ['3.inputs.cfg', '11.inputs.cfg'],
+      references: ['21.inputs.image', '20.inputs.image'],
     },
   ],
   [
@@ -62,7 +139,7 @@ test.each<[name: string, workflow: object, expected: object]>([
     },
     {
       ...SIZE,
-      seed: IMAGE.seed,
+      ...SAMPLED,
       problems: ['has more than one node for the prompt (candidates: 6 CLIPTextEncode, 7 CLIPTextEncode)'],
     },
   ],
@@ -70,10 +147,7 @@ test.each<[name: string, workflow: object, expected: object]>([
     'no sampler',
     { 6: IMAGE_WORKFLOW[6] },
     {
-      problems: [
-        'has no node for the prompt (candidates: 6 CLIPTextEncode)',
-        'has no node for the size (candidates: none)',
-      ],
+      problems: ['has no node for the prompt (candidates: 6 CLIPTextEncode)'],
     },
   ],
   [

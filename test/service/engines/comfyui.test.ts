@@ -167,7 +167,26 @@ test('a film has one frame more than its seconds', async () => {
   const { clock, render, graph } = await open({ workflow: VIDEO_WORKFLOW, document: { kind: 'video' } })
   const job = { kind: 'video', input: { prompt: 'a fox', duration: '5', resolution: '720p' } } as const
   expect(await clock.runUntil(render(job))).toEqual([{ name: 'video.mp4', contentType: 'video/mp4' }])
-  expect(graph()[5]?.inputs).toEqual({ width: 1280, height: 720, length: 81, batch_size: 1 })
+  expect(graph()[5]?.inputs).toEqual({ width: 832, height: 480, length: 81, batch_size: 1 })
+})
+
+test('without slots, the own values of the workflow are the defaults of the model', async () => {
+  const { clock, render, graph } = await open()
+  await clock.runUntil(render({ input: { prompt: 'a fox' } }))
+  expect(graph()[5]?.inputs).toMatchObject({ width: 512, height: 512 })
+  expect(graph()[3]?.inputs).toMatchObject({ steps: 20, cfg: 8, sampler_name: 'euler' })
+  expect(graph()[7]?.inputs).toMatchObject({ text: 'blurry' })
+  const own = { aspect_ratio: '16:9', steps: 4, guidance: 1.5, negative_prompt: 'text' }
+  await clock.runUntil(render({ run: { id: 'run_8', model: 'm' }, input: { prompt: 'a fox', ...own } }))
+  expect(graph()[5]?.inputs).toMatchObject({ width: 704, height: 384 })
+  expect(graph()[3]?.inputs).toMatchObject({ steps: 4, cfg: 1.5 })
+  expect(graph()[7]?.inputs).toMatchObject({ text: 'text' })
+})
+
+test('without slots, a parameter that the document removes or describes itself is not replaced', () => {
+  const engine = { type: 'comfyui', url: 'http://127.0.0.1:8188', workflow: fileOf(IMAGE_WORKFLOW) }
+  const { parameters } = readEngineOf({ engine, input: { steps: false, guidance: { type: 'number' } } })
+  expect(parameters).toEqual(['prompt', 'aspect_ratio', 'quality', 'guidance', 'seed', 'negative_prompt'])
 })
 
 test('outputs come in the order of nodes, without previews', async () => {

@@ -10,6 +10,7 @@ import { createManualClock } from '../../support/clock.js'
 import { createComfyServer } from '../../support/model-servers/comfyui.js'
 import { jobOf } from '../../support/model-servers/engine.js'
 import { createImagesServer } from '../../support/model-servers/images.js'
+import { createSdcppServer } from '../../support/model-servers/sdcpp.js'
 import { createVideosServer } from '../../support/model-servers/videos.js'
 import { temporaryFolder } from '../../support/service.js'
 import { IMAGE_WORKFLOW } from './comfyui-workflows.js'
@@ -17,12 +18,12 @@ import { IMAGE_WORKFLOW } from './comfyui-workflows.js'
 const DOCS = readFileSync(new URL('../../../docs/engines.md', import.meta.url), 'utf8')
 const COMMANDS = [
   ...DOCS.matchAll(
-    /^rushes run (image|video) --local --engine ((?:images|comfyui|videos|sdapi):\S+) ".*" +# (.*)$/gm,
+    /^rushes run (image|video) --local --engine ((?:images|sdcpp|comfyui|videos|sdapi):\S+) ".*" +# (.*)$/gm,
   ),
 ].map(([, kind = '', word = '', server = '']) => ({ kind: kind as 'image' | 'video', word, server }))
 
 const SERVERS: Readonly<Record<string, () => Promise<{ readonly url: string }>>> = {
-  'stable-diffusion.cpp': () => createImagesServer('sdcpp'),
+  'stable-diffusion.cpp': () => createSdcppServer(),
   ComfyUI: () => createComfyServer(),
   LocalAI: () => createImagesServer('localai'),
   'vLLM-Omni or SGLang': () => createVideosServer(),

@@ -196,7 +196,7 @@ describe('a hosted engine', () => {
       'a missing variable',
       { engine: { ...FAL, key_env: 'OTHER' } },
       ENV,
-      'engine: key_env names OTHER, which is not set in the environment. Write the name of a variable, never the key itself',
+      'engine: key_env names OTHER, which is not set in the environment. Set it to the key',
     ],
     [
       'a missing model',

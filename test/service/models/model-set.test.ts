@@ -82,7 +82,8 @@ describe('the models', () => {
         return Object.keys(model?.document.input.properties ?? {})
       }
       const size = ['prompt', 'aspect_ratio', 'quality']
-      expect(await parametersOf(`comfyui:http://127.0.0.1:1#${workflow}`)).toEqual([...size, 'seed'])
+      const found = [...size, 'seed', 'negative_prompt', 'steps', 'guidance']
+      expect(await parametersOf(`comfyui:http://127.0.0.1:1#${workflow}`)).toEqual(found)
       expect(await parametersOf('images:http://127.0.0.1:1/v1')).toEqual([...size, 'image_urls', 'seed'])
       expect(await parametersOf('./a.sh')).toEqual([...size, 'image_urls'])
     },

@@ -1,11 +1,11 @@
 /** The slots of a document: which inputs of the workflow get which values of a run. */
 import { randomInt } from 'node:crypto'
 import { MEDIA_PARAMETERS } from '../../../protocol/media.js'
-import type { ModelDocument } from '../../../protocol/models.js'
+import type { ModelDocument, ParameterSchema } from '../../../protocol/models.js'
 import type { RenderJob } from '../engine.js'
 import type { EngineSettings } from '../read-engine.js'
-import { readSizes, type Sizes } from '../sizes.js'
-import { findSlots, frameRateOf } from './find-slots.js'
+import { readSizes, type Size, type Sizes } from '../sizes.js'
+import { findSlots, frameRateOf, valueAt } from './find-slots.js'
 import { findSlot, type Slot, type SlotValue, slotText, type Workflow } from './workflow.js'
 
 export type Slots = Readonly<Record<string, readonly Slot[]>>
@@ -22,8 +22,9 @@ export interface ReadSlots {
 }
 
 /**
- * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow. Leaves out a property without a slot:
- * it would have no effect. `workflow`: undefined if its file is missing or has a problem.
+ * Reads `slots`, `sizes` and `fps`. Without `slots`, they are found in the workflow, whose own values are the defaults of
+ * the model. Leaves out a property without a slot: it would have no effect. `workflow`: undefined if its file is missing
+ * or has a problem.
  */
 export function readSlots(
   settings: EngineSettings,
@@ -43,7 +44,8 @@ export function readSlots(
     ? namedSlots(named, settings, document, workflow)
     : foundSlots(settings, workflow ?? {})
   const has = (name: string) => Object.hasOwn(slots, name)
-  const sizes = readSizes(settings, document, Object.keys(slots))
+  const own = isNamed ? undefined : sizeOfWorkflow(workflow ?? {}, slots)
+  const sizes = readSizes(settings, document, Object.keys(slots), own)
   const fps = givenFps ?? frameRateOf(workflow ?? {})
   if (has('width') !== has('height')) report(['slots'], 'needs both "width" and "height", or neither')
   if (has('frames') && !Object.hasOwn(properties, 'frames') && fps === undefined)
@@ -106,11 +108,51 @@ const overlaps =
 
 const WRONG_TYPE = 'must be an input of the workflow, such as 6.inputs.text, or a list of inputs'
 
-function foundSlots({ report }: EngineSettings, workflow: Workflow): Slots {
-  const { slots, problems } = findSlots(workflow)
+function foundSlots({ report, note, offer }: EngineSettings, workflow: Workflow): Slots {
+  const { slots, problems, unclear } = findSlots(workflow)
   for (const problem of problems)
-    report(['workflow'], `${problem}. Name the inputs in a document: slots: { prompt: 6.inputs.text, … }`)
+    report(
+      ['workflow'],
+      `${problem}. Give the right node a title in ComfyUI, such as prompt or size, or name the inputs in a document: ` +
+        'slots: { prompt: 6.inputs.text, … }',
+    )
+  const ownValue = (name: string): unknown => slots[name]?.[0] && valueAt(workflow, slots[name][0])
+  const [steps, guidance] = [ownValue('steps'), ownValue('guidance')]
+  if (slots.negative_prompt) offer('negative_prompt', NEGATIVE_PROMPT)
+  if (Number.isInteger(steps)) offer('steps', { ...STEPS, ...range(Number(steps), STEPS) })
+  if (typeof guidance === 'number') offer('guidance', { ...GUIDANCE, ...range(guidance, GUIDANCE) })
+  if (problems.length === 0) note(foundText(slots, unclear))
   return slots
+}
+
+const NEGATIVE_PROMPT: ParameterSchema = {
+  type: 'string',
+  description: 'What the picture must not show; default: the text of the workflow',
+}
+const STEPS = { type: 'integer', minimum: 1, maximum: 100, description: 'Sampling steps' } as const
+const GUIDANCE = { type: 'number', minimum: 0, maximum: 100, description: 'Guidance (cfg)' } as const
+
+/** The bounds of a parameter whose default is the workflow's own value. */
+const range = (own: number, { minimum, maximum }: typeof STEPS | typeof GUIDANCE) => ({
+  minimum: Math.min(minimum, own),
+  maximum: Math.max(maximum, own),
+  default: own,
+})
+
+/** In the form of the map `slots` of a document. */
+function foundText(slots: Slots, unclear: readonly string[]): string {
+  const entries = Object.entries(slots).map(([name, each]) => {
+    const texts = each.map(slotText)
+    return `${name}: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`
+  })
+  const rest = unclear.length === 0 ? '' : `. Several nodes, so not a parameter: ${unclear.join('; ')}`
+  return `Slots found in the workflow: { ${entries.join(', ')} }${rest}`
+}
+
+/** The size that the workflow itself has. */
+export function sizeOfWorkflow(workflow: Workflow, slots: Slots): Size | undefined {
+  const [width, height] = [slots.width?.[0], slots.height?.[0]].map((slot) => slot && valueAt(workflow, slot))
+  return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined
 }
 
 /** ComfyUI accepts 64 bits, but `randomInt` creates 48. */

@@ -8,6 +8,7 @@ export interface WorkflowNode {
   readonly class_type: string
   /** A value, or a link to an output of another node: `["4", 0]`. */
   readonly inputs: Readonly<Record<string, unknown>>
+  readonly _meta?: { readonly title?: unknown }
 }
 
 export type Workflow = Readonly<Record<string, WorkflowNode>>

@@ -45,13 +45,13 @@ export function sdcppPrompt(
   return extra.length === 0 ? prompt : `${prompt}<${EXTRA_ARGUMENTS}>${json}</${EXTRA_ARGUMENTS}>`
 }
 
-/** Adds the parameters to the error `invalid params` of stable-diffusion.cpp, which does not name the wrong one. */
+/** Adds the parameters to an error of stable-diffusion.cpp that does not name the wrong one. */
 export function withSentFields(
   error: UpstreamError,
   fields: readonly (readonly [field: string, value: unknown])[],
 ): UpstreamError {
   const { message, status, answer } = error
-  if (errorTextOf(answer) !== 'invalid params') return error
+  if (!['invalid params', 'invalid generation parameters'].includes(errorTextOf(answer) ?? '')) return error
   const sent = fields.map(([field, value]) => `${field} ${shortened(writeJson(value), 40)}`).join(', ')
   return new UpstreamError(`${message} (sent: ${sent})`, { status, answer })
 }

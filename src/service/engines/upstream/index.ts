@@ -94,7 +94,7 @@ export interface Upstream {
 const TRANSFER_STEPS_MS = [1_000, 2_000, 4_000]
 const MAX_REDIRECTS = 5
 const MAX_VALUE_BYTES = 4 * 1_048_576
-/** Tries for a file whose transfer breaks off: the result was made, and may have been paid for. */
+/** Tries for a result whose transfer breaks off. */
 const MAX_TRANSFERS = 3
 export function createUpstream({
   url: base,
@@ -198,29 +198,37 @@ export function createUpstream({
     }
   }
 
+  /** Repeats a transfer that breaks off: the result was made, and may have been paid for. */
+  const repeated = <Value>(transfer: () => Promise<Value>, signal: AbortSignal): Promise<Value> =>
+    pollUntilDone(transfer, {
+      ...{ clock, signal },
+      pauseMs: (number) => stepOf(TRANSFER_STEPS_MS, number),
+      maxFailures: MAX_TRANSFERS,
+    })
+
   const fetchFile = (
     request: () => Promise<HttpResponse>,
     { folder, signal }: UpstreamJob,
     maxBytes = MAX_FILE_BYTES,
   ): Promise<string> =>
-    pollUntilDone(
-      async () => {
-        const response = await request()
-        return await read(response, signal, (body) => {
-          if (Number(response.header('content-length') ?? 0) > maxBytes) throw tooLarge()
-          return saveFile(body, folder, maxBytes)
-        })
-      },
-      { clock, signal, pauseMs: (number) => stepOf(TRANSFER_STEPS_MS, number), maxFailures: MAX_TRANSFERS },
-    )
+    repeated(async () => {
+      const response = await request()
+      return await read(response, signal, (body) => {
+        if (Number(response.header('content-length') ?? 0) > maxBytes) throw tooLarge()
+        return saveFile(body, folder, maxBytes)
+      })
+    }, signal)
 
   const stream: Upstream['stream'] = async (request, signal, work) =>
     await read(await send(request, signal), signal, work)
 
   return {
     send,
-    json: (request, job) =>
-      stream({ ...hooksOf(job), ...request }, job.signal, (body) => readJsonAnswer(body, job.folder)),
+    json(request, job) {
+      const transfer = () =>
+        stream({ ...hooksOf(job), ...request }, job.signal, (body) => readJsonAnswer(body, job.folder))
+      return request.method === 'GET' ? repeated(transfer, job.signal) : transfer()
+    },
     stream,
     async value(request, signal) {
       const response = await send(request, signal)

@@ -12,7 +12,7 @@ import { UpstreamError } from './upstream-error.js'
 
 export const MAX_FILE_BYTES = 512 * 1_048_576
 export const MAX_FILES = 64
-const MAX_JSON_BYTES = 64 * 1_048_576
+export const MAX_ANSWER_BYTES = 64 * 1_048_576
 /** Largest answer that is parsed without the thread. */
 const MAX_INLINE_BYTES = 65_536
 /** Shorter texts of base64 stay in `value`. */
@@ -65,8 +65,10 @@ async function receive(body: AsyncIterable<Uint8Array>): Promise<Uint8Array<Arra
   let length = 0
   for await (const chunk of body) {
     const end = length + chunk.byteLength
-    if (end > MAX_JSON_BYTES)
-      throw new UpstreamError(`The model's server sent more than ${MAX_JSON_BYTES / 1_048_576} MiB of JSON.`)
+    if (end > MAX_ANSWER_BYTES)
+      throw new UpstreamError(
+        `The model's server sent more than ${MAX_ANSWER_BYTES / 1_048_576} MiB of JSON.`,
+      )
     if (end > buffer.byteLength) {
       const larger = new Uint8Array(Math.max(end, 2 * buffer.byteLength))
       larger.set(buffer.subarray(0, length))

@@ -1,0 +1,188 @@
+/**
+ * The engine `sdcpp`: the own interface of stable-diffusion.cpp's server. A run is a job in the server's queue, with typed
+ * parameters in place of an element in the prompt, and without a connection that is held.
+ */
+
+import type { ParameterSchema } from '../../../protocol/models.js'
+import { isObject } from '../../../protocol/parse.js'
+import { mayCost } from '../../../protocol/price.js'
+import type { Charge, RenderJob } from '../engine.js'
+import { withSentFields } from '../images/dialect.js'
+import { createJobEngine, type JobServer, type JobState, NoJobId } from '../jobs.js'
+import type { EngineParts, EngineSettings, ReadEngine } from '../read-engine.js'
+import { nested, readSentParameters } from '../sent-parameters.js'
+import { readSizes } from '../sizes.js'
+import { checkLength } from '../texts.js'
+import { createUpstream, type Upstream } from '../upstream/index.js'
+import { MAX_ANSWER_BYTES } from '../upstream/json-answer.js'
+import { publishOutputs } from '../upstream/outputs.js'
+import { decodableReferencesOf } from '../upstream/request-body.js'
+import { errorTextOf, missingResult, UpstreamError } from '../upstream/upstream-error.js'
+
+const POLL_STEPS_MS = [500, 1_000, 2_000]
+/** Wan, which draws 4n+1 frames. */
+const DEFAULT_FPS = 16
+const FIXED_FIELDS = ['prompt', 'width', 'height', 'batch_count', 'output_format', 'video_frames', 'fps']
+const REFERENCE_FIELDS = ['ref_images', 'init_image']
+/** Fields of a request, by the names of parameters that are sent without an entry in `send`. */
+const FIELDS: Readonly<Record<string, string>> = {
+  negative_prompt: 'negative_prompt',
+  steps: 'sample_params.sample_steps',
+  guidance: 'sample_params.guidance.txt_cfg',
+  distilled_guidance: 'sample_params.guidance.distilled_guidance',
+  strength: 'strength',
+}
+/** The server changes other steps to these bounds without a word. Its own values are the defaults. */
+const OFFERED: Readonly<Record<string, ParameterSchema>> = {
+  negative_prompt: { type: 'string', description: 'What the picture must not show' },
+  steps: { type: 'integer', minimum: 1, maximum: 100, description: 'Sampling steps' },
+  guidance: { type: 'number', minimum: 0, maximum: 100, description: 'Guidance (cfg)' },
+}
+
+export const readSdcpp: ReadEngine = (settings, document) => {
+  const { kind } = document
+  const url = settings.url('url')
+  const key = settings.secret('key_env')
+  for (const [name, schema] of Object.entries(OFFERED)) settings.offer(name, schema)
+  const properties = { ...OFFERED, ...document.input.properties }
+  const offered = { ...document, input: { ...document.input, properties } }
+  const sent = readSentParameters(settings, offered, [...FIXED_FIELDS, ...REFERENCE_FIELDS], FIELDS)
+  const sizes = readSizes(settings, document, sent.names)
+  const fps = settings.number('fps') ?? DEFAULT_FPS
+  const referenceField = readReferenceField(settings, kind)
+  sent.checkRest([
+    ...['prompt', 'image_urls', ...sizes.parameters],
+    ...(kind === 'video' ? ['duration'] : []),
+  ])
+
+  function fieldsOf({ input }: RenderJob): Readonly<Record<string, unknown>> {
+    const prompt = String(input.prompt ?? '')
+    const fields = sent.fieldsOf(input)
+    checkLength(prompt, ...fields.map(([, value]) => value))
+    const seconds = Number(input.duration)
+    const film = {
+      output_format: 'webm',
+      fps,
+      ...(seconds > 0 && { video_frames: Math.round(seconds * fps) + 1 }),
+    }
+    const form = kind === 'video' ? film : { output_format: 'png', batch_count: 1 }
+    return nested([...Object.entries({ prompt, ...sizes.sizeOf(input), ...form }), ...fields])
+  }
+
+  // Only a document without problems is rendered, and it has a URL.
+  return (parts) => {
+    const base = new URL(`${url}`.replace(/\/(v1\/?)?$/, '/'))
+    const upstream = createUpstream({ url: base, key, hasCost: mayCost(document), parts })
+    const mode = kind === 'video' ? 'vid_gen' : 'img_gen'
+    const server = createSdcppServer(upstream, parts, { mode, referenceField, fieldsOf })
+    return {
+      ...createJobEngine(server, parts.clock),
+      async check(signal) {
+        const request = { method: 'GET', path: 'sdcpp/v1/capabilities', once: true } as const
+        const answer = await upstream.value(request, signal)
+        const { supported_modes: modes, model } = isObject(answer) ? answer : {}
+        if (Array.isArray(modes) && !modes.includes(mode))
+          throw new UpstreamError(`The model that the server has loaded does not support ${mode}.`)
+        const name = isObject(model) && typeof model.name === 'string' ? `, ${model.name}` : ''
+        return upstream.clean(
+          `stable-diffusion.cpp${name}${Array.isArray(modes) ? `, ${modes.join(', ')}` : ''}`,
+        )
+      },
+      close: () => upstream.close(),
+    }
+  }
+}
+
+/** The field for the reference images. A video has a first image, and may have a last one. */
+function readReferenceField(settings: EngineSettings, kind: string): string {
+  const field = settings.text('references')
+  if (field !== undefined && (kind === 'video' || !REFERENCE_FIELDS.includes(field)))
+    settings.report(
+      ['references'],
+      `must be one of ${REFERENCE_FIELDS.join(', ')}, for a model of kind image`,
+    )
+  return field ?? 'ref_images'
+}
+
+interface SdcppModel {
+  readonly mode: 'img_gen' | 'vid_gen'
+  readonly referenceField: string
+  /** Returns the request without the references. */
+  fieldsOf(job: RenderJob): Readonly<Record<string, unknown>>
+}
+
+function createSdcppServer(
+  upstream: Upstream,
+  { preview }: Pick<EngineParts, 'preview'>,
+  { mode, referenceField, fieldsOf }: SdcppModel,
+): JobServer<undefined> {
+  const isFilm = mode === 'vid_gen'
+  const max = isFilm ? 2 : referenceField === 'init_image' ? 1 : Number.POSITIVE_INFINITY
+  return {
+    upstream,
+    pollStepsMs: POLL_STEPS_MS,
+    async create(job) {
+      const count = job.references.length
+      if (count > max)
+        throw new Error(
+          `This model takes at most ${max} reference image${max === 1 ? '' : 's'}; the run has ${count}.`,
+        )
+      const fields = fieldsOf(job)
+      const references = await decodableReferencesOf(job, preview)
+      const [first, last] = references
+      const single = { ...(first && { init_image: first }), ...(isFilm && last && { end_image: last }) }
+      const isList = !isFilm && referenceField === 'ref_images'
+      const images = isList ? { ...(count > 0 && { ref_images: references }) } : single
+      const json = { ...fields, ...images }
+      return {
+        request: () => ({ method: 'POST', path: `sdcpp/v1/${mode}`, json, isQuick: true }),
+        accept(answer) {
+          const { id } = isObject(answer) ? answer : {}
+          if (typeof id !== 'string' || id === '') throw new NoJobId()
+          return { id }
+        },
+        describe: (error) =>
+          withSentFields(
+            error,
+            Object.entries(fields).filter(([name]) => name !== 'prompt'),
+          ),
+      }
+    },
+
+    async poll({ id }, signal) {
+      const request = { method: 'GET', path: pathOf(id), maxBytes: MAX_ANSWER_BYTES } as const
+      return stateOf(await upstream.value(request, signal), id)
+    },
+
+    async outputs(_, job, { id }) {
+      const answer = await upstream.json({ method: 'GET', path: pathOf(id) }, job)
+      const result = isObject(answer.value) && isObject(answer.value.result) ? answer.value.result : {}
+      const [image] = Array.isArray(result.images) ? result.images : [result]
+      const base64 = isObject(image) ? image.b64_json : undefined
+      if (typeof base64 !== 'string' || base64 === '') throw missingResult(answer.value, upstream.clean)
+      return await publishOutputs(job, [await answer.file(base64)])
+    },
+
+    /** The server cannot stop a job that it draws, and answers 409. */
+    async cancel({ id }, signal): Promise<Charge> {
+      const request = { method: 'POST', path: `${pathOf(id)}/cancel`, isQuick: true, once: true } as const
+      const answer = await upstream.value(request, signal)
+      return isObject(answer) && answer.status === 'cancelled' ? 'not charged' : 'unknown'
+    },
+  }
+}
+
+const pathOf = (id: string): string => `sdcpp/v1/jobs/${encodeURIComponent(id)}`
+
+/** An answer about another job tells nothing. */
+function stateOf(answer: unknown, id: string): JobState<undefined> {
+  if (!isObject(answer) || (answer.id ?? id) !== id) return { state: 'unknown' }
+  const { status, queue_position: position } = answer
+  if (status === 'completed') return { state: 'done', result: undefined }
+  if (status === 'cancelled') return { state: 'failed', message: 'The job was cancelled at the server.' }
+  if (status === 'failed') return { state: 'failed', message: errorTextOf(answer) ?? '' }
+  // Counted from 1.
+  if (status === 'queued')
+    return { state: 'waiting', position: Number(position) > 0 ? Number(position) - 1 : undefined }
+  return { state: status === 'generating' ? 'running' : 'unknown' }
+}

@@ -1,0 +1,200 @@
+/** The engine `sdcpp` against the own interface of stable-diffusion.cpp's server, as read in its source. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  JobDetached,
+  type RenderJob,
+  RunCanceled,
+  type StoredJob,
+} from '../../../src/service/engines/engine.js'
+import { resultOf } from '../../contract/engine.js'
+import { createManualClock } from '../../support/clock.js'
+import {
+  createEngineOf,
+  type EngineDocument,
+  jobOf,
+  readEngineOf,
+} from '../../support/model-servers/engine.js'
+import { pngOf, sizeOfPng } from '../../support/model-servers/pictures.js'
+import { createSdcppServer, type SdcppOptions } from '../../support/model-servers/sdcpp.js'
+import { temporaryFolder } from '../../support/service.js'
+import { until } from '../../support/until.js'
+
+async function open(document: Partial<EngineDocument> = {}, options: SdcppOptions = {}) {
+  const server = await createSdcppServer(options)
+  const clock = createManualClock()
+  const createEngine = () =>
+    createEngineOf({ ...document, engine: { type: 'sdcpp', url: server.url, ...document.engine } }, { clock })
+  const engine = createEngine()
+  const render = (more: Partial<RenderJob> = {}, by = engine) => {
+    const job = jobOf(more)
+    const rendering = by.render(job)
+    rendering.catch(() => {})
+    return { job, rendering }
+  }
+  return { server, clock, engine, createEngine, render }
+}
+
+const picture = (name: string): string => {
+  const path = join(temporaryFolder(), name)
+  writeFileSync(path, pngOf(8, 8, name))
+  return path
+}
+const base64Of = (path: string): string => readFileSync(path).toString('base64')
+
+test('sends typed parameters, and fetches the picture of the job', async () => {
+  const { server, clock, render } = await open({}, { modes: ['img_gen'] })
+  const own = { seed: 7, steps: 8, guidance: 3.5, negative_prompt: 'text' }
+  const { job, rendering } = render({ input: { prompt: 'a fox', aspect_ratio: '16:9', ...own } })
+  expect(await clock.runUntil(rendering)).toEqual([{ name: 'image.png', contentType: 'image/png' }])
+  expect(sizeOfPng(resultOf(job.folder))).toBe('1344x768')
+  expect(server.jobs.map(({ kind, fields }) => [kind, fields])).toEqual([
+    [
+      'img_gen',
+      {
+        ...{ prompt: 'a fox', width: 1344, height: 768, output_format: 'png', batch_count: 1 },
+        ...{ negative_prompt: 'text', seed: 7 },
+        sample_params: { sample_steps: 8, guidance: { txt_cfg: 3.5 } },
+      },
+    ],
+  ])
+})
+
+test('sends references as the list of an edit, or as the first image', async () => {
+  const [one, other] = [picture('one'), picture('other')]
+  const edit = await open()
+  await edit.clock.runUntil(edit.render({ references: [one, other] }).rendering)
+  expect(edit.server.jobs[0]?.fields.ref_images).toEqual([one, other].map(base64Of))
+  const start = await open({ engine: { references: 'init_image' } })
+  await start.clock.runUntil(start.render({ references: [one] }).rendering)
+  expect(start.server.jobs[0]?.fields).toMatchObject({ init_image: base64Of(one) })
+  const { rendering } = start.render({ references: [one, other] })
+  await expect(rendering).rejects.toThrow('takes at most 1 reference image; the run has 2.')
+})
+
+test('renders a film with a first and a last image', async () => {
+  const { server, clock, render } = await open({ kind: 'video' }, { modes: ['vid_gen'] })
+  const references = [picture('first'), picture('last')]
+  const input = { prompt: 'it runs', aspect_ratio: '16:9', duration: '5' }
+  const { rendering } = render({ kind: 'video', input, references })
+  expect(await clock.runUntil(rendering)).toEqual([{ name: 'video.webm', contentType: 'video/webm' }])
+  const [init_image, end_image] = references.map(base64Of)
+  const film = { width: 1280, height: 720, fps: 16, video_frames: 81, output_format: 'webm' }
+  expect(server.jobs[0]).toMatchObject({ kind: 'vid_gen', fields: { ...film, init_image, end_image } })
+})
+
+test('a canceled run that waits is taken out of the queue, and one that is drawn ends by itself', async () => {
+  const { server, clock, render } = await open({}, { isQuick: false })
+  for (const status of ['queued', 'generating'] as const) {
+    const controller = new AbortController()
+    const { rendering } = render({ run: { id: status, model: 'm' }, signal: controller.signal })
+    await clock.runUntil(until('the job is polled', () => (server.jobs.at(-1)?.looks ?? 0) > 0))
+    const [job] = server.jobs.slice(-1)
+    if (job !== undefined) job.status = status
+    controller.abort(new RunCanceled())
+    await expect(clock.runUntil(rendering)).rejects.toThrow('canceled')
+  }
+  expect(server.jobs.map(({ status }) => status)).toEqual(['cancelled', 'generating'])
+  expect(server.count('POST /sdcpp/v1/jobs/')).toBe(2)
+})
+
+test('another worker follows the job of a worker that stopped, and sends no other', async () => {
+  const { server, clock, render, createEngine } = await open({}, { isQuick: false })
+  const controller = new AbortController()
+  let stored: StoredJob | undefined
+  const save = async (next: StoredJob) => {
+    stored = next
+  }
+  const { rendering } = render({ signal: controller.signal, save })
+  await until('the job is stored', () => stored?.handle !== undefined)
+  controller.abort(new JobDetached())
+  await expect(rendering).rejects.toBeInstanceOf(JobDetached)
+  const [job] = server.jobs
+  if (job !== undefined) job.status = 'generating'
+  await clock.runUntil(render({ stored }, createEngine()).rendering)
+  expect(server.jobs).toHaveLength(1)
+})
+
+test('waits while the queue is full, and shows the place in it', async () => {
+  const { server, clock, render } = await open({}, { isQuick: false })
+  server.fault('POST /sdcpp', { status: 429, body: { error: 'job queue is full' } }, 2)
+  const positions: number[] = []
+  const { rendering } = render({ onPosition: (position) => void positions.push(position) })
+  await clock.runUntil(until('the place is shown', () => positions.length > 0))
+  for (const job of server.jobs) job.status = 'generating'
+  await clock.runUntil(rendering)
+  expect(server.count('POST')).toBe(3)
+  expect(positions).toEqual([0])
+})
+
+test.each<[name: string, options: SdcppOptions, expected: string]>([
+  ['a failed job', {}, 'CUDA out of memory'],
+  ['a model of the other kind', { modes: ['vid_gen'] }, 'loaded model does not support img_gen'],
+])('fails with the words of the server: %s', async (_, options, expected) => {
+  const { server, clock, render } = await open({}, options)
+  server.failWith('CUDA out of memory')
+  await expect(clock.runUntil(render().rendering)).rejects.toThrow(expected)
+})
+
+test('names the parameters that were sent when the server names none', async () => {
+  const { clock, render } = await open({ input: { strength: { type: 'number' } } })
+  const input = { prompt: 'a fox', strength: 2 }
+  await expect(clock.runUntil(render({ input }).rendering)).rejects.toThrow(
+    /invalid generation parameters \(sent: width 1024, height 1024, .*strength 2/,
+  )
+})
+
+test('a job that the server lost in a restart fails the run, and is not sent again', async () => {
+  const { server, clock, render } = await open({}, { isQuick: false })
+  const { rendering } = render()
+  await until('the job exists', () => server.jobs.length === 1)
+  server.restart()
+  await expect(clock.runUntil(rendering)).rejects.toThrow('no longer knows this job')
+  expect(server.count('POST')).toBe(1)
+})
+
+test('a result that breaks off is fetched again', async () => {
+  const { server, clock, render } = await open({}, { isQuick: false })
+  const { job, rendering } = render()
+  await until('the job exists', () => server.jobs.length === 1)
+  for (const each of server.jobs) each.status = 'completed'
+  server.fault('GET /sdcpp/v1/jobs', { bytes: 60, ending: 'reset' }, 2)
+  await clock.runUntil(rendering)
+  expect(readdirSync(job.folder).filter((name) => !name.startsWith('.'))).toEqual(['image.png'])
+})
+
+test('refuses texts that end the server, before anything is sent', async () => {
+  const { server, render } = await open()
+  const input = { prompt: 'a fox', negative_prompt: 'x'.repeat(9_000) }
+  await expect(render({ input }).rendering).rejects.toThrow('takes at most 8000')
+  expect(server.requests).toEqual([])
+})
+
+test('offers the parameters of the server, with its bounds, unless the document has its own', () => {
+  const engine = { type: 'sdcpp', url: 'http://127.0.0.1:1234' }
+  const builtIn = ['prompt', 'aspect_ratio', 'quality', 'image_urls', 'seed']
+  expect(readEngineOf({ engine }).parameters).toEqual([...builtIn, 'negative_prompt', 'steps', 'guidance'])
+  const input = { guidance: false, strength: { type: 'number', minimum: 0, maximum: 1 } }
+  expect(readEngineOf({ engine, input }).parameters).toEqual([
+    ...['prompt', 'aspect_ratio', 'quality', 'image_urls', 'strength', 'seed', 'negative_prompt', 'steps'],
+  ])
+  const unknown = readEngineOf({
+    engine: { ...engine, references: 'images' },
+    input: { x: { type: 'string' } },
+  })
+  expect(unknown.problems).toEqual([
+    'references: must be one of ref_images, init_image, for a model of kind image',
+    'send: "x" is not sent: add it here, or remove it from the input',
+  ])
+})
+
+test('names the kinds that the loaded model draws, and refuses another one', async () => {
+  const { clock, engine } = await open()
+  const { signal } = new AbortController()
+  const check = engine.check?.(signal) ?? Promise.resolve('')
+  expect(await clock.runUntil(check)).toBe('stable-diffusion.cpp, v1-5.safetensors, img_gen')
+  const film = await open({}, { modes: ['vid_gen'] })
+  const other = film.engine.check?.(signal) ?? Promise.resolve('')
+  await expect(film.clock.runUntil(other)).rejects.toThrow('does not support img_gen')
+})

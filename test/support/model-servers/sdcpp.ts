@@ -1,0 +1,125 @@
+/**
+ * The server of stable-diffusion.cpp with its own interface, as read in its source, beside the routes of other
+ * servers. A job is drawn at its second status request, unless the test ends it.
+ */
+import { createModelServer, type ModelServer, type ServerAnswer, type ServerRequest } from './http.js'
+import { IMAGES_DIALECTS } from './images.js'
+import { pngOf } from './pictures.js'
+
+interface Job {
+  readonly id: string
+  readonly kind: 'img_gen' | 'vid_gen'
+  // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
+  readonly fields: any
+  status: 'queued' | 'generating' | 'completed' | 'failed' | 'cancelled'
+  looks: number
+}
+
+export interface SdcppServer extends ModelServer {
+  readonly jobs: readonly Job[]
+  /** The next jobs fail with this message. */
+  failWith(message: string): void
+  /** Loses all jobs, like a restart of the server. */
+  restart(): void
+}
+
+export interface SdcppOptions {
+  readonly modes?: readonly string[]
+  /** Whether a job ends by itself. */
+  readonly isQuick?: boolean
+}
+
+/** The beginning of a WebM file. */
+export const WEBM = Buffer.from('1a45dfa39f4286810142f7810142f2810442f381084282847765626d', 'hex')
+const MAX_PENDING = 64
+
+export async function createSdcppServer({
+  modes = ['img_gen'],
+  isQuick = true,
+}: SdcppOptions = {}): Promise<SdcppServer> {
+  const jobs: Job[] = []
+  let failure: string | undefined
+  const describe = ({ id, kind, status, ...job }: Job): object => {
+    const waiting = jobs.filter((each) => each.status === 'queued').findIndex((each) => each.id === id)
+    const error = status === 'failed' ? { code: 'generation_failed', message: failure } : null
+    const result = status === 'completed' ? resultOf({ id, kind, status, ...job }) : null
+    return { created: 1, error, id, kind, queue_position: waiting + 1, result, status }
+  }
+
+  function create(request: ServerRequest, kind: Job['kind']): ServerAnswer {
+    if (!modes.includes(kind))
+      return { status: 400, body: { error: `loaded model does not support ${kind}` } }
+    if (jobs.filter(({ status }) => status === 'queued').length >= MAX_PENDING)
+      return { status: 429, body: { error: 'job queue is full' } }
+    const fields = request.json()
+    if (fields.strength < 0 || fields.strength > 1)
+      return { status: 400, body: { error: 'invalid generation parameters' } }
+    const images = [fields.init_image, fields.end_image, ...(fields.ref_images ?? [])]
+    if (images.some((each) => each !== undefined && !/^(data:|iVBORw0|\/9j\/|R0lGOD|Qk)/.test(each)))
+      return { status: 400, body: { error: 'invalid generation parameters' } }
+    const job: Job = { id: `job_${jobs.length + 1}`, kind, fields, status: 'queued', looks: 0 }
+    jobs.push(job)
+    return { status: 202, body: { ...describe(job), poll_url: `/sdcpp/v1/jobs/${job.id}` } }
+  }
+
+  function look(job: Job): ServerAnswer {
+    job.looks++
+    if (job.status === 'queued' && isQuick) job.status = 'generating'
+    else if (job.status === 'generating') job.status = failure === undefined ? 'completed' : 'failed'
+    return { body: describe(job) }
+  }
+
+  /** A job that is drawn cannot be stopped. */
+  function cancel(job: Job): ServerAnswer {
+    if (job.status === 'generating') return { status: 409, body: { error: 'job is generating' } }
+    if (job.status === 'queued') job.status = 'cancelled'
+    return { body: describe(job) }
+  }
+
+  async function routes(request: ServerRequest): Promise<ServerAnswer> {
+    const { method, path } = request
+    if (path === '/sdcpp/v1/capabilities')
+      return {
+        body: {
+          model: { name: 'v1-5.safetensors', stem: 'v1-5', path: '/models/v1-5.safetensors' },
+          supported_modes: modes,
+          defaults_by_mode: { img_gen: { width: 512, height: 512 }, vid_gen: { width: 832, height: 480 } },
+          limits: { max_width: 4096, max_batch_count: 8 },
+        },
+      }
+    const [, kind] = /^\/sdcpp\/v1\/(img_gen|vid_gen)$/.exec(path) ?? []
+    if (method === 'POST' && kind !== undefined) return create(request, kind as Job['kind'])
+    const [, id, isCancel] = /^\/sdcpp\/v1\/jobs\/([^/]+)(\/cancel)?$/.exec(path) ?? []
+    if (id === undefined) return await IMAGES_DIALECTS.sdcpp(request, server)
+    const job = jobs.find((each) => each.id === id)
+    if (job === undefined) return { status: 404, body: { error: 'job not found' } }
+    return isCancel === undefined ? look(job) : cancel(job)
+  }
+
+  const server = await createModelServer(routes)
+  return Object.assign(server, {
+    jobs,
+    failWith(message: string) {
+      failure = message
+    },
+    restart() {
+      jobs.length = 0
+    },
+  })
+}
+
+/** Steps are changed to 1 to 100, and sizes to the next multiple of 64. */
+function resultOf({ kind, fields }: Job): object {
+  if (kind === 'vid_gen')
+    return {
+      mime_type: 'video/webm',
+      fps: fields.fps,
+      frame_count: fields.video_frames,
+      b64_json: Buffer.concat([WEBM, Buffer.alloc(200)]).toString('base64'),
+    }
+  const [width, height] = [fields.width, fields.height].map((side) => Math.ceil(side / 64) * 64)
+  const steps = Math.min(100, Math.max(1, fields.sample_params?.sample_steps ?? 20))
+  const subject = [fields.prompt, fields.negative_prompt, fields.seed, steps, fields.ref_images]
+  const picture = pngOf(Number(width), Number(height), subject).toString('base64')
+  return { output_format: 'png', images: [{ index: 0, b64_json: picture }] }
+}

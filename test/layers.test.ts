@@ -38,10 +38,9 @@ const BUILDERS: readonly string[] = [
 /** A counter of names, without I/O: made for each command. */
 const PURE_FACTORIES: readonly string[] = [
   'src/cli/runs/carry-out.ts: createNamer',
-  // Given the function that writes.
-  'src/cli/batch/open-lock.ts: createLockKeeper',
-  'src/cli/batch/carry-out.ts: createRowLock',
-  'src/cli/batch/carry-out.ts: createWaitingRows',
+  // Given the functions that write and send.
+  'src/runs/batch.ts: createRowLock',
+  'src/runs/batch.ts: createWaitingRows',
 ]
 
 /** The preview renderer knows the contract of the service's engines, and nothing else of the service. */

@@ -169,7 +169,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   const { image_urls: _, ...others } = input
   const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
   const request = await buildRequest(ctx, sent)
-  if (request.model === undefined) {
+  if (request.model === undefined || request.body === undefined) {
     await ctx.connect({ missing: request.missing })
     return
   }
@@ -195,6 +195,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     kind: request.kind,
     model: request.model,
     input: request.input,
+    body: request.body,
     wait: true,
     reuse: false,
     labels: job.labels,

@@ -23,7 +23,6 @@ import { type Answer, type Arguments, type Call, nameOf } from './tool.js'
 
 interface CreateArguments {
   readonly wait: boolean
-  readonly inline: boolean
   /** Whether the call only asks for the estimate. */
   readonly isDryRun: boolean
   readonly labels: readonly string[]
@@ -63,7 +62,6 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   if (job.id === undefined && first !== undefined) return errorAnswer(first, warnings)
   return runsAnswer(isDryRun ? [] : [runResult(job, outcome, { requestId })], {
     warnings,
-    inline: parsed.inline,
     creator,
     ...estimateOf(job, money, isDryRun),
   })
@@ -94,7 +92,7 @@ async function argumentsOf(
   kind: Kind | undefined,
   args: Arguments,
 ): Promise<CreateArguments> {
-  const { model, wait, output, overwrite, inline, request_id, dry_run, labels, ...rest } = args
+  const { model, wait, output, overwrite, request_id, dry_run, labels, ...rest } = args
   const input = kind === undefined ? (rest.input as Arguments) : rest
   const models = await session.base.models()
   const document = typeof model === 'string' ? models.find(model) : undefined
@@ -103,7 +101,6 @@ async function argumentsOf(
   const images = takesImages ? input.image_urls : undefined
   return {
     wait: wait !== false,
-    inline: inline === true,
     isDryRun: dry_run === true,
     labels: labelsOf(Array.isArray(labels) ? labels : [], 'labels'),
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),

@@ -4,6 +4,7 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
+import { imageSourceOf } from '../../protocol/media.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { amountOf, sumOf } from '../../protocol/price.js'
 import { inputProblems } from '../../protocol/validate.js'
@@ -131,12 +132,13 @@ const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | und
 const imageIn =
   ({ paths }: McpSession) =>
   (source: string): string => {
-    if (source.trim() === '' || source === '-')
+    const form = imageSourceOf(source)
+    if (form === 'blank' || form === 'standard input')
       throw usageError(
         'image_urls has an empty entry.',
         'Use an http(s) URL, a data: URL, a path, or run:<id> for an output of an earlier run.',
       )
-    return /^(https?|data|run):/i.test(source) ? source : paths.file(source, 'image_urls')
+    return form === 'path' || form === 'row' ? paths.file(source, 'image_urls') : source
   }
 
 /** Returns the task of an earlier call for the same create. */

@@ -119,7 +119,7 @@ const INPUT_HINT = `Use --input '{"prompt": "a red fox"}', --input @file.json or
 /** Rejects with `usage` for JSON that cannot be sent exactly as written. */
 async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
   if (text === undefined) return {}
-  const { readJsonArgument } = await import('../process/json-argument.js')
+  const { readJsonArgument } = await import('../flags/json-argument.js')
   return readJsonArgument(ctx, text, { name: '--input', hint: INPUT_HINT })
 }
 

@@ -5,8 +5,8 @@ import type { RunState } from '../../protocol/run-state.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { FollowedRun } from '../../runs/follow.js'
 import { commandLine, type ServiceFlags } from '../flags/globals.js'
-import type { RunChoice } from '../flags/run-selection.js'
 import { formatDuration } from '../terminal/format.js'
+import type { RunChoice } from './run-selection.js'
 
 /** `cancel` is the command that stops the runs. */
 export type ResumeVerb = 'wait' | 'download' | 'cancel'

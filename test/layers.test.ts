@@ -4,6 +4,12 @@ import { join, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pathsBelow, ROOT, read } from './support/project.js'
 
+/** An entry of `overrides` in biome.json. */
+interface Override {
+  readonly includes: readonly string[]
+  readonly linter: { readonly rules: Readonly<Record<string, Readonly<Record<string, unknown>>>> }
+}
+
 /** From the top down; a room is a folder, or a file of `src` itself. */
 const RANKS: readonly (readonly string[])[] = [
   ['bin'],
@@ -38,10 +44,9 @@ const BUILDERS: readonly string[] = [
 /** A counter of names, without I/O: made for each command. */
 const PURE_FACTORIES: readonly string[] = [
   'src/cli/runs/carry-out.ts: createNamer',
-  // Given the function that writes.
-  'src/cli/batch/open-lock.ts: createLockKeeper',
-  'src/cli/batch/carry-out.ts: createRowLock',
-  'src/cli/batch/carry-out.ts: createWaitingRows',
+  // Given the functions that write and send.
+  'src/runs/batch.ts: createRowLock',
+  'src/runs/batch.ts: createWaitingRows',
 ]
 
 /** The preview renderer knows the contract of the service's engines, and nothing else of the service. */
@@ -264,6 +269,21 @@ describe('one place each', () => {
   it('folders are removed by host/own-folder.ts alone: `rm` follows a link that appears in the wrong moment', () => {
     const recursive = /\brm(dir)?(Sync)?\(.*recursive/
     expect(SOURCES.filter(({ text }) => recursive.test(text)).map(({ path }) => path)).toEqual([])
+  })
+
+  it('functions have at most 100 lines, in all but ten files', () => {
+    const RULE = 'noExcessiveLinesPerFunction'
+    const rules = (JSON.parse(read('biome.json')).overrides as readonly Override[])
+      .map(({ includes, linter }) => ({ includes, rule: linter.rules.complexity?.[RULE] }))
+      .filter(({ rule }) => rule !== undefined)
+    const [all, tables, exceptions, ...more] = rules
+    expect(all).toEqual({ includes: ['src/**'], rule: { level: 'error', options: { maxLines: 100 } } })
+    // Tables that only grow: the tools of MCP, the methods of the journal.
+    expect(tables?.includes).toEqual(['src/cli/mcp/definitions.ts', 'src/journal/index.ts'])
+    // May only shrink.
+    expect(exceptions?.includes.length).toBeLessThanOrEqual(10)
+    expect(exceptions?.includes.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+    expect(more).toEqual([])
   })
 
   it('files are readable, and named for what they hold', () => {

@@ -1,5 +1,6 @@
 /** Computes the stored form of an input, and its identity, which is equal for equal requests. */
 import { createHash } from 'node:crypto'
+import { fromBase64, fromPercent } from '../host/data-url.js'
 import { MEDIA_PARAMETERS, MediaSummary } from '../protocol/media.js'
 import { isSentImage } from '../protocol/parameters.js'
 import { isObject } from '../protocol/parse.js'
@@ -21,39 +22,6 @@ export function summaryOf(text: string): MediaSummary | undefined {
   if (bytes === undefined) return undefined
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   return new MediaSummary(sha256, bytes.byteLength, written.trim().toLowerCase() || 'text/plain')
-}
-
-/**
- * Decodes Base64 in both alphabets, with or without padding. Returns undefined for other characters, which Node would
- * skip.
- */
-function fromBase64(payload: string): Buffer | undefined {
-  const plain = payload.includes('%') ? fromPercent(payload).toString('latin1') : payload
-  const digits = plain.replace(/\s+/g, '').replace(/={1,2}$/, '')
-  return /[^A-Za-z0-9+/_-]/.test(digits) || digits.length % 4 === 1
-    ? undefined
-    : Buffer.from(digits, 'base64')
-}
-
-const PERCENT = 0x25
-
-/** Decodes percent escapes like in URLs: a percent sign without two hexadecimal digits stays. */
-function fromPercent(payload: string): Buffer {
-  const bytes = Buffer.from(payload, 'utf8')
-  let length = 0
-  for (let at = 0; at < bytes.length; at++, length++) {
-    const byte = bytes[at] ?? 0
-    const [high, low] = byte === PERCENT ? [digitOf(bytes[at + 1]), digitOf(bytes[at + 2])] : []
-    const isEscape = high !== undefined && low !== undefined
-    bytes[length] = isEscape ? high * 16 + low : byte
-    if (isEscape) at += 2
-  }
-  return bytes.subarray(0, length)
-}
-
-function digitOf(byte = 0): number | undefined {
-  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase())
-  return digit < 0 ? undefined : digit
 }
 
 /**

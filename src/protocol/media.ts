@@ -1,5 +1,7 @@
 /** Media in inputs and outputs: the parameters that contain media, its types, and a summary that replaces its bytes. */
 
+import { isHttpUrl } from './parse.js'
+
 /**
  * The parameter that contains images, as http(s) or data: URLs, in the inputs of all models. Text in any other parameter
  * is plain text, even if it looks like a data: URL.
@@ -95,3 +97,17 @@ export interface FileMarks {
 /** Returns the marks as text, for example `Content Credentials, trainedAlgorithmicMedia`; empty without marks. */
 export const marksText = ({ content_credentials, digital_source_type }: FileMarks): string =>
   [content_credentials === true && 'Content Credentials', digital_source_type].filter(Boolean).join(', ')
+
+export type ImageSource = 'blank' | 'data' | 'url' | 'invalid url' | 'run' | 'row' | 'standard input' | 'path'
+
+/** Returns the form of an entry of `image_urls`, as typed: the same for flags, manifests and tools. */
+export function imageSourceOf(text: string): ImageSource {
+  if (text.trim() === '') return 'blank'
+  if (text === '-') return 'standard input'
+  const [, scheme = ''] = /^(data|https?|run|row):/i.exec(text) ?? []
+  const name = scheme.toLowerCase()
+  if (name.startsWith('http')) return isHttpUrl(text) ? 'url' : 'invalid url'
+  // Other letter cases are names of files, as `run:` alone is.
+  if (scheme === 'run') return text === 'run:' ? 'path' : 'run'
+  return name === 'data' || name === 'row' ? name : 'path'
+}

@@ -3,8 +3,10 @@ import type { ApiClient } from '../client/index.js'
 import { EXIT, RushesError } from '../errors.js'
 import { onAbort } from '../host/abort.js'
 import type { Clock } from '../host/clock.js'
-import { Interruption, type Interrupts } from '../host/interrupts.js'
-import type { CreateNote } from './recorder.js'
+import { asRushesError, Interruption, type Interrupts } from '../host/interrupts.js'
+import type { Intent } from '../journal/index.js'
+import type { KnownRun } from './follow.js'
+import { type CreateNote, type Recorder, statusIn } from './recorder.js'
 
 /** Time to wait for the response to a create after the first signal, so that the run id is not lost. */
 const ANSWER_GRACE_MS = 10_000
@@ -29,6 +31,67 @@ interface Submission {
   beforeSend?(): Promise<void>
   /** Called once, if a signal arrives while the create has no response yet. */
   onGrace(): void
+}
+
+/** The create of one run. */
+export interface CreateRequest {
+  readonly body: Uint8Array
+  readonly intent: Omit<Intent, 'address' | 'profile'>
+  /** Whether the create may be sent if the journal cannot be written. Default: `best effort`. */
+  readonly need?: 'required' | 'best effort'
+  /** The input of the run in the output of the command, with each data: URL replaced by its hash. */
+  readonly input?: unknown
+  /** Called when the rate limiter allows the request, before it is recorded. If it resolves with false, nothing is sent. */
+  beforeSend?(): Promise<boolean>
+}
+
+/** Outcome of a create. */
+export type Submitted =
+  /** `status`: in the response to the create, if any. */
+  | { readonly is: 'created'; readonly run: KnownRun; readonly status: string | undefined }
+  /** A run may exist. `key`: key of its row in the journal. */
+  | { readonly is: 'unconfirmed'; readonly key: string | undefined; readonly error: RushesError }
+  | { readonly is: 'refused'; readonly error: RushesError }
+  /** The command was stopped before the create was sent. */
+  | { readonly is: 'unsent' }
+
+export interface CreateParts extends Pick<Submission, 'clock' | 'interrupts' | 'onGrace'> {
+  readonly client: Pick<ApiClient, 'create'>
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+/** Sends the create of a run. Never rejects. `request`: rejects if the create cannot be sent. */
+export async function createRun(
+  parts: CreateParts,
+  request: () => Promise<CreateRequest>,
+): Promise<Submitted> {
+  const stopped = new Error('the command was stopped')
+  let key: string | undefined
+  try {
+    const { body, intent, need, input, beforeSend } = await request()
+    const note = parts.recorder.note(intent, need)
+    const { body: service, ...sent } = await submit({
+      ...parts,
+      body,
+      note: {
+        ...note,
+        unknown(error) {
+          key = note.unknown(error)
+          return key
+        },
+      },
+      async beforeSend() {
+        if ((await beforeSend?.()) === false) throw stopped
+      },
+    })
+    const createdAt = new Date(parts.clock.now()).toISOString()
+    const run = { kind: intent.kind, model: intent.model, input, service, createdAt, ...sent }
+    return { is: 'created', run, status: statusIn(service) }
+  } catch (thrown) {
+    if (thrown === stopped || thrown instanceof Interruption) return { is: 'unsent' }
+    if (mayExist(thrown)) return { is: 'unconfirmed', key, error: thrown }
+    return { is: 'refused', error: asRushesError(thrown) }
+  }
 }
 
 /**
@@ -73,7 +136,7 @@ export async function submit(submission: Submission): Promise<AcceptedRun> {
 /**
  * Whether a run may exist after `submit` has rejected with this error. An `Interruption` means that nothing was sent.
  */
-export const mayExist = (error: unknown): error is RushesError =>
+const mayExist = (error: unknown): error is RushesError =>
   error instanceof RushesError && (error.code === 'submission_unknown' || error.code === 'interrupted')
 
 const withJournalHint = (error: RushesError, key: string | undefined): RushesError =>
@@ -119,27 +182,14 @@ const unansweredError = (reason: Interruption): RushesError =>
     cause: reason,
   })
 
-/** Whether every create of a command so far has met a network or service error. Further ones would only do the same. */
-export interface OutageCheck {
-  /** `error`: of a create. Undefined if it was accepted. */
-  add(error: RushesError | undefined): void
-  readonly isDown: boolean
-}
-
-export function createOutageCheck(): OutageCheck {
-  let hasAnswered = false
-  let hasFailed = false
-  return {
-    add(error) {
-      if (error === undefined) hasAnswered = true
-      else if (isOutage(error)) hasFailed = true
-      // A mistake in the input was found before the create was sent.
-      else if (error.exitCode !== EXIT.usage) hasAnswered = true
-    },
-    get isDown() {
-      return hasFailed && !hasAnswered
-    },
-  }
+/**
+ * Whether every create of a command so far has met a network or service error. Further ones would only do the same.
+ * `outcomes`: the error of each create. Undefined for one that was accepted.
+ */
+export function isServiceDown(outcomes: readonly (RushesError | undefined)[]): boolean {
+  // A mistake in the input was found before the create was sent.
+  const sent = outcomes.filter((error) => error?.exitCode !== EXIT.usage)
+  return sent.length > 0 && sent.every((error) => error !== undefined && isOutage(error))
 }
 
 const isOutage = ({ exitCode }: RushesError): boolean =>

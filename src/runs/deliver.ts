@@ -1,14 +1,19 @@
 /** Downloads the outputs of a run that has succeeded. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiClient } from '../client/index.js'
-import type { Destination, DownloadedFile, Downloader, RunOutput } from '../download/index.js'
+import type {
+  Destination,
+  DownloadedFile,
+  Downloader,
+  DownloadOptions,
+  RunOutput,
+} from '../download/index.js'
 import type { RushesError } from '../errors.js'
 import type { Clock } from '../host/clock.js'
+import { asRushesError, Interruption, interrupted } from '../host/interrupts.js'
 import type { RunState } from '../protocol/run-state.js'
 
-type DownloadOptions = Parameters<Downloader['download']>[1]
-
-interface DeliverOptions
+export interface DeliverOptions
   extends Pick<DownloadOptions, 'target' | 'namer' | 'earlier' | 'stdout' | 'onProgress'> {
   readonly client: Pick<ApiClient, 'get'>
   readonly clock: Pick<Clock, 'monotonic'>
@@ -33,6 +38,24 @@ interface Delivered {
   readonly warnings: readonly string[]
   /** Reason that stopped the whole download, such as an `Interruption` or a closed standard output. */
   readonly thrown: unknown
+}
+
+/** Returns the error for outputs that were not downloaded. `hint`: how to download them later. */
+export function deliveryError(
+  { errors, thrown }: Pick<Delivered, 'errors' | 'thrown'>,
+  runId: string,
+  hint: string,
+): RushesError | undefined {
+  if (thrown instanceof Interruption)
+    return interrupted(thrown, 'The run succeeded, but its download was interrupted.', hint, runId)
+  if (thrown !== undefined) return asRushesError(thrown).with({ runId })
+  const [first, ...others] = errors
+  const more = others.length === 1 ? 'output' : 'outputs'
+  return first?.with({
+    message: `${first.message}${others.length === 0 ? '' : ` ${others.length} more ${more} of this run failed.`}`,
+    hint: [first.hint, hint].filter(Boolean).join(' '),
+    runId,
+  })
 }
 
 /** Downloads all outputs of the run. Never rejects. */

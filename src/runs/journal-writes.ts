@@ -129,15 +129,6 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
     }
   }
 
-  function orNothingSent<Result>(work: () => Result): Result {
-    try {
-      return work()
-    } catch (error) {
-      if (error instanceof RepeatedRequest || !(error instanceof RushesError)) throw error
-      throw error.with({ consequence: 'Nothing was sent.' })
-    }
-  }
-
   if (failure !== undefined) {
     isLost = true
     warnOnce(failure)
@@ -173,6 +164,15 @@ export function createJournalWrites({ journal, failure, warn, note }: JournalWri
         // The user was warned when the first write failed.
       }
     },
+  }
+}
+
+function orNothingSent<Result>(work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof RepeatedRequest || !(error instanceof RushesError)) throw error
+    throw error.with({ consequence: 'Nothing was sent.' })
   }
 }
 

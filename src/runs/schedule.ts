@@ -7,7 +7,14 @@ import type { Clock } from '../host/clock.js'
 import { LAST_REQUEST_MS, limitAlarm } from '../host/limit-alarm.js'
 import { jittered } from '../host/retry.js'
 import { POLL_INTERVAL_MS } from '../protocol/limits.js'
-import { bestAgeMs, type InFlight, nextOf, type RequestLimit, tooYoungMs } from './next.js'
+import {
+  bestAgeMs,
+  type InFlight,
+  nextOf,
+  type RequestLimit,
+  type ScheduleState,
+  tooYoungMs,
+} from './next.js'
 
 export interface Task {
   /**
@@ -81,222 +88,260 @@ const MAX_DURATIONS = 50
 /** Assumed age of a run from an earlier command: it may have ended long ago. */
 const LONG_AGO_MS = 3_600_000
 
+interface Schedule {
+  readonly options: ScheduleOptions
+  /** Longest chain first. */
+  readonly toCreate: Task[]
+  runs: Run[]
+  /** Durations by group. */
+  readonly learned: Map<string, number[]>
+  /** Requests in flight, and arrivals that are expected. */
+  readonly pendingWork: Set<Promise<void>>
+  /** Number of ended tasks whose `next` has not resolved. */
+  expected: number
+  /** Number of creates in flight. */
+  unanswered: number
+  /** Whether a create was accepted. */
+  isAccepted: boolean
+  lastPollAtMs: number | undefined
+  createsSincePoll: number
+  /** Time of the next timeout of a run. Infinity: none. */
+  alarmAtMs: number
+  /** Cancels the alarm for it. */
+  disarm(): void
+  /** Ends the pause: something has happened. */
+  wake(): void
+  failure: { readonly error: unknown } | undefined
+  isOver: boolean
+}
+
 /** Resolves when each task has ended, has expired, or will never start. Rejects with the signal's reason. */
 export async function runSchedule(options: ScheduleOptions): Promise<void> {
-  const { clock, limit, signal, timeoutMs } = options
-  const toCreate: Task[] = []
-  let runs: Run[] = []
-  let disarm = () => {}
-  let alarmAtMs = Number.POSITIVE_INFINITY
-  let expected = 0
-  let isOver = false
-  const pendingWork = new Set<Promise<void>>()
-  const learned = new Map<string, number[]>()
-  let unanswered = 0
-  let isAccepted = false
-  let lastPollAtMs: number | undefined
-  let createsSincePoll = 0
-  let wake = () => {}
-  let failure: { readonly error: unknown } | undefined
-
-  const durationsOf = (group: string): number[] => {
-    const known = learned.get(group) ?? [...options.durationsOf(group)]
-    learned.set(group, known)
-    return known
+  const { clock, signal } = options
+  const schedule: Schedule = {
+    options,
+    toCreate: [],
+    runs: [],
+    learned: new Map(),
+    pendingWork: new Set(),
+    expected: 0,
+    unanswered: 0,
+    isAccepted: false,
+    lastPollAtMs: undefined,
+    createsSincePoll: 0,
+    alarmAtMs: Number.POSITIVE_INFINITY,
+    disarm() {},
+    wake() {},
+    failure: undefined,
+    isOver: false,
   }
-  const start = (work: Promise<void>): void => {
-    const settled = work
-      .catch((error: unknown) => {
-        failure ??= { error }
-      })
-      .finally(() => {
-        pendingWork.delete(settled)
-        wake()
-      })
-    pendingWork.add(settled)
-  }
-
-  /** `sinceMs`: monotonic time at which its timeout started. */
-  function addRun(task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
-    if (isOver) return
-    const expiresAtMs = sinceMs + (timeoutMs ?? Number.POSITIVE_INFINITY)
-    runs.push({
-      task,
-      createdAtMs,
-      durationsMs: durationsOf(task.group),
-      chainLength: chainLengthOf(task),
-      expiresAtMs,
-      wokeAtMs: undefined,
-      polledAtMs: undefined,
-      dueAtMs,
-      isPolled: false,
-      request: undefined,
-    })
-    if (expiresAtMs < alarmAtMs) expireAt(expiresAtMs)
-  }
-
-  /**
-   * One alarm for all runs: with one per run, thousands would fire one after another, and `nextOf` would scan all
-   * others each time.
-   */
-  function expireAt(atMs: number): void {
-    disarm()
-    alarmAtMs = atMs
-    if (atMs !== Number.POSITIVE_INFINITY)
-      disarm = limitAlarm(clock, Math.max(0, atMs - clock.monotonic()), expireDue)
-  }
-
-  function expireDue(wasSuspended: boolean): void {
-    const nowMs = clock.monotonic()
-    if (wasSuspended) for (const run of runs) if (run.expiresAtMs <= nowMs) pollOnceMore(run, nowMs)
-    const due = runs.filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
-    runs = runs.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
-    expireAt(runs.reduce((first, { expiresAtMs }) => Math.min(first, expiresAtMs), Number.POSITIVE_INFINITY))
-    for (const { request, task } of due) {
-      request?.abort()
-      task.expire?.()
-    }
-    wake()
-  }
-
-  /** The run may have ended long ago: delays its timeout for one more request. */
-  function pollOnceMore(run: Run, nowMs: number): void {
-    if (run.wokeAtMs !== undefined) return
-    run.wokeAtMs = nowMs
-    run.dueAtMs = nowMs
-    run.expiresAtMs = nowMs + LAST_REQUEST_MS
-  }
-
-  /** Removes the run, unless it has expired in the meantime. */
-  function end(run: Run): void {
-    const at = runs.indexOf(run)
-    if (at !== -1) runs.splice(at, 1)
-  }
-
-  /** Queues creates by chain length, longest first. Creates with equal lengths keep their order. */
-  function addTasks(tasks: readonly Task[]): void {
-    if (isOver) return
-    const nowMs = clock.monotonic()
-    for (const task of tasks) {
-      if (task.create === undefined) addRun(task, nowMs - LONG_AGO_MS, nowMs, nowMs)
-      else
-        toCreate.splice(
-          toCreate.findLastIndex((each) => chainLengthOf(each) >= chainLengthOf(task)) + 1,
-          0,
-          task,
-        )
-    }
-  }
-
-  function expectArrivals(arrivals: Arrivals | undefined): void {
-    if (arrivals === undefined) return
-    expected++
-    start(
-      arrivals.then(addTasks).finally(() => {
-        expected--
-      }),
-    )
-  }
-
-  async function create(task: Task): Promise<void> {
-    unanswered++
-    createsSincePoll++
-    const createdAtMs = await task.create?.()
-    unanswered--
-    if (createdAtMs === undefined) return
-    isAccepted = true
-    if (createdAtMs === 'not followed') return
-    const soonestMs = Math.max(POLL_INTERVAL_MS.min, tooYoungMs(durationsOf(task.group)))
-    const ages = { seenMs: 0, soonestMs, stepMs: POLL_INTERVAL_MS.min }
-    const firstMs = bestAgeMs(durationsOf(task.group), ages) ?? soonestMs
-    addRun(task, createdAtMs, createdAtMs + firstMs, createdAtMs)
-  }
-
-  async function poll(run: Run, isUrgent: boolean): Promise<void> {
-    const request = new AbortController()
-    run.request = request
-    run.isPolled = true
-    const sentAtMs = clock.monotonic()
-    lastPollAtMs = sentAtMs
-    createsSincePoll = 0
-    const forget = onAbort(signal, () => request.abort(signal.reason))
-    const polled = await run.task.poll({ signal: request.signal, isUrgent }).catch(() => undefined)
-    forget()
-    run.request = undefined
-    run.isPolled = false
-    if (polled === undefined) return
-    const nowMs = clock.monotonic()
-    run.polledAtMs = nowMs
-    if (polled.is === 'error') run.dueAtMs = nowMs + polled.againInMs
-    else if (polled.is === 'running' && run.wokeAtMs !== undefined) {
-      // An earlier request may have been answered before the gap.
-      if (sentAtMs < run.wokeAtMs) run.dueAtMs = nowMs
-      else {
-        end(run)
-        run.task.expire?.()
-      }
-    } else if (polled.is === 'running') run.dueAtMs = dueAfter(run, polled.next, nowMs)
-    else {
-      end(run)
-      expectArrivals(polled.next)
-      if (polled.durationMs === undefined) return
-      const { durationsMs } = run
-      durationsMs.push(polled.durationMs)
-      if (durationsMs.length > MAX_DURATIONS) durationsMs.shift()
-    }
-  }
-
-  /**
-   * Uses the best time according to earlier durations, if there is one. Otherwise a random time in the range, so that
-   * clients do not poll in step.
-   */
-  function dueAfter(
-    { durationsMs, createdAtMs }: Run,
-    next: { soonestMs: number; latestMs: number },
-    nowMs: number,
-  ) {
-    const seenMs = nowMs - createdAtMs
-    const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: POLL_INTERVAL_MS.min }
-    const best = bestAgeMs(durationsMs, ages)
-    if (best !== undefined) return createdAtMs + best
-    return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, options.random())
-  }
-
-  addTasks(options.tasks)
+  addTasks(schedule, options.tasks)
   try {
     for (;;) {
       signal.throwIfAborted()
-      if (failure !== undefined) throw failure.error
+      if (schedule.failure !== undefined) throw schedule.failure.error
       const happened = new Promise<void>((resolve) => {
-        wake = resolve
+        schedule.wake = resolve
       })
-      const next = nextOf(
-        {
-          toCreate: options.mayCreate() ? toCreate.length : 0,
-          nextChainLength: chainLengthOf(toCreate[0]),
-          isExpecting: expected > 0,
-          unanswered,
-          isAccepted,
-          inFlight: runs,
-          concurrency: options.concurrency,
-          lastPollAtMs,
-          createsSincePoll,
-          load: options.load(),
-          nowMs: clock.monotonic(),
-        },
-        limit,
-      )
+      const next = nextOf(stateOf(schedule), options.limit)
       if (next.do === 'end') return
-      if (next.do === 'create') start(create(toCreate.shift() as Task))
-      else if (next.do === 'poll') start(poll(runs[next.index] as Run, next.isUrgent))
+      if (next.do === 'create') start(schedule, create(schedule, schedule.toCreate.shift() as Task))
+      else if (next.do === 'poll')
+        start(schedule, poll(schedule, schedule.runs[next.index] as Run, next.isUrgent))
       else await pause(clock, next.ms, happened, signal)
     }
   } finally {
-    isOver = true
-    disarm()
-    for (const { request } of runs) request?.abort()
-    await Promise.all(pendingWork)
+    schedule.isOver = true
+    schedule.disarm()
+    for (const { request } of schedule.runs) request?.abort()
+    await Promise.all(schedule.pendingWork)
   }
+}
+
+const stateOf = ({ options, toCreate, runs, expected, ...state }: Schedule): ScheduleState => ({
+  toCreate: options.mayCreate() ? toCreate.length : 0,
+  nextChainLength: chainLengthOf(toCreate[0]),
+  isExpecting: expected > 0,
+  unanswered: state.unanswered,
+  isAccepted: state.isAccepted,
+  inFlight: runs,
+  concurrency: options.concurrency,
+  lastPollAtMs: state.lastPollAtMs,
+  createsSincePoll: state.createsSincePoll,
+  load: options.load(),
+  nowMs: options.clock.monotonic(),
+})
+
+function durationsOf({ options, learned }: Schedule, group: string): number[] {
+  const known = learned.get(group) ?? [...options.durationsOf(group)]
+  learned.set(group, known)
+  return known
+}
+
+function start(schedule: Schedule, work: Promise<void>): void {
+  const settled = work
+    .catch((error: unknown) => {
+      schedule.failure ??= { error }
+    })
+    .finally(() => {
+      schedule.pendingWork.delete(settled)
+      schedule.wake()
+    })
+  schedule.pendingWork.add(settled)
+}
+
+/** Queues creates by chain length, longest first. Creates with equal lengths keep their order. */
+function addTasks(schedule: Schedule, tasks: readonly Task[]): void {
+  const { options, toCreate, isOver } = schedule
+  if (isOver) return
+  const nowMs = options.clock.monotonic()
+  for (const task of tasks) {
+    const isBefore = (each: Task) => chainLengthOf(each) >= chainLengthOf(task)
+    if (task.create === undefined) addRun(schedule, task, nowMs - LONG_AGO_MS, nowMs, nowMs)
+    else toCreate.splice(toCreate.findLastIndex(isBefore) + 1, 0, task)
+  }
+}
+
+function expectArrivals(schedule: Schedule, arrivals: Arrivals | undefined): void {
+  if (arrivals === undefined) return
+  schedule.expected++
+  const added = arrivals.then((tasks) => addTasks(schedule, tasks))
+  start(
+    schedule,
+    added.finally(() => {
+      schedule.expected--
+    }),
+  )
+}
+
+/** `sinceMs`: monotonic time at which its timeout started. */
+function addRun(schedule: Schedule, task: Task, createdAtMs: number, dueAtMs: number, sinceMs: number): void {
+  if (schedule.isOver) return
+  const expiresAtMs = sinceMs + (schedule.options.timeoutMs ?? Number.POSITIVE_INFINITY)
+  schedule.runs.push({
+    task,
+    createdAtMs,
+    durationsMs: durationsOf(schedule, task.group),
+    chainLength: chainLengthOf(task),
+    expiresAtMs,
+    wokeAtMs: undefined,
+    polledAtMs: undefined,
+    dueAtMs,
+    isPolled: false,
+    request: undefined,
+  })
+  if (expiresAtMs < schedule.alarmAtMs) expireAt(schedule, expiresAtMs)
+}
+
+/**
+ * One alarm for all runs: with one per run, thousands would fire one after another, and `nextOf` would scan all others
+ * each time.
+ */
+function expireAt(schedule: Schedule, atMs: number): void {
+  const { clock } = schedule.options
+  schedule.disarm()
+  schedule.alarmAtMs = atMs
+  if (atMs === Number.POSITIVE_INFINITY) return
+  const dueInMs = Math.max(0, atMs - clock.monotonic())
+  schedule.disarm = limitAlarm(clock, dueInMs, (wasSuspended) => expireDue(schedule, wasSuspended))
+}
+
+function expireDue(schedule: Schedule, wasSuspended: boolean): void {
+  const { runs, options } = schedule
+  const nowMs = options.clock.monotonic()
+  if (wasSuspended) for (const run of runs) if (run.expiresAtMs <= nowMs) pollOnceMore(run, nowMs)
+  const due = runs.filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
+  const left = runs.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
+  schedule.runs = left
+  expireAt(
+    schedule,
+    left.reduce((first, { expiresAtMs }) => Math.min(first, expiresAtMs), Number.POSITIVE_INFINITY),
+  )
+  for (const { request, task } of due) {
+    request?.abort()
+    task.expire?.()
+  }
+  schedule.wake()
+}
+
+/** The run may have ended long ago: delays its timeout for one more request. */
+function pollOnceMore(run: Run, nowMs: number): void {
+  if (run.wokeAtMs !== undefined) return
+  run.wokeAtMs = nowMs
+  run.dueAtMs = nowMs
+  run.expiresAtMs = nowMs + LAST_REQUEST_MS
+}
+
+async function create(schedule: Schedule, task: Task): Promise<void> {
+  schedule.unanswered++
+  schedule.createsSincePoll++
+  const createdAtMs = await task.create?.()
+  schedule.unanswered--
+  if (createdAtMs === undefined) return
+  schedule.isAccepted = true
+  if (createdAtMs === 'not followed') return
+  const durationsMs = durationsOf(schedule, task.group)
+  const soonestMs = Math.max(POLL_INTERVAL_MS.min, tooYoungMs(durationsMs))
+  const firstMs = bestAgeMs(durationsMs, { seenMs: 0, soonestMs, stepMs: POLL_INTERVAL_MS.min }) ?? soonestMs
+  addRun(schedule, task, createdAtMs, createdAtMs + firstMs, createdAtMs)
+}
+
+async function poll(schedule: Schedule, run: Run, isUrgent: boolean): Promise<void> {
+  const { clock, signal, random } = schedule.options
+  const request = new AbortController()
+  run.request = request
+  run.isPolled = true
+  const sentAtMs = clock.monotonic()
+  schedule.lastPollAtMs = sentAtMs
+  schedule.createsSincePoll = 0
+  const forget = onAbort(signal, () => request.abort(signal.reason))
+  const polled = await run.task.poll({ signal: request.signal, isUrgent }).catch(() => undefined)
+  forget()
+  run.request = undefined
+  run.isPolled = false
+  if (polled === undefined) return
+  const nowMs = clock.monotonic()
+  run.polledAtMs = nowMs
+  if (polled.is === 'error') run.dueAtMs = nowMs + polled.againInMs
+  else if (polled.is === 'over') end(schedule, run, polled)
+  else if (run.wokeAtMs === undefined) run.dueAtMs = dueAfter(run, polled.next, nowMs, random())
+  // An earlier request may have been answered before the gap.
+  else if (sentAtMs < run.wokeAtMs) run.dueAtMs = nowMs
+  else {
+    remove(schedule, run)
+    run.task.expire?.()
+  }
+}
+
+function end(schedule: Schedule, run: Run, { next, durationMs }: Polled & { readonly is: 'over' }): void {
+  remove(schedule, run)
+  expectArrivals(schedule, next)
+  if (durationMs === undefined) return
+  run.durationsMs.push(durationMs)
+  if (run.durationsMs.length > MAX_DURATIONS) run.durationsMs.shift()
+}
+
+/** Removes the run, unless it has expired in the meantime. */
+function remove({ runs }: Schedule, run: Run): void {
+  const at = runs.indexOf(run)
+  if (at !== -1) runs.splice(at, 1)
+}
+
+/**
+ * Uses the best time according to earlier durations, if there is one. Otherwise a random time in the range, so that
+ * clients do not poll in step.
+ */
+function dueAfter(
+  { durationsMs, createdAtMs }: Run,
+  next: { readonly soonestMs: number; readonly latestMs: number },
+  nowMs: number,
+  random: number,
+): number {
+  const seenMs = nowMs - createdAtMs
+  const ages = { seenMs, soonestMs: seenMs + next.soonestMs, stepMs: POLL_INTERVAL_MS.min }
+  const best = bestAgeMs(durationsMs, ages)
+  if (best !== undefined) return createdAtMs + best
+  return nowMs + jittered({ min: next.soonestMs, max: next.latestMs }, random)
 }
 
 const chainLengthOf = (task: Task | undefined): number => task?.chainLength ?? 0

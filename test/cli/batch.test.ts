@@ -13,18 +13,11 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ActiveStep } from '../../src/batch/carry-out/rows.js'
 import { batchCommandLine } from '../../src/cli/batch/options.js'
-import { createBatchService } from '../../src/cli/batch/service.js'
-import type { Connection, Context } from '../../src/cli/context/context.js'
-import { createPrices } from '../../src/cli/models/prices.js'
 import { type Fetch, HttpFailure, type HttpRequest } from '../../src/host/http.js'
 import { createInterrupts } from '../../src/host/interrupts.js'
-import { openJournal } from '../../src/journal/index.js'
-import { createRecorder } from '../../src/runs/recorder.js'
 import { type Administration, type KeyTerms, openAdministration } from '../../src/service/administration.js'
 import { asksForList, LOOPBACK_URL, scripted } from '../support/cli.js'
-import { createManualClock } from '../support/clock.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { bodyOf, createFamily, lines, objects, type Row, RUN, SHEET, sha256 } from '../support/family.js'
 import { withJournal } from '../support/journal.js'
@@ -734,63 +727,6 @@ describe('a batch whose claim is lost', () => {
       expect(existsSync(claim)).toBe(text !== undefined)
     },
   )
-
-  it('after the lock file was told of a create does not send the create', async () => {
-    const did: string[] = []
-    const lost = new AbortController()
-    const journal = openJournal({
-      path: join(temporaryFolder(), 'journal.db'),
-      now: () => 0,
-      onQuarantine() {},
-    })
-    const recorder = createRecorder({
-      journal: () => journal,
-      address: '',
-      profile: '',
-      warn() {},
-      note() {},
-    })
-    const ctx: Partial<Context> = {
-      clock: createManualClock(),
-      interrupts: createInterrupts(),
-      recorder: async () => recorder,
-      downloader: async () => ({ download: async () => [] }),
-      address: async () => 'https://api.example',
-      globals: { local: false } as Context['globals'],
-    }
-    const client: Partial<Connection['client']> = {
-      async create(_, options) {
-        await options?.beforeSend?.()
-        did.push('sent')
-        return { id: 'run_1', body: {} }
-      },
-    }
-    const service = await createBatchService(ctx as Context, { client } as Connection, {
-      words: { word: 'shots.yaml', flags: {} },
-      folder: '/',
-      madeOf: () => undefined,
-      prices: createPrices({ currency: 'USD' }),
-      claim: {
-        async check() {
-          did.push('checked')
-          lost.abort(new Error('taken over'))
-          throw lost.signal.reason
-        },
-        lost: lost.signal,
-        async release() {},
-      },
-      signal: lost.signal,
-      onNoCreates() {},
-      onGrace() {},
-    })
-    const step = {
-      entry: { name: 'fox', input: {}, meaning: {}, references: [] },
-      model: 'acme/still-1',
-    } as unknown as ActiveStep
-    const submitted = await service.submit(step, 'token', async () => void did.push('written'))
-    expect(submitted).toEqual({ is: 'unsent' })
-    expect(did).toEqual(['written', 'checked'])
-  })
 })
 
 describe('the command that continues a batch', () => {

@@ -141,14 +141,6 @@ describe('a create', () => {
     expect(body).toEqual({ model: 'rushes/preview-image', input: { prompt: '-', aspect_ratio: '16:9' } })
   })
 
-  it('returns small outputs inline only when asked', async () => {
-    const { mcp } = await open()
-    const { content } = await mcp.call('create_image', { prompt: 'a fox', inline: true })
-    expect(content.slice(2)).toEqual([
-      { type: 'image', data: ONE_PIXEL_PNG.toString('base64'), mimeType: 'image/png' },
-    ])
-  })
-
   it('reports the path of the file that it has written, also with invisible characters', async () => {
     const { mcp } = await open()
     const path = join(mcp.folder, 'a\u202egnp.fox.png')
@@ -890,20 +882,10 @@ describe('a client that does not keep to the protocol', () => {
     expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
   })
 
-  it('a message of more than 10 MiB is an error of that call alone', async () => {
+  it('a message of more than 10 MiB is read', async () => {
     const { service, mcp } = await open()
-    const large = mcp.call('create_image', {
-      prompt: 'a fox',
-      image_urls: [`data:,${'x'.repeat(11_000_000)}`],
-    })
-    await expect(large).rejects.toThrow(
-      'The message is larger than 10 MiB and was not read. Nothing was sent. Pass images as paths',
-    )
-    expect(mcp.stderr()).toContain('warning: Protocol error: The message is larger than 10 MiB')
-    expect((await mcp.call('list_runs')).text).toBe('No runs found.')
-    // A full message of the limit is read.
-    const most = await mcp.call('create_image', { promt: 'x'.repeat(10_000_000) })
-    expect(most.structured.error.message).toContain('Did you mean "prompt"?')
+    const { structured } = await mcp.call('create_image', { promt: 'x'.repeat(11_000_000) })
+    expect(structured.error.message).toContain('Did you mean "prompt"?')
     expect(service.requests).toHaveLength(0)
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { imageProblem, imageTypeOf } from '../../src/protocol/media.js'
+import { imageProblem, imageSourceOf, imageTypeOf } from '../../src/protocol/media.js'
 
 const ftyp = (...brands: string[]) =>
   Buffer.from(`\0\0\0\x18ftyp${brands[0]}\0\0\0\0${brands.join('')}`, 'latin1')
@@ -26,4 +26,23 @@ describe('a file that cannot be sent', () => {
   it('is no AVIF image, which may have a brand of HEIF too', () => {
     expect(imageTypeOf(ftyp('mif1', 'avif'))).toBe('image/avif')
   })
+})
+
+describe('the form of an image source', () => {
+  it.each([
+    ['https://x.example/a.png', 'url'],
+    ['HTTP://x.example/a.png', 'url'],
+    ['https://', 'invalid url'],
+    ['data:image/png;base64,AA==', 'data'],
+    ['DATA:,a', 'data'],
+    ['run:run_1#2', 'run'],
+    ['run:', 'path'],
+    ['Run:fox.png', 'path'],
+    ['row:hero', 'row'],
+    ['Row:hero', 'row'],
+    ['-', 'standard input'],
+    [' ', 'blank'],
+    ['refs/a.png', 'path'],
+    ['C:\\a.png', 'path'],
+  ] as const)('%s is one of %s', (text, form) => expect(imageSourceOf(text)).toBe(form))
 })

@@ -1,7 +1,7 @@
 /** When a command stops sending creates because the service is down. */
 import { describe, expect, it } from 'vitest'
 import { EXIT, RushesError } from '../../src/errors.js'
-import { createOutageCheck } from '../../src/runs/create.js'
+import { isServiceDown } from '../../src/runs/create.js'
 
 const failed = (exitCode: number) => new RushesError('x', 'no', { exitCode })
 
@@ -15,8 +15,6 @@ describe('a service is down', () => {
     ['also where a mistake in a row was found before', [failed(EXIT.usage), failed(EXIT.network)], true],
     ['not for mistakes alone', [failed(EXIT.usage), failed(EXIT.usage)], false],
   ])('%s', (_, outcomes, isDown) => {
-    const outage = createOutageCheck()
-    for (const outcome of outcomes) outage.add(outcome)
-    expect(outage.isDown).toBe(isDown)
+    expect(isServiceDown(outcomes)).toBe(isDown)
   })
 })

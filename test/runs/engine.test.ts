@@ -23,17 +23,20 @@ async function play(
   timeoutMs?: number,
 ) {
   const clock = createManualClock()
-  const { first: signal } = createInterrupts()
+  const interrupts = createInterrupts()
   const notFound: string[] = []
   const played = carryOut({
     rows,
     clock,
-    signal,
+    interrupts,
+    signal: interrupts.first,
     random: () => 0.5,
     timeoutMs,
-    mayCreate: () => true,
+    stopsCreating: () => false,
+    onGrace() {},
     client: {
       load: () => 0,
+      create: () => expect.unreachable(),
       get: () => expect.unreachable(),
       follow(id) {
         const steps = [...stepsOf(id)]
@@ -44,6 +47,7 @@ async function play(
       },
     },
     recorder: {
+      note: () => expect.unreachable(),
       durations: () => [],
       recordStatus() {},
       recordNotFound: (_error, id) => void notFound.push(id),

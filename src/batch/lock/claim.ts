@@ -30,7 +30,7 @@ export interface BatchClaim {
   release(): Promise<void>
 }
 
-interface ClaimOptions {
+export interface ClaimOptions {
   readonly lockPath: string
   /** Folder of the process locks. A claim from another state folder can only be observed. */
   readonly stateFolder: string

@@ -7,13 +7,11 @@ import { resolve } from 'node:path'
 import { usageError } from '../../errors.js'
 import { describeError } from '../../host/system-error.js'
 import { writeJson } from '../../protocol/json.js'
-import { dataUrl, imageProblem, MediaSummary } from '../../protocol/media.js'
+import { dataUrl, imageProblem, imageSourceOf, MediaSummary } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { isHttpUrl } from '../../protocol/parse.js'
 import { shortened } from '../../protocol/text.js'
 import {
   type ImageReference,
-  isRowReference,
   type ManifestEntry,
   type RowReference,
   unresolvedRow,
@@ -71,15 +69,13 @@ export function imageReaderIn(folder: string, rules: ImageRules): ReferencesOf {
   /** Returns the reference, or a message why it cannot be used. */
 
   async function readOne(source: string, problemOf: ProblemOfPath): Promise<ImageReference | string> {
-    if (source.trim() === '') return 'image_urls contains a blank entry'
-    if (/^data:/i.test(source)) return { from: 'url', text: source }
-    if (/^https?:/i.test(source))
-      return isHttpUrl(source)
-        ? { from: 'url', text: source }
-        : `"${shortened(source, 100)}" is not a valid image URL`
-    if (/^run:./i.test(source)) return { from: 'run', text: source }
-    if (isRowReference(source)) return unresolvedRow(source)
-    if (source === '-') return 'a manifest cannot read an image from standard input'
+    const form = imageSourceOf(source)
+    if (form === 'blank') return 'image_urls contains a blank entry'
+    if (form === 'invalid url') return `"${shortened(source, 100)}" is not a valid image URL`
+    if (form === 'standard input') return 'a manifest cannot read an image from standard input'
+    if (form === 'url' || form === 'data') return { from: 'url', text: source }
+    if (form === 'run') return { from: 'run', text: source }
+    if (form === 'row') return unresolvedRow(source)
     const path = resolve(folder, source)
     const problem = problemOf(path, source)
     if (problem !== undefined) return problem

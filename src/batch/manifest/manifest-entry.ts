@@ -72,8 +72,6 @@ export interface Manifest {
 
 const ROW = /^row:/i
 
-export const isRowReference = (source: string): boolean => ROW.test(source)
-
 /** Returns a reference whose name is the whole text, until all names are known. */
 export const unresolvedRow = (text: string): RowReference => ({
   from: 'row',

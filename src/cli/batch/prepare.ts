@@ -1,5 +1,6 @@
 /** Reads manifest, lock file and journal, makes the plan, and refuses impossible plans. Needs no network and no API key. */
 import { statSync } from 'node:fs'
+import type { ClaimOptions } from '../../batch/lock/claim.js'
 import { lockFileOf, readLock } from '../../batch/lock/file.js'
 import { claimPathOf, type Lock, lockPathOf, outputsOf } from '../../batch/lock/lock.js'
 import { MAX_BYTES } from '../../batch/manifest/format.js'
@@ -259,3 +260,11 @@ function missingFor(steps: readonly PlanStep[]): readonly Missing[] {
     ),
   )
 }
+
+export const claimOptionsOf = (ctx: Context, lockPath: string): ClaimOptions => ({
+  lockPath,
+  stateFolder: ctx.stateFolder,
+  clock: ctx.clock,
+  signal: ctx.interrupts.first,
+  onObserve: ctx.out.note,
+})

@@ -4,6 +4,8 @@ import { moveFiles } from '../../batch/carry-out/move-files.js'
 import { activeSteps, needsService, type RowResult } from '../../batch/carry-out/rows.js'
 import type { BatchClaim } from '../../batch/lock/claim.js'
 import { type LockKeeper, removeLeftovers } from '../../batch/lock/file.js'
+import { type BatchLock, openLock } from '../../batch/lock/open-lock.js'
+import { inputToSend } from '../../batch/manifest/index.js'
 import { countsOf, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { expectationOf } from '../../batch/plan/row-order.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
@@ -12,22 +14,23 @@ import { reasonUnwritable } from '../../host/directories.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
+import { carryOutPlan } from '../../runs/batch.js'
 import { stopsCreating } from '../../runs/create.js'
 import type { Recorder } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
+import type { ServiceFlags } from '../flags/globals.js'
 import { exitCodeOf } from '../process/exit.js'
-import { plural } from '../terminal/format.js'
+import { withRunOutputs } from '../runs/run-outputs.js'
+import { GRACE_NOTE, plural } from '../terminal/format.js'
 import { createProgress, type Progress } from '../terminal/progress.js'
-import { carryOutPlan } from './carry-out.js'
-import { refuseCost, sumPlan, sumSteps } from './estimates.js'
+import { estimateOf, refuseCost, sumPlan, sumSteps } from './estimates.js'
 import { takeUnsent } from './known-creates.js'
-import { type BatchLock, openLock } from './open-lock.js'
-import { batchCommandLine } from './options.js'
+import { type BatchWords, batchCommandLine } from './options.js'
 import type { PreparedBatch } from './prepare.js'
 import { planLine, reportPlan, warnOfLeftRuns } from './print-plan.js'
 import { createReport } from './report.js'
-import { createBatchService } from './service.js'
 import { notesOf } from './show.js'
+import { createSourceUrls } from './source-urls.js'
 
 /**
  * Whether the error stops further creates. A refused input of one row says nothing about other rows, so it does not.
@@ -53,7 +56,8 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   checkLimits(ctx, prepared)
   const hasUnsent = await takeUnsent(ctx, prepared)
   await removeLeftovers(lockPath)
-  const lock = openLock(prepared, {
+  const lock = openLock({
+    ...prepared,
     claim,
     clock: ctx.clock,
     continuation: `\`${batchCommandLine(ctx.globals, prepared)}\``,
@@ -207,51 +211,41 @@ interface BatchRun {
 
 /** Returns the error of a signal, of a lost claim or of the lock file. Undefined if the batch was not stopped. */
 async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<RushesError | undefined> {
-  const { out, interrupts, clock } = ctx
-  const { plan, connection, progress, claim, lock } = batch
-  const { manifest, options } = batch.prepared
-  let isGraceNoted = false
-  const onGrace = () => {
-    if (!isGraceNoted)
-      out.note(
-        'Waiting up to 10 s for the responses to the creates that were sent. Press Ctrl-C again to stop now.',
-      )
-    isGraceNoted = true
-  }
+  const { interrupts, globals } = ctx
+  const { plan, connection, progress, claim, lock, prepared } = batch
+  const { manifest, options, prices } = prepared
+  const { folder } = manifest
+  const { keeper } = lock
+  const madeOf = (name: string) => keeper.entry(name)?.made
   // If no row needs the service, the journal is not opened: the disk may be read-only.
-  const recorder = connection && (await ctx.recorder())
-  if (recorder !== undefined) expectRuns(recorder, batch)
-  let isWithoutCreates = false
+  const service = connection && (await serviceOf(ctx, connection))
+  if (service !== undefined) expectRuns(service.recorder, batch)
+  const { first: signal } = interrupts
+  const sources = service && createSourceUrls({ ...service, clock: ctx.clock, folder, madeOf, signal })
   const stop = new AbortController()
   for (const each of [interrupts.first, claim.lost]) onAbort(each, () => stop.abort(each.reason))
   try {
     return await carryOutPlan({
-      plan,
-      keeper: lock.keeper,
-      folder: manifest.folder,
-      service:
-        connection &&
-        (await createBatchService(ctx, connection, {
-          folder: manifest.folder,
-          words: batch.prepared,
-          madeOf: (name) => lock.keeper.entry(name)?.made,
-          prices: batch.prepared.prices,
-          claim,
-          signal: stop.signal,
-          onNoCreates() {
-            isWithoutCreates = true
-          },
-          onGrace,
-        })),
-      clock,
+      ...{ plan, keeper, folder, service, claim, interrupts },
+      manifest: prepared.word === '-' ? undefined : resolve(prepared.word),
+      clock: ctx.clock,
       random: ctx.random,
       identity: identityOf,
       concurrency: options.concurrency,
       timeoutMs: options.patienceMs,
       signal: stop.signal,
+      continuation: `\`${batchCommandLine(globals, prepared)}\``,
+      payAgain: (row) => payAgain(globals, prepared, row),
+      async inputOf({ entry }) {
+        if (connection === undefined || sources === undefined) throw new Error('a create needs the service')
+        return withRunOutputs(ctx, connection, await inputToSend(entry, sources.urlOf))
+      },
+      estimateOf: (step) => estimateOf(step, prices),
       stopsCreating: (error) => options.failFast || stopsBatch(error),
-      mayCreate: () => !isWithoutCreates && !lock.isChanged(),
+      isChanged: lock.isChanged,
+      onGrace: () => ctx.out.note(GRACE_NOTE),
       onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
+      onDownloaded: (state) => sources?.learn(state),
       onSending: batch.onSending,
       onSent: batch.onSent,
       onResult: batch.onResult,
@@ -259,8 +253,22 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
   } catch (thrown) {
     if (thrown instanceof RushesError && thrown === claim.lost.reason) return thrown
     if (!(thrown instanceof Interruption)) throw thrown
-    return interruptedBatch(ctx, thrown, batch.prepared)
+    return interruptedBatch(ctx, thrown, prepared)
   }
+}
+
+const serviceOf = async (ctx: Context, { client, fetch }: Connection) => ({
+  client,
+  fetch,
+  recorder: await ctx.recorder(),
+  downloader: await ctx.downloader(fetch),
+  address: await ctx.address(),
+  isLocal: ctx.globals.local,
+})
+
+function payAgain(globals: ServiceFlags, { word, flags }: BatchWords, row: string): string {
+  const command = batchCommandLine(globals, { word, flags: { ...flags, only: [], watch: false, yes: false } })
+  return `To create it again and pay again: \`${command} --only ${row} --force\``
 }
 
 /** Adds the typical duration of these runs, and of the whole batch, to the progress. */

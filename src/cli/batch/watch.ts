@@ -6,6 +6,7 @@
 import { relative, resolve } from 'node:path'
 import { readLock } from '../../batch/lock/file.js'
 import { outputsOf } from '../../batch/lock/lock.js'
+import { claimWhenFree } from '../../batch/lock/open-lock.js'
 import { countsOf } from '../../batch/plan/index.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
@@ -15,9 +16,15 @@ import type { Context } from '../context/context.js'
 import { InputEnded, openQuestions, type Questions } from '../terminal/confirm.js'
 import { plural } from '../terminal/format.js'
 import { estimateOf } from './estimates.js'
-import { claimWhenFree } from './open-lock.js'
 import type { BatchOptions, BatchWords } from './options.js'
-import { checkManifest, type LoadedManifest, type PreparedBatch, prepare, refusePlan } from './prepare.js'
+import {
+  checkManifest,
+  claimOptionsOf,
+  type LoadedManifest,
+  type PreparedBatch,
+  prepare,
+  refusePlan,
+} from './prepare.js'
 import { printDryRun, printWork } from './print-plan.js'
 import { beginReport } from './reports.js'
 import { refuseUnwritable, runBatch } from './run-batch.js'
@@ -230,7 +237,7 @@ async function runRoundBatch(
   { loaded, creates }: { readonly loaded: LoadedManifest; readonly creates: boolean },
 ): Promise<RoundEnd> {
   const { lockPath } = loaded
-  const claim = await claimWhenFree(ctx, lockPath)
+  const claim = await claimWhenFree(claimOptionsOf(ctx, lockPath))
   let code: number
   try {
     if (files.changed().length > 0) return 'silent'

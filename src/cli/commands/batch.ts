@@ -1,12 +1,19 @@
 /** `rushes batch`: creates only the assets of a manifest that are missing or out of date. */
 import { existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
+import { claimFor } from '../../batch/lock/open-lock.js'
 import { EXIT, usageError } from '../../errors.js'
 import { asRushesError } from '../../host/interrupts.js'
 import type { BatchAllowance } from '../batch/estimates.js'
-import { claimFor } from '../batch/open-lock.js'
 import { type BatchFlags, batchOptionsOf, MANIFEST_NAME } from '../batch/options.js'
-import { loadManifest, type PreparedBatch, prepare, refuseImpossible, refusePlan } from '../batch/prepare.js'
+import {
+  claimOptionsOf,
+  loadManifest,
+  type PreparedBatch,
+  prepare,
+  refuseImpossible,
+  refusePlan,
+} from '../batch/prepare.js'
 import { printDryRun, printPlan } from '../batch/print-plan.js'
 import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../batch/reports.js'
 import { runBatch } from '../batch/run-batch.js'
@@ -95,7 +102,7 @@ async function doBatch(ctx: Context, { manifest, flags, onImage, allowance }: Ba
   }
   // Claims the lock file before it is read. Another batch may be about to write to it, and its runs must not be paid
   // for again.
-  const claim = await claimFor(ctx, loaded.lockPath)
+  const claim = await claimFor(claimOptionsOf(ctx, loaded.lockPath))
   try {
     const prepared = await prepare(ctx, loaded, options, words)
     refuseImpossible(prepared)

@@ -85,7 +85,7 @@ async function set(ctx: Context, key = '', value = ''): Promise<number> {
 /** Rejects with `usage` and all problems. */
 async function readPrices(ctx: Context, text: string): Promise<Readonly<Record<string, unknown>>> {
   const [{ readJsonArgument }, { priceProblems }] = await Promise.all([
-    import('../process/json-argument.js'),
+    import('../flags/json-argument.js'),
     import('../models/prices.js'),
   ])
   const hint = `Example: \`rushes config set ${PRICES} '{"acme/still-1": {"run": 0.04}}'\`. Or use @${PRICES}.json.`

@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../flags/run-selection.js'
 import { resumeManyOf } from '../runs/resume.js'
+import { addRunIds, type RunChoice, runIdsOf } from '../runs/run-selection.js'
 import { contextOfAll } from '../runs/where.js'
 
 export interface DownloadCommandOptions extends RunChoice {

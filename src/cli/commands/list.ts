@@ -2,9 +2,9 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
-import { addFilterOptions, type FilterOptions, filterOf } from '../flags/run-selection.js'
+import { listCells } from '../runs/run-cells.js'
+import { addFilterOptions, type FilterOptions, filterOf } from '../runs/run-selection.js'
 import { tabRow } from '../terminal/format.js'
-import { listCells } from '../terminal/run-cells.js'
 import { listJson } from '../terminal/run-json.js'
 import { signsFor } from '../terminal/style.js'
 
@@ -25,7 +25,7 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
   else if (!out.stdoutIsTerminal) for (const run of runs) out.line(tabRow(listCells(run)))
   else if (runs.length === 0) out.note('No runs found.')
   else {
-    const { listTable } = await import('../terminal/list-table.js')
+    const { listTable } = await import('../runs/list-table.js')
     const signs = signsFor(ctx.env)
     for (const line of listTable(runs, {
       nowMs: clock.now(),

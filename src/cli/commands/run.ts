@@ -145,11 +145,11 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
   const delivery = await deliveryOf(ctx, flags, { runs: wait ? count : 1 })
   const labels = labelsOf(flags.label)
   // Loaded here because the help does not need it.
-  const { buildRequest, encodeRequest } = await import('../runs/request.js')
+  const { buildRequest } = await import('../runs/request.js')
   const { checkMaxCost, inCurrency, maxCostOf, openPrices, sumOfRuns } = await import('../models/prices.js')
   const maxCost = await maxCostOf(ctx, flags.maxCost)
   const request = await buildRequest(ctx, requested)
-  const { model } = request
+  const { model, body } = request
   const prices = await openPrices(ctx)
   const estimate = model === undefined ? undefined : prices.estimate({ ...request, model })
   const estimateText = (runs: number, end = '') =>
@@ -172,12 +172,11 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     checkLimit(created)
     return 0
   }
-  if (model === undefined) {
+  if (model === undefined || body === undefined) {
     // Reports all missing settings in one error, including the service URL and the key.
     await ctx.connect({ missing: request.missing })
     return 0
   }
-  encodeRequest(model, request.input)
   if (wait) {
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(ctx, delivery, { runs: count, kind: request.kind })
@@ -195,6 +194,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     kind: request.kind,
     model,
     input: request.input,
+    body,
     wait,
     reuse,
     labels,
@@ -214,15 +214,13 @@ async function isConfirmed(ctx: Context, question: string): Promise<boolean> {
 /** Prints the request bodies. `estimate`: of one run. */
 async function dryRun(
   { out }: Context,
-  { model, input: body, missing }: RunRequest,
+  { model, input, missing }: RunRequest,
   { count, estimate }: { readonly count: number; readonly estimate: RunEstimate | undefined },
 ): Promise<void> {
   if (model === undefined)
     throw usageError(`Not set: ${missing.map(({ text }) => text).join(', ')}.`, missing[0]?.hint)
-  const { encodeRequest } = await import('../runs/request.js')
-  encodeRequest(model, body)
   const { millionths = null, currency = null } = estimate ?? {}
   const estimated = { estimate: millionths && amountOf(millionths), currency }
   for (let index = 0; index < count; index++)
-    out.json({ model, input: body, ...(out.mode.json && estimated) }, out.stdoutIsTerminal ? 2 : undefined)
+    out.json({ model, input, ...(out.mode.json && estimated) }, out.stdoutIsTerminal ? 2 : undefined)
 }

@@ -6,8 +6,8 @@ import { amountOf, amountText, decimalText } from '../../protocol/price.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelFilter } from '../flags/labels.js'
-import { type FilterOptions, filterOf, hereOption, sinceOption } from '../flags/run-selection.js'
 import { choiceOption } from '../flags/values.js'
+import { type FilterOptions, filterOf, hereOption, sinceOption } from '../runs/run-selection.js'
 import { printList, printTable } from '../terminal/table.js'
 
 export interface SpendOptions extends Pick<FilterOptions, 'here' | 'since' | 'label'> {

@@ -17,15 +17,22 @@ import type { Recorder } from '../../runs/recorder.js'
 import type { Engine } from '../../service/engines/engine.js'
 import type { Globals } from '../flags/globals.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
-import type { Io } from '../process/io.js'
+import type { OpenedEngine } from '../models/local-engine.js'
+import type { Env, Io } from '../process/io.js'
 import { type ConfigFile, createConfigFile, type RawProfile } from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/required-settings.js'
 import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
-import { createCommandSettings, once } from './command-settings.js'
-import { createKeyLimits } from './key-limits.js'
+import {
+  type CommandSettings,
+  type CommandSettingsOptions,
+  createCommandSettings,
+  once,
+} from './command-settings.js'
+import { createKeyLimits, type KeyLimits } from './key-limits.js'
 import type { PictureParts } from './picture-parts.js'
+import type { StateOptions } from './state.js'
 
 /** Parts that tests can replace. */
 export interface ReplaceableParts {
@@ -145,164 +152,63 @@ export interface ContextOptions extends Io, CommandNeeds {
   readonly parts?: ReplaceableParts
 }
 
+/** The parts from which a context opens its engines. */
+interface Opening {
+  readonly options: ContextOptions
+  readonly clock: Clock
+  readonly random: () => number
+  readonly folders: ReturnType<typeof foldersOf>
+  readonly settings: CommandSettings
+  readonly limits: KeyLimits
+  readonly closers: Shared['closers']
+  readonly fetch: Shared['fetch']
+  readonly openJournal: Shared['openJournal']
+  /** Asks the server of `--engine` once for the name of its model. */
+  lineEngine(): Promise<OpenedEngine | undefined>
+  /** A second client would open the rate limit again, and repeat its warnings. */
+  remote: ApiClient | undefined
+  /** The connection that was opened for the list of models. The next request uses it, also if it has failed. */
+  connected: Promise<Connection> | undefined
+}
+
 export function createContext(options: ContextOptions, shared: Partial<Shared> = {}): Context {
-  const { env, globals, out, interrupts, parts = {} } = options
-  const { createsProfile = false, reportsAddress = false } = options
-  const clock = parts.clock ?? systemClock
-  const random = parts.random ?? Math.random
-  const folders = foldersOf(env)
-  const config = createConfigFile(folders.config)
-  const stateFolder = folders.state
-  const profileName = globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default'
-  const { closers = [], keys = new Map<string, string>() } = shared
+  const { globals, interrupts, parts = {} } = options
+  const { fileSystem = systemFiles } = parts
   if (globals.local && globals.baseUrl !== undefined)
     throw usageError('--local and --base-url cannot be used together.', 'Use only one of them.')
-
-  const settings = createCommandSettings({
-    ...options,
-    clock,
-    signal: interrupts.first,
-    config,
-    profileName,
-    createsProfile,
-    reportsAddress,
-    keys,
-  })
-  const { profile, setting, findBaseUrl, baseUrl, isLocal } = settings
-  const fetch = shared.fetch ?? once(async () => parts.fetch ?? (await openNetwork()))
-
-  async function openNetwork(): Promise<Fetch> {
-    const { createNetwork, skipWasmOptimization } = await import('../../host/undici.js')
-    skipWasmOptimization()
-    return createNetwork({ env, clock }).fetch
-  }
-
-  const { fileSystem = systemFiles } = parts
-  const state = { folder: stateFolder, clock, warn: out.warn }
-  const limitsUrl = () => setting('limitsUrl')
-  const limits = createKeyLimits({ ...state, isLocal: globals.local, limitsUrl, closers })
-  const openJournal =
-    shared.openJournal ??
-    once(async (): Promise<OpenJournal> => {
-      const { openStateJournal } = await import('./state.js')
-      let opened: Journal | undefined
-      closers.push(async () => opened?.close())
-      return (lockTimeoutMs) => {
-        opened ??= openStateJournal({ ...state, lockTimeoutMs })
-        return opened
-      }
-    })
-  const journal = async (waitMs?: number): Promise<Journal> => {
-    const { whenUnlocked } = await import('./state.js')
-    return whenUnlocked(await openJournal(), interrupts.first, waitMs)
-  }
-  const recorder = once(async () => {
-    const { openRecorder } = await import('./connections.js')
-    const { warn, note } = out
-    const open = await openJournal()
-    const options = { address: await ctx.address(), profile: profileName, journal: open, warn, note }
-    const opened = await openRecorder(options, journal, interrupts.first)
-    // Closers run in reverse order, so the recorder ends before the journal closes.
-    closers.push(async () => opened.end())
-    return opened
-  })
-
-  async function clientFor(address: string, apiKey: string): Promise<ApiClient> {
-    const { createApiClient } = await import('../../client/index.js')
-    return createApiClient({
-      baseUrl: address,
-      apiKey,
-      fetch: await fetch(),
-      limiter: await limits.limiterFor(address, apiKey),
-      clock,
-      random,
-      failureStatuses:
-        (await setting('failureStatuses'))?.split(',').filter((word) => word.trim() !== '') ?? [],
-      runIdField: await setting('runIdField'),
-      trace: out.mode.debug ? out.debug : undefined,
-    })
-  }
-
-  /** Asks the server of `--engine` once for the name of its model. */
-  const lineEngine = once(async () => {
-    const { openEngine } = await import('./connections.js')
-    return openEngine(globals.engine, stateFolder, { env, clock, signal: interrupts.first, fetch })
-  })
-
-  let remote: ApiClient | undefined
-
-  /** The connection that was opened for the list of models. The next request uses it, also if it has failed. */
-  let connected: Promise<Connection> | undefined
-
-  async function connectRemote({ missing = [] }: ConnectOptions): Promise<Connection> {
-    const earlier = connected
-    connected = undefined
-    if (earlier !== undefined && missing.length === 0) return earlier
-    const address = await findBaseUrl()
-    if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
-    const apiKey = await settings.findApiKey(new URL(address).origin)
-    if (apiKey === undefined) throw missingError([...missing, noKey(address)])
-    if (missing.length > 0) throw missingError(missing)
-    // A second client would open the rate limit again, and repeat its warnings.
-    remote ??= await clientFor(address, apiKey)
-    return { client: remote, fetch: await fetch() }
-  }
-
-  async function connectLocal({ missing = [], render = false }: ConnectOptions): Promise<Connection> {
-    if (missing.length > 0) throw missingError(missing)
-    const { openLocal } = await import('./connections.js')
-    const localModels = { path: await setting('localModels'), configFolder: folders.config, env }
-    const { url, apiKey, filesOf, checkModel, close } = await openLocal({
-      ...{ localModels, dataFolder: join(stateFolder, LOCAL_FOLDER), lineEngine: await lineEngine() },
-      ...{ clock, render, env, fetch, stateFolder, warn: out.warn, note: out.note },
-      engine: () => ctx.engine(),
-    })
-    closers.push(close)
-    return { client: await clientFor(url, apiKey), fetch: await fetch(), localFiles: filesOf, checkModel }
-  }
-
-  const openModels = async () => {
-    const knownModels = await import('../models/known-models.js')
-    const ask: AskService['models'] = async (etag, signal) => {
-      connected = undefined
-      connected = ctx.connect()
-      return (await connected).client.models(etag, signal)
-    }
-    const { first: signal } = interrupts
-    return knownModels.openModels({
-      ...{ env, globals, engine: lineEngine },
-      ask: { clock, signal, warn: out.warn, models: ask },
-    })
-  }
-
+  const { closers = [], keys = new Map<string, string>() } = shared
+  const folders = foldersOf(options.env)
+  const config = createConfigFile(folders.config)
+  const profileName = globals.profile ?? variable(options.env, 'RUSHES_PROFILE') ?? 'default'
+  const opening = openingOf({ ...options, config, profileName, keys }, { ...shared, closers, keys }, folders)
+  const { clock, random, settings, limits, fetch, openJournal } = opening
+  const { profile, setting, baseUrl, isLocal } = settings
   const ctx: Context = {
     ...options,
     clock,
     config,
     profileName,
     configFolder: folders.config,
-    stateFolder,
+    stateFolder: folders.state,
     fileSystem,
     random,
     profile,
     setting,
     baseUrl,
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
-    journal,
-    recorder,
-    models: once(openModels),
-    openModels,
+    journal: (waitMs?: number) => journalOf(opening, waitMs),
+    recorder: once(() => recorderOf(opening, ctx)),
+    models: once(() => modelsOf(opening, ctx)),
+    openModels: () => modelsOf(opening, ctx),
     fetch,
-    clientFor,
-    connect: (connectOptions = {}) =>
-      globals.local ? connectLocal(connectOptions) : connectRemote(connectOptions),
+    clientFor: (address, apiKey) => clientFor(opening, address, apiKey),
+    connect: (needs = {}) =>
+      globals.local ? connectLocal(opening, ctx, needs) : connectRemote(opening, needs),
     isLocal,
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
-      return createContext(
-        { ...options, globals: { ...others, local: true } },
-        { closers, keys, openJournal },
-      )
+      const local = { ...options, globals: { ...others, local: true } }
+      return createContext(local, { closers, keys, openJournal })
     }),
     separate: () => createContext(options, { keys }),
     renewed: () => createContext(options, { closers, openJournal, fetch }),
@@ -312,11 +218,12 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     },
     rateLimitedForMs: limits.rateLimitedForMs,
     engine: async () => parts.engine ?? (await import('./local-service.js')).createPreviewProcess(),
-    pictureParts: async () => parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(env),
+    pictureParts: async () =>
+      parts.pictures ?? (await import('./picture-parts.js')).createPictureParts(options.env),
     async openResult(target) {
       const { openFile, refuseProgram } = await import('./open-file.js')
       refuseProgram(target)
-      await (parts.openResult?.(target) ?? openFile(target, { clock, signal: ctx.interrupts.first }))
+      await (parts.openResult?.(target) ?? openFile(target, { clock, signal: interrupts.first }))
     },
     async close() {
       // Closes in reverse order, for example a service before its network.
@@ -324,4 +231,136 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     },
   }
   return ctx
+}
+
+function openingOf(
+  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'profileName' | 'keys'>,
+  shared: Partial<Shared> & Pick<Shared, 'closers'>,
+  folders: Opening['folders'],
+): Opening {
+  const { env, globals, interrupts, out, parts = {} } = options
+  const { createsProfile = false, reportsAddress = false } = options
+  const { closers } = shared
+  const clock = parts.clock ?? systemClock
+  const signal = interrupts.first
+  const settings = createCommandSettings({ ...options, clock, signal, createsProfile, reportsAddress })
+  const fetch = shared.fetch ?? once(async () => parts.fetch ?? (await openNetwork(env, clock)))
+  const state = { folder: folders.state, clock, warn: out.warn }
+  const limitsUrl = () => settings.setting('limitsUrl')
+  return {
+    options,
+    clock,
+    random: parts.random ?? Math.random,
+    folders,
+    settings,
+    limits: createKeyLimits({ ...state, isLocal: globals.local, limitsUrl, closers }),
+    closers,
+    fetch,
+    openJournal: shared.openJournal ?? once(() => journalOpener(state, closers)),
+    lineEngine: once(async () => {
+      const { openEngine } = await import('./connections.js')
+      return openEngine(globals.engine, folders.state, { env: options.env, clock, signal, fetch })
+    }),
+    remote: undefined,
+    connected: undefined,
+  }
+}
+
+async function openNetwork(env: Env, clock: Clock): Promise<Fetch> {
+  const { createNetwork, skipWasmOptimization } = await import('../../host/undici.js')
+  skipWasmOptimization()
+  return createNetwork({ env, clock }).fetch
+}
+
+async function journalOpener(state: StateOptions, closers: Shared['closers']): Promise<OpenJournal> {
+  const { openStateJournal } = await import('./state.js')
+  let opened: Journal | undefined
+  closers.push(async () => opened?.close())
+  return (lockTimeoutMs) => {
+    opened ??= openStateJournal({ ...state, lockTimeoutMs })
+    return opened
+  }
+}
+
+async function journalOf({ openJournal, options }: Opening, waitMs?: number): Promise<Journal> {
+  const { whenUnlocked } = await import('./state.js')
+  return whenUnlocked(await openJournal(), options.interrupts.first, waitMs)
+}
+
+async function recorderOf(opening: Opening, ctx: Context): Promise<Recorder> {
+  const { out, interrupts } = opening.options
+  const { openRecorder } = await import('./connections.js')
+  const journal = await opening.openJournal()
+  const { warn, note } = out
+  const parts = { address: await ctx.address(), profile: ctx.profileName, journal, warn, note }
+  const opened = await openRecorder(parts, (waitMs) => journalOf(opening, waitMs), interrupts.first)
+  // Closers run in reverse order, so the recorder ends before the journal closes.
+  opening.closers.push(async () => opened.end())
+  return opened
+}
+
+async function modelsOf(opening: Opening, ctx: Context): Promise<KnownModels> {
+  const { env, globals, out, interrupts } = opening.options
+  const { openModels } = await import('../models/known-models.js')
+  const models: AskService['models'] = async (etag, signal) => {
+    opening.connected = undefined
+    opening.connected = ctx.connect()
+    return (await opening.connected).client.models(etag, signal)
+  }
+  const ask = { clock: opening.clock, signal: interrupts.first, warn: out.warn, models }
+  return openModels({ env, globals, engine: opening.lineEngine, ask })
+}
+
+async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Promise<ApiClient> {
+  const { clock, random, settings, limits, fetch, options } = opening
+  const { out } = options
+  const { createApiClient } = await import('../../client/index.js')
+  const failureStatuses = (await settings.setting('failureStatuses'))?.split(',') ?? []
+  return createApiClient({
+    baseUrl,
+    apiKey,
+    fetch: await fetch(),
+    limiter: await limits.limiterFor(baseUrl, apiKey),
+    clock,
+    random,
+    failureStatuses: failureStatuses.filter((word) => word.trim() !== ''),
+    runIdField: await settings.setting('runIdField'),
+    trace: out.mode.debug ? out.debug : undefined,
+  })
+}
+
+async function connectRemote(opening: Opening, { missing = [] }: ConnectOptions): Promise<Connection> {
+  const { settings, fetch } = opening
+  const earlier = opening.connected
+  opening.connected = undefined
+  if (earlier !== undefined && missing.length === 0) return earlier
+  const address = await settings.findBaseUrl()
+  if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
+  const apiKey = await settings.findApiKey(new URL(address).origin)
+  if (apiKey === undefined) throw missingError([...missing, noKey(address)])
+  if (missing.length > 0) throw missingError(missing)
+  opening.remote ??= await clientFor(opening, address, apiKey)
+  return { client: opening.remote, fetch: await fetch() }
+}
+
+async function connectLocal(
+  opening: Opening,
+  ctx: Context,
+  { missing = [], render = false }: ConnectOptions,
+): Promise<Connection> {
+  if (missing.length > 0) throw missingError(missing)
+  const { env, out } = opening.options
+  const { folders, settings, clock, fetch } = opening
+  const { openLocal } = await import('./connections.js')
+  const localModels = { path: await settings.setting('localModels'), configFolder: folders.config, env }
+  const lineEngine = await opening.lineEngine()
+  const { url, apiKey, filesOf, checkModel, close } = await openLocal({
+    ...{ localModels, lineEngine, clock, render, env, fetch, warn: out.warn, note: out.note },
+    dataFolder: join(folders.state, LOCAL_FOLDER),
+    stateFolder: folders.state,
+    engine: () => ctx.engine(),
+  })
+  opening.closers.push(close)
+  const client = await clientFor(opening, url, apiKey)
+  return { client, fetch: await fetch(), localFiles: filesOf, checkModel }
 }

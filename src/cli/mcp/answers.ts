@@ -183,7 +183,6 @@ const filesIn = (value: unknown): RunResult['files'] =>
 
 interface AnswerOptions {
   readonly warnings?: readonly string[]
-  readonly inline?: boolean
   /** Name of the tool that repeats a create without an id. */
   readonly creator?: string
   /** Last line, and further keys of the structured answer. */
@@ -192,7 +191,7 @@ interface AnswerOptions {
 }
 
 export function runsAnswer(runs: readonly RunResult[], options: AnswerOptions = {}): Answer {
-  const { warnings = [], inline = false, creator = '', line, further } = options
+  const { warnings = [], creator = '', line, further } = options
   const errors = runs.flatMap(({ error }) => error ?? [])
   const [error] = errors
   return {
@@ -209,7 +208,6 @@ export function runsAnswer(runs: readonly RunResult[], options: AnswerOptions = 
       ...(error === undefined ? {} : { error }),
     },
     files: runs.flatMap(({ files }) => files),
-    inline,
     isError: errors.length > 0,
   }
 }

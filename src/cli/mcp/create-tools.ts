@@ -4,6 +4,7 @@ import { EXIT, RushesError, usageError } from '../../errors.js'
 import { identityOf } from '../../journal/identity.js'
 import type { NamedRequest } from '../../journal/index.js'
 import { writeJson } from '../../protocol/json.js'
+import { imageSourceOf } from '../../protocol/media.js'
 import type { Kind, ModelDocument } from '../../protocol/models.js'
 import { amountOf, sumOf } from '../../protocol/price.js'
 import { inputProblems } from '../../protocol/validate.js'
@@ -23,7 +24,6 @@ import { type Answer, type Arguments, type Call, nameOf } from './tool.js'
 
 interface CreateArguments {
   readonly wait: boolean
-  readonly inline: boolean
   /** Whether the call only asks for the estimate. */
   readonly isDryRun: boolean
   readonly labels: readonly string[]
@@ -63,7 +63,6 @@ export async function createRun(session: McpSession, kind: Kind | undefined, cal
   if (job.id === undefined && first !== undefined) return errorAnswer(first, warnings)
   return runsAnswer(isDryRun ? [] : [runResult(job, outcome, { requestId })], {
     warnings,
-    inline: parsed.inline,
     creator,
     ...estimateOf(job, money, isDryRun),
   })
@@ -94,7 +93,7 @@ async function argumentsOf(
   kind: Kind | undefined,
   args: Arguments,
 ): Promise<CreateArguments> {
-  const { model, wait, output, overwrite, inline, request_id, dry_run, labels, ...rest } = args
+  const { model, wait, output, overwrite, request_id, dry_run, labels, ...rest } = args
   const input = kind === undefined ? (rest.input as Arguments) : rest
   const models = await session.base.models()
   const document = typeof model === 'string' ? models.find(model) : undefined
@@ -103,7 +102,6 @@ async function argumentsOf(
   const images = takesImages ? input.image_urls : undefined
   return {
     wait: wait !== false,
-    inline: inline === true,
     isDryRun: dry_run === true,
     labels: labelsOf(Array.isArray(labels) ? labels : [], 'labels'),
     requestId: typeof request_id === 'string' ? request_id : randomUUID(),
@@ -134,12 +132,13 @@ const modelOf = async (ctx: Context, kind: Kind | undefined, model: string | und
 const imageIn =
   ({ paths }: McpSession) =>
   (source: string): string => {
-    if (source.trim() === '' || source === '-')
+    const form = imageSourceOf(source)
+    if (form === 'blank' || form === 'standard input')
       throw usageError(
         'image_urls has an empty entry.',
         'Use an http(s) URL, a data: URL, a path, or run:<id> for an output of an earlier run.',
       )
-    return /^(https?|data|run):/i.test(source) ? source : paths.file(source, 'image_urls')
+    return form === 'path' || form === 'row' ? paths.file(source, 'image_urls') : source
   }
 
 /** Returns the task of an earlier call for the same create. */
@@ -169,7 +168,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   const { image_urls: _, ...others } = input
   const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
   const request = await buildRequest(ctx, sent)
-  if (request.model === undefined) {
+  if (request.model === undefined || request.body === undefined) {
     await ctx.connect({ missing: request.missing })
     return
   }
@@ -195,6 +194,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
     kind: request.kind,
     model: request.model,
     input: request.input,
+    body: request.body,
     wait: true,
     reuse: false,
     labels: job.labels,

@@ -69,7 +69,6 @@ const DELIVERY = {
     { minLength: 1 },
   ),
   overwrite: flag('Replace an existing file. Default false: it is an error'),
-  inline: flag('Also return outputs of up to 1 MiB in total as base64. Default false: it fills your context'),
 } as const
 
 const CREATE = {

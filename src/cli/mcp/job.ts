@@ -5,7 +5,12 @@
 import type { RushesError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
-import { asRushesError, createInterrupts, type InterruptSource } from '../../host/interrupts.js'
+import {
+  asRushesError,
+  createInterrupts,
+  type InterruptSource,
+  type SignalName,
+} from '../../host/interrupts.js'
 import type { RunEstimate } from '../../journal/index.js'
 import { sumOf } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
@@ -65,7 +70,7 @@ export interface Job {
   abandon(): void
   /** Called when a call waits for it again. */
   join(): void
-  interrupt(by: Parameters<InterruptSource['interrupt']>[0]): void
+  interrupt(by: SignalName): void
 }
 
 /** Called with the estimate of the run, and with its id if it already exists. */
@@ -73,136 +78,152 @@ export type OnFound = (id: string | undefined, estimate: RunEstimate | undefined
 
 export type JobFunction = (ctx: Context, found: OnFound) => Promise<unknown>
 
+/** The state behind a `Job`. */
+interface JobState extends Pick<Job, 'collected' | 'known'> {
+  readonly options: JobOptions
+  readonly interrupts: InterruptSource
+  readonly out: Output
+  readonly states: Map<string, RunState>
+  readonly created: string[]
+  id: string | undefined
+  estimate: RunEstimate | undefined
+  /** Number of creates that were sent and have no response. */
+  unanswered: number
+  isUnanswered: boolean
+  isDone: boolean
+  isStopped: boolean
+  /** No call waits for it. */
+  isAbandoned: boolean
+  waiters: number
+  onChange: (() => void) | undefined
+  /** Resolves `known`. */
+  setKnown(): void
+}
+
 export function startJob(options: JobOptions, work: JobFunction): Job {
-  const interrupts = createInterrupts()
-  const { out, collected } = createCollector(options.base.out)
-  const states = new Map<string, RunState>()
-  const errors: RushesError[] = []
   let setKnown = () => {}
   const known = new Promise<void>((resolve) => {
     setKnown = resolve
   })
-  let unanswered = 0
-  let isAbandoned = false
-
-  const state = {
-    id: options.id,
-    created: [] as string[],
-    estimate: undefined as RunEstimate | undefined,
-    isDone: false,
-    isUnanswered: false,
-    isStopped: false,
-    waiters: 0,
-    onChange: undefined as (() => void) | undefined,
+  const state: JobState = {
+    ...createCollector(options.base.out),
+    ...{ options, known, setKnown, interrupts: createInterrupts(), states: new Map(), created: [] },
+    ...{ id: options.id, estimate: undefined, unanswered: 0, waiters: 0, onChange: undefined },
+    ...{ isUnanswered: false, isDone: false, isStopped: false, isAbandoned: false },
   }
-  const interrupt: Job['interrupt'] = (by) => {
-    state.isStopped = true
-    interrupts.interrupt(by)
-  }
-  const stopIfAbandoned = () => {
-    if (isAbandoned && unanswered === 0) interrupt('SIGTERM')
-  }
-  const childOf = (base: Context): Context => ({
-    ...base,
-    out,
-    interrupts,
-    stdin: () => options.stdin,
-    stdout: options.stdout,
-    recorder: async () => observed(await base.recorder(), base),
-    withLocal: once(() => childOf(base.withLocal())),
-  })
-
-  function observed(recorder: Recorder, base: Context): Recorder {
-    return {
-      ...recorder,
-      // Not queued: the embedded service renders as long as the server runs.
-      recordQueued() {},
-      recordStatus(update) {
-        recorder.recordStatus(update)
-        states.set(update.state.id, update.state)
-        options.onState?.(update.state)
-        state.onChange?.()
-      },
-      // Require the intent: a session repeats creates by request id, so a create without an intent could be paid twice.
-      note({ requestId = options.requestId, ...intent }) {
-        state.estimate = intent.estimate
-        return observedNote(recorder.note({ ...intent, requestId }, 'required'), base, intent.estimate)
-      },
-    }
-  }
-
-  function observedNote(note: CreateNote, base: Context, estimate: RunEstimate | undefined): CreateNote {
-    const sum = sumOf([estimate?.millionths])
-    let isCounted = false
-    const uncount = () => {
-      if (isCounted) options.allowance?.giveBack(1, sum)
-      isCounted = false
-    }
-    let isUnanswered = false
-    const setUnanswered = (is: boolean) => {
-      unanswered += Number(is) - Number(isUnanswered)
-      isUnanswered = is
-      state.isUnanswered = unanswered > 0
-      stopIfAbandoned()
-    }
-    return {
-      ...note,
-      sending() {
-        if (!isCounted) options.allowance?.take(1, sum)
-        isCounted = true
-        note.sending()
-        setUnanswered(true)
-      },
-      unsent() {
-        note.unsent()
-        uncount()
-        setUnanswered(false)
-      },
-      accepted(id, body) {
-        note.accepted(id, body)
-        state.id ??= id
-        state.created.push(id)
-        options.onAccepted?.(id, base)
-        setKnown()
-        state.onChange?.()
-        setUnanswered(false)
-      },
-      unknown(error) {
-        const key = note.unknown(error)
-        setUnanswered(false)
-        return key
-      },
-    }
-  }
-
-  if (options.id !== undefined) setKnown()
+  if (state.id !== undefined) setKnown()
   const found: OnFound = (id, estimate) => {
     state.estimate = estimate
     state.id ??= id
     if (id !== undefined) setKnown()
   }
-  const done = work(childOf(options.base), found)
-    .catch((thrown: unknown) => void errors.push(asRushesError(thrown)))
-    .then((): JobOutcome => {
+  const done = work(childOf(state, options.base), found)
+    .then(
+      () => [],
+      (thrown: unknown) => [asRushesError(thrown)],
+    )
+    .then((errors): JobOutcome => {
       state.isDone = true
       setKnown()
-      return { ...collected, errors: [...errors, ...collected.errors] }
+      return { ...state.collected, errors: [...errors, ...state.collected.errors] }
     })
-
   return Object.assign(state, {
-    states,
-    collected,
     done,
-    known,
     abandon() {
-      isAbandoned = true
-      stopIfAbandoned()
+      state.isAbandoned = true
+      stopIfAbandoned(state)
     },
     join() {
-      isAbandoned = false
+      state.isAbandoned = false
     },
-    interrupt,
+    interrupt: (by: SignalName) => interrupt(state, by),
   })
+}
+
+function interrupt(state: JobState, by: SignalName): void {
+  state.isStopped = true
+  state.interrupts.interrupt(by)
+}
+
+function stopIfAbandoned(state: JobState): void {
+  if (state.isAbandoned && state.unanswered === 0) interrupt(state, 'SIGTERM')
+}
+
+/** The context of the command that does the work. */
+function childOf(state: JobState, base: Context): Context {
+  const { out, interrupts, options } = state
+  return {
+    ...base,
+    out,
+    interrupts,
+    stdin: () => options.stdin,
+    stdout: options.stdout,
+    recorder: async () => observed(state, await base.recorder(), base),
+    withLocal: once(() => childOf(state, base.withLocal())),
+  }
+}
+
+function observed(state: JobState, recorder: Recorder, base: Context): Recorder {
+  const { options, states } = state
+  return {
+    ...recorder,
+    // Not queued: the embedded service renders as long as the server runs.
+    recordQueued() {},
+    recordStatus(update) {
+      recorder.recordStatus(update)
+      states.set(update.state.id, update.state)
+      options.onState?.(update.state)
+      state.onChange?.()
+    },
+    // Require the intent: a session repeats creates by request id, so a create without an intent could be paid twice.
+    note({ requestId = options.requestId, ...intent }) {
+      state.estimate = intent.estimate
+      return observedNote(state, recorder.note({ ...intent, requestId }, 'required'), base)
+    },
+  }
+}
+
+/** Counts the create in the allowance, and notes when it is answered. */
+function observedNote(state: JobState, note: CreateNote, base: Context): CreateNote {
+  const { allowance, onAccepted } = state.options
+  const sum = sumOf([state.estimate?.millionths])
+  let isCounted = false
+  let isUnanswered = false
+  const setUnanswered = (is: boolean) => {
+    state.unanswered += Number(is) - Number(isUnanswered)
+    isUnanswered = is
+    state.isUnanswered = state.unanswered > 0
+    stopIfAbandoned(state)
+  }
+  return {
+    ...note,
+    sending() {
+      if (!isCounted) allowance?.take(1, sum)
+      isCounted = true
+      note.sending()
+      setUnanswered(true)
+    },
+    unsent() {
+      note.unsent()
+      if (isCounted) allowance?.giveBack(1, sum)
+      isCounted = false
+      setUnanswered(false)
+    },
+    accepted(id, body) {
+      note.accepted(id, body)
+      state.id ??= id
+      state.created.push(id)
+      onAccepted?.(id, base)
+      state.setKnown()
+      state.onChange?.()
+      setUnanswered(false)
+    },
+    unknown(error) {
+      const key = note.unknown(error)
+      setUnanswered(false)
+      return key
+    },
+  }
 }
 
 export type Waited = 'done' | 'late' | 'cancelled'

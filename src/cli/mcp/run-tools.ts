@@ -78,7 +78,7 @@ export async function followRuns(
     ),
   )
   const warnings = jobs.flatMap(({ collected }) => collected.warnings)
-  return runsAnswer(results, { warnings, inline: call.args.inline === true })
+  return runsAnswer(results, { warnings })
 }
 
 /**

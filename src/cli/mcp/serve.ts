@@ -1,5 +1,4 @@
 /** Serves one MCP client until it disconnects or a signal arrives. */
-import { readFile } from 'node:fs/promises'
 import { EXIT } from '../../errors.js'
 import { untilAborted } from '../../host/abort.js'
 import { asRushesError } from '../../host/interrupts.js'
@@ -26,7 +25,6 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
     instructions: instructionsFor(await limitsOf(session.first)),
     tools: async () => toolsOf(await session.forCall(), finished),
     clock,
-    read: (path) => readFile(path),
     answerOfError: (thrown) => errorAnswer(asRushesError(thrown)),
     log: out.note,
   })
@@ -35,7 +33,7 @@ export async function serveMcp(ctx: Context, options: McpSessionOptions): Promis
     out.note(
       'An MCP client starts this server and sends it messages on standard input. Press Ctrl-C to stop.',
     )
-  const { disconnected } = await connectStdio(server, { stdin, stdout: ctx.stdout, log: out.warn })
+  const { disconnected } = await connectStdio(server, { stdin, stdout: ctx.stdout })
   await Promise.race([disconnected, untilAborted(interrupts.first)])
   const reason = interrupts.first.aborted ? interrupts.first.reason : undefined
   await session.close(reason === undefined || reason.by === 'stdout closed' ? 'SIGHUP' : reason.by)

@@ -2,7 +2,7 @@
  * MCP protocol of `rushes mcp`: lists the tools, checks arguments, sends progress notifications, cancels calls, and
  * returns errors as results. Only this file imports the SDK.
  */
-import { pipeline, type Readable, Transform, type Writable } from 'node:stream'
+import { finished, type Readable, type Writable } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -15,6 +15,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { usageError } from '../../errors.js'
 import type { JsonSchema } from '../../protocol/json-schema.js'
+import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { ParameterSchema } from '../../protocol/models.js'
 import { findInexact } from '../../protocol/parameters.js'
 import { isObject } from '../../protocol/parse.js'
@@ -25,7 +26,6 @@ import {
   type Arguments,
   type CallResult,
   nameOf,
-  type ReadBytes,
   resultOf,
   type ToolDefinition,
   type Tools,
@@ -37,7 +37,6 @@ interface McpServerOptions {
   /** Returns the tools as they are now: their parameters follow from the documents of models. */
   tools(): Promise<Tools>
   readonly clock: { monotonic(): number }
-  readonly read: ReadBytes
   /** Returns the answer for an error of a tool, or for invalid arguments. */
   answerOfError(thrown: unknown): Answer
   log(text: string): void
@@ -70,9 +69,9 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     try {
       const args = params.arguments ?? {}
       checkArguments(tool.definition, args)
-      return await resultOf(await tool.call({ args, signal, progress }), options.read)
+      return resultOf(await tool.call({ args, signal, progress }))
     } catch (thrown) {
-      return (await resultOf(options.answerOfError(thrown), options.read)) satisfies CallResult
+      return resultOf(options.answerOfError(thrown)) satisfies CallResult
     }
   })
 
@@ -178,108 +177,16 @@ function unknownParameter(name: string, known: readonly string[]): string {
   return `Unknown parameter "${shortened(name, 60)}".${near === undefined ? '' : ` Did you mean "${near}"?`}`
 }
 
-const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
-const TOO_LONG =
-  `The message is larger than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB and was not read. Nothing ` +
-  `was sent. Pass images as paths, not as data: URLs.`
-
 /**
  * Serves standard input and output. Resolves when the server reads its input. `disconnected` resolves when the client
- * has disconnected.
+ * has disconnected. The SDK closes the session if a message is larger than a body may be.
  */
 export async function connectStdio(
   server: McpServer,
-  { stdin, stdout, log }: { readonly stdin: Readable; readonly stdout: Writable; log(text: string): void },
+  { stdin, stdout }: { readonly stdin: Readable; readonly stdout: Writable },
 ): Promise<{ readonly disconnected: Promise<void> }> {
-  const messages = createMessageLimit({
-    onTooLong(id) {
-      log(`Protocol error: ${TOO_LONG}`)
-      const error = { code: ErrorCode.InvalidRequest, message: TOO_LONG }
-      if (id !== undefined) stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`)
-    },
-  })
-  await server.connect(
-    new StdioServerTransport(messages, stdout, { maxBufferSize: Number.POSITIVE_INFINITY }),
-  )
   // The transport does not detect the end of its input.
-  const ended = new Promise<void>((resolve) => void pipeline(stdin, messages, () => resolve()))
+  const ended = new Promise<void>((resolve) => void finished(stdin, { writable: false }, () => resolve()))
+  await server.connect(new StdioServerTransport(stdin, stdout, { maxBufferSize: MAX_BODY_BYTES }))
   return { disconnected: Promise.race([ended, server.closed]) }
-}
-
-interface MessageLimitOptions {
-  readonly maxBytes?: number
-  /** Called for each omitted line. `id`: undefined if none was found. */
-  onTooLong(id: RequestId | undefined): void
-}
-
-export type RequestId = string | number
-
-/** Number of bytes kept from the beginning and the end of an omitted line, to find its id. */
-const KEPT_BYTES = 1_024
-const LINE_END = 0x0a
-
-/**
- * Passes whole lines up to a maximum length. The SDK closes the session if a line is longer than its buffer, which
- * would stop paid work. Instead, the line is omitted and reported with the id of its request.
- */
-export function createMessageLimit({
-  maxBytes = MAX_MESSAGE_BYTES,
-  onTooLong,
-}: MessageLimitOptions): Transform {
-  let parts: Buffer[] = []
-  let length = 0
-  /** Beginning of a line that is too long. */
-  let head: Buffer | undefined
-
-  function add(part: Buffer): void {
-    parts.push(part)
-    length += part.length
-    if (length <= maxBytes) return
-    const whole = Buffer.concat(parts)
-    head ??= Buffer.from(whole.subarray(0, KEPT_BYTES))
-    // Copy the bytes: a slice would keep the whole line in memory.
-    const tail = Buffer.from(whole.subarray(-KEPT_BYTES))
-    parts = [tail]
-    length = maxBytes - KEPT_BYTES
-  }
-
-  function takeLine(): Buffer | undefined {
-    const line = Buffer.concat(parts)
-    const beginning = head
-    parts = []
-    length = 0
-    head = undefined
-    if (beginning === undefined) return line
-    onTooLong(idIn(beginning.toString('utf8'), line.toString('utf8')))
-    return undefined
-  }
-
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      let from = 0
-      for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, from)) {
-        add(chunk.subarray(from, at + 1))
-        const line = takeLine()
-        if (line !== undefined) this.push(line)
-        from = at + 1
-      }
-      if (from < chunk.length) add(chunk.subarray(from))
-      done()
-    },
-  })
-}
-
-const ID = String.raw`"id"\s*:\s*(-?\d+|"[^"\\]{0,200}")`
-/** Matches an id in the first member, or after members whose values are plain strings. */
-const FIRST = new RegExp(String.raw`^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*${ID}`)
-/**
- * Matches an id in the last member, before the closing brace of the message itself. An id inside a nested object or
- * string does not match.
- */
-const LAST = new RegExp(String.raw`[{,]\s*${ID}\s*\}\s*$`)
-
-/** Returns the id of a request, given only its beginning and its end. */
-export function idIn(beginning: string, end: string): RequestId | undefined {
-  const [, id] = FIRST.exec(beginning) ?? LAST.exec(end) ?? []
-  return id === undefined ? undefined : JSON.parse(id)
 }

@@ -13,6 +13,7 @@ import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
 import { KEY_VARIABLES, variable } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
+import type { Output } from '../terminal/output.js'
 import { type Allowance, createAllowance } from './allowance.js'
 import { type CallPaths, createPaths, isSpecial } from './call-paths.js'
 import { type Job, type JobFunction, type JobOptions, startJob, type Waited, waitAtMost } from './job.js'
@@ -99,188 +100,223 @@ const TICK_MS = 5_000
  */
 const MAX_DELIVERIES = 1_000
 
+/** The state behind an `OpenSession`. */
+interface SessionState {
+  readonly base: Context
+  readonly options: McpSessionOptions
+  readonly paths: CallPaths
+  readonly settings: WatchedSettings
+  readonly running: Set<SessionTask>
+  readonly connections: Map<Context, Promise<Connection>>
+  /** Output settings by run. */
+  readonly deliveries: Map<string, SavedDelivery>
+  /** Runs that this session created and that have not ended, with the context of their service. */
+  readonly open: Map<string, Context>
+  allowance: Promise<Allowance> | undefined
+}
+
 export function openSession(base: Context, options: McpSessionOptions): OpenSession {
-  const { clock, out, interrupts } = base
-  const paths = createPaths(options.folder, options.allowOutside)
-  const settings = watchSettings(base)
-  const running = new Set<SessionTask>()
-  const connections = new Map<Context, Promise<Connection>>()
-  const deliveries = new Map<string, SavedDelivery>()
-  /** Runs that this session created and that have not ended. */
-  const open = new Map<string, Context>()
-
-  let allowance: Promise<Allowance> | undefined
-
-  async function money(ctx: Context): Promise<SessionMoney> {
-    const prices = await openPrices(ctx)
-    allowance ??= openAllowance(ctx, prices)
-    // Settings that are not valid may be corrected before the next call.
-    allowance.catch(() => {
-      allowance = undefined
-    })
-    const opened = await allowance
-    if (opened.maxCost !== undefined && opened.currency !== prices.currency)
-      throw usageError(
-        `The limit of this session is in ${opened.currency}, but the prices are in ${prices.currency} now. Nothing was sent.`,
-        'Ask the user to start a new session.',
-      )
-    return { allowance: opened, prices }
+  const state: SessionState = {
+    base,
+    options,
+    paths: createPaths(options.folder, options.allowOutside),
+    settings: watchSettings(base),
+    running: new Set(),
+    connections: new Map(),
+    deliveries: new Map(),
+    open: new Map(),
+    allowance: undefined,
   }
-
-  async function openAllowance(ctx: Context, { currency }: Prices): Promise<Allowance> {
-    const maxCost = await maxCostOf(ctx, options.maxCost)
-    return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
+  return {
+    first: sessionAt(state, inSession(state, base)),
+    forCall: () => forCall(state),
+    close: (by) => close(state, by),
   }
+}
 
-  const inSession = (of: Context): Context => ({
-    ...of,
-    // With `--local`, the service in this process keeps the models that it was opened with.
-    models: of.globals.local ? of.models : once(of.openModels),
-    connect: (connectOptions) => connect(of, connectOptions),
-    withLocal: once(() => inSession(of.withLocal())),
+const sessionAt = (state: SessionState, ctx: Context): McpSession => ({
+  ...state.options,
+  base: ctx,
+  money: () => money(state, ctx),
+  paths: state.paths,
+  tasks: () => [...state.running],
+  start: (task, work) => start(state, ctx, task, work),
+  deliveryOf: (id) => state.deliveries.get(id),
+  wait: (work, options) => wait(state, work, options),
+})
+
+const inSession = (state: SessionState, of: Context): Context => ({
+  ...of,
+  // With `--local`, the service in this process keeps the models that it was opened with.
+  models: of.globals.local ? of.models : once(of.openModels),
+  connect: (connectOptions) => connect(state, of, connectOptions),
+  withLocal: once(() => inSession(state, of.withLocal())),
+})
+
+async function forCall(state: SessionState): Promise<McpSession> {
+  const ctx = inSession(state, state.settings.current())
+  // A document of the local service that cannot be read is reported by the call that needs it.
+  await ctx.models().then(
+    (models) => models.refreshIfOld(),
+    () => {},
+  )
+  return sessionAt(state, ctx)
+}
+
+async function money(state: SessionState, ctx: Context): Promise<SessionMoney> {
+  const prices = await openPrices(ctx)
+  state.allowance ??= openAllowance(ctx, state.options, prices)
+  // Settings that are not valid may be corrected before the next call.
+  state.allowance.catch(() => {
+    state.allowance = undefined
   })
-
-  const at = (ctx: Context): McpSession => ({
-    ...options,
-    base: ctx,
-    money: () => money(ctx),
-    paths,
-    tasks: () => [...running],
-    start: (task, work) => start(ctx, task, work),
-    deliveryOf: (id) => deliveries.get(id),
-    wait,
-  })
-
-  async function forCall(): Promise<McpSession> {
-    const ctx = inSession(settings.current())
-    // A document of the local service that cannot be read is reported by the call that needs it.
-    await ctx.models().then(
-      (models) => models.refreshIfOld(),
-      () => {},
+  const allowance = await state.allowance
+  if (allowance.maxCost !== undefined && allowance.currency !== prices.currency)
+    throw usageError(
+      `The limit of this session is in ${allowance.currency}, but the prices are in ${prices.currency} now. Nothing was sent.`,
+      'Ask the user to start a new session.',
     )
-    return at(ctx)
-  }
+  return { allowance, prices }
+}
 
-  function connect(from: Context, connectOptions: ConnectOptions = {}): Promise<Connection> {
-    // Throws an error with all missing settings.
-    if ((connectOptions.missing ?? []).length > 0) return from.connect(connectOptions)
-    const known = connections.get(from) ?? from.connect({ render: true })
-    connections.set(from, known)
-    // Do not cache a failure: the next call may find a key that was stored in the meantime.
-    known.catch(() => connections.delete(from))
-    return known
-  }
+async function openAllowance(
+  ctx: Context,
+  options: McpSessionOptions,
+  { currency }: Prices,
+): Promise<Allowance> {
+  const maxCost = await maxCostOf(ctx, options.maxCost)
+  return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
+}
 
-  function keepDelivery(id: string, delivery: SavedDelivery): void {
-    deliveries.set(id, delivery)
-    const [oldest] = deliveries.keys()
-    if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
-  }
+function connect(
+  { connections }: SessionState,
+  from: Context,
+  connectOptions: ConnectOptions = {},
+): Promise<Connection> {
+  // Throws an error with all missing settings.
+  if ((connectOptions.missing ?? []).length > 0) return from.connect(connectOptions)
+  const known = connections.get(from) ?? from.connect({ render: true })
+  connections.set(from, known)
+  // Do not cache a failure: the next call may find a key that was stored in the meantime.
+  known.catch(() => connections.delete(from))
+  return known
+}
 
-  function start(ctx: Context, newTask: NewTask, work: JobFunction): SessionTask {
-    const { key, delivery, ...jobOptions } = newTask
-    const job = startJob(
-      {
-        ...jobOptions,
-        base: ctx,
-        onAccepted(id, at) {
-          open.set(id, at)
-          if (delivery !== undefined) keepDelivery(id, delivery)
-        },
-        onState({ id, phase }) {
-          if (phase !== 'running') open.delete(id)
-        },
-        stdin: Readable.from([]),
-        stdout: discarding(),
+function keepDelivery({ deliveries }: SessionState, id: string, delivery: SavedDelivery): void {
+  deliveries.set(id, delivery)
+  const [oldest] = deliveries.keys()
+  if (deliveries.size > MAX_DELIVERIES && oldest !== undefined) deliveries.delete(oldest)
+}
+
+function start(state: SessionState, ctx: Context, newTask: NewTask, work: JobFunction): SessionTask {
+  const { running, open, settings } = state
+  const { key, delivery, ...jobOptions } = newTask
+  const job = startJob(
+    {
+      ...jobOptions,
+      base: ctx,
+      onAccepted(id, at) {
+        open.set(id, at)
+        if (delivery !== undefined) keepDelivery(state, id, delivery)
       },
-      work,
-    )
-    const task: SessionTask = { job, key, delivery }
-    running.add(task)
-    job.done.then(({ errors }) => {
-      running.delete(task)
-      if (errors.some(({ exitCode }) => exitCode === EXIT.key)) settings.refuseKey()
-    })
-    return task
-  }
+      onState({ id, phase }) {
+        if (phase !== 'running') open.delete(id)
+      },
+      stdin: Readable.from([]),
+      stdout: discarding(),
+    },
+    work,
+  )
+  const task: SessionTask = { job, key, delivery }
+  running.add(task)
+  job.done.then(({ errors }) => {
+    running.delete(task)
+    if (errors.some(({ exitCode }) => exitCode === EXIT.key)) settings.refuseKey()
+  })
+  return task
+}
 
-  async function wait(work: Promise<unknown>, { call, sinceMs, jobs, describe }: CallWait): Promise<Waited> {
-    const report = () => call.progress(describe())
-    for (const job of jobs) {
-      job.waiters++
-      job.join()
-      job.onChange = report
-    }
-    const waited = await waitAtMost(work, {
-      clock,
-      sinceMs,
-      limitMs: MAX_WAIT_MS,
-      signal: call.signal,
-      tick: { everyMs: TICK_MS, call: report },
-    })
-    for (const job of jobs) {
-      job.waiters--
-      if (job.onChange === report) job.onChange = undefined
-    }
-    if (waited === 'cancelled') {
-      const left = jobs.filter(({ isDone, waiters }) => !isDone && waiters === 0)
-      for (const job of left) job.abandon()
-      for (const job of left) noteStillRunning(job)
-    }
-    return waited
+async function wait(
+  { base: { clock, out } }: SessionState,
+  work: Promise<unknown>,
+  { call, sinceMs, jobs, describe }: CallWait,
+): Promise<Waited> {
+  const report = () => call.progress(describe())
+  for (const job of jobs) {
+    job.waiters++
+    job.join()
+    job.onChange = report
   }
-
-  /** Waits for the id: the response to a cancelled create may come later. */
-  function noteStillRunning(job: Job): void {
-    job.known.then(() => {
-      const ids = job.created.length > 0 ? job.created : job.id === undefined ? [] : [job.id]
-      if (ids.length > 0) out.note(`The call was cancelled. Still running: ${ids.join(', ')}.`)
-    })
+  const tick = { everyMs: TICK_MS, call: report }
+  const limits = { clock, sinceMs, limitMs: MAX_WAIT_MS, signal: call.signal, tick }
+  const waited = await waitAtMost(work, limits)
+  for (const job of jobs) {
+    job.waiters--
+    if (job.onChange === report) job.onChange = undefined
   }
+  if (waited === 'cancelled') {
+    const left = jobs.filter(({ isDone, waiters }) => !isDone && waiters === 0)
+    for (const job of left) job.abandon()
+    for (const job of left) noteStillRunning(out, job)
+  }
+  return waited
+}
 
-  async function close(by: SignalName): Promise<void> {
-    const left = [...running].map(({ job }) => job)
+/** Waits for the id: the response to a cancelled create may come later. */
+function noteStillRunning({ note }: Output, job: Job): void {
+  job.known.then(() => {
+    const ids = job.created.length > 0 ? job.created : job.id === undefined ? [] : [job.id]
+    if (ids.length > 0) note(`The call was cancelled. Still running: ${ids.join(', ')}.`)
+  })
+}
+
+async function close(state: SessionState, by: SignalName): Promise<void> {
+  const { out, interrupts } = state.base
+  const left = [...state.running].map(({ job }) => job)
+  for (const job of left) job.interrupt(by)
+  // Interrupts again at the second signal. The first one is normal: most clients send SIGTERM after closing standard
+  // input.
+  const forget = onAbort(interrupts.second, () => {
     for (const job of left) job.interrupt(by)
-    // Interrupts again at the second signal. The first one is normal: most clients send SIGTERM after closing standard
-    // input.
-    const forget = onAbort(interrupts.second, () => {
-      for (const job of left) job.interrupt(by)
-    })
-    // Warn before waiting: a client may kill the server.
-    await warnOfOpenRuns()
-    if (left.some(({ isUnanswered }) => isUnanswered))
-      out.warn(
-        'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
-          '`rushes list --status unconfirmed` shows them.',
-      )
-    const outcomes = await Promise.all(left.map(({ done }) => done))
-    forget()
-    for (const { errors } of outcomes)
-      for (const error of errors) if (isWorthReporting(error)) out.error(error)
-    await warnOfOpenRuns()
-  }
+  })
+  // Warn before waiting: a client may kill the server.
+  await warnOfOpenRuns(state)
+  if (left.some(({ isUnanswered }) => isUnanswered))
+    out.warn(
+      'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
+        '`rushes list --status unconfirmed` shows them.',
+    )
+  const outcomes = await Promise.all(left.map(({ done }) => done))
+  forget()
+  for (const { errors } of outcomes) for (const error of errors) if (isWorthReporting(error)) out.error(error)
+  await warnOfOpenRuns(state)
+}
 
-  async function warnOfOpenRuns(): Promise<void> {
-    for (const isLocal of [false, true]) {
-      const ids = [...open].filter(([, at]) => at.globals.local === isLocal).map(([id]) => id)
-      const [first] = ids
-      if (first === undefined) continue
-      const at = open.get(first) ?? base
-      if (isLocal) for (const id of ids) (await at.recorder()).recordQueued(id)
-      const resume = resumeCommand({ globals: at.globals, delivery: ['-d'] }, 'wait', ids)
-      const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'queued' : 'still running'}`
-      for (const id of ids) open.delete(id)
-      out.warn(
-        `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,
-      )
-    }
+async function warnOfOpenRuns({ base, open }: SessionState): Promise<void> {
+  for (const isLocal of [false, true]) {
+    const ids = [...open].filter(([, at]) => at.globals.local === isLocal).map(([id]) => id)
+    const [first] = ids
+    if (first === undefined) continue
+    const at = open.get(first) ?? base
+    if (isLocal) for (const id of ids) (await at.recorder()).recordQueued(id)
+    const resume = resumeCommand({ globals: at.globals, delivery: ['-d'] }, 'wait', ids)
+    const state = `${ids.length === 1 ? 'is' : 'are'} ${isLocal ? 'queued' : 'still running'}`
+    for (const id of ids) open.delete(id)
+    base.out.warn(
+      `${ids.length === 1 ? first : `${plural(ids.length, 'run')} (${ids.join(', ')})`} ${state}. Resume with \`${resume}\`.`,
+    )
   }
+}
 
-  return { first: at(inSession(base)), forCall, close }
+interface WatchedSettings {
+  /** The context of the settings as they are now. */
+  current(): Context
+  /** Called after an answer of 401. A command may return another key the next time. */
+  refuseKey(): void
 }
 
 /** Renews the context of a session after the config file or the key file has changed. */
-function watchSettings(base: Context) {
+function watchSettings(base: Context): WatchedSettings {
   const { clock, config, env } = base
   const keyFile = variable(env, 'RUSHES_API_KEY_FILE')
   const files = createWatchedFiles(clock, config.path)
@@ -290,15 +326,14 @@ function watchSettings(base: Context) {
   let current = base
   let isKeyRefused = false
   return {
-    current(): Context {
+    current() {
       const changed = files.changed()
       if (changed.length > 0 || isKeyRefused) current = base.renewed()
       isKeyRefused = false
       for (const path of changed) files.add(path)
       return current
     },
-    /** Called after an answer of 401. A command may return another key the next time. */
-    refuseKey(): void {
+    refuseKey() {
       isKeyRefused = KEY_VARIABLES.slice(0, 2).every((name) => variable(env, name) === undefined)
     },
   }

@@ -1,7 +1,4 @@
-/**
- * A tool of the server: its definition as data, a call by an agent, and the result of the call. Pure, except that it
- * reads files whose content is part of the answer.
- */
+/** A tool of the server: its definition as data, a call by an agent, and the result of the call. Pure. */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { JsonSchema, Properties } from '../../protocol/json-schema.js'
@@ -9,7 +6,6 @@ import { printable, printableJson, withoutControls } from '../../protocol/text.j
 
 /** Maximum duration of a call. Clients time out after 60 s. */
 export const MAX_WAIT_MS = 45_000
-const MAX_INLINE_BYTES = 1_048_576
 
 export interface ToolDefinition {
   readonly name: string
@@ -56,8 +52,6 @@ export interface Answer {
   readonly text: string
   readonly structured: Readonly<Record<string, unknown>>
   readonly files?: readonly ResultFile[]
-  /** Whether the answer contains the content of small files. */
-  readonly inline?: boolean
   readonly isError?: boolean
 }
 
@@ -78,11 +72,6 @@ type Content =
       readonly mimeType: string
       readonly size: number
     }
-  | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
-  | {
-      readonly type: 'resource'
-      readonly resource: { readonly uri: string; readonly mimeType: string; readonly blob: string }
-    }
 
 export interface CallResult {
   readonly content: Content[]
@@ -91,61 +80,22 @@ export interface CallResult {
   readonly [further: string]: unknown
 }
 
-export type ReadBytes = (path: string) => Promise<Uint8Array>
-
-export async function resultOf(answer: Answer, read: ReadBytes): Promise<CallResult> {
-  const { files = [], inline = false, isError = false } = answer
-  const { blocks, note } = inline ? await inlined(files, read) : { blocks: [], note: undefined }
-  return {
-    content: [
-      { type: 'text', text: withoutControls([answer.text, note].filter(Boolean).join('\n')) },
-      ...files.map(linkTo),
-      ...blocks,
-    ],
-    structuredContent: printableValue(answer.structured) as Record<string, unknown>,
-    isError,
-  }
-}
+export const resultOf = ({ text, structured, files = [], isError = false }: Answer): CallResult => ({
+  content: [{ type: 'text', text: withoutControls(text) }, ...files.map(linkTo)],
+  structuredContent: printableValue(structured) as Record<string, unknown>,
+  isError,
+})
 
 /** Returns a path for display. As JSON if it contains invisible characters: without them it would name another file. */
 export const shownPath = (path: string): string => (printable(path) === path ? path : printableJson(path))
 
-const uriOf = (path: string): string => pathToFileURL(path).href
-
 const linkTo = ({ path, bytes, content_type }: ResultFile): Content => ({
   type: 'resource_link',
-  uri: uriOf(path),
+  uri: pathToFileURL(path).href,
   name: basename(path),
   mimeType: content_type,
   size: bytes,
 })
-
-async function inlined(
-  files: readonly ResultFile[],
-  read: ReadBytes,
-): Promise<{ readonly blocks: readonly Content[]; readonly note: string | undefined }> {
-  const blocks: Content[] = []
-  const tooLarge: string[] = []
-  let left = MAX_INLINE_BYTES
-  for (const { path, bytes, content_type: mimeType } of files) {
-    if (bytes > left) {
-      tooLarge.push(path)
-      continue
-    }
-    left -= bytes
-    const data = Buffer.from(await read(path)).toString('base64')
-    blocks.push(
-      mimeType.startsWith('image/')
-        ? { type: 'image', data, mimeType }
-        : { type: 'resource', resource: { uri: uriOf(path), mimeType, blob: data } },
-    )
-  }
-  const note =
-    tooLarge.length === 0
-      ? undefined
-      : `Not inline, because of the limit of 1 MiB: ${tooLarge.map(shownPath).join(', ')}`
-  return { blocks, note }
-}
 
 /** Names of fields that contain paths. */
 const PATHS: readonly string[] = ['path', 'file', 'files']

@@ -222,17 +222,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
 
   return {
     find,
-    list() {
-      const from = (source: ModelSource, documents: readonly ModelDocument[]) =>
-        documents.map((document): KnownModel => ({ document, source }))
-      if (local !== undefined) return from('local', local)
-      const { documents: added, invalid } = listAdded(configFolder)
-      const names = new Set(added.map(({ name }) => name))
-      const isDamaged = (name: string) =>
-        invalid.length > 0 && invalid.includes(addedModelPath(configFolder, name))
-      const others = documentsInLines(kept().lines).filter(({ name }) => !names.has(name) && !isDamaged(name))
-      return [...from('added', added), ...from('service', others)]
-    },
+    list: () => listOf(configFolder, local, kept),
     invalid: () =>
       local === undefined
         ? [...listAdded(configFolder).invalid, ...(isListReported ? [] : kept().invalid)]
@@ -262,6 +252,22 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     refreshInTime,
     refresh,
   }
+}
+
+function listOf(
+  configFolder: string,
+  local: KnownModelsOptions['local'],
+  kept: () => KeptList,
+): readonly KnownModel[] {
+  const from = (source: ModelSource, documents: readonly ModelDocument[]) =>
+    documents.map((document): KnownModel => ({ document, source }))
+  if (local !== undefined) return from('local', local)
+  const { documents: added, invalid } = listAdded(configFolder)
+  const names = new Set(added.map(({ name }) => name))
+  const isDamaged = (name: string) =>
+    invalid.length > 0 && invalid.includes(addedModelPath(configFolder, name))
+  const others = documentsInLines(kept().lines).filter(({ name }) => !names.has(name) && !isDamaged(name))
+  return [...from('added', added), ...from('service', others)]
 }
 
 /** The built-in document of a kind, for a model without another document. `name`: empty if no model is set. */

@@ -3,32 +3,44 @@
  * errors, and derives the exit code.
  */
 import { createNamer } from '../../download/file-names.js'
+import type { Downloader, Namer } from '../../download/index.js'
 import { EXIT, type RushesError } from '../../errors.js'
-import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
+import { Interruption, interrupted } from '../../host/interrupts.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { TypicalDuration } from '../../protocol/typical-duration.js'
 import { formatBytes } from '../../protocol/units.js'
-import { createOutageCheck, stopsCreating } from '../../runs/create.js'
-import { deliver, inSharedCommits } from '../../runs/deliver.js'
+import { type CreateRequest, type Submitted, stopsCreating } from '../../runs/create.js'
+import { deliver, deliveryError, inSharedCommits } from '../../runs/deliver.js'
 import { createErrorGroups } from '../../runs/error-groups.js'
 import type { FollowedRun, KnownRun } from '../../runs/follow.js'
-import { carryOut, type Row } from '../../runs/index.js'
+import { carryOut, type Row, type StopReason } from '../../runs/index.js'
+import type { Recorder } from '../../runs/recorder.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
 import { exitCodeOf } from '../process/exit.js'
-import { formatSeconds, plural } from '../terminal/format.js'
-import { createProgress } from '../terminal/progress.js'
+import { formatSeconds, GRACE_NOTE, plural } from '../terminal/format.js'
+import { createProgress, type Progress } from '../terminal/progress.js'
 import type { RunRecord } from '../terminal/run-json.js'
 import { createDownloadOrder } from './download-order.js'
 import { repeatedRuns } from './folded-errors.js'
-import { inOrder, openResults, printRun, recordOf } from './print-run.js'
-import { createUnfinishedRuns, type ResumeMany, resumeCommand, withResumeHint } from './resume.js'
+import { inOrder, openResults, type PrintOptions, printRun, recordOf } from './print-run.js'
+import {
+  createUnfinishedRuns,
+  type ResumeMany,
+  type ResumeVerb,
+  resumeCommand,
+  type UnfinishedRuns,
+  withResumeHint,
+} from './resume.js'
 import { writeSidecars } from './sidecar.js'
 
-/** An existing run, or one to create first. If `create` rejects, the run fails with its error. */
+/** An existing run, or one to create first. */
 export type RunToCarryOut =
   | { readonly run: KnownRun }
-  | { readonly model: string; create(): Promise<KnownRun> }
+  | { readonly model: string; request(): Promise<CreateRequest> }
+
+/** A create that was refused, or whose outcome is unknown. */
+export type FailedCreate = Extract<Submitted, { is: 'refused' | 'unconfirmed' }>
 
 export interface CarryOutOptions {
   readonly connection: Connection
@@ -39,282 +51,331 @@ export interface CarryOutOptions {
   /** How to resume when there are many runs. */
   readonly many: ResumeMany
   /** Returns the errors to print for the creates that failed. Called when no further create will be sent. */
-  createErrors?(errors: readonly RushesError[]): readonly RushesError[]
+  createErrors?(failed: readonly FailedCreate[], created: readonly string[]): readonly RushesError[]
   /** Completes the error of a signal that kept creates back. */
-  withRest?(error: RushesError): RushesError
+  withRest?(error: RushesError, created: readonly string[], failed: readonly FailedCreate[]): RushesError
+}
+
+/** The runs of one command, with their results. */
+interface Runs extends CarryOutOptions {
+  readonly ctx: Context
+  readonly isFollowed: boolean
+  readonly timeoutMs: number | undefined
+  readonly recorder: Recorder
+  readonly progress: Progress
+  /** Undefined if nothing is downloaded, like `namer`. */
+  readonly downloader: Downloader | undefined
+  readonly namer: Namer | undefined
+  readonly unfinished: UnfinishedRuns
+  readonly groups: ReturnType<typeof createErrorGroups<undefined>>
+  readonly downloadOrder: ReturnType<typeof createDownloadOrder>
+  readonly typicalDurations: Map<string, TypicalDuration | undefined>
+  readonly errors: RushesError[]
+  readonly succeeded: RunRecord[]
+  /** Ids of the runs that this command created. */
+  readonly created: string[]
+  readonly failed: FailedCreate[]
+  /** Runs to mark as queued under `--local`: the local service renders only while a command waits. */
+  readonly queued: string[]
+  readonly startedAtMs: number
+  /** Number of creates that were not sent. */
+  unsent: number
+  /** Number of creates without an outcome. */
+  unanswered: number
+  areCreateErrorsPrinted: boolean
+  /** Resolves when all runs that can be printed are printed. */
+  printed: Promise<void>
+  /** Called with each run in any order. Prints them in their order. */
+  settle(index: number, turn: Turn | undefined): void
+}
+
+interface Turn {
+  readonly record: RunRecord
+  readonly error?: RushesError | undefined
 }
 
 /** Returns the exit code. */
 export async function carryOutRuns(ctx: Context, options: CarryOutOptions): Promise<number> {
-  const { connection, delivery, runs, isFollowed = true } = options
-  const { createErrors = (errors) => errors, withRest = (error) => error } = options
-  const { out, clock, interrupts } = ctx
-  const { target } = delivery
-  const isOnce = delivery.patience === 'once'
-  const timeoutMs = delivery.patience === 'once' ? undefined : delivery.patience
-  const pictures = isFollowed ? await picturesOf(ctx, delivery, connection) : undefined
-  const progress = await createProgress(ctx, runs.length)
-  const recorder = await ctx.recorder()
-  const address = await ctx.address()
-  const downloader = target === undefined ? undefined : await ctx.downloader(connection.fetch)
-  const namer = target === undefined ? undefined : createNamer(target)
-  const resume = (verb: Parameters<typeof resumeCommand>[1], ids: readonly string[] | 'all') =>
-    resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, ids)
-  const unfinished = createUnfinishedRuns({
-    isLocal: ctx.globals.local,
-    verb: isOnce ? 'download' : 'wait',
-    resume,
-    many: options.many,
-    isRemembered: (id) => recorder.find(id) !== undefined,
-  })
-  const errors: RushesError[] = []
-  const groups = createErrorGroups<undefined>()
-  const typicalDurations = new Map<string, TypicalDuration | undefined>()
-  /** Runs to mark as queued under `--local`: the local service renders only while a command waits. */
-  const queued: string[] = []
-  const startedAtMs = clock.monotonic()
-  const succeeded: RunRecord[] = []
-  const failedCreates: RushesError[] = []
-  const outage = createOutageCheck()
-  let unsent = 0
-  let unanswered = 0
-  let isStopped = false
-
-  function printError(error: RushesError): void {
-    // Exit without a message: the reader of standard output has closed it.
-    const isSilent = interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
-    if (!isSilent) out.error(error)
-  }
-
-  function addError(error: RushesError): void {
-    errors.push(error)
-    // Errors of unfinished runs are printed together, at the end.
-    if (!unfinished.has(error) && groups.add(error, undefined)) printError(error)
-  }
-
-  const print = pictures?.printRun ?? (async (record, options) => printRun(ctx, record, options))
-  let printed = Promise.resolve()
-  const turns = inOrder<{ record: RunRecord | undefined; error: RushesError | undefined }>((turn) => {
-    // A line waits until the pictures before it are drawn.
-    printed = printed.then(async () => {
-      if (turn.record !== undefined) await print(turn.record, { target, isFollowed })
-      if (turn.error !== undefined) addError(turn.error)
-    })
-  })
-  const downloadOrder = createDownloadOrder(runs.length)
-
-  function begin({ id, model, state }: KnownRun): void {
-    if (model !== undefined && !typicalDurations.has(model))
-      typicalDurations.set(model, recorder.typicalDuration(model))
-    progress.runBegan(model, model === undefined ? undefined : typicalDurations.get(model))
-    if (state !== undefined) progress.status(id, state.status)
-  }
-
-  async function createRun(index: number, create: () => Promise<KnownRun>): Promise<KnownRun | undefined> {
-    unsent--
-    unanswered++
-    try {
-      const known = await create()
-      outage.add(undefined)
-      progress.activity(undefined)
-      if (isFollowed) begin(known)
-      else turns.settle(index, { record: recordOf(known), error: undefined })
-      return known
-    } catch (thrown) {
-      // Undefined if a signal arrived before anything was sent.
-      const error = thrown instanceof Interruption ? undefined : asRushesError(thrown)
-      if (error === undefined) unsent++
-      else {
-        outage.add(error)
-        failedCreates.push(error)
-        isStopped ||= stopsCreating(error) || error.code === 'interrupted' || outage.isDown
-      }
-      downloadOrder.skip(index)
-      progress.runEnded()
-      turns.settle(index, undefined)
-      return undefined
-    } finally {
-      unanswered--
-      if (unanswered === 0 && (isStopped || unsent === 0)) printCreateErrors()
-    }
-  }
-
-  /** Prints the errors of the creates when their number is known: runs may take minutes until they end. */
-  function printCreateErrors(): void {
-    errors.push(...failedCreates)
-    const found = failedCreates.length === 0 ? [] : createErrors(failedCreates.splice(0))
-    for (const error of found) printError(error)
-  }
-
-  async function end(index: number, run: FollowedRun): Promise<readonly Row[]> {
-    const { known, state } = run
-    const error = run.error && withResumeHint(run.error, run, resume)
-    const isDelivered = state?.phase === 'succeeded' && error === undefined
-    const finish = () => (isDelivered ? downloadOutputs(run, state) : { files: [], error })
-    // A template numbers the outputs of all runs, so the downloads must start in the order of the runs.
-    const outputs = await (target?.kind === 'template'
-      ? downloadOrder.begin(index, async () => finish())
-      : finish())
-    const { finishedAt, elapsedMs } = run
-    const record: RunRecord = {
-      ...recordOf(known),
-      state,
-      service: state?.service ?? known.service,
-      finishedAt,
-      elapsedMs,
-      ...outputs,
-    }
-    progress.runEnded(known.id)
-    if (record.error === undefined) succeeded.push(record)
-    turns.settle(index, { record, error: record.error })
-    if (delivery.open && record.error === undefined) await openResults(ctx, record)
-    return []
-  }
-
-  async function downloadOutputs(
-    run: FollowedRun,
-    state: RunState,
-  ): Promise<Pick<RunRecord, 'files' | 'error'>> {
-    if (target === undefined || downloader === undefined) return { files: [], error: undefined }
-    const { id, kind } = run.known
-    const record = inSharedCommits((files) => recorder.recordFiles(id, files))
-    const {
-      files,
-      warnings,
-      thrown,
-      errors: failed,
-    } = await deliver({
-      client: connection.client,
-      clock,
-      downloader,
-      state,
-      run: { kind },
-      target,
-      namer,
-      mayReplace: () => delivery.overwrite,
-      earlier: recorder.filesOf(id),
-      stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
-      signal: interrupts.first,
-      onProgress: (transfer) => progress.transfer(id, transfer),
-      async beforeMove(file) {
-        // Record the file before it is renamed: if this command is killed, the next one recognizes it by its bytes.
-        if (target.kind !== 'stdout') await record(file)
-        return undefined
-      },
-    })
-    for (const warning of warnings) out.warn(warning)
-    const hint = `Download its outputs with \`${resume('download', [id])}\`.`
-    if (thrown instanceof Interruption)
-      return {
-        files,
-        error: interrupted(thrown, 'The run succeeded, but its download was interrupted.', hint, id),
-      }
-    if (thrown !== undefined) return { files, error: asRushesError(thrown).with({ runId: id }) }
-    const { known, finishedAt, elapsedMs } = run
-    const { overwrite } = delivery
-    const sidecars = delivery.sidecar
-      ? await writeSidecars(files, { known, state, address, overwrite, finishedAt, elapsedMs })
-      : []
-    const [first, ...others] = [...failed, ...sidecars]
-    if (first === undefined) return { files, error: undefined }
-    const more = others.length === 0 ? '' : ` ${plural(others.length, 'more output')} of this run failed.`
-    return {
-      files,
-      error: first.with({
-        message: `${first.message}${more}`,
-        hint: [first.hint, hint].filter(Boolean).join(' '),
-        runId: id,
-      }),
-    }
-  }
-
-  const rowOf = (of: RunToCarryOut, index: number): Row => {
-    let { id } = 'run' in of ? of.run : { id: '' }
-    return {
-      model: ('run' in of ? of.run.model : of.model) ?? '',
-      isFollowed,
-      isOnce,
-      ...('run' in of
-        ? { run: of.run }
-        : {
-            async create() {
-              const known = await createRun(index, of.create)
-              id = known?.id ?? ''
-              return known
-            },
-          }),
-      onStatus: ({ status }) => progress.status(id, status),
-      onStatusError(error) {
-        progress.activity('invalid response, trying again')
-        out.debug(`${error.runId}: ${error.message}`)
-      },
-      errorAt(stop, errorAtLimit) {
-        if (stop.is === 'not finished') return unfinished.notFinished(stop.state)
-        queued.push(id)
-        if (stop.is === 'signal') return unfinished.interrupted(id, stop.by)
-        // If the service has returned the status of other runs, a missing response for this one is not a network error.
-        return unfinished.limitPassed(
-          id,
-          timeoutMs ?? 0,
-          stop.isServiceAnswering ? (limit) => limit : errorAtLimit,
-        )
-      },
-      end: (run) => end(index, run),
-    }
-  }
-
-  function printSummary(): void {
-    if (succeeded.length === 0 || ctx.stderr.isTTY !== true || !isFollowed) return
-    const files = succeeded.flatMap((record) => record.files)
-    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    const done = runs.length === 1 ? 'Done' : `${succeeded.length} of ${runs.length} runs done`
-    const downloaded = files.length === 0 ? '' : `: ${plural(files.length, 'file')} (${formatBytes(bytes)})`
-    out.note(`${done} in ${formatSeconds(clock.monotonic() - startedAtMs)}${downloaded}`)
-  }
-
-  const rows: Row[] = []
-  for (const [index, each] of runs.entries()) {
-    if (!('run' in each)) unsent++
-    else if (isFollowed) begin(each.run)
-    else turns.settle(index, { record: recordOf(each.run), error: undefined })
-    if (isFollowed || !('run' in each)) rows.push(rowOf(each, index))
-  }
-  if (unsent > 0) progress.activity('creating the run')
+  const runs = await openRuns(ctx, options)
+  const { progress, recorder } = runs
+  const rows = beginRows(runs)
   let interruption: Interruption | undefined
   try {
     await carryOut({
       rows,
       isLocal: ctx.globals.local,
-      client: connection.client,
+      client: options.connection.client,
       recorder,
-      clock,
+      clock: ctx.clock,
       random: ctx.random,
-      timeoutMs,
-      mayCreate: () => !isStopped,
-      signal: interrupts.first,
+      timeoutMs: runs.timeoutMs,
+      stopsCreating: (error) => stopsCreating(error) || error.code === 'interrupted',
+      onGrace: () => ctx.out.note(GRACE_NOTE),
+      interrupts: ctx.interrupts,
+      signal: ctx.interrupts.first,
     })
-    await printed
-    if (pictures !== undefined) interrupts.first.throwIfAborted()
+    await runs.printed
+    if (options.delivery.show !== undefined && runs.isFollowed) ctx.interrupts.first.throwIfAborted()
   } catch (thrown) {
     if (!(thrown instanceof Interruption)) throw thrown
     interruption = thrown
   }
-  await printed
-  printCreateErrors()
+  await runs.printed
+  printCreateErrors(runs)
   progress.end()
-  if (ctx.globals.local && queued.length > 0) recorder.recordQueued(...queued)
-  for (const repeated of groups.repeated()) printError(repeatedRuns(repeated))
-  const completed = (error: RushesError) =>
-    error.code === 'interrupted' && unsent > 0 ? withRest(error) : error
-  for (const error of unfinished.report()) printError(completed(error))
-  if (interruption === undefined) printSummary()
-  else if (!errors.some(({ code }) => code === 'interrupted')) addError(completed(interrupted(interruption)))
-  return exitCodeOf(errors)
+  if (ctx.globals.local && runs.queued.length > 0) recorder.recordQueued(...runs.queued)
+  return printEnd(runs, interruption)
+}
+
+async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
+  const { connection, delivery, isFollowed = true } = options
+  const { target, patience } = delivery
+  const print = isFollowed ? await printerOf(ctx, delivery, connection) : printRun
+  const progress = await createProgress(ctx, options.runs.length)
+  const recorder = await ctx.recorder()
+  const runs: Runs = {
+    ...options,
+    ctx,
+    isFollowed,
+    timeoutMs: patience === 'once' ? undefined : patience,
+    recorder,
+    progress,
+    downloader: target && (await ctx.downloader(connection.fetch)),
+    namer: target && createNamer(target),
+    unfinished: createUnfinishedRuns({
+      isLocal: ctx.globals.local,
+      verb: patience === 'once' ? 'download' : 'wait',
+      resume: (verb, ids) => resume(runs, verb, ids),
+      many: options.many,
+      isRemembered: (id) => recorder.find(id) !== undefined,
+    }),
+    groups: createErrorGroups<undefined>(),
+    downloadOrder: createDownloadOrder(options.runs.length),
+    typicalDurations: new Map(),
+    errors: [],
+    succeeded: [],
+    created: [],
+    failed: [],
+    queued: [],
+    startedAtMs: ctx.clock.monotonic(),
+    unsent: options.runs.filter((each) => !('run' in each)).length,
+    unanswered: 0,
+    areCreateErrorsPrinted: false,
+    printed: Promise.resolve(),
+    settle: inOrder<Turn>(({ record, error }) => {
+      // A line waits until the pictures before it are drawn.
+      runs.printed = runs.printed.then(async () => {
+        await print(ctx, record, { target, isFollowed })
+        if (error !== undefined) addError(runs, error)
+      })
+    }).settle,
+  }
+  return runs
 }
 
 /** Loads the code for pictures only if they are wanted. */
-async function picturesOf(ctx: Context, { show }: Delivery, { fetch }: Connection) {
-  if (show === undefined) return undefined
+async function printerOf(ctx: Context, { show }: Delivery, { fetch }: Connection) {
+  if (show === undefined) return printRun
   const { openPictures } = await import('./pictures.js')
-  return openPictures(ctx, show, fetch)
+  const pictures = await openPictures(ctx, show, fetch)
+  if (pictures === undefined) return printRun
+  return (_: Context, record: RunRecord, options: PrintOptions) => pictures.printRun(record, options)
+}
+
+const resume = ({ ctx, delivery }: Runs, verb: ResumeVerb, ids: readonly string[] | 'all') =>
+  resumeCommand({ globals: ctx.globals, delivery: delivery.again }, verb, ids)
+
+/** Prints the runs that are not followed. Returns a row for each other run. */
+function beginRows(runs: Runs): readonly Row[] {
+  const { isFollowed } = runs
+  if (runs.unsent > 0) runs.progress.activity('creating the run')
+  return runs.runs.flatMap((each, index) => {
+    if ('run' in each && !isFollowed) runs.settle(index, { record: recordOf(each.run) })
+    if ('run' in each && isFollowed) begin(runs, each.run)
+    return 'run' in each && !isFollowed ? [] : [rowOf(runs, each, index)]
+  })
+}
+
+function begin({ recorder, progress, typicalDurations }: Runs, { id, model, state }: KnownRun): void {
+  if (model !== undefined && !typicalDurations.has(model))
+    typicalDurations.set(model, recorder.typicalDuration(model))
+  progress.runBegan(model, model === undefined ? undefined : typicalDurations.get(model))
+  if (state !== undefined) progress.status(id, state.status)
+}
+
+function rowOf(runs: Runs, of: RunToCarryOut, index: number): Row {
+  const { ctx, progress, delivery } = runs
+  let { id } = 'run' in of ? of.run : { id: '' }
+  return {
+    model: ('run' in of ? of.run.model : of.model) ?? '',
+    isFollowed: runs.isFollowed,
+    isOnce: delivery.patience === 'once',
+    ...('run' in of
+      ? { run: of.run }
+      : {
+          request() {
+            runs.unsent--
+            runs.unanswered++
+            return of.request()
+          },
+          async onSubmitted(submitted, isLast) {
+            if (submitted.is === 'created') ({ id } = submitted.run)
+            noteSubmitted(runs, index, submitted)
+            if (runs.unanswered === 0 && (isLast || runs.unsent === 0)) printCreateErrors(runs)
+          },
+        }),
+    onStatus: ({ status }) => progress.status(id, status),
+    onStatusError(error) {
+      progress.activity('invalid response, trying again')
+      ctx.out.debug(`${error.runId}: ${error.message}`)
+    },
+    errorAt: (stop, errorAtLimit) => errorOf(runs, id, stop, errorAtLimit),
+    end: (run) => end(runs, index, run),
+  }
+}
+
+function noteSubmitted(runs: Runs, index: number, submitted: Submitted): void {
+  const { progress } = runs
+  runs.unanswered--
+  if (submitted.is === 'created') {
+    runs.created.push(submitted.run.id)
+    progress.activity(undefined)
+    if (runs.isFollowed) begin(runs, submitted.run)
+    else runs.settle(index, { record: recordOf(submitted.run) })
+    return
+  }
+  if (submitted.is === 'unsent') runs.unsent++
+  else {
+    runs.errors.push(submitted.error)
+    runs.failed.push(submitted)
+  }
+  runs.downloadOrder.skip(index)
+  progress.runEnded()
+  runs.settle(index, undefined)
+}
+
+/** Prints the errors of the creates when their number is known: runs may take minutes until they end. */
+function printCreateErrors(runs: Runs): void {
+  const { failed, createErrors, created } = runs
+  if (failed.length === 0 || runs.areCreateErrorsPrinted) return
+  runs.areCreateErrorsPrinted = true
+  for (const error of createErrors?.(failed, created) ?? []) printError(runs, error)
+}
+
+function printError({ ctx }: Runs, error: RushesError): void {
+  // Exit without a message: the reader of standard output has closed it.
+  const isSilent = ctx.interrupts.first.aborted && error.exitCode === EXIT.stdoutClosed
+  if (!isSilent) ctx.out.error(error)
+}
+
+function addError(runs: Runs, error: RushesError): void {
+  runs.errors.push(error)
+  // Errors of unfinished runs are printed together, at the end.
+  if (!runs.unfinished.has(error) && runs.groups.add(error, undefined)) printError(runs, error)
+}
+
+function errorOf(
+  { unfinished, queued, timeoutMs = 0 }: Runs,
+  id: string,
+  stop: StopReason,
+  errorAtLimit: (limit: RushesError) => RushesError,
+): RushesError {
+  if (stop.is === 'not finished') return unfinished.notFinished(stop.state)
+  queued.push(id)
+  if (stop.is === 'signal') return unfinished.interrupted(id, stop.by)
+  // If the service has returned the status of other runs, a missing response for this one is not a network error.
+  return unfinished.limitPassed(id, timeoutMs, stop.isServiceAnswering ? (limit) => limit : errorAtLimit)
+}
+
+async function end(runs: Runs, index: number, run: FollowedRun): Promise<readonly Row[]> {
+  const { known, state, finishedAt, elapsedMs } = run
+  const error = run.error && withResumeHint(run.error, run, (verb, ids) => resume(runs, verb, ids))
+  const finish = async () =>
+    state?.phase === 'succeeded' && error === undefined
+      ? downloadOutputs(runs, run, state)
+      : { files: [], error }
+  // A template numbers the outputs of all runs, so the downloads must start in the order of the runs.
+  const isOrdered = runs.delivery.target?.kind === 'template'
+  const outputs = await (isOrdered ? runs.downloadOrder.begin(index, finish) : finish())
+  const service = state?.service ?? known.service
+  const record: RunRecord = { ...recordOf(known), state, service, finishedAt, elapsedMs, ...outputs }
+  runs.progress.runEnded(known.id)
+  if (record.error === undefined) runs.succeeded.push(record)
+  runs.settle(index, { record, error: record.error })
+  if (runs.delivery.open && record.error === undefined) await openResults(runs.ctx, record)
+  return []
+}
+
+async function downloadOutputs(
+  runs: Runs,
+  { known, finishedAt, elapsedMs }: FollowedRun,
+  state: RunState,
+): Promise<Pick<RunRecord, 'files' | 'error'>> {
+  const { ctx, connection, recorder, progress, namer, downloader } = runs
+  const { target, overwrite, sidecar } = runs.delivery
+  if (target === undefined || downloader === undefined) return { files: [], error: undefined }
+  const { id, kind } = known
+  const record = inSharedCommits((files) => recorder.recordFiles(id, files))
+  const { files, warnings, errors, thrown } = await deliver({
+    client: connection.client,
+    clock: ctx.clock,
+    downloader,
+    state,
+    run: { kind },
+    target,
+    namer,
+    mayReplace: () => overwrite,
+    earlier: recorder.filesOf(id),
+    stdout: target.kind === 'stdout' ? ctx.stdout : undefined,
+    signal: ctx.interrupts.first,
+    onProgress: (transfer) => progress.transfer(id, transfer),
+    async beforeMove(file) {
+      // Record the file before it is renamed: if this command is killed, the next one recognizes it by its bytes.
+      if (target.kind !== 'stdout') await record(file)
+      return undefined
+    },
+  })
+  for (const warning of warnings) ctx.out.warn(warning)
+  const address = await ctx.address()
+  const sidecars =
+    sidecar && thrown === undefined
+      ? await writeSidecars(files, { known, state, address, overwrite, finishedAt, elapsedMs })
+      : []
+  const hint = `Download its outputs with \`${resume(runs, 'download', [id])}\`.`
+  return { files, error: deliveryError({ errors: [...errors, ...sidecars], thrown }, id, hint) }
+}
+
+/** Prints the errors that concern several runs, and the summary. Returns the exit code. */
+function printEnd(runs: Runs, interruption: Interruption | undefined): number {
+  const { errors, groups, unfinished, unsent, withRest, created, failed } = runs
+  const completed = (error: RushesError) =>
+    error.code === 'interrupted' && unsent > 0 ? (withRest?.(error, created, failed) ?? error) : error
+  for (const repeated of groups.repeated()) printError(runs, repeatedRuns(repeated))
+  for (const error of unfinished.report()) printError(runs, completed(error))
+  if (interruption === undefined) printSummary(runs)
+  else if (!errors.some(({ code }) => code === 'interrupted'))
+    addError(runs, completed(interrupted(interruption)))
+  if (!runs.isFollowed && runs.ctx.globals.local) noteQueued(runs.ctx, created)
+  return exitCodeOf(errors)
+}
+
+function printSummary({ ctx, runs, isFollowed, succeeded, startedAtMs }: Runs): void {
+  if (succeeded.length === 0 || ctx.stderr.isTTY !== true || !isFollowed) return
+  const files = succeeded.flatMap((record) => record.files)
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+  const done = runs.length === 1 ? 'Done' : `${succeeded.length} of ${runs.length} runs done`
+  const downloaded = files.length === 0 ? '' : `: ${plural(files.length, 'file')} (${formatBytes(bytes)})`
+  ctx.out.note(`${done} in ${formatSeconds(ctx.clock.monotonic() - startedAtMs)}${downloaded}`)
+}
+
+/** A local run is rendered only while a command waits for it. */
+function noteQueued({ out, globals }: Context, ids: readonly string[]): void {
+  const [only] = ids
+  if (only === undefined) return
+  const wait = (runs: readonly string[] | 'all') => resumeCommand({ globals, delivery: [] }, 'wait', runs)
+  out.note(
+    ids.length === 1
+      ? `${only} is queued. Render it with \`${wait([only])}\`.`
+      : `${ids.length} runs are queued. Render them with \`${wait('all')}\`.`,
+  )
 }

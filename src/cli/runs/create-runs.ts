@@ -2,20 +2,20 @@
  * Creates the runs of one `run` command, or reuses succeeded runs with the same input (`--reuse`), and carries them
  * out.
  */
+import { encodeCreate } from '../../client/create.js'
 import type { ApiClient } from '../../client/index.js'
 import { RushesError } from '../../errors.js'
 import { withoutData } from '../../journal/identity.js'
 import type { RunEstimate } from '../../journal/index.js'
 import type { ModelInput } from '../../protocol/models.js'
-import { mayExist, submit } from '../../runs/create.js'
+import type { CreateRequest } from '../../runs/create.js'
 import { createErrorGroups } from '../../runs/error-groups.js'
 import { type KnownRun, knownRun } from '../../runs/follow.js'
 import type { Connection, Context } from '../context/context.js'
 import type { Delivery } from '../flags/delivery.js'
-import { carryOutRuns, type RunToCarryOut } from './carry-out.js'
+import { carryOutRuns, type FailedCreate, type RunToCarryOut } from './carry-out.js'
 import { repeatedCreates } from './folded-errors.js'
-import { encodeRequest, type RunRequest } from './request.js'
-import { resumeCommand } from './resume.js'
+import type { RunRequest } from './request.js'
 import { withRunOutputs } from './run-outputs.js'
 
 interface CreateRunsOptions {
@@ -25,6 +25,8 @@ interface CreateRunsOptions {
   readonly kind: string | undefined
   readonly model: string
   readonly input: ModelInput
+  /** The body of the create, with this input. */
+  readonly body: Uint8Array
   readonly wait: boolean
   readonly reuse: boolean
   readonly labels: readonly string[]
@@ -36,117 +38,92 @@ interface CreateRunsOptions {
 
 /** Creates the runs. Returns the exit code. Rejects with errors that occur before the first create. */
 export async function createRuns(ctx: Context, options: CreateRunsOptions): Promise<number> {
-  const { out, clock, interrupts } = ctx
-  const { connection, delivery, count, kind, model, wait, labels, estimate } = options
-  const { client } = connection
+  const { out, globals } = ctx
+  const { connection, delivery, count, kind, model, wait, labels, estimate, input: meaning } = options
   connection.checkModel?.(model)
   const recorder = await ctx.recorder()
-  const reused = options.reuse
-    ? await findReusable(ctx, client, { model, meaning: options.input, count })
-    : []
+  const reused = options.reuse ? await findReusable(ctx, connection.client, { model, meaning, count }) : []
   options.checkLimit?.(count - reused.length)
-  const input = await withRunOutputs(ctx, connection, options.input)
-  const body = encodeRequest(model, input)
-  let isGraceNoted = false
-  const onGrace = () => {
-    if (!isGraceNoted)
-      out.note(
-        'Waiting up to 10 s for the response to the create, so that the run id is not lost. Press Ctrl-C again to stop now.',
-      )
-    isGraceNoted = true
+  const input = await withRunOutputs(ctx, connection, meaning)
+  const request: CreateRequest = {
+    body: input === meaning ? options.body : encodeCreate({ model, input }),
+    intent: { kind, model, input, meaning, labels, estimate },
+    input: withoutData(input),
   }
-  const requestedRun = { kind, model, input: withoutData(input) }
-  const tally = createTally(ctx, { count, reused: reused.length, isReusing: options.reuse })
-  const create = async () => {
-    const kept = recorder.note({ kind, model, input, meaning: options.input, labels, estimate })
-    let key: string | undefined
-    const unknown: typeof kept.unknown = (error) => {
-      key = kept.unknown(error)
-      return key
-    }
-    const note = { ...kept, unknown }
-    try {
-      const { id, body: service, ...times } = await submit({ client, body, clock, interrupts, note, onGrace })
-      tally.ids.push(id)
-      return { ...requestedRun, id, service, ...times, createdAt: new Date(clock.now()).toISOString() }
-    } catch (thrown) {
-      if (mayExist(thrown)) tally.unconfirmed.set(thrown, key)
-      throw thrown
-    }
-  }
-
   const runs: RunToCarryOut[] = reused.map((run) => ({ run }))
   for (const { id } of reused) {
     out.note(`Reusing ${id}: same model and input, no charge.`)
     if (labels.length > 0) recorder.addLabels(id, labels)
   }
-  while (runs.length < count) runs.push({ model, create })
-  const exitCode = await carryOutRuns(ctx, {
+  while (runs.length < count) runs.push({ model, request: async () => request })
+  const goal = { count, reused: reused.length, isReusing: options.reuse, isLocal: globals.local }
+  return carryOutRuns(ctx, {
     connection,
     delivery,
     runs,
     isFollowed: wait,
     many: 'wait --all',
-    createErrors: tally.createErrors,
-    withRest: tally.withRest,
+    createErrors: (failed, created) => createErrors({ ...goal, created: created.length, failed }),
+    withRest: (error, created, failed) => withRest({ ...goal, created: created.length, failed }, error),
   })
-  if (!wait && ctx.globals.local) noteQueued(ctx, tally.ids)
-  return exitCode
 }
 
-interface TallyOptions {
+/** The runs that exist, so that no error advises to pay for them again. */
+interface Tally {
   readonly count: number
   /** Number of runs that are reused. */
   readonly reused: number
   /** Whether the command has `--reuse`. */
   readonly isReusing: boolean
+  readonly isLocal: boolean
+  readonly created: number
+  readonly failed: readonly FailedCreate[]
 }
 
-/** Counts the runs that exist, so that no error advises to pay for them again. */
-function createTally({ globals }: Context, { count, reused, isReusing }: TallyOptions) {
-  const ids: string[] = []
-  /** Keys of the creates whose outcome is unknown; undefined without a journal. */
-  const unconfirmed = new Map<RushesError, string | undefined>()
+/** Adds how many runs exist, and how to create the others. */
+function withRest(tally: Tally, error: RushesError): RushesError {
+  const { count, created, reused } = tally
+  const unconfirmed = tally.failed.filter(({ is }) => is === 'unconfirmed').length
+  if (count === 1)
+    return error.code === 'interrupted' && unconfirmed === 0
+      ? error.with({ consequence: 'No run was created.' })
+      : error
+  const missing = count - reused - created - unconfirmed
+  const [was, is] = created === 1 ? ['was', 'is'] : ['were', 'are']
+  const paid = created === 0 || tally.isLocal ? '' : ` and ${is} paid for`
+  const parts = [
+    `${created} of ${count} runs ${was} created${paid}`,
+    ...(reused === 0 ? [] : [`${reused} reused`]),
+    ...(unconfirmed === 0 ? [] : [`${unconfirmed} unconfirmed`]),
+  ]
+  const hint = [
+    withoutRetry(error).hint,
+    missing === 0 || created + unconfirmed === 0 ? undefined : restHint(missing, tally.isReusing),
+  ]
+  return error.with({
+    consequence: `${parts.join(', ')}.`,
+    hint: hint.filter((each) => each !== undefined).join(' ') || undefined,
+  })
+}
 
-  /** Adds how many runs exist, and how to create the others. */
-  function withRest(error: RushesError): RushesError {
-    if (count === 1)
-      return error.code === 'interrupted' && unconfirmed.size === 0
-        ? error.with({ consequence: 'No run was created.' })
-        : error
-    const created = ids.length
-    const missing = count - reused - created - unconfirmed.size
-    const [was, is] = created === 1 ? ['was', 'is'] : ['were', 'are']
-    const paid = created === 0 || globals.local ? '' : ` and ${is} paid for`
-    const parts = [
-      `${created} of ${count} runs ${was} created${paid}`,
-      ...(reused === 0 ? [] : [`${reused} reused`]),
-      ...(unconfirmed.size === 0 ? [] : [`${unconfirmed.size} unconfirmed`]),
-    ]
-    const hint = [
-      withoutRetry(error).hint,
-      missing === 0 || created + unconfirmed.size === 0 ? undefined : restHint(missing, isReusing),
-    ]
-    return error.with({
-      consequence: `${parts.join(', ')}.`,
-      hint: hint.filter((each) => each !== undefined).join(' ') || undefined,
-    })
-  }
-
-  /** Folds equal errors into one, and completes the last one. */
-  function createErrors(errors: readonly RushesError[]): readonly RushesError[] {
-    const groups = createErrorGroups<string | undefined>()
-    const firsts = errors.filter((error) => groups.add(error, unconfirmed.get(error)))
-    // The others are counted by `withRest`; only unconfirmed creates have keys.
-    const repeated = groups
-      .repeated()
-      .flatMap((each) => (mayExist(each.error) ? [repeatedCreates(each)] : []))
-    return [...firsts, ...repeated].map((error, index, all) =>
-      index === all.length - 1 ? withRest(error) : withoutRetry(error),
-    )
-  }
-
-  return { ids, unconfirmed, withRest, createErrors }
+/** Folds equal errors into one, and completes the last one. */
+function createErrors(tally: Tally): readonly RushesError[] {
+  const groups = createErrorGroups<FailedCreate>()
+  const firsts = tally.failed.filter((each) => groups.add(each.error, each)).map(({ error }) => error)
+  // The others are counted by `withRest`; only unconfirmed creates have keys.
+  const repeated = groups.repeated().flatMap(({ error, more }) =>
+    more[0]?.label.is === 'unconfirmed'
+      ? [
+          repeatedCreates(
+            error,
+            more.map(({ label }) => ('key' in label ? label.key : undefined)),
+          ),
+        ]
+      : [],
+  )
+  return [...firsts, ...repeated].map((error, index, all) =>
+    index === all.length - 1 ? withRest(tally, error) : withoutRetry(error),
+  )
 }
 
 /** Some hints end with the advice to try again. The whole command would then create runs that exist once more. */
@@ -157,18 +134,6 @@ const restHint = (missing: number, isReusing: boolean): string =>
   isReusing
     ? 'When the created runs have succeeded, run the same command again: --reuse takes them, and only the others are created.'
     : `To create the ${missing === 1 ? 'missing one' : `other ${missing}`}, run the same command with \`-n ${missing}\`.`
-
-/** A local run is rendered only while a command waits for it. */
-function noteQueued({ out, globals }: Context, ids: readonly string[]): void {
-  const [only] = ids
-  if (only === undefined) return
-  const wait = (runs: readonly string[] | 'all') => resumeCommand({ globals, delivery: [] }, 'wait', runs)
-  out.note(
-    ids.length === 1
-      ? `${only} is queued. Render it with \`${wait([only])}\`.`
-      : `${ids.length} runs are queued. Render them with \`${wait('all')}\`.`,
-  )
-}
 
 interface ReuseRequest {
   readonly model: string

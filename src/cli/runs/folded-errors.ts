@@ -19,15 +19,15 @@ export function repeatedRuns({ error, more }: RepeatedError<undefined>): RushesE
   })
 }
 
-/** The labels are the keys of the creates in the journal, which has none where it cannot be written. */
-export function repeatedCreates({ error, more }: RepeatedError<string | undefined>): RushesError {
-  const keys = more.flatMap(({ label }) => label ?? [])
+/** `keys`: of the further creates in the journal, which has none where it cannot be written. */
+export function repeatedCreates(error: RushesError, keys: readonly (string | undefined)[]): RushesError {
+  const known = keys.filter((key) => key !== undefined)
   const listed =
-    keys.length <= MAX_LISTED
-      ? `Their keys: ${keys.join(' ')}`
+    known.length <= MAX_LISTED
+      ? `Their keys: ${known.join(' ')}`
       : '`rushes list --status unconfirmed` shows their keys.'
   return error.with({
-    message: `${plural(more.length, 'more create')}: ${error.message}`,
-    hint: keys.length === 0 ? undefined : listed,
+    message: `${plural(keys.length, 'more create')}: ${error.message}`,
+    hint: known.length === 0 ? undefined : listed,
   })
 }

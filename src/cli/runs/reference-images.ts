@@ -4,10 +4,8 @@ import { tooLarge } from '../../client/create.js'
 import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
-import { dataUrl, imageProblem, imageTypeOf } from '../../protocol/media.js'
-import { isHttpUrl } from '../../protocol/parse.js'
+import { dataUrl, imageProblem, imageSourceOf, imageTypeOf } from '../../protocol/media.js'
 import { linesOf, readPath, readStdin, type Stdin } from '../process/io.js'
-import { isRunOutput } from './run-outputs.js'
 
 export const referencesReadStdin = (sources: readonly string[]): readonly string[] =>
   sources.filter((source) => source === '-').map(() => '-i')
@@ -38,13 +36,10 @@ async function readReferences(stdin: Stdin, signal: AbortSignal): Promise<readon
 }
 
 async function resolveReference(source: string, signal: AbortSignal): Promise<string> {
-  if (/^https?:/i.test(source)) {
-    if (isHttpUrl(source)) return source
-    throw usageError(`"${source}" is not a valid image URL.`)
-  }
-  if (/^data:/i.test(source)) return source
-  // Resolved later, when the service is known: see `run-outputs.ts`.
-  if (isRunOutput(source)) return source
+  const form = imageSourceOf(source)
+  if (form === 'invalid url') throw usageError(`"${source}" is not a valid image URL.`)
+  // `run:` is resolved later, when the service is known: see `run-outputs.ts`.
+  if (form === 'url' || form === 'data' || form === 'run') return source
   const bytes = await readImage(source, signal)
   const type = imageTypeOf(bytes)
   if (type === undefined) throw notAnImage(source, bytes)

@@ -33,6 +33,8 @@ export interface RunRequest {
   readonly model: string | undefined
   readonly missing: readonly Missing[]
   readonly input: ModelInput
+  /** The body of the create. Undefined like `model`. */
+  readonly body: Uint8Array | undefined
 }
 
 /** Builds the request. Reads standard input and files, and creates no run. Rejects with `usage` and all problems. */
@@ -65,11 +67,9 @@ export async function buildRequest(ctx: Context, options: RequestOptions): Promi
     model,
     missing: model === undefined && options.kind !== undefined ? [missingModelOf(options.kind)] : [],
     input: completeInput,
+    body: model === undefined ? undefined : encodeCreate({ model, input: completeInput }),
   }
 }
-
-/** Encodes the body of the create. Throws `usage` if it exceeds the limit. */
-export const encodeRequest = (model: string, input: ModelInput): Uint8Array => encodeCreate({ model, input })
 
 async function findModel(ctx: Context, { kind, model }: RequestOptions): Promise<string | undefined> {
   if (model !== undefined && !isModelName(model))
@@ -119,7 +119,7 @@ const INPUT_HINT = `Use --input '{"prompt": "a red fox"}', --input @file.json or
 /** Rejects with `usage` for JSON that cannot be sent exactly as written. */
 async function readInput(text: string | undefined, ctx: Context): Promise<ModelInput> {
   if (text === undefined) return {}
-  const { readJsonArgument } = await import('../process/json-argument.js')
+  const { readJsonArgument } = await import('../flags/json-argument.js')
   return readJsonArgument(ctx, text, { name: '--input', hint: INPUT_HINT })
 }
 

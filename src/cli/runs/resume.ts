@@ -5,11 +5,11 @@ import type { RunState } from '../../protocol/run-state.js'
 import { quoteWord } from '../../protocol/text.js'
 import type { FollowedRun } from '../../runs/follow.js'
 import { commandLine, type ServiceFlags } from '../flags/globals.js'
-import type { RunChoice } from '../flags/run-selection.js'
 import { formatDuration } from '../terminal/format.js'
+import type { RunChoice } from './run-selection.js'
 
 /** `cancel` is the command that stops the runs. */
-type ResumeVerb = 'wait' | 'download' | 'cancel'
+export type ResumeVerb = 'wait' | 'download' | 'cancel'
 
 interface ResumeContext {
   readonly globals: ServiceFlags
@@ -63,7 +63,7 @@ export type ResumeMany = 'wait --all' | 'same command' | 'same ids'
 export const resumeManyOf = ({ ids, all = false, label }: RunChoice): ResumeMany =>
   all && label === undefined ? 'wait --all' : ids.includes('-') ? 'same ids' : 'same command'
 
-interface UnfinishedRuns {
+export interface UnfinishedRuns {
   /** Returns the error for one run. `report` combines the errors of all runs. */
   interrupted(id: string, reason: Interruption): RushesError
   /** `errorAtLimit`: see `Follower` of the client. */

@@ -3,6 +3,7 @@ import type { ApiClient } from '../../client/index.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Fetch } from '../../host/http.js'
 import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
+import { imageSourceOf } from '../../protocol/media.js'
 import type { ModelInput } from '../../protocol/models.js'
 import { shortened } from '../../protocol/text.js'
 import type { Context } from '../context/context.js'
@@ -13,7 +14,8 @@ import { livesElsewhere } from './where.js'
 
 const RUN_OUTPUT = /^run:(.+?)(?:#(\d+))?$/s
 
-export const isRunOutput = (source: string): boolean => RUN_OUTPUT.test(source)
+const isRunOutput = (source: unknown): source is string =>
+  typeof source === 'string' && imageSourceOf(source) === 'run'
 
 /** The parts of a `Connection` that find an output. */
 interface Source {
@@ -29,11 +31,9 @@ interface Source {
  */
 export async function withRunOutputs(ctx: Context, service: Source, input: ModelInput): Promise<ModelInput> {
   const { image_urls: sources } = input
-  if (!Array.isArray(sources) || !sources.some((each) => typeof each === 'string' && isRunOutput(each)))
-    return input
+  if (!Array.isArray(sources) || !sources.some(isRunOutput)) return input
   const urls: unknown[] = []
-  for (const source of sources)
-    urls.push(typeof source === 'string' && isRunOutput(source) ? await urlOf(ctx, service, source) : source)
+  for (const source of sources) urls.push(isRunOutput(source) ? await urlOf(ctx, service, source) : source)
   return { ...input, image_urls: urls }
 }
 

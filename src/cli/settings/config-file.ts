@@ -1,8 +1,8 @@
 /**
- * The config file, read and written by `conf`, with mode 0600 in a folder of mode 0700. `conf` is loaded only when
- * there is something to read or write, because loading it takes half of the start-up time.
+ * The config file, written by `conf` with mode 0600 in a folder of mode 0700. `conf` is loaded only for a change, because
+ * loading it takes half of the start-up time.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
 import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
@@ -27,15 +27,9 @@ export function createConfigFile(folder: string): ConfigFile {
   const path = configPath(folder)
   return {
     path,
-    async read(profile) {
-      return existsSync(path) ? profileIn((await open(folder, path)).store, profile) : {}
-    },
-    async profiles() {
-      return existsSync(path) ? Object.keys(profilesIn((await open(folder, path)).store)) : []
-    },
-    async unreadKeys(profile) {
-      return existsSync(path) ? unreadKeysIn((await open(folder, path)).store, profile) : []
-    },
+    read: async (profile) => profileIn(readFile(path), profile),
+    profiles: async () => Object.keys(profilesIn(readFile(path))),
+    unreadKeys: async (profile) => unreadKeysIn(readFile(path), profile),
     async update(profile, change) {
       try {
         // Creates the folder first: `conf` would use the default mode, which lets other users read it.
@@ -75,6 +69,15 @@ async function whileLocked(path: string, work: () => void): Promise<void> {
   }
 }
 
+/** Returns the content of the file; an empty object if it does not exist. Throws `usage`. */
+function readFile(path: string): Record<string, unknown> {
+  try {
+    return existsSync(path) ? parseConfig(readFileSync(path, 'utf8')) : {}
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
 async function open(folder: string, path: string) {
   const { default: Conf } = await import('conf')
   try {
@@ -88,15 +91,18 @@ async function open(folder: string, path: string) {
       deserialize: parseConfig,
     })
   } catch (error) {
-    throw usageError(
-      `Cannot read the config file ${describeError(error, path)}.`,
-      'Fix the file, or move it away and run `rushes login` and `rushes config set` again.',
-    )
+    throw unreadable(path, error)
   }
 }
 
+const unreadable = (path: string, error: unknown) =>
+  usageError(
+    `Cannot read the config file ${describeError(error, path)}.`,
+    'Fix the file, or move it away and run `rushes login` and `rushes config set` again.',
+  )
+
 /** Parses the file without the byte order mark that some Windows editors add. */
-function parseConfig(text: string): Record<string, unknown> {
+export function parseConfig(text: string): Record<string, unknown> {
   const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
   if (!isObject(value)) throw new Error('it must be a JSON object ({…})')
   const { profiles = {} } = value

@@ -1,12 +1,12 @@
 /**
  * Reads settings before a command has a context: for completion, and for the model of the line. Skips what cannot be
- * read, warns of nothing, and does not load `conf`, because loading it takes half of the start-up time.
+ * read, and warns of nothing.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { profileIn, type RawProfile, settingsOf, storedKeyOf } from './config-file.js'
+import { parseConfig, profileIn, type RawProfile, settingsOf, storedKeyOf } from './config-file.js'
 import { configPath, foldersOf } from './folders.js'
 import { CONFIG_KEYS, findSetting, isLocal, LOCAL_ADDRESS, type SettingName, variable } from './table.js'
 
@@ -48,9 +48,7 @@ export const readOr = async <Value>(fallback: Value, read: () => Promise<Value> 
 
 export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
   const configFile = (): Promise<unknown> =>
-    readOr(undefined, () =>
-      JSON.parse(readFileSync(configPath(foldersOf(env).config), 'utf8').replace(/^\uFEFF/, '')),
-    )
+    readOr(undefined, () => parseConfig(readFileSync(configPath(foldersOf(env).config), 'utf8')))
 
   const profile = async (): Promise<RawProfile> =>
     profileIn(await configFile(), globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default')

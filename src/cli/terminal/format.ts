@@ -36,3 +36,8 @@ export function formatAgo(ms: number): string {
 
 /** Formats a row for a pipe. */
 export const tabRow = (cells: readonly string[]): string => cells.join('\t')
+
+/** Printed after a signal, while a create has no response. */
+export const GRACE_NOTE =
+  'Waiting up to 10 s for the response to each create that was sent, so that no run id is lost. ' +
+  'Press Ctrl-C again to stop now.'

@@ -113,150 +113,189 @@ export async function pingRedis(address: RedisAddress, limit: Limit, signal: Abo
   connection.close()
 }
 
+/** The state behind a `RedisLedger`. */
+interface LedgerState {
+  readonly options: RedisLedgerOptions
+  readonly clock: RedisLedgerOptions['clock']
+  readonly machine: Ledger
+  readonly key: string
+  /** Identifies this process. */
+  readonly owner: string
+  readonly windowMs: number
+  readonly common: ReturnType<typeof commonOf>
+  readonly closing: AbortController
+  /** Requests of this process that count. */
+  readonly own: Set<CountedRequest>
+  /** Steps without an answer. */
+  readonly unanswered: Set<Promise<unknown>>
+  connection: RedisConnection | undefined
+  isOpening: boolean
+  wasLost: boolean
+  canReturn: boolean
+  granted: number
+  heldBackUntilMs: number
+  lastAnswer: { readonly used: number; readonly atMs: number }
+  beats: number
+  disarm(): void
+}
+
 export function openRedisLedger(options: RedisLedgerOptions): RedisLedger {
-  const { address, limit, clock, machine = createMemoryLedger(limit, clock) } = options
-  const key = redisKeyOf(options.keyHash)
+  const { limit, clock, machine = createMemoryLedger(limit, clock) } = options
   const owner = randomBytes(9).toString('base64url')
-  const windowMs = limit.windowMs + DRIFT_MS
-  const common = commonOf(limit, owner)
-  const closing = new AbortController()
-  const own = new Set<CountedRequest>()
-  const unanswered = new Set<Promise<unknown>>()
-  let connection: RedisConnection | undefined
-  let isOpening = false
-  let wasLost = false
-  let canReturn = true
-  let granted = 0
-  let heldBackUntilMs = 0
-  let lastAnswer = { used: 0, atMs: Number.NEGATIVE_INFINITY }
-
-  let disarm = () => {}
+  const ledger: LedgerState = {
+    ...{ options, clock, machine, owner, key: redisKeyOf(options.keyHash), common: commonOf(limit, owner) },
+    windowMs: limit.windowMs + DRIFT_MS,
+    closing: new AbortController(),
+    own: new Set(),
+    unanswered: new Set(),
+    connection: undefined,
+    isOpening: false,
+    wasLost: false,
+    canReturn: true,
+    granted: 0,
+    heldBackUntilMs: 0,
+    lastAnswer: { used: 0, atMs: Number.NEGATIVE_INFINITY },
+    beats: 0,
+    disarm() {},
+  }
   /** Resolves after the first answer of the server, or when the server counts as unavailable. */
-  const firstAnswer = withPatience(open()).catch(lose)
-  let beats = 0
-  beat()
-
-  function beat(): void {
-    disarm = clock.alarm(BEAT_MS, beat)
-    beats++
-    if (connection === undefined) void open()
-    else if (beats % RENEWAL_BEATS === 0)
-      report([...own].filter(({ settledAtMs }) => settledAtMs === undefined))
-  }
-
-  async function open(): Promise<void> {
-    if (isOpening || !canReturn) return
-    isOpening = true
-    const holdMs = Math.max(0, heldBackUntilMs - clock.monotonic())
-    const first: ScriptStep = {
-      ...common,
-      ...(holdMs > 0 ? { hold: inUs(holdMs) } : {}),
-      ...(wasLost ? { returning: inUs(RETURNING_MS) } : {}),
-    }
-    try {
-      const opened = await connectRedis({ address, key, signal: closing.signal }, first)
-      void opened.ended.then((failure) => {
-        if (connection === opened) lose(failure)
-      })
-      connection = opened
-      report(own)
-    } catch (error) {
-      lose(error as RedisFailure)
-    }
-    isOpening = false
-  }
-
-  function lose(failure: RedisFailure): void {
-    if (closing.signal.aborted) return
-    connection?.close()
-    connection = undefined
-    canReturn = !failure.isLasting
-    if (!wasLost) options.onLost(failure)
-    wasLost = true
-  }
-
-  /** Returns undefined if the server does not answer. */
-  async function ask(part: StepPart): Promise<readonly [granted: number, waitMs: number] | undefined> {
-    const usedConnection = connection
-    if (usedConnection === undefined) return undefined
-    try {
-      const [isGranted, waitMs, used] = await usedConnection.run(key, { ...common, ...part })
-      lastAnswer = { used, atMs: clock.monotonic() }
-      return [isGranted, waitMs]
-    } catch (error) {
-      if (connection === usedConnection) lose(error as RedisFailure)
-      return undefined
-    }
-  }
-
-  function sendOnly(part: StepPart): void {
-    const answer = ask(part)
-    unanswered.add(answer)
-    void answer.then(() => unanswered.delete(answer))
-  }
-
-  function report(requests: Iterable<CountedRequest>): void {
-    const nowMs = clock.monotonic()
-    const slots: Record<string, number> = {}
-    for (const { id, settledAtMs = nowMs + LEASE_MS } of requests) {
-      const restMs = settledAtMs + windowMs - nowMs
-      if (restMs > 0) slots[id] = inUs(restMs)
-    }
-    if (Object.keys(slots).length > 0) sendOnly({ slots })
-  }
-
-  function forgetExpired(): void {
-    const settledAfterMs = clock.monotonic() - windowMs
-    for (const request of own)
-      if (request.settledAtMs !== undefined && request.settledAtMs <= settledAfterMs) own.delete(request)
-  }
-
-  const takenSlot = (request: CountedRequest, slot: TakenSlot): TakenSlot => ({
-    settle() {
-      if (request.settledAtMs !== undefined || !own.has(request)) return
-      slot.settle()
-      request.settledAtMs = clock.monotonic()
-      report([request])
-    },
-    cancel() {
-      if (!own.delete(request)) return
-      slot.cancel()
-      sendOnly({ free: [request.id] })
-    },
-  })
-
+  const firstAnswer = withPatience(open(ledger)).catch((failure) => lose(ledger, failure))
+  beat(ledger)
   return {
     async take(purpose) {
       await firstAnswer
-      const slot = machine.take(purpose)
-      if ('retryInMs' in slot) return slot
-      forgetExpired()
-      const request: CountedRequest = { id: `${owner}-${++granted}`, settledAtMs: undefined }
-      own.add(request)
-      const [isGranted, retryInMs] = (await ask({ take: { id: request.id, rank: RANK[purpose] } })) ?? [1, 0]
-      if (isGranted === 1) return takenSlot(request, slot)
-      own.delete(request)
-      slot.cancel()
-      return { retryInMs }
+      return take(ledger, purpose)
     },
     withdraw(purpose) {
       machine.withdraw(purpose)
-      sendOnly({ withdraw: RANK[purpose] })
+      sendOnly(ledger, { withdraw: RANK[purpose] })
     },
     holdBack(ms) {
       machine.holdBack(ms)
-      heldBackUntilMs = Math.max(heldBackUntilMs, clock.monotonic() + ms)
-      sendOnly({ hold: inUs(ms) })
+      ledger.heldBackUntilMs = Math.max(ledger.heldBackUntilMs, clock.monotonic() + ms)
+      sendOnly(ledger, { hold: inUs(ms) })
     },
     usedSlots() {
-      const isFresh = lastAnswer.atMs > clock.monotonic() - limit.windowMs
-      return Math.max(machine.usedSlots(), isFresh ? lastAnswer.used : 0)
+      const { used, atMs } = ledger.lastAnswer
+      return Math.max(machine.usedSlots(), atMs > clock.monotonic() - limit.windowMs ? used : 0)
     },
     async close() {
-      disarm()
-      await Promise.all(unanswered)
-      closing.abort()
-      connection?.close()
+      ledger.disarm()
+      await Promise.all(ledger.unanswered)
+      ledger.closing.abort()
+      ledger.connection?.close()
     },
   }
 }
+
+function beat(ledger: LedgerState): void {
+  const { clock, own } = ledger
+  ledger.disarm = clock.alarm(BEAT_MS, () => beat(ledger))
+  ledger.beats++
+  if (ledger.connection === undefined) void open(ledger)
+  else if (ledger.beats % RENEWAL_BEATS === 0)
+    report(
+      ledger,
+      [...own].filter(({ settledAtMs }) => settledAtMs === undefined),
+    )
+}
+
+async function open(ledger: LedgerState): Promise<void> {
+  if (ledger.isOpening || !ledger.canReturn) return
+  ledger.isOpening = true
+  const { options, clock, key, closing, common } = ledger
+  const holdMs = Math.max(0, ledger.heldBackUntilMs - clock.monotonic())
+  const first: ScriptStep = {
+    ...common,
+    ...(holdMs > 0 ? { hold: inUs(holdMs) } : {}),
+    ...(ledger.wasLost ? { returning: inUs(RETURNING_MS) } : {}),
+  }
+  try {
+    const opened = await connectRedis({ address: options.address, key, signal: closing.signal }, first)
+    void opened.ended.then((failure) => {
+      if (ledger.connection === opened) lose(ledger, failure)
+    })
+    ledger.connection = opened
+    report(ledger, ledger.own)
+  } catch (error) {
+    lose(ledger, error as RedisFailure)
+  }
+  ledger.isOpening = false
+}
+
+function lose(ledger: LedgerState, failure: RedisFailure): void {
+  if (ledger.closing.signal.aborted) return
+  ledger.connection?.close()
+  ledger.connection = undefined
+  ledger.canReturn = !failure.isLasting
+  if (!ledger.wasLost) ledger.options.onLost(failure)
+  ledger.wasLost = true
+}
+
+/** Returns undefined if the server does not answer. */
+async function ask(
+  ledger: LedgerState,
+  part: StepPart,
+): Promise<readonly [granted: number, waitMs: number] | undefined> {
+  const { connection, key, common, clock } = ledger
+  if (connection === undefined) return undefined
+  try {
+    const [isGranted, waitMs, used] = await connection.run(key, { ...common, ...part })
+    ledger.lastAnswer = { used, atMs: clock.monotonic() }
+    return [isGranted, waitMs]
+  } catch (error) {
+    if (ledger.connection === connection) lose(ledger, error as RedisFailure)
+    return undefined
+  }
+}
+
+function sendOnly(ledger: LedgerState, part: StepPart): void {
+  const answer = ask(ledger, part)
+  ledger.unanswered.add(answer)
+  void answer.then(() => ledger.unanswered.delete(answer))
+}
+
+function report(ledger: LedgerState, requests: Iterable<CountedRequest>): void {
+  const nowMs = ledger.clock.monotonic()
+  const slots: Record<string, number> = {}
+  for (const { id, settledAtMs = nowMs + LEASE_MS } of requests) {
+    const restMs = settledAtMs + ledger.windowMs - nowMs
+    if (restMs > 0) slots[id] = inUs(restMs)
+  }
+  if (Object.keys(slots).length > 0) sendOnly(ledger, { slots })
+}
+
+async function take(ledger: LedgerState, purpose: Purpose): ReturnType<RedisLedger['take']> {
+  const { machine, own, owner } = ledger
+  const slot = machine.take(purpose)
+  if ('retryInMs' in slot) return slot
+  forgetExpired(ledger)
+  const request: CountedRequest = { id: `${owner}-${++ledger.granted}`, settledAtMs: undefined }
+  own.add(request)
+  const rank = RANK[purpose]
+  const [isGranted, retryInMs] = (await ask(ledger, { take: { id: request.id, rank } })) ?? [1, 0]
+  if (isGranted === 1) return takenSlot(ledger, request, slot)
+  own.delete(request)
+  slot.cancel()
+  return { retryInMs }
+}
+
+function forgetExpired({ own, clock, windowMs }: LedgerState): void {
+  const settledAfterMs = clock.monotonic() - windowMs
+  for (const request of own)
+    if (request.settledAtMs !== undefined && request.settledAtMs <= settledAfterMs) own.delete(request)
+}
+
+const takenSlot = (ledger: LedgerState, request: CountedRequest, slot: TakenSlot): TakenSlot => ({
+  settle() {
+    if (request.settledAtMs !== undefined || !ledger.own.has(request)) return
+    slot.settle()
+    request.settledAtMs = ledger.clock.monotonic()
+    report(ledger, [request])
+  },
+  cancel() {
+    if (!ledger.own.delete(request)) return
+    slot.cancel()
+    sendOnly(ledger, { free: [request.id] })
+  },
+})

@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { fromBase64, fromPercent } from '../../host/data-url.js'
 import { readJson, writeJson } from '../../protocol/json.js'
 import type { ModelDocument, ModelInput, ModelSchema } from '../../protocol/models.js'
 import { isObject } from '../../protocol/parse.js'
@@ -231,7 +232,8 @@ function imageOf(url: string, parameter: string): EmbeddedImage {
   const [type = '', ...attributes] = url.slice('data:'.length, comma).split(';')
   const isBase64 = attributes.at(-1)?.trim().toLowerCase() === 'base64'
   const text = url.slice(comma + 1)
-  const data = isBase64 ? fromBase64(text) : fromPercent(text)
+  const isInvalid = !isBase64 && /%(?![0-9a-f]{2})/i.test(text)
+  const data = isInvalid ? undefined : isBase64 ? fromBase64(text) : fromPercent(text)
   if (data === undefined)
     throw new Refusal(
       'invalid_input',
@@ -248,34 +250,3 @@ function imageOf(url: string, parameter: string): EmbeddedImage {
 /** Returns `text/plain`, the default of RFC 2397, for an invalid type. */
 const contentTypeOf = (type: string): string =>
   /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(type.trim()) ? type.trim().toLowerCase() : 'text/plain'
-
-/**
- * Decodes both base64 alphabets, with or without padding. Returns undefined for invalid characters, which Node would
- * skip.
- */
-function fromBase64(text: string): Uint8Array | undefined {
-  const plain = text.includes('%') ? fromPercent(text)?.toString('latin1') : text
-  const digits = plain?.replace(/\s+/g, '').replace(/={1,2}$/, '')
-  // Search for an invalid character: a pattern that matches the valid ones would backtrack through 64 MiB.
-  if (digits === undefined || /[^A-Za-z0-9+/_-]/.test(digits) || digits.length % 4 === 1) return undefined
-  return Buffer.from(digits, 'base64')
-}
-
-const PERCENT = 0x25
-
-function fromPercent(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'utf8')
-  let length = 0
-  for (let index = 0; index < bytes.length; index++, length++) {
-    const byte = bytes[index] ?? 0
-    if (byte !== PERCENT) {
-      bytes[length] = byte
-      continue
-    }
-    const digits = bytes.toString('latin1', index + 1, index + 3)
-    if (!/^[0-9a-f]{2}$/i.test(digits)) return undefined
-    bytes[length] = Number.parseInt(digits, 16)
-    index += 2
-  }
-  return bytes.subarray(0, length)
-}

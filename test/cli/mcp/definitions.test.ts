@@ -110,31 +110,19 @@ describe('arguments', () => {
 })
 
 describe('a result', () => {
-  const read = async () => Buffer.from('abc')
   const file = { path: '/a b/ä.mp4', bytes: 3, content_type: 'video/mp4' }
 
-  it('has links, and the bytes only if asked for', async () => {
+  it('has a link for each file', async () => {
     const answer = { text: 'done', structured: {}, files: [file] }
     const uri = 'file:///a%20b/%C3%A4.mp4'
     const link = { type: 'resource_link', uri, name: 'ä.mp4', mimeType: 'video/mp4', size: 3 }
-    expect((await resultOf(answer, read)).content).toEqual([{ type: 'text', text: 'done' }, link])
-    expect((await resultOf({ ...answer, inline: true }, read)).content.at(-1)).toEqual({
-      type: 'resource',
-      resource: { uri, mimeType: 'video/mp4', blob: 'YWJj' },
-    })
-  })
-
-  it('keeps to 1 MiB in total', async () => {
-    const files = [file, { ...file, path: '/big', bytes: 1_048_576 }, { ...file, path: '/c' }]
-    const { content } = await resultOf({ text: '', structured: {}, files, inline: true }, read)
-    expect(content.filter(({ type }) => type === 'resource')).toHaveLength(2)
-    expect(content[0]).toMatchObject({ text: 'Not inline, because of the limit of 1 MiB: /big' })
+    expect(resultOf(answer).content).toEqual([{ type: 'text', text: 'done' }, link])
   })
 
   it('has no control characters in text and values, and keeps line ends', async () => {
     const text = 'a\u001b[31m\u202e\u0085b\nc\td\\u0085'
     const clean = 'a[31mb\nc\td\\u0085'
-    const result = await resultOf({ text, structured: { deep: [{ text }], n: 1, no: null } }, read)
+    const result = resultOf({ text, structured: { deep: [{ text }], n: 1, no: null } })
     expect(result.content).toEqual([{ type: 'text', text: clean }])
     expect(result.structuredContent).toEqual({ deep: [{ text: clean }], n: 1, no: null })
   })

@@ -5,7 +5,7 @@ import { usageError } from '../../errors.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
 import type { Context } from '../context/context.js'
-import { decodeUtf8, readPath, readStdin } from './io.js'
+import { decodeUtf8, readPath, readStdin } from '../process/io.js'
 
 /** Maximum nesting. Deeper values would overflow the stack of recursive functions. */
 const MAX_DEPTH = 500

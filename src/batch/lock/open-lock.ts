@@ -1,14 +1,14 @@
 /** The lock file of a batch and its claim: writes to it while the batch runs. */
-import { activeSteps } from '../../batch/carry-out/rows.js'
-import type { BatchClaim } from '../../batch/lock/claim.js'
-import { createLockKeeper, isWritten, type LockKeeper, lockFileAt } from '../../batch/lock/file.js'
 import { RushesError, usageError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
 import { asRushesError } from '../../host/interrupts.js'
 import { describeError, isSystemError } from '../../host/system-error.js'
 import { printable } from '../../protocol/text.js'
-import type { Context } from '../context/context.js'
-import type { PreparedBatch } from './prepare.js'
+import { activeSteps } from '../carry-out/rows.js'
+import type { Plan } from '../plan/index.js'
+import type { BatchClaim, ClaimOptions } from './claim.js'
+import { createLockKeeper, isWritten, type LockKeeper, lockFileAt } from './file.js'
+import type { Lock } from './lock.js'
 
 export interface BatchLock {
   readonly keeper: LockKeeper
@@ -18,17 +18,20 @@ export interface BatchLock {
   finish(warn: (message: string) => void): Promise<readonly RushesError[]>
 }
 
-interface OpenLockOptions {
+export interface OpenLockOptions {
+  readonly lockPath: string
+  readonly manifest: { readonly path: string }
+  /** The lock file, as it was read. */
+  readonly lock: Lock
+  readonly plan: Plan
   readonly claim: BatchClaim
   readonly clock: Pick<Clock, 'sleep'>
   /** Command that continues the batch and pays for no run again. */
   readonly continuation: string
 }
 
-export function openLock(
-  { lockPath, manifest, lock, plan }: PreparedBatch,
-  { claim, clock, continuation }: OpenLockOptions,
-): BatchLock {
+export function openLock(options: OpenLockOptions): BatchLock {
+  const { lockPath, manifest, lock, plan, claim, clock, continuation } = options
   const file = lockFileAt(lockPath, manifest.path, clock)
   const active = activeSteps(plan)
   const rows = new Set(active.flatMap(({ entry, sources }) => [entry.name, ...sources]))
@@ -119,17 +122,13 @@ const unreadable = ({ message, hint }: RushesError): RushesError =>
  * Claims the manifest. If the folder cannot be written, only the checks of the claim fail: a batch without work needs
  * no claim.
  */
-export async function claimFor(
-  { clock, stateFolder, out, interrupts }: Context,
-  lockPath: string,
-  onObserve: (message: string) => void = out.note,
-): Promise<BatchClaim> {
-  const { claimBatch } = await import('../../batch/lock/claim.js')
+export async function claimFor(options: ClaimOptions): Promise<BatchClaim> {
+  const { claimBatch } = await import('./claim.js')
   try {
-    return await claimBatch({ lockPath, stateFolder, clock, signal: interrupts.first, onObserve })
+    return await claimBatch(options)
   } catch (error) {
     if (!isSystemError(error)) throw error
-    const failed = neverWritable(lockPath, error)
+    const failed = neverWritable(options.lockPath, error)
     return { check: () => Promise.reject(failed), lost: new AbortController().signal, async release() {} }
   }
 }
@@ -137,20 +136,20 @@ export async function claimFor(
 const RETRY_MS = 1_000
 
 /** Claims the manifest, after waiting until no other batch works on it. */
-export async function claimWhenFree(ctx: Context, lockPath: string): Promise<BatchClaim> {
-  const { isHeldByAnother } = await import('../../batch/lock/claim.js')
+export async function claimWhenFree(options: ClaimOptions): Promise<BatchClaim> {
+  const { isHeldByAnother } = await import('./claim.js')
   const noted = new Set<string>()
-  const noteOnce = (message: string) => {
-    if (!noted.has(message)) ctx.out.note(message)
+  const onObserve = (message: string) => {
+    if (!noted.has(message)) options.onObserve(message)
     noted.add(message)
   }
   for (;;) {
     try {
-      return await claimFor(ctx, lockPath, noteOnce)
+      return await claimFor({ ...options, onObserve })
     } catch (error) {
       if (!isHeldByAnother(error)) throw error
-      noteOnce('Another batch is running on this manifest. Waiting until it ends.')
+      onObserve('Another batch is running on this manifest. Waiting until it ends.')
     }
-    await ctx.clock.sleep(RETRY_MS, ctx.interrupts.first)
+    await options.clock.sleep(RETRY_MS, options.signal)
   }
 }

@@ -7,9 +7,9 @@ import { amountText } from '../../protocol/price.js'
 import type { RunState } from '../../protocol/run-state.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
-import { isOnDisk } from '../runs/journal-rows.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
-import { formatAgo, formatSeconds } from './format.js'
+import { formatAgo, formatSeconds } from '../terminal/format.js'
+import { isOnDisk } from './journal-rows.js'
 
 /** Returns the prompt on one line, or the whole input when it has no prompt. */
 export function promptOf({ input }: JournalRun): string {

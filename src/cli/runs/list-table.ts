@@ -3,10 +3,11 @@
  */
 import type { JournalRun } from '../../journal/index.js'
 import { printable } from '../../protocol/text.js'
-import { formatAgo } from './format.js'
+import { formatAgo } from '../terminal/format.js'
+import type { Style } from '../terminal/style.js'
+import { alignedRow, widthsOf } from '../terminal/table.js'
+import { cutToColumns } from '../terminal/text-width.js'
 import { listCells } from './run-cells.js'
-import type { Style } from './style.js'
-import { columnsOf, cutToColumns } from './text-width.js'
 
 export interface TableOptions {
   readonly nowMs: number
@@ -21,9 +22,6 @@ const COMFORTABLE_PROMPT_COLUMNS = 30
 /** Minimum width of the prompt, in columns. With less room, the prompt is left out. */
 const MIN_PROMPT_COLUMNS = 10
 const MAX_LABEL_COLUMNS = 24
-
-const padded = (text: string, width: number): string =>
-  text + ' '.repeat(Math.max(0, width - columnsOf(text)))
 
 /** Indexes of the columns that a narrow terminal leaves out. Id and status always stay. */
 const [KIND, MODEL, CREATED, WHERE, LABELS] = [2, 3, 4, 5, 6]
@@ -57,26 +55,21 @@ export function listTable(
     const labels = cutToColumns(run.labels.map(printable).join(', '), MAX_LABEL_COLUMNS)
     return [id, status, kind, model, formatAgo(nowMs - run.createdAtMs), addressText(run), labels, prompt]
   })
-  const widths = HEADER.slice(0, -1).map((title, at) =>
-    Math.max(columnsOf(title), ...rows.map((row) => columnsOf(row[at] ?? ''))),
-  )
+  const widths = widthsOf([HEADER, ...rows])
   const hasOneAddress = new Set(runs.map(addressText)).size === 1
   const hasLabels = runs.some(({ labels }) => labels.length > 0)
   const visible = selectColumns(widths, columns, { hasOneAddress, hasLabels })
-  const promptColumns = columns - visible.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP.length, 0)
-  const line = (cells: readonly string[], colour: (status: string) => string): string =>
-    [
-      ...visible.map((at) => {
-        const cell = padded(cells[at] ?? '', widths[at] ?? 0)
-        return at === 1 ? colour(cell) : cell
-      }),
-      ...(promptColumns < MIN_PROMPT_COLUMNS ? [] : [cutToColumns(cells.at(-1) ?? '', promptColumns)]),
-    ]
-      .join(GAP)
-      .trimEnd()
+  const visibleWidths = visible.map((at) => widths[at] ?? 0)
+  const promptColumns = columns - visibleWidths.reduce((sum, width) => sum + width + GAP.length, 0)
+  const line = (cells: readonly string[]): string => {
+    const prompt = promptColumns < MIN_PROMPT_COLUMNS ? [] : [cutToColumns(cells.at(-1) ?? '', promptColumns)]
+    return alignedRow([...visible.map((at) => cells[at] ?? ''), ...prompt], visibleWidths)
+  }
   return [
-    style.dim(line(HEADER, (title) => title)),
-    ...rows.map((row, at) => line(row, (status) => colourOf(runs[at], style)(status))),
+    style.dim(line(HEADER)),
+    ...rows.map(([id = '', status = '', ...others], at) =>
+      line([id, colourOf(runs[at], style)(status), ...others]),
+    ),
   ]
 }
 

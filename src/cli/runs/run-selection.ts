@@ -7,10 +7,10 @@ import { FAILURE_STATUSES, LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { didYouMean, printable, shortened } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
+import { labelFilter, labelsOf } from '../flags/labels.js'
+import { choiceOption, orList } from '../flags/values.js'
 import { checkIds, readIds } from '../process/io.js'
-import { allUnfinished, lastRun } from '../runs/journal-rows.js'
-import { labelFilter, labelsOf } from './labels.js'
-import { choiceOption, orList } from './values.js'
+import { allUnfinished, lastRun } from './journal-rows.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */

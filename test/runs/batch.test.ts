@@ -1,15 +1,17 @@
-/** Random graphs of rows, carried out by a service that is a few functions: order, blocking, and what is paid. */
+/** Random graphs of rows, with a service of a few functions: order, blocking, and what is paid. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { RowResult } from '../../src/batch/carry-out/rows.js'
 import { createLockKeeper } from '../../src/batch/lock/file.js'
 import { type Lock, NO_LOCK } from '../../src/batch/lock/lock.js'
 import type { Manifest } from '../../src/batch/manifest/index.js'
-import { makePlan } from '../../src/batch/plan/index.js'
-import { carryOutPlan } from '../../src/cli/batch/carry-out.js'
-import type { BatchService } from '../../src/cli/batch/service.js'
+import { makePlan, type PlanStep } from '../../src/batch/plan/index.js'
+import type { DownloadedFile } from '../../src/download/index.js'
+import { NO_MARKS } from '../../src/download/marks.js'
+import { createInterrupts } from '../../src/host/interrupts.js'
 import { identityOf } from '../../src/journal/identity.js'
 import type { RunState } from '../../src/protocol/run-state.js'
+import { type BatchRunOptions, type BatchService, carryOutPlan } from '../../src/runs/batch.js'
 import { folderWith, read } from '../batch/folder.js'
 import { createManualClock } from '../support/clock.js'
 
@@ -20,9 +22,19 @@ interface Rows {
   readonly failing?: readonly number[]
   /** Rows with another prompt; their output is the same if their number is even. */
   readonly edited?: readonly number[]
+  readonly claim?: BatchRunOptions['claim']
+  /** Each version of the lock file, and the rows that were created. Filled during the batch. */
+  readonly saved?: Lock[]
+  readonly created?: string[]
 }
 
-async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, folder: string) {
+const HELD: BatchRunOptions['claim'] = { check: async () => {}, lost: new AbortController().signal }
+
+async function batch(
+  { graph, failing = [], edited = [], claim = HELD, saved = [], created = [] }: Rows,
+  lock: Lock,
+  folder: string,
+) {
   const text = graph.map((uses, at) =>
     JSON.stringify({
       name: `r${at}`,
@@ -45,62 +57,85 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
     selects: () => true,
   })
   const clock = createManualClock()
-  const created: string[] = []
+  const tokens: (string | undefined)[] = []
   const results = new Map<string, RowResult>()
-  let saved = lock
   const keeper = createLockKeeper({
     base: lock,
     lock: plan.lock,
     read: () => undefined,
     async write(next) {
-      saved = next
+      saved.push(next)
       return true
     },
     onChanged() {},
   })
+  const entryOf = (id: string) => plan.steps.find(({ entry }) => id === `run_${entry.name}`)
   const service: BatchService = {
     address: 'https://api.example',
-    async submit({ entry, hash }, token, beforeSend) {
-      await beforeSend()
-      for (const each of entry.references)
-        if (each.from === 'row' && keeper.entry(each.source)?.made === undefined)
-          throw new Error(`${entry.name} was created before ${each.source}`)
-      expect(keeper.entry(entry.name)?.pending).toMatchObject({ state: 'unconfirmed', hash, token })
-      created.push(entry.name)
-      const nowMs = clock.monotonic()
-      return { is: 'created', id: `run_${entry.name}`, sentAtMs: nowMs, answeredAtMs: nowMs }
-    },
-    runs: {
-      client: {
-        follow: (id) => ({
-          async poll() {
-            const isFailed = failing.includes(Number(id.slice('run_r'.length)))
-            const state = {
-              id,
-              status: isFailed ? 'failed' : 'succeeded',
-              phase: isFailed ? 'failed' : 'succeeded',
-              urls: [`https://cdn.example/${id}`],
-            } as unknown as RunState
-            return { is: 'ended', state, durationMs: undefined }
-          },
-          errorAtLimit: (limit) => limit,
-        }),
-        get: () => expect.unreachable(),
-        load: () => 0,
+    isLocal: false,
+    client: {
+      async create(body, options) {
+        await options?.beforeSend?.()
+        const { input } = JSON.parse(Buffer.from(body as Uint8Array).toString())
+        const { entry, hash } = plan.steps[Number.parseInt(input.prompt, 10)] as PlanStep
+        for (const each of entry.references)
+          if (each.from === 'row' && keeper.entry(each.source)?.made === undefined)
+            throw new Error(`${entry.name} was created before ${each.source}`)
+        if (hash !== undefined) expect(keeper.entry(entry.name)?.pending).toMatchObject({ hash })
+        const pending = keeper.entry(entry.name)?.pending
+        expect(pending).toMatchObject({ state: 'unconfirmed', token: expect.any(String) })
+        expect(tokens).toContain(pending?.state === 'unconfirmed' && pending.token)
+        created.push(entry.name)
+        return { id: `run_${entry.name}`, body: {} }
       },
-      recorder: { recordStatus() {}, recordNotFound() {}, durations: () => [] },
+      follow: (id) => ({
+        async poll() {
+          const isFailed = failing.includes(Number(id.slice('run_r'.length)))
+          const state = {
+            id,
+            status: isFailed ? 'failed' : 'succeeded',
+            phase: isFailed ? 'failed' : 'succeeded',
+            urls: [`https://cdn.example/${id}`],
+          } as unknown as RunState
+          return { is: 'ended', state, durationMs: undefined }
+        },
+        errorAtLimit: (limit) => limit,
+      }),
+      get: () => expect.unreachable(),
+      load: () => 0,
     },
-    continuation: '',
-    isWithoutUrls: () => false,
-    explain: (_step, error) => error,
-    async download({ entry, hash = '' }, { urls: [url = ''] }, [place]) {
-      // The bytes come from the meaning, but for the word that changes nothing in even rows.
-      const isEven = Number(entry.name.slice(1)) % 2 === 0
-      const same = isEven && entry.references.length === 0
-      const sha256 = identityOf('', same ? entry.name : hash)
-      const path = (place?.path ?? '').replace('{ext}', 'png')
-      const file = { path, url, sha256, bytes: 1, content_type: 'image/png' }
-      return { files: [file], warnings: [] }
+    recorder: {
+      note: ({ requestId }) => {
+        tokens.push(requestId)
+        return { sending() {}, unsent() {}, answered() {}, accepted() {}, unknown: () => undefined }
+      },
+      prepare() {},
+      find: () => undefined,
+      filesOf: () => [],
+      recordFiles() {},
+      recordStatus() {},
+      recordNotFound() {},
+      durations: () => [],
+    },
+    downloader: {
+      async download([output], { namer, beforeMove }) {
+        if (output === undefined) throw new Error('a run has an output')
+        const { entry } = entryOf(output.runId) as PlanStep
+        // The bytes come from the meaning, but for the word that changes nothing in even rows.
+        const isSame = Number(entry.name.slice(1)) % 2 === 0 && entry.references.length === 0
+        const hash = keeper.entry(entry.name)?.pending?.hash ?? keeper.entry(entry.name)?.made?.hash ?? ''
+        const [name = ''] = namer?.name([output]) ?? []
+        const file: DownloadedFile = {
+          path: name.replace('{ext}', 'png'),
+          url: output.url,
+          sha256: identityOf('', isSame ? entry.name : hash),
+          bytes: 1,
+          content_type: 'image/png',
+          ...NO_MARKS,
+        }
+        await beforeMove?.(file, output)
+        return [{ ok: true, file, warnings: [] }]
+      },
     },
   }
   await clock.runUntil(
@@ -112,12 +147,21 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       clock,
       random: () => 0.5,
       identity: identityOf,
+      manifest: undefined,
+      claim,
+      continuation: '',
+      payAgain: () => '',
+      inputOf: async ({ entry }) => entry.input,
+      estimateOf: () => undefined,
       concurrency: undefined,
       timeoutMs: undefined,
-      signal: new AbortController().signal,
-      mayCreate: () => true,
+      interrupts: createInterrupts(),
+      signal: claim.lost,
+      isChanged: () => false,
       stopsCreating: () => false,
+      onGrace() {},
       onSending() {},
+      onDownloaded() {},
       onSent() {},
       onStatus() {},
       onResult(result) {
@@ -126,7 +170,7 @@ async function batch({ graph, failing = [], edited = [] }: Rows, lock: Lock, fol
       },
     }),
   )
-  return { plan, created, results, lock: saved }
+  return { plan, created, results, lock: saved.at(-1) ?? lock }
 }
 
 const resultOf = (results: ReadonlyMap<string, RowResult>) => (at: number) => results.get(`r${at}`)?.result
@@ -185,4 +229,22 @@ describe('rows that use each other', () => {
     expect(created).toEqual(['r0'])
     expect([...results.values()].filter(({ result }) => result === 'blocked')).toHaveLength(2_999)
   })
+})
+
+it('a claim that is lost after the lock file has recorded a create keeps the create back', async () => {
+  const folder = folderWith()
+  const lost = new AbortController()
+  const claim = {
+    async check() {
+      lost.abort(new Error('taken over'))
+      throw lost.signal.reason
+    },
+    lost: lost.signal,
+  }
+  const saved: Lock[] = []
+  const created: string[] = []
+  await expect(batch({ graph: [[]], claim, saved, created }, NO_LOCK, folder)).rejects.toThrow('taken over')
+  expect(saved[0]?.entries.get('r0')?.pending?.state).toBe('unconfirmed')
+  expect(saved.at(-1)?.entries.size).toBe(0)
+  expect(created).toEqual([])
 })

@@ -50,7 +50,8 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
 
   listEntries: (where: string, limit: string) => `
     SELECT ${ENTRY_COLUMNS}, keys.name AS key_name
-    FROM credits${index('credits_of_account')} JOIN accounts ON accounts.id = credits.account_id LEFT JOIN keys ON keys.id = credits.key_id
+    FROM credits${index('credits_of_account')} JOIN accounts ON accounts.id = credits.account_id
+    LEFT JOIN keys ON keys.id = credits.key_id
     WHERE ${where} ORDER BY credits.sequence DESC LIMIT ${limit}`,
 
   spendPerDay: `

@@ -82,7 +82,7 @@ export interface ClaimRequest {
   /** Names of the models that it can render now. Runs of other models stay queued. */
   readonly models: readonly string[]
   /**
-   * Models with slots of their own, which servers render. Runs in processing of such a model count only when runs of
+   * Models with separate slots, which servers render. Runs in processing of such a model count only when runs of
    * this model are compared, so that a server that is slow or down keeps no account from other models. Default: none.
    */
   readonly separate?: readonly string[] | undefined

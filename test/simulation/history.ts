@@ -9,7 +9,9 @@ import { withTimeout } from '../../src/host/abort.js'
 import { removeFolder } from '../../src/host/own-folder.js'
 import { createEndpoints } from '../../src/service/endpoints.js'
 import type { StoredJob } from '../../src/service/engines/engine.js'
+import { StorageUnavailable, untilStorageAnswers } from '../../src/service/files/contract.js'
 import { createIntake } from '../../src/service/intake.js'
+import { isDiskUnusable } from '../../src/service/log.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { withBudgetCheck } from '../../src/service/store/calls.js'
 import type { Store } from '../../src/service/store/contract.js'
@@ -40,15 +42,28 @@ const MODEL = MODELS[0]?.document.name ?? ''
 type RenderRun = NonNullable<Parameters<typeof createWorker>[0]['renderRun']>
 
 /** Returns what is wrong after the history; nothing, if all promises hold. */
-export async function playHistory(seed: number): Promise<readonly string[]> {
+export async function playHistory(seed: number, { hasFullDisk = false } = {}): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-history-'))
   const store = openSqliteStore(join(folder, 'service.db'))
   try {
-    return await new History(createRandom(seed), store, join(folder, 'work')).play()
+    const disk = createDisk(createRandom(seed + 1_000_000), hasFullDisk)
+    return await new History(createRandom(seed), store, join(folder, 'work'), disk).play()
   } finally {
     await store.close()
     await removeFolder(folder)
   }
+}
+
+const READS = /^(find|list|latest|queue|spend|verify|databaseId|close)/
+const isDiskFull = (error: unknown) => isDiskUnusable(error) || error instanceof StorageUnavailable
+
+/** Whether writes fail now: for some time, several times, and single ones. Its random numbers are its own. */
+function createDisk(random: Random, isEverFull: boolean): (nowMs: number) => boolean {
+  const starts = Array.from({ length: isEverFull ? 3 : 0 }, () => random.between(0, CHAOS_MS))
+  const ends = starts.map((startMs) => startMs + random.between(100, 15_000))
+  return (nowMs) =>
+    starts.some((startMs, at) => nowMs >= startMs && nowMs < (ends[at] ?? 0)) ||
+    (isEverFull && nowMs < CHAOS_MS && random.chance(0.01))
 }
 
 class History {
@@ -68,9 +83,11 @@ class History {
   readonly random: Random
   readonly store: Store
   readonly workFolder: string
+  readonly isDiskFull: (nowMs: number) => boolean
 
-  constructor(random: Random, store: Store, workFolder: string) {
+  constructor(random: Random, store: Store, workFolder: string, isFull: (nowMs: number) => boolean) {
     this.random = random
+    this.isDiskFull = isFull
     this.store = store
     this.workFolder = workFolder
     const hasLookup = random.chance(0.7)
@@ -116,6 +133,8 @@ class History {
       async (...values: readonly never[]) => {
         await late()
         if (host.isDead) return await never
+        if (!READS.test(name) && this.isDiskFull(this.timeline.nowMs))
+          throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
         const result = await (method as (...values: readonly never[]) => Promise<unknown>)(...values)
         const [run, job] = values as readonly unknown[] as [{ readonly id: string }, StoredJob]
         if (name === 'saveJob' && result === true) this.lastJobs.set(run.id, job)
@@ -139,14 +158,20 @@ class History {
     const clock = timeline.clockOf(host, (ms) => (ms === 1_000 ? random.between(1_000, 6_000) : ms))
     const store = this.storeOf(host)
     const onError = (error: unknown) => {
-      if (!host.isDead) this.wrong.push(`a worker reports ${String((error as Error)?.stack ?? error)}`)
+      if (!host.isDead && !isDiskFull(error))
+        this.wrong.push(`a worker reports ${String((error as Error)?.stack ?? error)}`)
     }
     const lease = createWorkerLease({ store, clock, models: MODELS, onError })
     const worker = createWorker({
       ...{ store, lease, clock, models: MODELS, concurrency: 4, onError, workFolder: this.workFolder },
       engine: { ...this.provider.createEngine(host), limitMs: () => TIME_LIMIT_MS },
       references: { load: async () => [] },
-      outputs: { put: async () => {}, remove: async () => {} },
+      outputs: {
+        put: async () => {
+          if (this.isDiskFull(timeline.nowMs)) throw new StorageUnavailable('the disk is full')
+        },
+        remove: async () => {},
+      },
       renderRun,
     })
     worker.start()
@@ -193,7 +218,11 @@ class History {
   /** Resolves with undefined if the answer is lost. */
   async orLost<Value>(call: Promise<Value>): Promise<Value | undefined> {
     const isLost = !this.isCalm && this.random.chance(0.15)
-    const answer = call.then((value) => (isLost ? undefined : value))
+    const refused = async (error: unknown) => {
+      if (!isDiskFull(error)) throw error
+      return void (await this.clock.sleep(1_000))
+    }
+    const answer = call.then((value) => (isLost ? undefined : value), refused)
     return await Promise.race([answer, this.clock.sleep(10_000).then(() => undefined)])
   }
 
@@ -217,7 +246,7 @@ class History {
       worker: { wake() {}, request() {}, stopCanceled() {} },
       findKey: async () => undefined,
       inputs: { put: async () => {}, remove: async () => {} },
-      onError: (error) => void this.wrong.push(String(error)),
+      onError: (error) => void (isDiskFull(error) || this.wrong.push(String(error))),
     })
   }
 
@@ -293,6 +322,10 @@ const renderRun: RenderRun = async (run, references, options, limit) => {
   const outputs = files.map((file) => ({ ...file, token, bytes: 1, sha256: 'a' }))
   limit.signal.throwIfAborted()
   if (!(await enterOutputs(outputs))) throw new Error('Another worker has taken the run over.')
-  for (const output of outputs) await options.outputs.put(outputKey(output), { bytes: new Uint8Array() })
+  const waiting = { clock, signal: limit.signal, onError: options.onError }
+  for (const output of outputs) {
+    const put = () => options.outputs.put(outputKey(output), { bytes: new Uint8Array() })
+    await untilStorageAnswers(put, waiting)
+  }
   return outputs
 }

@@ -5,9 +5,12 @@ import { playHistory } from './history.js'
 /** As many as take a few seconds. */
 const HISTORIES = 15
 
-test('in every history, a run is paid for once, ends, and its credits match the ledger', async () => {
+test('in every history, a run is paid for once, ends, and its credits match the ledger, also with a full disk', async () => {
   for (let seed = 1; seed <= HISTORIES; seed++)
-    expect({ seed, wrong: await playHistory(seed) }).toEqual({ seed, wrong: [] })
+    expect({ seed, wrong: await playHistory(seed, { hasFullDisk: seed % 3 === 0 }) }).toEqual({
+      seed,
+      wrong: [],
+    })
 })
 
 /** Seeds that have found a fault. */

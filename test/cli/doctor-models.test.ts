@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
+import { IMAGE_WORKFLOW } from '../service/engines/comfyui-workflows.js'
 import { whenOver } from '../support/after-file.js'
 import { runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
@@ -122,6 +123,25 @@ test('a server that renders for others and answers nothing is busy, one that ans
     `warning model acme/a (images at ${sdcpp.url}/v1): busy? It accepts connections, but sent no response for 15 s`,
   )
   expect(stdout).toMatch(/warning +model +acme\/b .*: The model's server answered 503: Server is busy/)
+  expect(code).toBe(0)
+})
+
+test('a workflow without slots is a line with the slots that were found in it', async () => {
+  const server = await createComfyServer()
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'flow.json'), JSON.stringify(IMAGE_WORKFLOW))
+  writeFileSync(
+    join(folder, 'a.yaml'),
+    JSON.stringify({
+      name: 'acme/a',
+      kind: 'image',
+      engine: { type: 'comfyui', url: server.url, workflow: 'flow.json' },
+    }),
+  )
+  const { code, stdout } = await doctor(folder)
+  expect(stdout).toMatch(
+    /^ok +workflow +acme\/a: Slots found in the workflow: \{ prompt: 6\.inputs\.text, .*steps: 3\.inputs\.steps/m,
+  )
   expect(code).toBe(0)
 })
 

@@ -5,7 +5,7 @@ import { expect, it, test } from 'vitest'
 import { parse } from 'yaml'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createNetwork } from '../../src/host/undici.js'
-import { readEngineWord } from '../../src/service/models/engine-word.js'
+import { readEngineWord, withKeyVariable } from '../../src/service/models/engine-word.js'
 import { IMAGE_WORKFLOW } from '../service/engines/comfyui-workflows.js'
 import { whenOver } from '../support/after-file.js'
 import { type RunOptions, runCli } from '../support/cli.js'
@@ -279,6 +279,18 @@ test.each<[word: string, engine: object]>([
   ['./my-model.sh --fast', { type: 'command', command: './my-model.sh --fast' }],
   ['python3 still.py', { type: 'command', command: 'python3 still.py' }],
 ])('the engine %s is read', (word, engine) => expect(readEngineWord(word, '--engine ')).toEqual(engine))
+
+test.each<[word: string, env: Readonly<Record<string, string>>, variable: string | undefined]>([
+  ['images:http://h:8080/v1', {}, undefined],
+  ['images:http://h:8080/v1', { RUSHES_ENGINE_KEY: ' ' }, undefined],
+  ['images:http://h:8080/v1', { RUSHES_ENGINE_KEY: 'k', OPENAI_API_KEY: 'k' }, 'RUSHES_ENGINE_KEY'],
+  ['images:http://api.openai.com.example.com/v1', { OPENAI_API_KEY: 'k' }, undefined],
+  ['images:https://api.openai.com/v1', { RUSHES_ENGINE_KEY: 'k' }, 'OPENAI_API_KEY'],
+  ['fal:fal-ai/flux/dev', { RUSHES_ENGINE_KEY: 'k' }, undefined],
+  ['./my-model.sh', { RUSHES_ENGINE_KEY: 'k' }, undefined],
+])('the key of the engine %s with %j is in the variable %s', (word, env, variable) =>
+  expect(withKeyVariable(readEngineWord(word, '--engine '), env).key_env).toBe(variable),
+)
 
 test.each([
   ['images', 'Example: --engine images:http://127.0.0.1:1234/v1'],

@@ -27,6 +27,7 @@ export interface SdcppOptions {
   readonly modes?: readonly string[]
   /** Whether a job ends by itself. */
   readonly isQuick?: boolean
+  readonly port?: number
 }
 
 /** The beginning of a WebM file. */
@@ -36,6 +37,7 @@ const MAX_PENDING = 64
 export async function createSdcppServer({
   modes = ['img_gen'],
   isQuick = true,
+  port = 0,
 }: SdcppOptions = {}): Promise<SdcppServer> {
   const jobs: Job[] = []
   let failure: string | undefined
@@ -96,7 +98,7 @@ export async function createSdcppServer({
     return isCancel === undefined ? look(job) : cancel(job)
   }
 
-  const server = await createModelServer(routes)
+  const server = await createModelServer(routes, port)
   return Object.assign(server, {
     jobs,
     failWith(message: string) {

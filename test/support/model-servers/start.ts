@@ -4,12 +4,15 @@
  * `node /tmp/server/start.js sdcpp 1234`.
  */
 import { createImagesServer, IMAGES_DIALECTS, type ImagesDialect } from './images.js'
+import { createSdcppServer } from './sdcpp.js'
 
 const [dialect = '', port = '0'] = process.argv.slice(2)
 if (Object.hasOwn(IMAGES_DIALECTS, dialect)) {
-  createImagesServer(dialect as ImagesDialect, Number(port)).then((server) =>
-    process.stdout.write(`${dialect} at ${server.url}\n`),
-  )
+  const started =
+    dialect === 'sdcpp'
+      ? createSdcppServer({ port: Number(port), modes: ['img_gen', 'vid_gen'] })
+      : createImagesServer(dialect as ImagesDialect, Number(port))
+  started.then((server) => process.stdout.write(`${dialect} at ${server.url}\n`))
 } else {
   process.stderr.write(`usage: server <${Object.keys(IMAGES_DIALECTS).join('|')}> [port]\n`)
   process.exitCode = 2

@@ -208,7 +208,7 @@ describe('JSON and CSV', () => {
   it('name the line of a wrong cell below empty rows', async () => {
     expect(await problemsOf('kind,quality,name\n,,\n,,\nimage,best,x\n', { name: 'a.csv' })).toEqual([
       '4:1 prompt is missing',
-      expect.stringMatching(/^4:7 quality /),
+      expect.stringMatching(/^4:1 quality /),
     ])
   })
 
@@ -243,10 +243,10 @@ describe('JSON and CSV', () => {
       '{"name": "a", "kind": "image", "prompt": "x"}\n{"name"}',
       '2:8 invalid JSON: expected ":", found "}"',
     ],
-    ['a.csv', 'name,promt\na,b', '1:6 unknown field "promt". Did you mean "prompt"?'],
-    ['a.csv', 'name,prompt,name\na,b,c', '1:13 the column "name" occurs twice'],
-    ['a.csv', 'name,prompt,matrix\na,b,c', '1:13 CSV has no matrix: write the manifest in YAML or JSON'],
-    ['a.csv', 'name,prompt,exclude\na,b,c', '1:13 CSV has no exclude: write the manifest in YAML or JSON'],
+    ['a.csv', 'name,promt\na,b', '1:1 unknown field "promt". Did you mean "prompt"?'],
+    ['a.csv', 'name,prompt,name\na,b,c', '1:1 the column "name" occurs twice'],
+    ['a.csv', 'name,prompt,matrix\na,b,c', '1:1 CSV has no matrix: write the manifest in YAML or JSON'],
+    ['a.csv', 'name,prompt,exclude\na,b,c', '1:1 CSV has no exclude: write the manifest in YAML or JSON'],
     [
       'a.jsonl',
       '{"name": "a", "kind": "image", "prompt": "x"}\n{"name": "{n}", "kind": "image", "prompt": "x", "matrix": {"n": [1, 1]}}',
@@ -258,7 +258,7 @@ describe('JSON and CSV', () => {
       '1:15 defaults cannot set matrix: put it in a run',
     ],
     ['a.csv', 'name,kind,prompt\na,image,"x', /^3?2?:1 is not valid CSV|^\d:1 invalid CSV: Quote Not Closed/],
-    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:15 this cell is in a column without a name/],
+    ['a.csv', 'name,kind,prompt\na,image,a fox, red', /^2:1 the cell " red" is in a column without a name/],
     [
       'a.csv',
       'name,kind,prompt\n"x\ny",image,x\nb,image,x\nc,imag,x',
@@ -267,9 +267,9 @@ describe('JSON and CSV', () => {
     [
       'a.csv',
       'name,kind,prompt\n\n\nb,image,x\r\nc,imag,x',
-      '5:3 unknown kind "imag". Did you mean "image"?',
+      '5:1 unknown kind "imag". Did you mean "image"?',
     ],
-    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:10 invalid JSON/],
+    ['a.csv', 'name,model,input\na,acme/x,"{""a"": }"', /^2:1 invalid JSON/],
   ])('%s %j', async (name, text, problem) => {
     const [first] = await problemsOf(text, { name })
     if (typeof problem === 'string') expect(first).toBe(problem)
@@ -335,7 +335,7 @@ describe('a number', () => {
       '1:53 -1e400 cannot be sent as a number',
     ],
     ['a.jsonl', '{"name": "a", "model": "acme/x", "input": {"seed": 36893488147419103233}}', `1:52 ${lost}`],
-    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 36893488147419103233}"', `2:10 ${lost}`],
+    ['a.csv', 'name,model,input\na,acme/x,"{""seed"": 36893488147419103233}"', `2:1 ${lost}`],
   ])('that would be sent as another one is an error: %s %s', async (name, text, problem) => {
     const problems = await problemsOf(text, { name })
     expect(problems).toHaveLength(1)

@@ -123,9 +123,9 @@ describe('a reference to a row', () => {
     expect(await problemsOf(text)).toEqual(problems)
   })
 
-  it('has its place in CSV and JSON Lines too', async () => {
+  it('has the place of its row in CSV, and its own in JSON Lines', async () => {
     expect(await problemsOf('name,kind,prompt,image_urls\na,image,x,row:b\n', { name: 'shots.csv' })).toEqual(
-      ['2:11 "row:b": the manifest has no row named "b"'],
+      ['2:1 "row:b": the manifest has no row named "b"'],
     )
     expect(
       await problemsOf('{"name":"a","kind":"image","prompt":"x","image_urls":["row:nothing"]}', {
@@ -412,7 +412,7 @@ describe('mistakes in references', () => {
   it('in CSV say that a name with spaces cannot be used', async () => {
     const text = 'name,kind,prompt,image_urls\nmy hero,image,a,\nb,image,b,row:my hero\n'
     expect(await problemsOf(text, { name: 'shots.csv' })).toContain(
-      '3:11 "row:my": the manifest has no row named "my". In CSV a list is separated by spaces: give "my hero" a name without spaces',
+      '3:1 "row:my": the manifest has no row named "my". In CSV a list is separated by spaces: give "my hero" a name without spaces',
     )
   })
 })

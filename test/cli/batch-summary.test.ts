@@ -14,18 +14,18 @@ const row = (name: string, more: Partial<SummaryRow> = {}): SummaryRow => ({
   ...more,
 })
 const summary = (rows: readonly SummaryRow[], more: Partial<JobSummary> = {}): JobSummary => ({
-  manifest: { path: 'shots.yaml', folder: '/w' },
+  manifest: { path: 'shots.yaml' },
   line: `${rows.length} runs`,
   hasResults: false,
   rows,
   ...more,
 })
-const LIMITS = { maxBytes: 1_000_000, urlOf: () => undefined }
+const MAX_BYTES = 1_000_000
 const rowsOf = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('| '))
 
 describe('the text of a summary', () => {
   it('has the table of the plan', () => {
-    expect(summaryText(summary([row('fox')]), LIMITS)).toBe(
+    expect(summaryText(summary([row('fox')]), MAX_BYTES)).toBe(
       [
         '### shots.yaml',
         '',
@@ -42,7 +42,7 @@ describe('the text of a summary', () => {
 
   it('begins with failed rows and ends with rows that are up to date', () => {
     const rows = [row('a', { importance: 'up to date' }), row('b'), row('c', { importance: 'failed' })]
-    expect(rowsOf(summaryText(summary(rows), LIMITS)).slice(2)).toEqual([
+    expect(rowsOf(summaryText(summary(rows), MAX_BYTES)).slice(2)).toEqual([
       expect.stringContaining('| c |'),
       expect.stringContaining('| b |'),
       expect.stringContaining('| a |'),
@@ -53,7 +53,7 @@ describe('the text of a summary', () => {
     const many = Array.from({ length: 5_000 }, (_, at) =>
       row(`row-${at}`, at < 600 ? {} : { state: 'up to date', importance: 'up to date' }),
     )
-    const text = summaryText(summary(many), LIMITS)
+    const text = summaryText(summary(many), MAX_BYTES)
     expect(rowsOf(text)).toHaveLength(502)
     expect(text).toContain('\n4500 more rows are not shown: 100 create, 4400 up to date.\n')
   })
@@ -61,36 +61,18 @@ describe('the text of a summary', () => {
   it.each([1_000_000, 60_000, 5_000, 900, 100, 0, -1])('fits into %d bytes', (maxBytes) => {
     const long = 'é'.repeat(5_000)
     const many = Array.from({ length: 700 }, () => row(long, { cells: Array(7).fill(long) }))
-    const text = summaryText(summary(many, { hasResults: true }), { ...LIMITS, maxBytes })
+    const text = summaryText(summary(many, { hasResults: true }), maxBytes)
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(Math.max(0, maxBytes))
     if (maxBytes >= 900) expect(text).toMatch(/\d+ more rows are not shown/)
   })
 
   it('shows text as it is, whatever is in it', () => {
     const hostile = '</td><img src=x onerror=1> `a` | ![i](https://x) <!-- &lt; \n# h'
-    const [, , line = ''] = rowsOf(summaryText(summary([row(hostile)]), LIMITS))
+    const [, , line = ''] = rowsOf(summaryText(summary([row(hostile)]), MAX_BYTES))
     expect(line).toContain(
       '\\</td\\>\\<img src=x onerror=1\\> \\`a\\` \\| \\!\\[i\\](https://x) \\<\\!-- \\&lt;  \\# h',
     )
     expect(line).not.toMatch(/(?<!\\)[<>|`](?! |$)/)
-  })
-
-  it('has images where they are published, and no data: URLs', () => {
-    const rows = [row('fox', { file: 'a b/fox.png' }), row('clip', { file: 'clip.mp4' }), row('new')]
-    const urlOf = (path: string) => `https://x.test/raw/${path.replace(' ', '%20')}?a="&b`
-    const [head, , fox, clip, other] = rowsOf(summaryText(summary(rows), { ...LIMITS, urlOf }))
-    expect(head).toBe('|  | row | action | reason | file |')
-    expect(fox).toContain(
-      '| <img src="https://x.test/raw/a%20b/fox.png?a=&#34;&#38;b" width="96" alt=""> | fox |',
-    )
-    expect(clip).toMatch(/^\| {2}\| clip/)
-    expect(other).toMatch(/^\| {2}\| new/)
-  })
-
-  it('has at most 30 images', () => {
-    const rows = Array.from({ length: 40 }, (_, at) => row(`${at}`, { file: `${at}.png` }))
-    const text = summaryText(summary(rows), { ...LIMITS, urlOf: (path) => `https://x.test/${path}` })
-    expect(text.match(/<img /g)).toHaveLength(30)
   })
 })
 
@@ -136,15 +118,14 @@ describe('in GitHub Actions', () => {
     ])
   })
 
-  it('the batch writes its results, with the images that are published', async () => {
+  it('the batch writes its results', async () => {
     const batch = await createBatch()
-    const env = { RUSHES_THUMBNAILS_URL: 'https://github.test/acme/game/raw/main/' }
-    expect((await batch.run([], { env })).code).toBe(0)
+    expect((await batch.run([])).code).toBe(0)
     expect(rowsOf(batch.summary()).slice(0, 3)).toEqual([
-      '|  | row | action | reason | file | result | run | error |',
-      '| --- | --- | --- | --- | --- | --- | --- | --- |',
+      '| row | action | reason | file | result | run | error |',
+      '| --- | --- | --- | --- | --- | --- | --- |',
       expect.stringMatching(
-        /^\| <img src="https:\/\/github\.test\/acme\/game\/raw\/main\/art\/icons\/fox%20one\.png" width="96" alt=""> \| fox \| create \| never created \| icons\/fox one\.png \| created \| \S+ \| {2}\|$/,
+        /^\| fox \| create \| never created \| icons\/fox one\.png \| created \| \S+ \| {2}\|$/,
       ),
     ])
   })
@@ -161,14 +142,6 @@ describe('in GitHub Actions', () => {
       expect.stringMatching(/^\| fox \| create \| .* \| failed \|/),
       expect.stringMatching(/^\| hen \| create \| .* \| blocked \| {2}\| needs fox \|$/),
     ])
-  })
-
-  it('a URL that is not valid costs the images alone', async () => {
-    const batch = await createBatch()
-    const { code, stderr } = await batch.run([], { env: { RUSHES_THUMBNAILS_URL: 'javascript:1' } })
-    expect(code).toBe(0)
-    expect(stderr).toContain('RUSHES_THUMBNAILS_URL: "javascript:1" is not a valid URL.')
-    expect(batch.summary()).not.toContain('<img')
   })
 
   it('the mistakes of a manifest are at their lines', async () => {

@@ -4,6 +4,7 @@
  */
 import { extname } from 'node:path'
 import { CsvError, parse } from 'csv-parse/sync'
+import { shortened } from '../../protocol/text.js'
 import { parseJsonAt, parseJsonLines, parseJsonText } from './json.js'
 import {
   type Field,
@@ -135,12 +136,11 @@ function parseCsv(written: string, report: ReportProblem): ListNode | undefined 
   let names: readonly (string | undefined)[] | undefined
   let offset = 0
   for (const { record, raw } of records) {
-    const cells = cellStarts(raw, delimiter).map((start) => positionAt(offset + start))
+    const at = positionAt(offset + Math.max(0, raw.search(/[^\n]/)))
     offset += raw.length
-    const at = cells[0] ?? positionAt(offset)
     if (record.every((cell) => cell.trim() === '')) continue
-    if (names === undefined) names = namesOf(record, cells, columns, report)
-    else rows.push({ type: 'fields', fields: fieldsOf(record, cells, names, report), at })
+    if (names === undefined) names = namesOf(record, at, columns, report)
+    else rows.push({ type: 'fields', fields: fieldsOf(record, at, names, report), at })
   }
   return { type: 'list', items: rows, at: positionAt(0), columns }
 }
@@ -168,32 +168,18 @@ function readRecords(text: string, delimiter: string, report: ReportProblem): re
   }
 }
 
-/** Returns the offset of each cell in a valid record, because the parser does not report it. */
-function cellStarts(raw: string, delimiter: string): readonly number[] {
-  const first = raw.search(/[^\n]/)
-  const starts = [Math.max(0, first)]
-  let isQuoted = false
-  for (let at = Math.max(0, first); at < raw.length; at += 1) {
-    const character = raw.charAt(at)
-    if (character === '"') isQuoted = !isQuoted
-    else if (character === delimiter && !isQuoted) starts.push(at + 1)
-  }
-  return starts
-}
-
 /**
  * Returns the field name of each column, and adds it to `columns`. Undefined for a column without a name, empty for a
  * column already reported.
  */
 function namesOf(
   header: readonly string[],
-  cells: readonly Position[],
+  at: Position,
   columns: Map<string, Position>,
   report: ReportProblem,
 ): readonly (string | undefined)[] {
-  return header.map((cell, column) => {
+  return header.map((cell) => {
     const name = cell.trim()
-    const at = cells[column] ?? { line: 1, column: 1 }
     if (name === '') return undefined
     if (name === 'matrix' || name === 'exclude')
       report(at, `CSV has no ${name}: write the manifest in YAML or JSON`)
@@ -208,17 +194,19 @@ function namesOf(
 
 function fieldsOf(
   record: readonly string[],
-  cells: readonly Position[],
+  at: Position,
   names: readonly (string | undefined)[],
   report: ReportProblem,
 ): ReadonlyMap<string, Field> {
   const fields = new Map<string, Field>()
   for (const [column, cell] of record.entries()) {
     const name = names[column]
-    const at = cells[column] ?? cells[0] ?? { line: 1, column: 1 }
     if (cell === '' || name === '') continue
     if (name === undefined) {
-      report(at, 'this cell is in a column without a name (an extra comma, or text without quotes?)')
+      report(
+        at,
+        `the cell "${shortened(cell, 40)}" is in a column without a name (an extra comma, or text without quotes?)`,
+      )
       continue
     }
     fields.set(name, { at, value: name === 'input' ? jsonIn(cell, at, report) : scalar(cell, at) })

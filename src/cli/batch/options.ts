@@ -4,6 +4,7 @@ import { quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
 import { commandLine, type ServiceFlags } from '../flags/globals.js'
+import { wholeNumber } from '../flags/values.js'
 import { maxCostOf } from '../models/prices.js'
 import type { BatchAllowance, CostLimit } from './estimates.js'
 
@@ -51,6 +52,8 @@ export interface BatchOptions {
   readonly allowance?: BatchAllowance
 }
 
+const MAX_COUNT = 999_999_999
+
 /** Checks the flags. Throws `usage`. */
 export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<BatchOptions> {
   if (flags.check === true && flags.dryRun === true)
@@ -71,21 +74,17 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     overwrite: flags.overwrite === true,
     resubmitUnconfirmed: flags.resubmitUnconfirmed === true,
     allowOutside: flags.allowOutside === true,
-    maxRuns: wholeNumber('--max-runs', flags.maxRuns, 0),
+    maxRuns: flags.maxRuns === undefined ? undefined : wholeNumber(flags.maxRuns, '--max-runs', 0, MAX_COUNT),
     cost: { limit: await maxCostOf(ctx, flags.maxCost), used: 0 },
-    concurrency: wholeNumber('--concurrency', flags.concurrency, 1),
+    concurrency:
+      flags.concurrency === undefined
+        ? undefined
+        : wholeNumber(flags.concurrency, '--concurrency', 1, MAX_COUNT),
     failFast: flags.failFast === true,
     patienceMs: parseDuration(timeout, '--timeout') || undefined,
     watch: flags.watch === true,
     yes: flags.yes === true,
   }
-}
-
-function wholeNumber(flag: string, text: string | undefined, least: number): number | undefined {
-  if (text === undefined) return undefined
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : -1
-  if (value >= least) return value
-  throw usageError(`${flag}: "${text}" is not a whole number of ${least} or more.`)
 }
 
 export interface BatchWords {

@@ -1,6 +1,6 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
-import { extname, join, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
@@ -148,12 +148,10 @@ export interface SummaryRow {
   readonly state: string
   /** Failed rows are listed first, and rows that are up to date last. */
   readonly importance: 'failed' | 'active' | 'up to date'
-  /** Current path of the file, relative to the manifest's folder. */
-  readonly file?: string | undefined
 }
 
 export interface JobSummary {
-  readonly manifest: { readonly path: string; readonly folder: string }
+  readonly manifest: { readonly path: string }
   /** `5 runs: 2 created, 3 up to date` */
   readonly line: string
   readonly hasResults: boolean
@@ -164,10 +162,6 @@ export interface JobSummary {
 const MAX_ROWS = 500
 const MAX_BYTES = 1_000_000
 const MAX_CELL = 300
-/** Maximum number of images: the browser loads each one in full size. */
-const MAX_THUMBNAILS = 30
-const THUMBNAIL_WIDTH = 96
-const IMAGES = ['.png', '.jpg', '.jpeg', '.webp', '.gif', '.avif']
 const ORDER = ['failed', 'active', 'up to date'] as const
 
 /**
@@ -178,53 +172,26 @@ const ORDER = ['failed', 'active', 'up to date'] as const
 export function writeJobSummary(ctx: Context, summary: JobSummary): void {
   const file = variable(ctx.env, 'GITHUB_STEP_SUMMARY')
   if (file === undefined || !isActions(ctx)) return
-  const base = thumbnailsUrl(ctx)
-  const urlOf = (path: string): string | undefined => {
-    const inside = pathInRepository(ctx, join(summary.manifest.folder, path))
-    return base === undefined || inside === undefined
-      ? undefined
-      : `${base}/${inside.split('/').map(encodeURIComponent).join('/')}`
-  }
   try {
     const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-    appendFileSync(file, summaryText(summary, { maxBytes: MAX_BYTES - used, urlOf }))
+    appendFileSync(file, summaryText(summary, MAX_BYTES - used))
   } catch {
     // Errors are ignored.
   }
 }
 
-function thumbnailsUrl({ env, out }: Context): string | undefined {
-  const text = variable(env, 'RUSHES_THUMBNAILS_URL')
-  if (text === undefined) return undefined
-  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return new URL(text).href.replace(/\/+$/, '')
-  out.warn(`RUSHES_THUMBNAILS_URL: "${text}" is not a valid URL.`)
-  return undefined
-}
-
-interface SummaryLimits {
-  readonly maxBytes: number
-  /** Returns the URL of a file below the manifest's folder. Undefined if the file is not published. */
-  urlOf(path: string): string | undefined
-}
-
 /** Returns the text of the summary. Empty if not even the heading fits. Pure. */
-export function summaryText(
-  { manifest, line, hasResults, rows }: JobSummary,
-  { maxBytes, urlOf }: SummaryLimits,
-): string {
+export function summaryText({ manifest, line, hasResults, rows }: JobSummary, maxBytes: number): string {
   const sorted = ORDER.flatMap((importance) => rows.filter((row) => row.importance === importance))
   const candidates = sorted.slice(0, MAX_ROWS)
-  const images = thumbnailsOf(candidates, urlOf)
   const titles = ['row', 'action', 'reason', 'file', ...(hasResults ? ['result', 'run', 'error'] : [])]
-  const columns = images.size > 0 ? ['', ...titles] : titles
   const head = [`### ${escapeMarkdown(manifest.path)}`, '', `${escapeMarkdown(line)}.`, '']
-  const table = [tableRow(columns), tableRow(columns.map(() => '---'))]
+  const table = [tableRow(titles), tableRow(titles.map(() => '---'))]
   const room = maxBytes - bytesOf([...head, ...table]) - MAX_CELL
   const tableRows: string[] = []
   let used = 0
   for (const row of candidates) {
-    const cells = row.cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL)))
-    const text = tableRow(images.size > 0 ? [images.get(row) ?? '', ...cells] : cells)
+    const text = tableRow(row.cells.map((cell) => escapeMarkdown(shortened(cell, MAX_CELL))))
     used += bytesOf([text])
     if (used > room) break
     tableRows.push(text)
@@ -237,20 +204,6 @@ export function summaryText(
     '',
   ].join('\n')
   return Buffer.byteLength(text) > maxBytes ? '' : text
-}
-
-function thumbnailsOf(
-  rows: readonly SummaryRow[],
-  urlOf: SummaryLimits['urlOf'],
-): ReadonlyMap<SummaryRow, string> {
-  const found = rows.flatMap((row) => {
-    const isImage = row.file !== undefined && IMAGES.includes(extname(row.file).toLowerCase())
-    const url = isImage && row.file !== undefined ? urlOf(row.file) : undefined
-    return url === undefined
-      ? []
-      : [[row, `<img src="${attribute(url)}" width="${THUMBNAIL_WIDTH}" alt="">`] as const]
-  })
-  return new Map(found.slice(0, MAX_THUMBNAILS))
 }
 
 /** `120 more rows are not shown: 20 created, 100 up to date` */
@@ -268,9 +221,6 @@ const bytesOf = (lines: readonly string[]): number => Buffer.byteLength(`${lines
 /** Escapes names, paths and messages, so that they contain no Markdown or HTML. */
 const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_[\]<>&|~!#]/g, '\\$&')
 
-const attribute = (text: string): string =>
-  text.replace(/[&"'<>|`]/g, (character) => `&#${character.charCodeAt(0)};`)
-
 export function planRow(step: PlanStep): SummaryRow {
   const [action = '', name = '', file = '', reason = ''] = stepWords(step)
   const isUpToDate = step.action.do === 'up_to_date'
@@ -278,7 +228,6 @@ export function planRow(step: PlanStep): SummaryRow {
     cells: [name, action, reason, file],
     state: action === 'create' || action === 'download' ? `to ${action}` : action,
     importance: isUpToDate ? 'up to date' : 'active',
-    file: isUpToDate ? file : undefined,
   }
 }
 
@@ -292,7 +241,6 @@ export function resultRow(step: PlanStep, row: RowResult | undefined, open: stri
     cells: [name, action, reason, row?.made?.file ?? file, state, row?.run ?? '', message],
     state,
     importance: importanceOf(state, message),
-    file: row?.made?.file ?? (state === 'up to date' ? step.file : undefined),
   }
 }
 

@@ -191,8 +191,6 @@ export const FURTHER_ENVIRONMENT = {
   RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:
     'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
-  RUSHES_THUMBNAILS_URL:
-    "In GitHub Actions, the URL where the repository's files are published; the job summary then shows images",
   RUSHES_ALLOW_HTTP: '`1` allows plain http to other machines; the API key is then sent unencrypted',
 } as const
 

@@ -153,10 +153,10 @@ function replaceBy(
 const HELD = new Set(['EPERM', 'EACCES', 'EBUSY'])
 
 /** A corrupt file cannot be replaced, because another process has it open. */
-class HeldFile extends Error {
+export class HeldFile extends Error {
   override readonly name = 'HeldFile'
   constructor(cause: unknown) {
-    super('the file is damaged, and another process uses it; end that process first', { cause })
+    super('the file is damaged, and another process uses it', { cause })
   }
 }
 

@@ -92,18 +92,21 @@ function windowsReason(name: string): string | undefined {
   return name.length > MAX_WINDOWS_NAME ? TOO_LONG : undefined
 }
 
-/** Asks the folder, because a disk of Windows or a network folder may be mounted there. */
+/** Every file system accepts names up to this length: the shortest limit, of eCryptfs, is 143. */
+const SHORT_BYTES = 128
+
+/** Tries it in the folder, because a disk of Windows or a network folder may be mounted there. */
 function posixNameProblem(path: string): string | undefined {
+  const special = (text: string) => [...new Set(text.match(/[<>:"|?*\\\u0001-\u001f]/g))].join('')
+  const long = (text: string) => text.split('/').filter((name) => Buffer.byteLength(name) > SHORT_BYTES)
+  if (special(path) === '' && long(path).length === 0) return undefined
   const folder = nearestFolder(resolve(path))
   const missing = resolve(path).slice(folder.length)
-  const special = [...new Set(missing.match(/[<>:"|?*\\\u0001-\u001f]/g))].join('')
-  if (
-    special !== '' &&
-    reasonUnwritable(folder, special) !== undefined &&
-    reasonUnwritable(folder) === undefined
-  )
-    return `the file system does not accept these characters in a name: ${printable(special)}`
-  return missing.split('/').some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
+  const characters = special(missing)
+  const isRefused = characters !== '' && reasonUnwritable(folder, characters) !== undefined
+  if (isRefused && reasonUnwritable(folder) === undefined)
+    return `the file system does not accept these characters in a name: ${printable(characters)}`
+  return long(missing).some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
 }
 
 function isTooLong(path: string): boolean {

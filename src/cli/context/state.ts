@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { RushesError } from '../../errors.js'
 import type { Clock } from '../../host/clock.js'
-import { isCorruption } from '../../host/corruption.js'
+import { HeldFile, isCorruption } from '../../host/corruption.js'
 import { NewerFormat } from '../../host/database.js'
 import { describeError, isBusy } from '../../host/system-error.js'
 import { type Journal, LOCK_TIMEOUT_MS, openJournal, type SavedRows } from '../../journal/index.js'
@@ -69,7 +69,11 @@ function withUsageError<Result>(path: string, work: () => Result): Result {
   } catch (error) {
     if (error instanceof RushesError) throw error
     throw new RushesError('usage', `Cannot use the journal ${describeError(error, path)}.`, {
-      hint: 'Check that the folder is writable and that the disk has space. To use another folder, set RUSHES_STATE_DIR.',
+      hint: `${
+        error instanceof HeldFile
+          ? 'End that process, then run the command again.'
+          : 'Check that the folder is writable and that the disk has space.'
+      } To use another folder, set RUSHES_STATE_DIR.`,
       cause: error,
     })
   }

@@ -296,6 +296,19 @@ describePages('the list of runs', (pages) => {
     expect(await prompts(page)).toEqual(Array.from({ length: 350 }, (_, at) => `fox ${350 - at}`))
   })
 
+  it('loads older runs near its end also when the browser reports several scrolls at once', async () => {
+    const service = await servePage(pages)
+    fill(service, 250)
+    const { page } = await service.open('#/runs', {
+      initScript: `window.IntersectionObserver = class {
+        constructor(report) { this.report = report }
+        observe() { setTimeout(() => this.report([{ isIntersecting: false }, { isIntersecting: true }]), 100) }
+        disconnect() {}
+      }`,
+    })
+    await expect.poll(() => page.locator('.run-row').count()).toBe(250)
+  })
+
   it('goes on by itself when a search has looked at many runs without a match', async () => {
     const service = await servePage(pages)
     await service.create({ prompt: 'a needle' })

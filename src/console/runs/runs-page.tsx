@@ -122,9 +122,11 @@ interface OlderProps {
 function Older({ action, isSearching }: OlderProps) {
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void action.run(), {
-      rootMargin: '200%',
-    })
+    const observer = new IntersectionObserver(
+      // A slow browser reports several changes at once.
+      (changes) => changes.some(({ isIntersecting }) => isIntersecting) && void action.run(),
+      { rootMargin: '200%' },
+    )
     if (place.current !== null) observer.observe(place.current)
     return () => observer.disconnect()
   }, [])

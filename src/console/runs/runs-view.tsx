@@ -92,10 +92,16 @@ const Tile = ({ run, link, choice, isPlaying, attributes }: DrawnRun) => (
 const itemsOf = (): readonly HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[data-run]')]
 
 function runsInView(): readonly HTMLElement[] {
-  return itemsOf().filter((item) => {
-    const { top, bottom } = item.getBoundingClientRect()
-    return bottom > 0 && top < innerHeight
-  })
+  const items = itemsOf()
+  // Runs are in the order of their position. To measure each of thousands would take too long.
+  let [from, end] = [0, items.length]
+  while (from < end) {
+    const middle = Math.floor((from + end) / 2)
+    if ((items[middle]?.getBoundingClientRect().bottom ?? 0) > 0) end = middle
+    else from = middle + 1
+  }
+  const below = items.findIndex((item, at) => at >= from && item.getBoundingClientRect().top >= innerHeight)
+  return items.slice(from, below === -1 ? items.length : below)
 }
 
 export const idsInView = (): ReadonlySet<string | undefined> =>

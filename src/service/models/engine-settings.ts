@@ -116,7 +116,7 @@ export interface SettingsSource {
 /** Far more than the largest workflow. */
 const MAX_FILE_MIB = 16
 
-/** What is wrong with the URL of a server. The message does not repeat the URL, which may contain a password. */
+/** Problem of the URL of a server. The message does not repeat the URL, which may contain a password. */
 function urlProblem(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) return 'must be an http or https URL'

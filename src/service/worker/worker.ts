@@ -14,13 +14,7 @@ import { settlesWithin } from '../../host/abort.js'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { isSystemError } from '../../host/system-error.js'
-import {
-  JobDetached,
-  type JobHandle,
-  RendererCrashed,
-  RunCanceled,
-  type StoredJob,
-} from '../engines/engine.js'
+import { JobDetached, RendererCrashed, RunCanceled } from '../engines/engine.js'
 import { type Log, silentLog } from '../log.js'
 import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
@@ -94,258 +88,67 @@ export interface WorkerOptions
   readonly log?: Pick<Log, 'info' | 'debug'>
 }
 
-export function createWorker(options: WorkerOptions): Worker {
-  const { store, lease, models, clock, concurrency, onError, log = silentLog, renderRun = render } = options
-  const owner = lease.id
-  const { timeRender = (_kind, rendering) => rendering } = options
-  const persist = createPersist(clock, onError)
-  const closing = new AbortController()
-  const active = new Set<Promise<void>>()
+interface WorkerState {
+  readonly options: WorkerOptions
+  readonly log: Pick<Log, 'info' | 'debug'>
+  readonly renderRun: typeof render
+  readonly timeRender: Metrics['timeRender']
+  readonly persist: ReturnType<typeof createPersist>
+  readonly canceledRuns: ReturnType<typeof createCanceledRuns>
+  /** Names of the models that servers render. */
+  readonly remote: ReadonlySet<string>
+  readonly closing: AbortController
+  readonly active: Set<Promise<void>>
   /** Ids and models of the only runs that are claimed with `requested`. */
-  const requested = new Map<string, string>()
+  readonly requested: Map<string, string>
   /** Claimed runs that use a slot. */
-  const rendering = new Set<StoredRun>()
+  readonly rendering: Set<StoredRun>
   /** Ids of claimed runs whose end is not recorded. */
-  const held = new Set<string>()
-  const progressById = new Map<string, number>()
-  const positionById = new Map<string, number>()
-  let claims: Claims | undefined
-  let claiming: Promise<void> | undefined
-  let claimAgain = false
+  readonly held: Set<string>
+  readonly progressById: Map<string, number>
+  readonly positionById: Map<string, number>
+  claims: Claims | undefined
+  claiming: Promise<void> | undefined
+  claimAgain: boolean
   /** Whether the next round first returns the runs of claims with a lost response to the queue. */
-  let isReturnDue = false
-  let disarm: Disarm = () => {}
-  let stopListening = () => {}
+  isReturnDue: boolean
+  disarm: Disarm
+  stopListening: () => void
   /** Aborts all renders when the lease is lost. Replaced at each loss, so that later renders are not aborted. */
-  let tenure = new AbortController()
-  const canceledRuns = createCanceledRuns({
-    ...options,
-    worker: lease.id,
-    claimsEnded: () => claiming,
-  })
+  tenure: AbortController
+}
 
-  const remote = new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name))
-
-  /** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
-  function hasFreeSlot({ document: { name }, isRemote, concurrency: ofModel }: ServedModel): boolean {
-    const runs = [...rendering]
-    const limit = ofModel ?? (isRemote ? concurrency : Number.POSITIVE_INFINITY)
-    const onNode = runs.filter(({ model }) => !remote.has(model)).length
-    return runs.filter(({ model }) => model === name).length < limit && (isRemote || onNode < concurrency)
-  }
-
-  /** Names of the models whose runs may be claimed now. */
-  const claimableModels = (): readonly string[] =>
-    models.filter(hasFreeSlot).map(({ document: { name } }) => name)
-
+export function createWorker(options: WorkerOptions): Worker {
+  const state = createState(options)
+  const { canceledRuns, closing } = state
+  const { store, lease, clock, onError } = options
   lease.onLost(async () => {
-    tenure.abort(new JobDetached('The lease of this worker was lost.'))
-    tenure = new AbortController()
-    await Promise.all(active)
+    state.tenure.abort(new JobDetached('The lease of this worker was lost.'))
+    state.tenure = new AbortController()
+    await Promise.all(state.active)
   })
-
-  /**
-   * Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round.
-   */
-  function fillSlots(): void {
-    if (claims === undefined || closing.signal.aborted) return
-    if (!isReturnDue && claimableModels().length === 0) return
-    claimAgain = true
-    claiming ??= claimRuns()
-      .catch(onError)
-      .finally(() => {
-        claiming = undefined
-        if (claimAgain) fillSlots()
-      })
-  }
-
-  function wake({ id, model }: QueuedRun): void {
-    if (claims === 'requested') requested.set(id, model)
-    if (claimableModels().includes(model)) fillSlots()
-  }
-
-  async function claimRuns(): Promise<void> {
-    claimAgain = false
-    await lease.acquire()
-    if (isReturnDue) await store.returnRuns(lease.id, [...held])
-    isReturnDue = false
-    for (;;) {
-      const claimable = claimableModels()
-      if (claimable.length === 0 || closing.signal.aborted) return
-      const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
-      const only = claims === 'requested' ? asked : undefined
-      if (only?.length === 0) return
-      const request = { worker: lease.id, nowMs: clock.now(), models: claimable, separate: [...remote], only }
-      const run = await store.claimRun(request)
-      if (run === undefined) {
-        // None of these runs is in the queue.
-        for (const id of only ?? []) requested.delete(id)
-        return
-      }
-      requested.delete(run.id)
-      rendering.add(run)
-      held.add(run.id)
-      const work = canceledRuns
-        .hold(run.id, tenure.signal, (signal) => processRun(run, signal))
-        .catch(onError)
-        .finally(() => {
-          rendering.delete(run)
-          held.delete(run.id)
-          progressById.delete(run.id)
-          positionById.delete(run.id)
-          active.delete(work)
-          fillSlots()
-        })
-      active.add(work)
-    }
-  }
-
-  async function processRun(run: StoredRun, signal: AbortSignal): Promise<void> {
-    const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
-    const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
-    const startedAtMs = clock.monotonic()
-    const fields = { run: run.id, kind: run.kind, model: run.model }
-    log.info(fields, 'run started')
-    const onProgress = (fraction: number) => {
-      const last = progressById.get(run.id) ?? 0
-      // Also skips a value that is not a number.
-      if (!(fraction > last && fraction <= 1)) return
-      progressById.set(run.id, fraction)
-      const tens = Math.floor(fraction * 10)
-      const about = { run: run.id, model: run.model, percent: tens * 10 }
-      if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
-    }
-    const onPosition = (position: number) => void positionById.set(run.id, position)
-    const enterOutputs = (outputs: readonly StoredOutput[]) =>
-      persist(() => store.addOutputFiles(claimed(run), outputs), { maxRefusals: MAX_REFUSALS, signal }).catch(
-        (error) => {
-          signal.throwIfAborted()
-          onError(error)
-          throw new Error('The outputs of this run could not be recorded.')
-        },
-      )
-    const saveJob = async (job: StoredJob) => {
-      const save = () => store.saveJob(claimed(run), job)
-      // After an abort, there is time for one try.
-      const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
-      if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
-    }
-    const adoptJob = async (handle: JobHandle) => {
-      const adopt = () => store.adoptJob(claimed(run), handle)
-      const adopted = await persist(adopt, { maxRefusals: MAX_REFUSALS, signal })
-      if (adopted === 'taken') return false
-      if (!adopted) throw new JobDetached('Another worker has taken the run over.')
-      return true
-    }
-    try {
-      // The stored input of this run is corrupt.
-      if (run.failure !== undefined) throw new Error(run.failure.message)
-      const outputs = await withReferences(run, options, signal, (references) =>
-        timeRender(
-          run.kind,
-          renderRun(
-            run,
-            references,
-            { ...options, enterOutputs, saveJob, adoptJob, onProgress, onPosition },
-            limit,
-          ),
-        ),
-      )
-      if (await finish(run, outputs))
-        log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
-    } catch (error) {
-      // After an abort there is no failure to record: the runs return to the queue when the lease is released, or
-      // returned already when it was lost.
-      if (!signal.aborted) await recordFailure(run, error)
-      else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')
-      else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
-    }
-  }
-
-  const claimed = ({ id, startedAtMs }: StoredRun) => ({ id, owner, startedAtMs, nowMs: clock.now() })
-
-  /**
-   * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED`.
-   * Returns undefined when the run no longer belongs to this worker.
-   */
-  async function record<Value>(
-    run: StoredRun,
-    write: () => Promise<Value>,
-  ): Promise<Value | 'not_recorded' | undefined> {
-    const { signal } = tenure
-    try {
-      return await persist(write, { maxRefusals: MAX_REFUSALS, signal: closing.signal })
-    } catch (error) {
-      closing.signal.throwIfAborted()
-      onError(error)
-    }
-    // Until its end is recorded, which may take long, the run uses no slot.
-    rendering.delete(run)
-    fillSlots()
-    const fail = () => store.failRun(claimed(run), NOT_RECORDED)
-    if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
-    log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
-    return 'not_recorded'
-  }
-
-  /** Returns whether the run was recorded as succeeded. */
-  async function finish(run: StoredRun, outputs: readonly StoredOutput[]): Promise<boolean> {
-    const isRecorded = await record(run, () => store.finishRun(claimed(run), outputs))
-    // False: the lease had expired, and another worker took over the run. The outputs of that worker are used.
-    if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, options.outputs)
-    return isRecorded === true
-  }
-
-  async function recordFailure(run: StoredRun, error: unknown): Promise<void> {
-    if (error instanceof RendererCrashed) {
-      onError(error)
-      await record(run, () => store.recordCrash(claimed(run), crashLimitFor(error)))
-      return
-    }
-    const failure = failureOf(error)
-    // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
-    const ended = await record(run, () => store.failRun(claimed(run), failure))
-    if (ended === undefined || ended === 'not_recorded') return
-    log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
-    if (isSystemError(error)) onError(error)
-  }
-
-  async function reapWorkers(): Promise<void> {
-    isReturnDue = true
-    const reaped = await lease.reapExpiredWorkers()
-    fillSlots()
-    for (const id of reaped) await removeFolder(join(dirname(options.workFolder), id)).catch(onError)
-  }
-
-  function keepReaping(): void {
-    Promise.all([reapWorkers(), canceledRuns.stop()])
-      .catch((error) => closing.signal.aborted || onError(error))
-      .finally(() => {
-        if (!closing.signal.aborted) disarm = clock.alarm(REAP_INTERVAL_MS, keepReaping)
-      })
-  }
-
   return {
     start(which = 'all') {
-      if (claims !== undefined) return
-      claims = which
-      if (which === 'all') stopListening = store.onQueued?.(fillSlots) ?? stopListening
-      keepReaping()
+      if (state.claims !== undefined) return
+      state.claims = which
+      if (which === 'all')
+        state.stopListening = store.onQueued?.(() => fillSlots(state)) ?? state.stopListening
+      keepReaping(state)
     },
-    reap: reapWorkers,
-    wake,
-    stopCanceled: () => void (claims !== undefined && canceledRuns.stop().catch(onError)),
-    request: (run) => claims === 'requested' && wake(run),
-    progressOf: (id) => progressById.get(id),
-    positionOf: (id) => positionById.get(id),
+    reap: () => reapWorkers(state),
+    wake: (run) => wake(state, run),
+    stopCanceled: () => void (state.claims !== undefined && canceledRuns.stop().catch(onError)),
+    request: (run) => state.claims === 'requested' && wake(state, run),
+    progressOf: (id) => state.progressById.get(id),
+    positionOf: (id) => state.positionById.get(id),
     async close() {
       closing.abort()
-      tenure.abort(new JobDetached('The service stops.'))
-      stopListening()
-      disarm()
+      state.tenure.abort(new JobDetached('The service stops.'))
+      state.stopListening()
+      state.disarm()
       const stopped = async () => {
-        await claiming
-        await Promise.all(active)
+        await state.claiming
+        await Promise.all(state.active)
       }
       // Do not wait longer for a render that does not stop: after the lease is released, it cannot record anything.
       await settlesWithin(CLOSE_GRACE_MS, stopped(), clock)
@@ -353,4 +156,262 @@ export function createWorker(options: WorkerOptions): Worker {
       await rmdir(options.workFolder).catch(() => {})
     },
   }
+}
+
+function createState(options: WorkerOptions): WorkerState {
+  const { clock, onError, lease, models, log = silentLog, renderRun = render } = options
+  const { timeRender = (_kind, rendering) => rendering } = options
+  const state: WorkerState = {
+    options,
+    log,
+    renderRun,
+    timeRender,
+    persist: createPersist(clock, onError),
+    canceledRuns: createCanceledRuns({ ...options, worker: lease.id, claimsEnded: () => state.claiming }),
+    remote: new Set(models.filter(({ isRemote }) => isRemote).map(({ document: { name } }) => name)),
+    closing: new AbortController(),
+    active: new Set(),
+    requested: new Map(),
+    rendering: new Set(),
+    held: new Set(),
+    progressById: new Map(),
+    positionById: new Map(),
+    claims: undefined,
+    claiming: undefined,
+    claimAgain: false,
+    isReturnDue: false,
+    disarm: () => {},
+    stopListening: () => {},
+    tenure: new AbortController(),
+  }
+  return state
+}
+
+/** Names of the models whose runs may be claimed now. */
+const claimableModels = (state: WorkerState): readonly string[] =>
+  state.options.models.filter((model) => hasFreeSlot(state, model)).map(({ document: { name } }) => name)
+
+/** Models that servers render have only their own slots, so that a server that is loading or down stops no other model. */
+function hasFreeSlot(
+  { rendering, remote, options: { concurrency } }: WorkerState,
+  { document: { name }, isRemote, concurrency: ofModel }: ServedModel,
+): boolean {
+  const runs = [...rendering]
+  const limit = ofModel ?? (isRemote ? concurrency : Number.POSITIVE_INFINITY)
+  const onNode = runs.filter(({ model }) => !remote.has(model)).length
+  return runs.filter(({ model }) => model === name).length < limit && (isRemote || onNode < concurrency)
+}
+
+/**
+ * Claims runs until all slots are in use. Only one round runs at a time; a call during a round starts another round.
+ */
+function fillSlots(state: WorkerState): void {
+  if (state.claims === undefined || state.closing.signal.aborted) return
+  if (!state.isReturnDue && claimableModels(state).length === 0) return
+  state.claimAgain = true
+  state.claiming ??= claimRuns(state)
+    .catch(state.options.onError)
+    .finally(() => {
+      state.claiming = undefined
+      if (state.claimAgain) fillSlots(state)
+    })
+}
+
+function wake(state: WorkerState, { id, model }: QueuedRun): void {
+  if (state.claims === 'requested') state.requested.set(id, model)
+  if (claimableModels(state).includes(model)) fillSlots(state)
+}
+
+async function claimRuns(state: WorkerState): Promise<void> {
+  const { store, lease, clock } = state.options
+  const { requested, remote } = state
+  state.claimAgain = false
+  await lease.acquire()
+  if (state.isReturnDue) await store.returnRuns(lease.id, [...state.held])
+  state.isReturnDue = false
+  for (;;) {
+    const claimable = claimableModels(state)
+    if (claimable.length === 0 || state.closing.signal.aborted) return
+    const asked = [...requested].flatMap(([id, model]) => (claimable.includes(model) ? id : []))
+    const only = state.claims === 'requested' ? asked : undefined
+    if (only?.length === 0) return
+    const request = { worker: lease.id, nowMs: clock.now(), models: claimable, separate: [...remote], only }
+    const run = await store.claimRun(request)
+    if (run === undefined) {
+      // None of these runs is in the queue.
+      for (const id of only ?? []) requested.delete(id)
+      return
+    }
+    requested.delete(run.id)
+    begin(state, run)
+  }
+}
+
+/** Renders a claimed run in the background, and then fills its slot. */
+function begin(state: WorkerState, run: StoredRun): void {
+  const { rendering, held, active } = state
+  rendering.add(run)
+  held.add(run.id)
+  const work = state.canceledRuns
+    .hold(run.id, state.tenure.signal, (signal) => processRun(state, run, signal))
+    .catch(state.options.onError)
+    .finally(() => {
+      rendering.delete(run)
+      held.delete(run.id)
+      state.progressById.delete(run.id)
+      state.positionById.delete(run.id)
+      active.delete(work)
+      fillSlots(state)
+    })
+  active.add(work)
+}
+
+async function processRun(state: WorkerState, run: StoredRun, signal: AbortSignal): Promise<void> {
+  const { options, log, timeRender, renderRun, closing } = state
+  const { clock } = options
+  const limitMs = options.engine.limitMs?.(run.model) ?? RENDER_DEADLINE_MS
+  const limit = { timeoutMs: limitMs, reason: () => new DeadlinePassed(limitMs), clock, signal }
+  const startedAtMs = clock.monotonic()
+  const fields = { run: run.id, kind: run.kind, model: run.model }
+  log.info(fields, 'run started')
+  try {
+    // The stored input of this run is corrupt.
+    if (run.failure !== undefined) throw new Error(run.failure.message)
+    const outputs = await withReferences(run, options, signal, (references) =>
+      timeRender(
+        run.kind,
+        renderRun(run, references, { ...options, ...recordersOf(state, run, signal) }, limit),
+      ),
+    )
+    if (await finish(state, run, outputs))
+      log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
+  } catch (error) {
+    // After an abort there is no failure to record: the runs return to the queue when the lease is released, or
+    // returned already when it was lost.
+    if (!signal.aborted) await recordFailure(state, run, error)
+    else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')
+    else if (!closing.signal.aborted) log.info(fields, 'run left to another worker')
+  }
+}
+
+/** What a render tells and stores before its run has ended. */
+function recordersOf(
+  state: WorkerState,
+  run: StoredRun,
+  signal: AbortSignal,
+): Pick<RenderOptions, 'enterOutputs' | 'saveJob' | 'adoptJob' | 'onProgress' | 'onPosition'> {
+  const { persist, options } = state
+  const { store, onError } = options
+  return {
+    onProgress: (fraction) => noteProgress(state, run, fraction),
+    onPosition: (position) => void state.positionById.set(run.id, position),
+    enterOutputs: (outputs) =>
+      persist(() => store.addOutputFiles(claimed(state, run), outputs), {
+        maxRefusals: MAX_REFUSALS,
+        signal,
+      }).catch((error) => {
+        signal.throwIfAborted()
+        onError(error)
+        throw new Error('The outputs of this run could not be recorded.')
+      }),
+    async saveJob(job) {
+      const save = () => store.saveJob(claimed(state, run), job)
+      // After an abort, there is time for one try.
+      const isSaved = await (signal.aborted ? save() : persist(save, { maxRefusals: MAX_REFUSALS, signal }))
+      if (!isSaved) throw new JobDetached('Another worker has taken the run over.')
+    },
+    async adoptJob(handle) {
+      const adopt = () => store.adoptJob(claimed(state, run), handle)
+      const adopted = await persist(adopt, { maxRefusals: MAX_REFUSALS, signal })
+      if (adopted === 'taken') return false
+      if (!adopted) throw new JobDetached('Another worker has taken the run over.')
+      return true
+    },
+  }
+}
+
+function noteProgress({ progressById, log }: WorkerState, run: StoredRun, fraction: number): void {
+  const last = progressById.get(run.id) ?? 0
+  // Also skips a value that is not a number.
+  if (!(fraction > last && fraction <= 1)) return
+  progressById.set(run.id, fraction)
+  const tens = Math.floor(fraction * 10)
+  const about = { run: run.id, model: run.model, percent: tens * 10 }
+  if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')
+}
+
+const claimed = ({ options: { lease, clock } }: WorkerState, { id, startedAtMs }: StoredRun) => ({
+  ...{ id, startedAtMs, owner: lease.id, nowMs: clock.now() },
+})
+
+/**
+ * Records how a run ended. After `MAX_REFUSALS` refusals, fails the run with `NOT_RECORDED`.
+ * Returns undefined when the run no longer belongs to this worker.
+ */
+async function record<Value>(
+  state: WorkerState,
+  run: StoredRun,
+  write: () => Promise<Value>,
+): Promise<Value | 'not_recorded' | undefined> {
+  const { persist, closing, options } = state
+  const { signal } = state.tenure
+  try {
+    return await persist(write, { maxRefusals: MAX_REFUSALS, signal: closing.signal })
+  } catch (error) {
+    closing.signal.throwIfAborted()
+    options.onError(error)
+  }
+  // Until its end is recorded, which may take long, the run uses no slot.
+  state.rendering.delete(run)
+  fillSlots(state)
+  const fail = () => options.store.failRun(claimed(state, run), NOT_RECORDED)
+  if (!(await persist(fail, { maxRefusals: Number.POSITIVE_INFINITY, signal }))) return undefined
+  state.log.info({ run: run.id, kind: run.kind, code: NOT_RECORDED.code }, 'run failed')
+  return 'not_recorded'
+}
+
+/** Returns whether the run was recorded as succeeded. */
+async function finish(
+  state: WorkerState,
+  run: StoredRun,
+  outputs: readonly StoredOutput[],
+): Promise<boolean> {
+  const { store, outputs: files } = state.options
+  const isRecorded = await record(state, run, () => store.finishRun(claimed(state, run), outputs))
+  // False: the lease had expired, and another worker took over the run. The outputs of that worker are used.
+  if (isRecorded === false || isRecorded === 'not_recorded') await removeOutputs(outputs, files)
+  return isRecorded === true
+}
+
+async function recordFailure(state: WorkerState, run: StoredRun, error: unknown): Promise<void> {
+  const { store, onError } = state.options
+  if (error instanceof RendererCrashed) {
+    onError(error)
+    await record(state, run, () => store.recordCrash(claimed(state, run), crashLimitFor(error)))
+    return
+  }
+  const failure = failureOf(error)
+  // Undefined: another worker has taken over the run and deleted its folder, which may have caused this error.
+  const ended = await record(state, run, () => store.failRun(claimed(state, run), failure))
+  if (ended === undefined || ended === 'not_recorded') return
+  state.log.info({ run: run.id, kind: run.kind, code: failure.code }, 'run failed')
+  if (isSystemError(error)) onError(error)
+}
+
+async function reapWorkers(state: WorkerState): Promise<void> {
+  const { lease, workFolder, onError } = state.options
+  state.isReturnDue = true
+  const reaped = await lease.reapExpiredWorkers()
+  fillSlots(state)
+  for (const id of reaped) await removeFolder(join(dirname(workFolder), id)).catch(onError)
+}
+
+function keepReaping(state: WorkerState): void {
+  const { clock, onError } = state.options
+  const { signal } = state.closing
+  Promise.all([reapWorkers(state), state.canceledRuns.stop()])
+    .catch((error) => signal.aborted || onError(error))
+    .finally(() => {
+      if (!signal.aborted) state.disarm = clock.alarm(REAP_INTERVAL_MS, () => keepReaping(state))
+    })
 }

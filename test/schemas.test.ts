@@ -19,7 +19,7 @@ import {
   priceOf,
   schemaOf,
 } from './support/hosted-apis.js'
-import { everyCommand } from './support/project.js'
+import { everyCommand, read } from './support/project.js'
 import { expectToFit, misfitsOf, nameOfAnswer, SCHEMAS, validatorOf } from './support/schemas.js'
 import { temporaryFolder } from './support/service.js'
 
@@ -285,7 +285,7 @@ describe('the folder', () => {
       Object.keys(MET).sort(),
     )
     const titles = [...SCHEMAS].map(([name, { title }]) => [name, title])
-    const rows = readFileSync('docs/schemas/README.md', 'utf8').matchAll(
+    const rows = read('docs/schemas/README.md').matchAll(
       /^\| \[(.+)\.json\]\(\1\.json\) \| (.+) \|$/gm,
     )
     const listed = [...rows].map(([, name, of = '']) => [name, `rushes: ${of.replace(/[`\\]/g, '')}`])

@@ -6,6 +6,7 @@ import type { Fetch } from '../../src/host/http.js'
 import { type CliService, createCliService, type Ran, runCli, withoutList } from '../support/cli.js'
 import { createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { type FaultyFetch, withFaults } from '../support/faults.js'
+import { read } from '../support/project.js'
 import { temporaryFolder } from '../support/service.js'
 
 /** A real PNG, and bytes behind it, so that it can break off late. */
@@ -314,7 +315,7 @@ describe('serve --fault', () => {
 })
 
 describe('docs/faults.md', () => {
-  const table = readFileSync('docs/faults.md', 'utf8').matchAll(/^\| (`[a-z]+:[^|]+`) \| (\d+) \| /gm)
+  const table = read('docs/faults.md').matchAll(/^\| (`[a-z]+:[^|]+`) \| (\d+) \| /gm)
   const rows = [...table].flatMap(([, faults = '', exit]) =>
     [...faults.matchAll(/`([^`]+)`/g)].map(([, fault = '']) => [fault, Number(exit)] as const),
   )

@@ -1,13 +1,14 @@
 /** `rushes init`: the first manifest, and the document of a model server of this machine. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it, test } from 'vitest'
+import { expect, it, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { type Fetch, HttpFailure } from '../../src/host/http.js'
 import { createNetwork } from '../../src/host/undici.js'
 import { whenOver } from '../support/after-file.js'
 import { type RunOptions, runCli } from '../support/cli.js'
 import { createManualClock } from '../support/clock.js'
+import { createInstantEngine } from '../support/engines.js'
 import { createComfyServer } from '../support/model-servers/comfyui.js'
 import { createSdcppServer } from '../support/model-servers/sdcpp.js'
 import { temporaryFolder } from '../support/service.js'
@@ -30,7 +31,7 @@ function createMachine(ports: Readonly<Record<string, string>> = {}) {
   return { run, folder, file: (name: string) => join(folder, name) }
 }
 
-it('writes a manifest that a batch with the previews creates, an image and a video of it', async () => {
+it('writes a manifest that a batch with the previews finds and creates: an image, and a video of it', async () => {
   const { run, folder, file } = createMachine()
   const made = await run(['init', folder])
   expect(made).toMatchObject({ code: 0, stdout: '' })
@@ -44,6 +45,14 @@ it('writes a manifest that a batch with the previews creates, an image and a vid
   expect(plan.code).toBe(0)
   const steps = plan.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
   expect(steps.map(({ name }) => name).filter((name) => name !== undefined)).toEqual(['fox', 'fox-runs'])
+
+  const before = process.cwd()
+  onTestFinished(() => process.chdir(before))
+  process.chdir(folder)
+  const parts = { engine: createInstantEngine() }
+  const batch = await run(['batch', '--local'], parts)
+  expect(batch).toMatchObject({ code: 0, stdout: 'assets/fox.png\nassets/fox-runs.png\n' })
+  expect((await run(['batch', '--local', '--check'], parts)).code).toBe(0)
 })
 
 it('replaces no file', async () => {

@@ -1,5 +1,5 @@
 /** `--local` in process: the command line and its own service, with an engine that draws nothing. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCli } from '../support/cli.js'
@@ -22,14 +22,32 @@ it('creates, renders and downloads a run, and lists it with the address "local"'
   expect(JSON.parse(listed.stdout)).toMatchObject({ id, status: 'succeeded', address: 'local' })
 })
 
-it('does not render a run of --no-wait, until a command waits for it', async () => {
+it('leaves runs of --no-wait in the queue, also while it renders another one, until a command waits for them', async () => {
   const home = temporaryFolder()
   const engine = createInstantEngine()
-  const { stdout } = await runCli(['run', 'image', '--local', 'a hen', '--no-wait'], { home, engine })
-  expect(engine.jobs).toEqual([])
-  const id = stdout.trim()
-  expect((await runCli(['status', id], { home, engine })).stdout).toBe(`${id}\tqueued\t\n`)
+  const run = (...words: readonly string[]) => runCli(words, { home, engine })
+  const { stdout, stderr } = await run('--local', 'run', 'image', 'a fox', '--no-wait', '-n', '3')
+  const ids = stdout.trim().split('\n')
+  expect(stderr).toBe('3 runs are queued. Render them with `rushes wait --local --all`.\n')
+  expect(await run('run', 'image', '--local', 'a hen', '-o', join(home, 'hen.png'))).toMatchObject({
+    code: 0,
+  })
+  expect(engine.jobs.map(({ input }) => input.prompt)).toEqual(['a hen'])
+  expect((await run('status', ...ids)).stdout).toBe(ids.map((id) => `${id}\tqueued\t\n`).join(''))
 
-  expect(await runCli(['wait', id, '-o', join(home, 'hen.png')], { home, engine })).toMatchObject({ code: 0 })
-  expect(engine.jobs).toHaveLength(1)
+  // The id is enough: the journal knows where it is.
+  const [, wanted = ''] = ids
+  const path = join(home, 'fox.png')
+  expect(await run('wait', wanted, '-o', path)).toMatchObject({ code: 0, stdout: `${path}\n` })
+  expect(engine.jobs).toHaveLength(2)
+  const states = ids.map((id) => (id === wanted ? `${id}\tsucceeded\t${path}\n` : `${id}\tqueued\t\n`))
+  expect((await run('status', ...ids)).stdout).toBe(states.join(''))
+
+  // Without the download, the file of the service itself.
+  rmSync(path)
+  const { files } = JSON.parse((await run('status', wanted, '--json')).stdout)
+  expect(files).toMatchObject([
+    { path: expect.stringMatching(/\/local\/outputs\//), content_type: 'image/png' },
+  ])
+  expect(existsSync(files[0].path)).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** Waiting: the pace of the looks, the patience with trouble, and what ends a wait. */
+/** Waiting: the interval between status requests, the patience with errors, and what ends a wait. */
 import { describe, expect, it } from 'vitest'
 import {
   afterFailure,
@@ -24,7 +24,7 @@ const FAILED: Scripted = { status: 200, body: { status: 'failed' } }
 const BROKEN: Scripted = { status: 500 }
 const UNKNOWN = problem(404, 'run_not_found')
 
-describe('the pace', () => {
+describe('the interval between status requests', () => {
   it.each([
     ['idle', 0, 1_000, 1_200],
     ['less than a quarter of the budget', 0.2, 1_000, 1_200],
@@ -32,16 +32,16 @@ describe('the pace', () => {
     ['half of the budget', 0.5, 1_000, 2_000],
     ['three quarters', 0.75, 2_500, 3_500],
     ['all of it', 1, 4_000, 5_000],
-  ])('%s', (_, load, min, max) => {
+  ])('follows the budget in use: %s', (_, load, min, max) => {
     expect(pollWindow(load)).toEqual({ soonestMs: min, latestMs: max })
   })
 
-  it('after trouble: 1, 2, 4, 8, 8 s, or what the service asks for', () => {
+  it('after an error is 1, 2, 4, 8, 8 s, or what the service asks for', () => {
     expect([1, 2, 3, 4, 5, 6].map((n) => nextTryMs(n, 0))).toEqual([1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
     expect([nextTryMs(1, 30_000), nextTryMs(4, 500)]).toEqual([30_000, 8_000])
   })
 
-  it('the first look comes 1 s after the create, then one every 1 to 1.2 s by the dice, every 1 to 2 s from a quarter of the budget', async () => {
+  it('is 1 s after the create, then 1 to 1.2 s at random, and 1 to 2 s from a quarter of the budget', async () => {
     const dice = [0, 0.5, 1, 0.5, 0.5, 0.5]
     const { client, clock, atMs } = createBench([GOING, GOING, GOING, GOING, GOING, GOING, DONE], {
       random: () => dice.shift() ?? 0,
@@ -50,31 +50,23 @@ describe('the pace', () => {
     expect(atMs).toEqual([1_000, 2_000, 3_100, 4_300, 5_400, 6_900, 8_400])
   })
 
-  it('the first second is counted from the create, not from the wait', async () => {
+  it('counts the first second from the create, not from the wait', async () => {
     const { client, clock, atMs } = createBench([DONE])
     await clock.advance(700)
     await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
     expect(atMs).toEqual([1_000])
   })
 
-  it('a run of earlier is looked at at once', async () => {
+  it('is zero for the first request about a run that another process created', async () => {
     const { client, clock, atMs } = createBench([DONE])
     await clock.advance(700)
     await clock.runUntil(client.wait('r1'))
     expect(atMs).toEqual([700])
   })
-
-  it('is slower when more than half of the budget is in use', async () => {
-    const free = { settle() {} }
-    const limiter = { acquire: async () => free, holdBack() {}, load: () => 1 }
-    const { client, clock, atMs } = createBench([GOING, GOING, DONE], { limiter })
-    await clock.runUntil(client.wait('r1'))
-    expect(atMs).toEqual([0, 4_000, 8_000])
-  })
 })
 
-describe('what a wait shows', () => {
-  it('every state, the last one final', async () => {
+describe('a wait', () => {
+  it('yields every state, the last one final', async () => {
     const { client, clock } = createBench([GOING, GOING, FAILED])
     const seen: string[] = []
     const watching = async () => {
@@ -94,7 +86,7 @@ describe('what a wait shows', () => {
     expect([clock.sleepers, requests.length]).toEqual([0, 1])
   })
 
-  it('trouble is told and passes', async () => {
+  it('reports errors of the service and continues', async () => {
     const { client, clock, atMs } = createBench([BROKEN, lost(), GOING, BROKEN, DONE])
     const told: string[] = []
     await clock.runUntil(client.wait('r1', { onTrouble: ({ code }) => told.push(code) }))
@@ -103,35 +95,18 @@ describe('what a wait shows', () => {
   })
 })
 
-describe('what ends a wait at once', () => {
-  it.each([
-    [400, 'invalid_input', EXIT.refused],
-    [401, 'invalid_api_key', EXIT.key],
-    [402, 'insufficient_balance', EXIT.account],
-    [403, 'ip_not_allowed', EXIT.account],
-    [404, 'run_not_found', EXIT.notFound],
-    [429, 'USAGE_EXCEEDED', EXIT.account],
-  ])('%i %s', async (status, code, exitCode) => {
-    const { client, clock, requests } = createBench([GOING, problem(status, code)])
-    const error = await rejection(clock.runUntil(client.wait('r1')))
-    expect(error).toMatchObject({ code, exitCode, runId: 'r1' })
-    expect(requests).toHaveLength(2)
-  })
+// Every other answer, and what follows from it: follow.test.ts.
+it('a wait ends at once with the refusal of the service, and names the run', async () => {
+  const { client, clock, requests } = createBench([GOING, problem(429, 'USAGE_EXCEEDED')])
+  const error = await rejection(clock.runUntil(client.wait('r1')))
+  expect(error).toMatchObject({ code: 'USAGE_EXCEEDED', exitCode: EXIT.account, runId: 'r1' })
+  expect(requests).toHaveLength(2)
 })
 
-describe('a 404 after a create', () => {
-  it('is excused for 10 s: a replica may be behind', async () => {
-    const { client, clock, atMs } = createBench([UNKNOWN, UNKNOWN, UNKNOWN, DONE])
-    await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
-    expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000])
-  })
-
-  it('ends the wait after that', async () => {
-    const { client, clock, atMs } = createBench([UNKNOWN], { forever: true })
-    const error = await rejection(clock.runUntil(client.wait('r1', { createdAtMs: 0 })))
-    expect(error).toMatchObject({ code: 'run_not_found', exitCode: EXIT.notFound, runId: 'r1' })
-    expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000, 16_000])
-  })
+it('a wait excuses a 404 for 10 s after the create: a replica may be behind', async () => {
+  const { client, clock, atMs } = createBench([UNKNOWN, UNKNOWN, UNKNOWN, DONE])
+  await clock.runUntil(client.wait('r1', { createdAtMs: 0 }))
+  expect(atMs).toEqual([1_000, 2_000, 4_000, 8_000])
 })
 
 describe('patience', () => {
@@ -149,32 +124,21 @@ describe('patience', () => {
     ['a hundred tries in a second', 100, 10, false],
     ['one try and a night', 1, 8 * 3_600_000, false],
     ['a clock that went back', 6, -60_000, false],
-  ])('%s: %i × %i ms → %s', (_, count, eachMs, exhausted) => {
+  ])('is exhausted by six failures and two minutes: %s: %i × %i ms → %s', (_, count, eachMs, exhausted) => {
     expect(isExhausted(failures(count, eachMs))).toBe(exhausted)
   })
 
-  it('a night counts for 75 s', () => {
+  it('counts a night of sleep as 75 s', () => {
     expect(afterFailure(FULL_PATIENCE, 8 * 3_600_000)).toEqual({ failures: 1, wakingMs: 75_000 })
   })
 
-  it.each<[string, Step, string, number]>([
-    ['a broken service', BROKEN, 'service_error', EXIT.serviceBroken],
-    ['a dead network', lost(), 'network', EXIT.network],
-    ['nonsense', { status: 200, body: 'x' }, 'bad_response', EXIT.serviceBroken],
-    ['rate limits', problem(429, 'RATE_LIMITED'), 'RATE_LIMITED', EXIT.rateLimited],
-  ])('with %s ends at the first try after two minutes', async (_, step, code, exitCode) => {
-    const { client, clock, atMs } = createBench([step], { forever: true })
+  it('ends a wait without a valid response at the first request after two minutes', async () => {
+    const { client, clock, atMs } = createBench([BROKEN], { forever: true })
     const error = await rejection(clock.runUntil(client.wait('r1')))
-    expect(error).toMatchObject({ code, exitCode, runId: 'r1' })
+    expect(error).toMatchObject({ code: 'service_error', exitCode: EXIT.serviceBroken, runId: 'r1' })
     expect(String(error)).toContain('No valid response for two minutes')
     expect(atMs.slice(0, 6)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 23_000])
     expect(atMs.at(-1)).toBe(127_000)
-  })
-
-  it('begins anew with every good answer', async () => {
-    const broken = Array.from({ length: 12 }, () => BROKEN)
-    const { client, clock } = createBench([...broken, GOING, ...broken, GOING, ...broken, DONE])
-    expect((await clock.runUntil(client.wait('r1'))).phase).toBe('succeeded')
   })
 
   it('outlives a night in which the machine slept', async () => {
@@ -199,7 +163,7 @@ describe('patience', () => {
 describe('the wait limit', () => {
   const limit = { code: 'wait_timeout', exitCode: EXIT.waitTimeout, runId: 'r1' }
 
-  it('ends a wait between looks', async () => {
+  it('ends a wait between status requests', async () => {
     const { client, clock, atMs } = createBench([GOING], { forever: true })
     const waited = rejection(client.wait('r1', { timeoutMs: 2_500 }))
     await clock.advance(2_499)
@@ -210,7 +174,7 @@ describe('the wait limit', () => {
     expect(atMs).toHaveLength(3)
   })
 
-  it('ends a look that hangs, and is no trouble of the service', async () => {
+  it('ends a status request that hangs, and reports no error of the service', async () => {
     const { client, clock } = createBench([GOING, 'hang'])
     const told: RushesError[] = []
     const waited = rejection(client.wait('r1', { timeoutMs: 5_000, onTrouble: (error) => told.push(error) }))
@@ -219,15 +183,11 @@ describe('the wait limit', () => {
     expect(told).toEqual([])
   })
 
-  it.each<[string, Step, string]>([
-    ['hangs', 'hang', 'network'],
-    ['is broken', BROKEN, 'service_error'],
-    ['is lost', lost(), 'network'],
-  ])('is not what ends a wait whose every request %s: the service never answered', async (_, step, code) => {
-    const { client, clock } = createBench([step], { forever: true })
+  it('becomes the error of a service that answered no request', async () => {
+    const { client, clock } = createBench(['hang'], { forever: true })
     const waited = rejection(client.wait('r1', { timeoutMs: 5_000 }))
     await clock.advance(5_000)
-    expect(await waited).toMatchObject({ code, runId: 'r1' })
+    expect(await waited).toMatchObject({ code: 'network', runId: 'r1' })
   })
 
   it('says nothing about the service for a request that was sent a moment before', async () => {
@@ -294,7 +254,7 @@ describe('the wait limit', () => {
     expect(clock.monotonic()).toBe(5_000)
   })
 
-  it('that has passed already looks no more', async () => {
+  it('that has already passed sends at most one request', async () => {
     const { client, clock, requests } = createBench([GOING], { forever: true })
     await clock.advance(6_000)
     const waited = rejection(client.wait('r1', { timeoutMs: 5_000, createdAtMs: 0 }))
@@ -306,20 +266,20 @@ describe('the wait limit', () => {
   it.each([
     [1, '1 ms'],
     [90_000, '90 s'],
-  ])('of %d ms is told as %s', async (timeoutMs, told) => {
+  ])('of %d ms is written as %s', async (timeoutMs, told) => {
     const { client, clock } = createBench([GOING], { forever: true })
     const waited = rejection(client.wait('r1', { timeoutMs }))
     await clock.advance(timeoutMs)
     expect(await waited).toMatchObject({ message: `r1 is still running after ${told}.` })
   })
 
-  it('is only applied where one is given', async () => {
-    const hour = Array.from({ length: 900 }, () => GOING)
-    const { client, clock, atMs } = createBench([...hour, DONE], {
+  it('is applied only if one is given', async () => {
+    const running = Array.from({ length: 150 }, () => GOING)
+    const { client, clock, atMs } = createBench([...running, DONE], {
       limiter: { acquire: async () => ({ settle() {} }), holdBack() {}, load: () => 1 },
     })
     expect((await clock.runUntil(client.wait('r1'))).phase).toBe('succeeded')
-    expect(atMs.at(-1)).toBe(3_600_000)
+    expect(atMs.at(-1)).toBe(600_000)
   })
 })
 
@@ -327,9 +287,9 @@ describe('a signal', () => {
   const reason = new RushesError('interrupted', 'a signal')
 
   it.each<[string, Step]>([
-    ['between looks', GOING],
-    ['while a look hangs', 'hang'],
-    ['while trouble is waited out', BROKEN],
+    ['between status requests', GOING],
+    ['while a status request hangs', 'hang'],
+    ['between retries', BROKEN],
   ])('%s ends the wait with its own reason', async (_, step) => {
     const { client, clock } = createBench([step, step], { forever: true })
     const stop = new AbortController()
@@ -374,7 +334,7 @@ describe('a wait whose limit passed while the machine slept', () => {
     })
   })
 
-  it('ends at the limit where the run is still running', async () => {
+  it('ends at the limit if the run is still running', async () => {
     const { result, requests } = await waitThroughNight([GOING, GOING, 'hang', GOING])
     expect([(result as RushesError).code, requests]).toEqual(['wait_timeout', 4])
   })

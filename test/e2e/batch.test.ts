@@ -44,7 +44,7 @@ function createUser(manifest = MANIFEST) {
 }
 
 describe('a batch', () => {
-  it('is one at a time on a manifest, whatever the state folder: each row is paid once', async () => {
+  it('runs alone on its manifest, whatever the state folder, and pays each row once', async () => {
     const user = createUser()
     writeFileSync(hold, '')
     const first = start(user, ['batch', 'shots.yaml'], { stdin: 'ignore' })
@@ -62,7 +62,7 @@ describe('a batch', () => {
     expect(JSON.parse(stdout)).toMatchObject({ runs: 2 })
   })
 
-  it('is killed, and loses nothing', async () => {
+  it('that is killed loses no run, and pays for none twice', async () => {
     const { wrong } = await sweepBatches([700], { outputs: 2 })
     const { wrong: mixedUp } = await sweepBatches([400, 600], { isOneInput: true })
     expect([...wrong, ...mixedUp]).toEqual([])
@@ -73,7 +73,7 @@ const canMount =
   spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs -o size=64k tmpfs /mnt']).status === 0
 
 describe.skipIf(!canMount)('a batch on a read-only disk', () => {
-  it('is done when there is nothing to do, and is exit 2 before anything is sent when there is', async () => {
+  it('ends with 0 when there is nothing to do, and with 2 before anything is sent when there is', async () => {
     const { stdout, stderr } = await bash(
       createUser(),
       `mkdir disk; exec unshare -rm bash -c ${quoted(`mount -t tmpfs -o size=16m tmpfs disk && cp shots.yaml disk && cd disk || exit 99
@@ -124,15 +124,6 @@ describe.skipIf(!hasTmux)('a terminal that becomes narrower', () => {
   })
 })
 
-it('init writes a manifest that batch finds by itself, and creates with the free previews', async () => {
-  const place = createPlace()
-  expect(await rushes(place, ['init'])).toMatchObject({ code: 0, stdout: '' })
-  const made = await rushes(place, ['batch', '--local'])
-  expect(made).toMatchObject({ code: 0 })
-  expect(made.stdout).toMatch(/^assets\/fox\.png\nassets\/fox-runs\.\w+\n$/)
-  expect((await rushes(place, ['batch', '--local', '--check'])).code).toBe(0)
-})
-
 /** Neither uses the service above, and most of their time is waiting. */
 describe.concurrent('a command that waits', () => {
   it('a batch with --watch and --local creates what an edit changes, until Ctrl-C, without a key', async () => {
@@ -158,7 +149,7 @@ describe.concurrent('a command that waits', () => {
     expect(stderr).toMatch(/error: Interrupted\. No run was being created\.\n$/)
   })
 
-  it.skipIf(!hasScript)('says on a terminal that it is rate limited, and when it tries again', async () => {
+  it.skipIf(!hasScript)('shows on a terminal that it is rate limited, and when it retries', async () => {
     const limited = ['--fault', 'create:429:RATE_LIMITED:1', '--engine', `image=${ONE_PIXEL}`]
     const place = await serve(createPlace(), limited)
     const command = `stty cols 80 rows 24; exec ${quoted(process.execPath)} ${quoted(BINARY)} run image fox`

@@ -1,12 +1,11 @@
-/** `--local`: real films at full length. Pictures: local.test.ts. */
+/** `--local`: a real film at full length. Pictures, and a process that is killed: local.test.ts. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { boxesIn } from '../preview/support/boxes.js'
-import { createPlace, filesBelow, processesOf, RENDERER, rushes, start } from '../support/binary.js'
-import { until } from '../support/until.js'
+import { createPlace, rushes } from '../support/binary.js'
 
 const hasFfprobe = (process.env.PATH ?? '').split(delimiter).some((each) => existsSync(join(each, 'ffprobe')))
 
@@ -28,16 +27,4 @@ it.concurrent('makes five seconds of MP4 that plays before it is whole, and --js
   const { streams, format } = JSON.parse(probe.stdout)
   expect(streams).toEqual([{ codec_name: 'h264', width: 1280, height: 720 }])
   expect(Number(format.duration)).toBeCloseTo(5, 1)
-})
-
-it.concurrent('is killed in the middle, and a wait finishes the run', async () => {
-  const place = createPlace()
-  const killed = start(place, ['run', 'video', '--local', 'a fox'])
-  const [, id = ''] = await killed.prints('stderr', /(run_\w+): processing/)
-  await until('a renderer', () => processesOf(place, RENDERER).length > 0 || undefined)
-  killed.kill('SIGKILL')
-  expect(await killed.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
-  expect(filesBelow(place.folder)).toEqual([])
-  expect(await rushes(place, ['wait', '--local', id])).toMatchObject({ code: 0, stdout: `${id}.mp4\n` })
-  await until('the end of all processes', () => processesOf(place, /./).length === 0 || undefined)
 })

@@ -48,13 +48,6 @@ describe.concurrent('serve', () => {
     expect((await follow()).status).toBe(401)
   })
 
-  it('has no console with --no-console', async () => {
-    const off = startServing(createPlace(), ['--no-console'])
-    const [, url = ''] = await off.prints('stderr', /^Listening on (http:\S+)\. /m)
-    expect((await fetch(`${url}/`)).status).toBe(404)
-    expect(off.printed.stderr).not.toContain('Console')
-  })
-
   it('shows the first key when it listens, and not before', async () => {
     const place = createPlace()
     const other = createServer().listen(0, '127.0.0.1')
@@ -128,9 +121,11 @@ describe.concurrent('serve', () => {
     expect(await place.process.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('has metrics on a port of their own, until it ends', async () => {
-    const place = await serve(createPlace(), ['--metrics-port', '0'])
-    const { metrics_url: url } = JSON.parse(place.process.printed.stdout)
+  it('serves metrics on their own port until it ends, and no console with --no-console', async () => {
+    const place = await serve(createPlace(), ['--metrics-port', '0', '--no-console'])
+    const { metrics_url: url, ...printed } = JSON.parse(place.process.printed.stdout)
+    expect(printed).not.toHaveProperty('console')
+    expect((await fetch(`${place.url}/`)).status).toBe(404)
     expect((await fetch(`${place.url}/healthz`)).status).toBe(200)
     const text = await (await fetch(url)).text()
     expect(text).toContain('rushes_http_requests_total{method="GET",route="/healthz",status="200"} 1\n')

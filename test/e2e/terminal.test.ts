@@ -73,8 +73,9 @@ describe.skipIf(!canMakeTerminals).concurrent('a terminal', () => {
   })
 
   it('of 40 columns has a coloured spinner on one line while the run lasts, and its cursor afterwards', async () => {
-    const { code, stdout } = await onTerminal(createPlace(), 'run image --local "a fox"', { columns: 40 })
-      .ended
+    const { code, stdout } = await onTerminal(await personAt(service), 'run image -d "a fox"', {
+      columns: 40,
+    }).ended
     expect(code).toBe(0)
     expectCursorIsBack(stdout)
     expect(stdout).toMatch(COLOUR)

@@ -202,12 +202,12 @@ test('links in it are removed, and not followed', async () => {
   expect(existsSync(folder.path)).toBe(false)
 })
 
-test('deep folders take no long path and no open files', async () => {
+test('a folder that is deeper than a path may be long is removed', async () => {
   const folder = await ownFolder()
-  // Deeper than a path may be long, so from the inside.
+  // From the inside: the path of the last folder has 6,600 bytes, Linux allows 4,096.
   const [inner, around] = [join(folder.path, 'inner'), join(folder.path, 'around')]
   mkdirSync(inner)
-  for (let depth = 0; depth < 3_000; depth++) {
+  for (let depth = 0; depth < 1_100; depth++) {
     mkdirSync(around)
     renameSync(inner, join(around, 'inner'))
     writeFileSync(join(around, 'file'), 'x')
@@ -289,15 +289,13 @@ describe.runIf(canMount)('a mount', () => {
     },
   )
 
-  test('of nothing over /proc: folders are compared by their paths, as on other systems', () => {
+  test('over /proc leads to no link in the folder, which is compared by its path as on other systems', () => {
     const other = outside()
     const path = join(temporaryFolder(), 'own')
-    for (const at of ['', 'a', 'a/b']) {
-      fill(path)
-      symlinkSync(other.path, join(path, at, 'link'))
-      expect(inNamespace('mount -t tmpfs none /proc', 'remove', path)).toBe('done\n')
-      expect(existsSync(path)).toBe(false)
-    }
+    fill(path)
+    for (const at of ['', 'a', 'a/b']) symlinkSync(other.path, join(path, at, 'link'))
+    expect(inNamespace('mount -t tmpfs none /proc', 'remove', path)).toBe('done\n')
+    expect(existsSync(path)).toBe(false)
     mkdirSync(path)
     writeFileSync(join(path, 'file'), 'x')
     expect(inNamespace('mount -t tmpfs none /proc', 'use', path)).toBe('done\n')
@@ -330,7 +328,7 @@ test.runIf(process.platform === 'linux').each([
   await swapping(join(path, inner), other.path)
   let removed = 0
   // The swapping process may not run for a while, with the link in place.
-  for (let round = 0; round < 300 || (removed === 0 && round < 30_000); round++) {
+  for (let round = 0; round < 100 || (removed === 0 && round < 30_000); round++) {
     try {
       mkdirSync(join(path, inner, 'sub'), { recursive: true })
       if (statSync(join(path, inner)).ino === statSync(other.path).ino) continue

@@ -10,7 +10,7 @@ import { LOCAL_MODELS } from '../../src/service/names.js'
 import { ask, createListeningService, createTestService, type TestService } from '../support/service.js'
 
 /** More in `test/proof/fuzz.proof.ts`. */
-const numRuns = Number(process.env.FUZZ_RUNS ?? 100)
+const numRuns = Number(process.env.FUZZ_RUNS ?? 40)
 
 const RUNS = '/api/v1/runs'
 const STACK = /\n\s+at |node_modules|\.ts:\d|\.js:\d|SQLITE/

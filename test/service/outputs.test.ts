@@ -1,8 +1,19 @@
-import { readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { fastify } from 'fastify'
 import { beforeAll, expect, test } from 'vitest'
+import type { HttpResponse } from '../../src/host/http.js'
 import { readText } from '../../src/host/receive-text.js'
 import type { FileStore } from '../../src/service/files/contract.js'
 import { addOutputRoutes } from '../../src/service/http/api-routes.js'
@@ -10,6 +21,7 @@ import { LOCAL_MODELS } from '../../src/service/names.js'
 import { createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, type TestService } from '../support/service.js'
 import { usesPostgres } from '../support/test-database.js'
+import { until } from '../support/until.js'
 
 const TEN = 'abcdefghij'
 const ETAG = /^"[0-9a-f]{64}"$/
@@ -210,6 +222,50 @@ test('an output of which a part is missing is 503, which nobody caches, and an e
   writeFileSync(path, whole)
   expect((await ask(own, 'GET', pathname)).status).toBe(200)
 })
+
+const DESCRIPTORS = '/proc/self/fd'
+
+test.skipIf(!existsSync(DESCRIPTORS)).each([
+  ['discarded', async (response: HttpResponse) => response.discard()],
+  [
+    'left after its first bytes',
+    async (response: HttpResponse) => {
+      for await (const _ of response.body) break
+    },
+  ],
+  [
+    'aborted after its first bytes',
+    async (response: HttpResponse, controller: AbortController) => {
+      const read = async () => {
+        for await (const _ of response.body) controller.abort(new Error('stop'))
+      }
+      await expect(read()).rejects.toThrow('stop')
+    },
+  ],
+])('the service closes the file of an output whose response is %s', async (_, leave) => {
+  // More than the buffers between the file and the reader hold.
+  const own = await createTestService({ engine: createInstantEngine({ bytes: Buffer.alloc(1_048_576) }) })
+  const order = { model: LOCAL_MODELS.image, input: { prompt: 'a boat' } }
+  const run = await ended(own, (await ask(own, 'POST', '/api/v1/runs', order)).body.id)
+  const controller = new AbortController()
+  const output = new URL(run.output.urls[0])
+  const response = await own.fetch({ method: 'GET', url: output, headers: {}, signal: controller.signal })
+  const path = join(own.dataFolder, output.pathname)
+  expect(openFiles()).toContain(path)
+  await leave(response, controller)
+  await until('the file is closed', () => !openFiles().includes(path))
+})
+
+function openFiles(): readonly string[] {
+  return readdirSync(DESCRIPTORS).flatMap((name) => {
+    try {
+      return readlinkSync(join(DESCRIPTORS, name))
+    } catch {
+      // The one that listed the folder.
+      return []
+    }
+  })
+}
 
 test('outputs count against no limit', async () => {
   for (let count = 0; count < 40; count++) expect((await get()).status).toBe(200)

@@ -9,11 +9,13 @@ interface Schema {
   readonly required?: readonly string[]
 }
 
+const FOLDER = new URL('../../docs/schemas/', import.meta.url)
+
 /** The published schemas by name, such as `run`. */
 export const SCHEMAS: ReadonlyMap<string, Schema> = new Map(
-  readdirSync('docs/schemas')
+  readdirSync(FOLDER)
     .filter((file) => file.endsWith('.json'))
-    .map((file) => [file.replace('.json', ''), JSON.parse(readFileSync(`docs/schemas/${file}`, 'utf8'))]),
+    .map((file) => [file.replace('.json', ''), JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8'))]),
 )
 
 /** Forbids additional keys in objects that list their keys. */

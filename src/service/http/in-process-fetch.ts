@@ -1,6 +1,5 @@
 /** A `Fetch` that calls the app without a port, for `--local` and for tests. */
-import type { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, LightMyRequestResponse as Response } from 'fastify'
 import { onAbort, raceAbort } from '../../host/abort.js'
 import { type Fetch, HttpFailure, type HttpResponse } from '../../host/http.js'
 
@@ -26,25 +25,27 @@ export const createInProcessFetch =
     })
     // After an abort, the service still handles the request. Discard its response.
     answer.then(
-      (response) => signal?.aborted && discard(response.stream()),
+      (response) => signal?.aborted && discard(response),
       () => {},
     )
-    const { statusCode, headers: answered, stream } = await raceAbort(answer, signal)
+    const response = await raceAbort(answer, signal)
+    const { statusCode, headers: answered } = response
     return {
       status: statusCode,
       header(name) {
         const value = answered[name.toLowerCase()]
         return Array.isArray(value) ? value.join(', ') : value?.toString()
       },
-      body: bodyOf(stream(), signal),
-      discard: () => discard(stream()),
+      body: bodyOf(response, signal),
+      discard: () => discard(response),
     }
   }
 
 async function* bodyOf(
-  stream: Readable,
+  response: Response,
   signal: AbortSignal | undefined,
 ): HttpResponse['body'] & AsyncGenerator {
+  const stream = response.stream()
   const removeListener = onAbort(signal, () => stream.destroy(signal?.reason))
   try {
     for await (const chunk of stream) yield chunk as Uint8Array
@@ -53,10 +54,14 @@ async function* bodyOf(
     throw new HttpFailure('the connection was closed', { sent: true, code: 'ECONNRESET', cause: error })
   } finally {
     removeListener()
+    discard(response)
   }
 }
 
-function discard(stream: Readable): void {
+/** Ends both sides. The service closes the file that it sends only when its own side is destroyed. */
+function discard(response: Response): void {
+  const stream = response.stream()
   stream.on('error', () => {})
   stream.destroy()
+  response.raw.res.destroy()
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { RushesError } from '../../../src/errors.js'
 import { describeEffect } from '../../../src/service/faults/fault.js'
 import { EFFECTS, FAULT_TARGETS, parseFault } from '../../../src/service/faults/grammar.js'
+import { read } from '../../support/project.js'
 
 const always = Number.POSITIVE_INFINITY
 const status = (code: number, more: object = {}) => ({
@@ -106,7 +106,7 @@ test.each([
 })
 
 describe('docs/faults.md', () => {
-  const rows = readFileSync('docs/faults.md', 'utf8').split('\n')
+  const rows = read('docs/faults.md').split('\n')
 
   test.each(EFFECTS.map(({ name, detail }) => [name, detail] as const))(
     'has a row for %s',

@@ -77,7 +77,8 @@ export function createWorkerLocks(path: string): WorkerLocks {
       held.set(id, takeLock(pathOf(id)))
       removeOldLocks(folder, others)
     },
-    hasEnded: (id) => isLocked(pathOf(id)) === false,
+    // Workers of this process are asked about once a second: a test of their file would take longer than the queue.
+    hasEnded: (id) => held.get(id) === undefined && isLocked(pathOf(id)) === false,
     remove(id) {
       const ownLock = held.get(id)
       held.delete(id)

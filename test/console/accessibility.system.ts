@@ -51,7 +51,7 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
 ]
 
 async function expectFitEverywhere(page: Page): Promise<void> {
-  for (const width of [360, 768, 1_440]) {
+  for (const width of [360, 650, 768, 1_440]) {
     await page.setViewportSize({ width, height: 800 })
     await expectFit(page)
   }

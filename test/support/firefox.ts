@@ -1,4 +1,4 @@
-/** Runs page tests in the installed Firefox, over WebDriver BiDi: playwright-core needs a Firefox of its own. */
+/** Runs page tests in the installed Firefox, over WebDriver BiDi: playwright-core needs its own build of Firefox. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

@@ -38,6 +38,8 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
   ['#/keys', 'Edit first'],
   ['#/keys', 'Edit first', press('New key')],
   ['#/credits', 'Days'],
+  ['#/users', 'Invite'],
+  ['#/users', 'Invite', press('Invite')],
   ['#/account', 'Sign out everywhere'],
   ['#/runs', 'a fox', press('Small grid')],
   ['#/runs', 'a fox', press('Large grid')],

@@ -119,15 +119,15 @@ const userJson = (user: UserDetails) => ({
   created_at: isoTime(user.createdAtMs),
 })
 
-const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'ROLE', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED']
+const USER_HEADER = ['ID', 'EMAIL', 'ACCOUNT', 'PASSWORD', 'SESSIONS', 'LAST SEEN', 'CREATED', 'ROLE']
 
 const userCells = (user: UserDetails): readonly string[] => [
   String(user.id),
   printable(user.email),
   printable(user.account),
-  user.role,
   user.password === undefined ? NONE : 'set',
   String(user.sessions),
   isoOrNull(user.lastSeenAtMs) ?? NONE,
   isoTime(user.createdAtMs),
+  user.role,
 ]

@@ -1,11 +1,12 @@
 /**
- * `npm run test:system`: what needs servers and browsers (PostgreSQL, Redis, nginx, S3, Chromium), the packed package, other programs
+ * `npm run test:system`: what needs servers and browsers (PostgreSQL, Redis, nginx, S3, Chromium, Firefox), the packed package, other programs
  * around `rushes`, and films at full length. Tests are skipped where a part is not installed, and a line names it.
  */
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { findChromium } from './test/support/find-chromium.js'
+import { findFirefox } from './test/support/find-firefox.js'
 import { installEngines } from './test/support/install-engines.js'
 import { COMMON } from './vitest.config.js'
 
@@ -19,6 +20,7 @@ const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
 const missing = PROGRAMS.filter((name) => !isThere(name))
 if (!isThere('redis-server') && !process.env.REDIS_URL) missing.push('redis-server (or REDIS_URL)')
 if (findChromium() === undefined) missing.push('chromium (or CHROME_PATH)')
+if (findFirefox() === undefined) missing.push('firefox (or FIREFOX_PATH)')
 if (!hasPostgres) missing.push('PostgreSQL (test/engines, or PG_URL)')
 if (missing.length > 0)
   process.stdout.write(`Not installed, so that their tests are skipped: ${missing.join(', ')}\n`)

@@ -27,6 +27,7 @@ import { LoginPage } from './sign-in/login-page.js'
 import { FirstPasswordPage, LinkPage, SignInPage } from './sign-in/sign-in-page.js'
 import { useStore } from './store.js'
 import { applyTheme } from './theme.js'
+import { UsersPage } from './users/users-page.js'
 
 function App() {
   const route = useRoute()
@@ -57,17 +58,20 @@ function Entrance({ route }: { readonly route: Route }) {
   if (route.page === 'login') return <LoginPage query={route.query} />
   return (
     <Shell session={session} page={route.page}>
-      <ErrorBoundary key={`${route.page}/${route.param}`}>{pageOf(route)}</ErrorBoundary>
+      <ErrorBoundary key={`${route.page}/${route.param}`}>
+        {pageOf(route, session.role === 'owner')}
+      </ErrorBoundary>
     </Shell>
   )
 }
 
-function pageOf({ page, param, query }: Route): ComponentChildren {
+function pageOf({ page, param, query }: Route, isOwner: boolean): ComponentChildren {
   if (page === 'runs') return param === undefined ? <RunsPage query={query} /> : <RunPage id={param} />
   if (page === 'new') return <NewRunPage query={query} />
   if (page === 'keys') return <KeysPage query={query} />
-  if (page === 'credits') return <CreditsPage query={query} />
+  if (page === 'credits' && isOwner) return <CreditsPage query={query} />
   if (page === 'account') return <AccountPage />
+  if (page === 'users' && isOwner) return <UsersPage />
   return <MissingPage />
 }
 

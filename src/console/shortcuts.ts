@@ -12,6 +12,7 @@ const PAGE_KEYS: Readonly<Record<string, PageName>> = {
   n: 'new',
   k: 'keys',
   c: 'credits',
+  u: 'users',
   a: 'account',
 }
 
@@ -20,6 +21,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['g', 'n'], label: 'Go to New run' },
   { keys: ['g', 'k'], label: 'Go to API keys' },
   { keys: ['g', 'c'], label: 'Go to Credits' },
+  { keys: ['g', 'u'], label: 'Go to Users' },
   { keys: ['g', 'a'], label: 'Go to Account' },
   { keys: ['/'], label: 'Search, where the page has a search field' },
   { keys: ['j', 'k'], label: 'Go to the next or the previous run' },

@@ -29,6 +29,9 @@ export const AUTH_PATHS = {
  */
 export const SESSION_HEADER = 'x-rushes-session'
 
+/** A member creates runs and manages the keys that they created; an owner also manages all keys, credits and users. */
+export type UserRole = 'owner' | 'member'
+
 export interface SignIn {
   readonly email: string
   readonly password: string
@@ -54,6 +57,7 @@ export interface Session {
   /** Value for `SESSION_HEADER`. It is not the session token. */
   readonly id: string
   readonly email: string
+  readonly role: UserRole
   readonly account: { readonly name: string; readonly balance: number; readonly banned: boolean }
   /** True if the session was started by a sign-in link: the password can be set without the current one. */
   readonly can_set_password: boolean
@@ -67,8 +71,8 @@ export interface Session {
 
 /**
  * Console endpoints. All of them need a session (otherwise 401 `not_signed_in`). Requests that change data also need
- * the service's own `Origin` (otherwise 403 `foreign_origin`). For an object of another account, the service responds
- * with 404 `not_found` or `run_not_found`.
+ * the service's own `Origin` (otherwise 403 `foreign_origin`). Those for owners respond to a member with 403 `owner_only`.
+ * For an object of another account, the service responds with 404 `not_found` or `run_not_found`.
  */
 export const CONSOLE_PATHS = {
   /** GET → `ModelList`, with an ETag: the documents can be large, and change only when the service starts. */
@@ -89,7 +93,8 @@ export const CONSOLE_PATHS = {
   /** GET → the image at this index of `image_urls`, if it was sent as data. 404 `not_found`, 410 `gone`. */
   reference: '/api/console/runs/:id/references/:position',
   /**
-   * GET `?before=<cursor>&archived=true` → `KeyList`: at most 100 keys, newest first; archived ones only on request.
+   * GET `?before=<cursor>&archived=true` → `KeyList`: at most 100 keys, newest first; archived ones only on request. A member
+   * gets, changes and archives only the keys that they created: others are 404.
    * POST `KeyTermsBody` with a name → 201 `NewKeyAnswer`.
    */
   keys: '/api/console/keys',
@@ -97,7 +102,13 @@ export const CONSOLE_PATHS = {
   key: '/api/console/keys/:id',
   /** POST → 200 `ConsoleKey`. Disables the key for good, and leaves it out of the list. */
   archive: '/api/console/keys/:id/archive',
-  /** GET with the query `EntriesQuery` → `EntriesPage`. */
+  /** For owners. GET → `UserList`: at most 200 users. POST `InvitedUser` → 201 `Invitation`. */
+  users: '/api/console/users',
+  /** For owners. PATCH `{role}` → 204. DELETE → 204. Refuses the user of the session. */
+  user: '/api/console/users/:id',
+  /** For owners. POST → 201 `Invitation`. Only for a user without a password. */
+  userLink: '/api/console/users/:id/link',
+  /** For owners, like `csv` and `spend`. GET with the query `EntriesQuery` → `EntriesPage`. */
   credits: '/api/console/credits',
   /** GET with the fields `kind`, `key`, `from` and `to` of `EntriesQuery` → all matching entries as text/csv. */
   csv: '/api/console/credits.csv',
@@ -272,6 +283,32 @@ export interface EntriesPage {
 /** Charges minus refunds for each UTC day, oldest first. Days without charges are included. */
 export interface Spend {
   readonly days: readonly { readonly day: string; readonly credits: number; readonly runs: number }[]
+}
+
+export interface ConsoleUser {
+  readonly id: number
+  readonly email: string
+  readonly role: UserRole
+  readonly has_password: boolean
+  /** Number of sessions that have not expired. */
+  readonly sessions: number
+  readonly last_seen_at: string | null
+  readonly created_at: string
+}
+
+export interface UserList {
+  readonly users: readonly ConsoleUser[]
+}
+
+export interface InvitedUser {
+  readonly email: string
+  readonly role: UserRole
+}
+
+export interface Invitation {
+  readonly user: ConsoleUser
+  /** Signs in once, within 15 minutes. No later response contains it. */
+  readonly link: string
 }
 
 export interface SessionList {

@@ -38,6 +38,8 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
   ['#/keys', 'Edit first'],
   ['#/keys', 'Edit first', press('New key')],
   ['#/credits', 'Days'],
+  ['#/users', 'Invite'],
+  ['#/users', 'Invite', press('Invite')],
   ['#/account', 'Sign out everywhere'],
   ['#/runs', 'a fox', press('Small grid')],
   ['#/runs', 'a fox', press('Large grid')],
@@ -51,7 +53,7 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
 ]
 
 async function expectFitEverywhere(page: Page): Promise<void> {
-  for (const width of [360, 768, 1_440]) {
+  for (const width of [360, 650, 768, 1_440]) {
     await page.setViewportSize({ width, height: 800 })
     await expectFit(page)
   }

@@ -9,7 +9,7 @@ import { createStore } from '../../src/console/store.js'
 import type { Session } from '../../src/protocol/console.js'
 
 const session = (email: string, balance = 100): Session => ({
-  ...{ id: `session of ${email}`, email, account: { name: 'acme', balance, banned: false } },
+  ...{ id: `session of ${email}`, email, role: 'owner', account: { name: 'acme', balance, banned: false } },
   ...{ can_set_password: false, has_password: true, expires_at: '2026-01-08T00:00:00.000Z' },
   ...{ models: { image: 'm', video: 'v' }, base_url: 'http://127.0.0.1:7878' },
 })

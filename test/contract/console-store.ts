@@ -333,6 +333,17 @@ export function consoleContract(open: () => Store | Promise<Store>): void {
     await store.archiveKey(secondKeyId, 1)
     expect(await page()).toEqual([keyId])
     expect(await page({ includesArchived: true })).toEqual([secondKeyId, keyId])
+    const own = await store.addKey({
+      accountId,
+      hash: 'h4',
+      prefix: 'rk_x',
+      name: 'own',
+      userId: 7,
+      nowMs: 0,
+    })
+    expect(await page({ userId: 7 })).toEqual([own])
+    expect(await page({ userId: 8 })).toEqual([])
+    expect(await store.listAccountKeys({ accountId: otherId, limit: 100, userId: 7 })).toEqual([])
     expect(await store.findAccountKey(theirs, otherId)).toEqual(
       (await store.listKeys()).find(({ id }) => id === theirs),
     )

@@ -46,6 +46,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
         accountId,
         account: 'acme',
         banned: false,
+        role: 'owner',
         password: undefined,
         createdAtMs: 5,
       }
@@ -54,6 +55,47 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findUser('ann\0@example.com')).toBeUndefined()
       const upper = await addUser(store, accountId, 'EVE@EXAMPLE.COM')
       expect(await store.findUser('eve@example.com')).toMatchObject({ id: upper, email: 'eve@example.com' })
+    })
+
+    test('the first user of an account is an owner, others are members, unless a role is given', async () => {
+      const { store, accountId } = await createStore()
+      const add = (email: string, role?: 'owner' | 'member') =>
+        store.addUser({ email, accountId, role, nowMs: 5 })
+      await add('eve@example.com', 'owner')
+      const another = await store.ensureAccount({ name: 'another', credits: 0, nowMs: 0 })
+      await store.addUser({ email: 'mia@example.com', accountId: another, role: 'member', nowMs: 5 })
+      const roles = (await store.listUsers(20)).map(({ email, role }) => [email.split('@')[0], role])
+      expect(roles).toEqual([
+        ['ann', 'owner'],
+        ['bob', 'member'],
+        ['eve', 'owner'],
+        ['mia', 'member'],
+      ])
+      const listed = await store.listAccountUsers(accountId, 20)
+      expect(listed).toEqual((await store.listUsers(20)).slice(0, 3))
+    })
+
+    test('only an owner changes other users of the account, and of two who demote each other one stays', async () => {
+      const { store, accountId, userId, other, addSession } = await createStore()
+      const change = (byId: number, id: number, role: 'owner' | 'member' | 'removed', of = accountId) =>
+        store.changeUser({ byId, id, role, accountId: of })
+      expect(await change(other, userId, 'member')).toBe(false)
+      expect(await change(userId, userId, 'member')).toBe(false)
+      expect(await change(userId, 999, 'member')).toBe(false)
+      const another = await store.ensureAccount({ name: 'another', credits: 0, nowMs: 0 })
+      const stranger = await addUser(store, another, 'eve@example.com')
+      expect(await change(userId, stranger, 'removed')).toBe(false)
+      expect(await change(stranger, userId, 'removed', another)).toBe(false)
+      expect(await change(userId, other, 'owner')).toBe(true)
+      const results = await Promise.all([change(userId, other, 'member'), change(other, userId, 'member')])
+      expect(results.toSorted()).toEqual([false, true])
+      const owners = (await store.listAccountUsers(accountId, 20)).filter(({ role }) => role === 'owner')
+      expect(owners).toHaveLength(1)
+      const [owner = 0, member = 0] = owners[0]?.id === userId ? [userId, other] : [other, userId]
+      await addSession('of the member', { userId: member })
+      expect(await change(owner, member, 'removed')).toBe(true)
+      expect(await store.findSession('of the member', 20)).toBeUndefined()
+      expect(await store.listAccountUsers(accountId, 20)).toMatchObject([{ id: owner }])
     })
 
     test('of callers at once who add the same email, one does', async () => {
@@ -132,7 +174,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
         user: { password: undefined },
       })
       expect(await store.useLink('l of bob', 20)).toMatchObject({ id: other })
-      expect(await store.useLogin('c of bob', 20)).toMatchObject({ userId: other })
+      expect(await store.useLogin('c of bob', 20)).toMatchObject({ user: { id: other } })
     })
   })
 
@@ -154,9 +196,7 @@ export function userContract(open: () => Store | Promise<Store>): void {
       add: ({ addLogin }: Opened, ...args: Parameters<Opened['addLogin']>) => addLogin(...args),
       use: ({ store }: Opened, hash: string, nowMs: number) => store.useLogin(hash, nowMs),
       gives: ({ userId, accountId }: Opened) => ({
-        userId,
-        accountId,
-        banned: false,
+        user: { id: userId, email: 'ann@example.com', accountId, role: 'owner', banned: false },
         challenge: 'sha',
         name: 'laptop',
       }),
@@ -175,7 +215,8 @@ export function userContract(open: () => Store | Promise<Store>): void {
       const opened = await createStore()
       for (const hash of ['before', 'at']) await add(opened, hash)
       await opened.store.setBanned('acme', true)
-      expect(await use(opened, 'before', 99)).toMatchObject({ banned: true })
+      const found = await use(opened, 'before', 99)
+      expect(found && 'user' in found ? found.user : found).toMatchObject({ banned: true })
       expect(await use(opened, 'at', 100)).toBeUndefined()
       expect(await use(opened, 'unknown', 20)).toBeUndefined()
     })
@@ -277,14 +318,14 @@ export function userContract(open: () => Store | Promise<Store>): void {
       await addSession('s')
       await store.endSession('s')
       expect(await store.useLink('first', 20)).toMatchObject({ id: userId })
-      expect(await store.useLogin('first', 20)).toMatchObject({ userId })
+      expect(await store.useLogin('first', 20)).toMatchObject({ user: { id: userId } })
       await store.endSessions(userId)
       expect([await store.useLink('second', 20), await store.useLogin('second', 20)]).toEqual([
         undefined,
         undefined,
       ])
       expect(await store.useLink('of bob', 20)).toMatchObject({ id: other })
-      expect(await store.useLogin('of bob', 20)).toMatchObject({ userId: other })
+      expect(await store.useLogin('of bob', 20)).toMatchObject({ user: { id: other } })
     })
 
     test('the last used are listed first, without those that have expired', async () => {

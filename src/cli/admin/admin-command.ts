@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import type { Option } from 'commander'
 import { EXIT, usageError } from '../../errors.js'
+import type { UserRole } from '../../protocol/console.js'
 import type { Administration, AdministrationOptions } from '../../service/administration.js'
 import type { Context } from '../context/context.js'
 import { databaseUrlOf } from '../serve/flags.js'
@@ -25,6 +26,7 @@ export interface AdminFlags {
   readonly publicUrl?: string
   readonly quota?: string
   readonly rate?: string
+  readonly role?: UserRole
   readonly spendLimit?: string
 }
 

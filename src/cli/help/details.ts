@@ -50,7 +50,8 @@ export const DETAILS: Readonly<Record<string, string>> = {
   'rushes admin': 'Works on the data of the service, while it runs or while it is stopped.',
   'rushes admin key': 'A key is identified by its number, or by its name if only one key has that name.',
   'rushes admin user add':
-    'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent.',
+    'Prints a single-use link, which expires in 15 minutes. The person sets a password there. No email is sent. ' +
+    'A member creates runs and manages their own API keys. An owner also manages all keys, credits and users.',
   'rushes admin backup':
     'The file appears only after the copy is complete and checked. An existing file is never replaced. ' +
     'Outputs and reference images are not part of it.',

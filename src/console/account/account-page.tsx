@@ -8,6 +8,7 @@ import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
 import { Time } from '../components/time.js'
 import { showToast, toastError } from '../components/toast.js'
+import { capitalized } from '../format.js'
 import { actionState, actionStore, runAction, useResource } from '../resource.js'
 import { signOut, useSession } from '../session.js'
 import { createStore, useStore } from '../store.js'
@@ -15,7 +16,7 @@ import { setTheme, THEME_NAMES, THEMES, themeStore } from '../theme.js'
 import { PasswordForm } from './password-form.js'
 
 export function AccountPage() {
-  const { email, account, has_password: hasPassword, expires_at: expiresAt } = useSession()
+  const { email, role, account, has_password: hasPassword, expires_at: expiresAt } = useSession()
   return (
     <Page title="Account">
       <div class="settings">
@@ -28,6 +29,8 @@ export function AccountPage() {
               <span class="wrap">{account.name}</span>
               {account.banned ? <Badge tone="bad">Banned</Badge> : <Badge tone="good">Active</Badge>}
             </dd>
+            <dt>Role</dt>
+            <dd>{capitalized(role)}</dd>
             <dt>Session ends</dt>
             <dd>
               <Time at={expiresAt} />; extended on use

@@ -204,8 +204,8 @@ interface ActionProps extends Pick<ButtonProps, 'isBusy'> {
   readonly onClick: () => void
 }
 
-/** Button that shows the first word of its label, which also names the key. */
-const Action = ({ label, ...more }: ActionProps) => (
+/** Button that shows the first word of its label, which also names the row. */
+export const Action = ({ label, ...more }: ActionProps) => (
   <Button kind="ghost" size="small" label={label} {...more}>
     {label.split(' ')[0]}
   </Button>

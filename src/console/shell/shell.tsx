@@ -20,13 +20,15 @@ interface NavigationItem {
   readonly page: PageName
   readonly label: string
   readonly icon: IconName
+  readonly isForOwners?: boolean
 }
 
 const NAVIGATION: readonly NavigationItem[] = [
   { page: 'runs', label: 'Runs', icon: 'runs' },
   { page: 'new', label: 'New run', icon: 'plus' },
   { page: 'keys', label: 'API keys', icon: 'key' },
-  { page: 'credits', label: 'Credits', icon: 'credits' },
+  { page: 'credits', label: 'Credits', icon: 'credits', isForOwners: true },
+  { page: 'users', label: 'Users', icon: 'users', isForOwners: true },
   { page: 'account', label: 'Account', icon: 'user' },
 ]
 
@@ -49,7 +51,7 @@ export function Shell({ session, page, children }: ShellProps) {
         <a class="brand-link" href={linkTo('runs')} aria-label="rushes, runs">
           <Brand />
         </a>
-        <Navigation page={page} />
+        <Navigation page={page} isOwner={session.role === 'owner'} />
         <Footer session={session} onShortcuts={() => setListShown(true)} />
       </header>
       <main class="main" ref={main} tabIndex={-1}>
@@ -62,11 +64,11 @@ export function Shell({ session, page, children }: ShellProps) {
   )
 }
 
-function Navigation({ page }: { readonly page: PageName | undefined }) {
+function Navigation({ page, isOwner }: { readonly page: PageName | undefined; readonly isOwner: boolean }) {
   return (
     <nav class="navigation" aria-label="Pages">
       <ul>
-        {NAVIGATION.map((item) => (
+        {NAVIGATION.filter(({ isForOwners }) => isOwner || !isForOwners).map((item) => (
           <li key={item.page}>
             <a href={linkTo(item.page)} aria-current={item.page === page ? 'page' : undefined}>
               <Icon name={item.icon} size={18} />
@@ -85,7 +87,7 @@ interface FooterProps {
 }
 
 /** The buttons that change the page come first, the one that ends the session last: between them is the balance. */
-function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
+function Footer({ session: { email, role, account }, onShortcuts }: FooterProps) {
   return (
     <div class="sidebar-foot">
       <div class="sidebar-tools">
@@ -94,7 +96,7 @@ function Footer({ session: { email, account }, onShortcuts }: FooterProps) {
         </Button>
         <ThemeButton />
       </div>
-      <a class="balance" href={linkTo('credits')}>
+      <a class="balance" href={linkTo(role === 'owner' ? 'credits' : 'account')}>
         <span class="balance-label">Balance</span>
         <strong>{formatNumber(account.balance)}</strong> <span class="balance-unit">credits</span>
       </a>

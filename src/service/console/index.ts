@@ -17,6 +17,7 @@ import { createLimits, type Limits, withReadTurns } from './limits.js'
 import { type ConsoleRuns, createConsoleRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
 import { createThumbnails, type Thumbnails } from './thumbnails.js'
+import { type ConsoleUsers, createConsoleUsers } from './users.js'
 
 export interface Console {
   readonly models: readonly ModelDocument[]
@@ -26,6 +27,7 @@ export interface Console {
   readonly thumbnails: Thumbnails
   readonly keys: ConsoleKeys
   readonly credits: Credits
+  readonly users: ConsoleUsers
 }
 
 interface ConsoleParts {
@@ -78,5 +80,6 @@ export function createConsole(parts: ConsoleParts): Console {
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
     keys: createConsoleKeys({ store: reads, clock, limits }),
     credits: createCredits({ store: reads, clock }),
+    users: createConsoleUsers({ store: reads, clock, baseUrl }),
   }
 }

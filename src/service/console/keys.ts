@@ -13,7 +13,7 @@ import type {
   NewKeyAnswer,
 } from '../../protocol/console.js'
 import { formatRate } from '../rate/rate-limiter.js'
-import { choiceIn, cursorIn, type Query } from '../rules/console-requests.js'
+import { choiceIn, cursorIn, idIn, type Query } from '../rules/console-requests.js'
 import { keyNameOf, keyTermsOf } from '../rules/key-terms.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
@@ -28,15 +28,16 @@ const CODE_MS = 120_000
 const PAGE_SIZE = 100
 
 /**
- * `id` is an unchecked value of a request. All functions throw `Refusal`: 404 for a key of another account, 400 for a
- * change of an archived key, 409 for one active key too many.
+ * `user` is the signed-in user: a member sees and changes only the keys that they created. `id` is an unchecked value of a
+ * request. All functions throw `Refusal`: 404 for any other key, 400 for a change of an archived key, 409 for one active key
+ * too many.
  */
 export interface ConsoleKeys {
-  list(accountId: number, query: Query): Promise<KeyList>
-  create(accountId: number, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
-  change(accountId: number, id: string, body: KeyTermsBody): Promise<ConsoleKey>
+  list(user: UserRecord, query: Query): Promise<KeyList>
+  create(user: UserRecord, body: KeyTermsBody & { readonly name: string }): Promise<NewKeyAnswer>
+  change(user: UserRecord, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   /** Disables the key for good, and leaves it out of lists. */
-  archive(accountId: number, id: string): Promise<ConsoleKey>
+  archive(user: UserRecord, id: string): Promise<ConsoleKey>
   /** Returns a code that `rushes login --web` exchanges for a key. Throws `Refusal`: 400, 403. */
   grantLogin(user: UserRecord, request: LoginRequest): Promise<LoginGrant>
   /** Creates a key for a login code. Throws `Refusal`: 401, 403, 429. */
@@ -52,31 +53,36 @@ interface ConsoleKeysOptions {
 }
 
 export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions): ConsoleKeys {
-  async function find(accountId: number, id: string): Promise<KeyDetails> {
-    const key = await store.findAccountKey(keyIdOf(id), accountId)
-    if (key === undefined) throw new Refusal('not_found')
+  async function find(user: UserRecord, id: string): Promise<KeyDetails> {
+    const key = await store.findAccountKey(idIn(id), user.accountId)
+    const isShown = user.role === 'owner' || key?.userId === user.id
+    if (key === undefined || !isShown) throw new Refusal('not_found')
     return key
   }
 
-  const create: ConsoleKeys['create'] = async (accountId, body) => {
+  const create: ConsoleKeys['create'] = async (user, body) => {
     const { apiKey, ...secret } = newKey()
     const nowMs = clock.now()
     const id = await store.addKey({
       ...keyTermsOf(body, nowMs),
       ...secret,
       name: body.name,
-      accountId,
+      accountId: user.accountId,
+      userId: user.id,
       nowMs,
     })
-    return { key: keyBody(await find(accountId, String(id))), api_key: apiKey }
+    return { key: keyBody(await find(user, String(id))), api_key: apiKey }
   }
 
   return {
-    async list(accountId, query) {
+    async list({ id, role, accountId }, query) {
       const before = cursorIn(query, 'before')
       // Read one more row, which shows whether there is another page.
       const includesArchived = choiceIn(query, 'archived', ['true', 'false']) === 'true'
-      const found = await store.listAccountKeys({ accountId, before, limit: PAGE_SIZE + 1, includesArchived })
+      const found = await store.listAccountKeys({
+        ...{ accountId, before, limit: PAGE_SIZE + 1, includesArchived },
+        userId: role === 'owner' ? undefined : id,
+      })
       const keys = found.slice(0, PAGE_SIZE)
       return {
         keys: keys.map(keyBody),
@@ -86,17 +92,17 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
 
     create,
 
-    async change(accountId, id, body) {
+    async change(user, id, body) {
       const terms = keyTermsOf(body, clock.now())
-      const key = await find(accountId, id)
+      const key = await find(user, id)
       if (!(await store.changeKey(key.id, terms))) throw isArchived()
-      return keyBody(await find(accountId, id))
+      return keyBody(await find(user, id))
     },
 
-    async archive(accountId, id) {
-      const key = await find(accountId, id)
+    async archive(user, id) {
+      const key = await find(user, id)
       await store.archiveKey(key.id, clock.now())
-      return keyBody(await find(accountId, id))
+      return keyBody(await find(user, id))
     },
 
     async grantLogin({ id: userId }, { challenge, name }) {
@@ -113,17 +119,14 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
       const login = await store.useLogin(hashOfKey(code), clock.now())
       const challenge = createHash('sha256').update(verifier).digest('base64url')
       if (login === undefined || !sameHash(login.challenge, challenge)) throw new Refusal('invalid_code')
-      if (login.banned) throw new Refusal('account_banned')
-      return await create(login.accountId, { name: login.name })
+      if (login.user.banned) throw new Refusal('account_banned')
+      return await create(login.user, { name: login.name })
     },
   }
 }
 
 const isArchived = () =>
   refusalSaying('invalid_input', 'This key is archived and cannot be changed. Create another one.')
-
-/** Returns 0 for text that is not a number. No key has this number. */
-const keyIdOf = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
 const keyBody = (key: KeyDetails): ConsoleKey => ({
   id: key.id,

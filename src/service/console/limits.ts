@@ -62,6 +62,7 @@ const READERS = {
   listRuns: ({ accountId }: RunFilter) => accountId,
   findRuns: (_ids: readonly string[], accountId: number) => accountId,
   listAccountKeys: ({ accountId }: KeyPage) => accountId,
+  listAccountUsers: (accountId: number) => accountId,
   listAccountEntries: ({ accountId }: EntryFilter) => accountId,
   spendPerDay: (accountId: number) => accountId,
 }

@@ -164,6 +164,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       return {
         id: sessionIdOf({ hash }),
         email: user.email,
+        role: user.role,
         account,
         can_set_password: fromLink,
         has_password: user.password !== undefined,

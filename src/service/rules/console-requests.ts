@@ -70,6 +70,8 @@ const email = {
 const password = { type: 'string', maxLength: MAX_PASSWORD_LENGTH } as const
 const secret = { type: 'string', maxLength: MAX_SECRET_LENGTH } as const
 
+const role = { type: 'string', enum: ['owner', 'member'] } as const
+
 const object = <Properties extends object>(
   properties: Properties,
   required: readonly (keyof Properties)[] = [],
@@ -110,6 +112,8 @@ export const CONSOLE_BODIES = {
   // Refuse unknown fields: otherwise the client would assume that they were set.
   newKey: { ...object(keyTerms, ['name']), additionalProperties: false },
   changedKey: { ...object(keyTerms), additionalProperties: false },
+  invitedUser: object({ email, role }, ['email', 'role']),
+  changedUser: { ...object({ role }, ['role']), additionalProperties: false },
   grantedLogin: object(
     { challenge: { type: 'string', pattern: '^[A-Za-z0-9_-]{43}$' }, name: { type: 'string' } },
     ['challenge', 'name'],
@@ -135,6 +139,9 @@ export function invalidBody([problem]: readonly SchemaProblem[]): Refusal {
         : `${name} ${message.replace('must NOT', 'must not')}.`
   return invalidInput(sentence)
 }
+
+/** Id of a key or a user in a path. Returns 0 for text that is not a number. No row has this number. */
+export const idIn = (text: string): number => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0)
 
 export type Query = Readonly<Record<string, unknown>>
 

@@ -44,12 +44,16 @@ export interface NewKey extends Partial<KeyTerms> {
   readonly hash: string
   readonly prefix: string
   readonly name: string
+  /** The user who creates the key. Undefined: an administrator. */
+  readonly userId?: number | undefined
   readonly nowMs: number
 }
 
 export interface KeyDetails extends KeyTerms {
   readonly id: number
   readonly account: string
+  /** The user who created the key. Undefined for keys of administrators, and of versions that did not store it. */
+  readonly userId: number | undefined
   /** First characters of the key. Undefined for a key from a version that did not store them. */
   readonly prefix: string | undefined
   readonly spent: number

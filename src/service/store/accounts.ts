@@ -43,8 +43,8 @@ const sqlOf = ({ lock }: Dialect) => ({
 
   addKey: `
     INSERT INTO keys (account_id, name, hash, disabled, expires_at, spend_limit, quota, allowed_ips,
-      rate_requests, rate_window_ms, created_at, prefix)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+      rate_requests, rate_window_ms, created_at, prefix, user_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     RETURNING id`,
 
   anyKey: `SELECT id FROM keys LIMIT 1`,
@@ -97,8 +97,9 @@ export function createAccountStore(database: Database): AccountStore {
   }
 
   async function insertKey(tx: Transaction, key: NewKey): Promise<number> {
-    const { accountId, name, hash, prefix, nowMs, ...terms } = key
-    return Number((await tx.get(SQL.addKey, accountId, name, hash, ...termValues(terms), nowMs, prefix))?.id)
+    const { accountId, name, hash, prefix, userId = null, nowMs, ...terms } = key
+    const values = [...termValues(terms), nowMs, prefix, userId]
+    return Number((await tx.get(SQL.addKey, accountId, name, hash, ...values))?.id)
   }
 
   const accounts = async () => (await snapshot((read) => read.all(SQL.listAccounts))).map(accountOfRow)

@@ -45,6 +45,8 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
   addUser: 'change',
   findUser: 'read',
   listUsers: 'page',
+  listAccountUsers: 'page',
+  changeUser: 'change',
   removeUser: 'change',
   setPassword: 'change',
   addLink: 'change',

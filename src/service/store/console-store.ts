@@ -2,6 +2,7 @@
  * The store's contract for the console's data, for one account at a time. Each function takes a bounded time, even for
  * a large account.
  */
+import type { UserRole } from '../../protocol/console.js'
 import type { Kind } from '../../protocol/models.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 import type { StoredRun } from '../stored-run.js'
@@ -53,6 +54,8 @@ export interface KeyPage {
   readonly accountId: number
   /** Lists only keys with a smaller id. */
   readonly before?: number | undefined
+  /** Lists only keys that this user created. */
+  readonly userId?: number | undefined
   /** Whether to list archived keys too. */
   readonly includesArchived?: boolean
   readonly limit: number
@@ -118,6 +121,7 @@ export interface UserRecord {
   readonly account: string
   /** Whether the account is banned. */
   readonly banned: boolean
+  readonly role: UserRole
   /** Hashed password (rules/credentials.ts). Undefined until the user sets one. */
   readonly password: string | undefined
   readonly createdAtMs: number
@@ -155,27 +159,44 @@ export interface SessionRecord {
 
 /** A login that a user has approved for `rushes login --web`. The CLI exchanges it for a key. */
 export interface LoginRecord {
-  readonly userId: number
-  readonly accountId: number
-  readonly banned: boolean
+  readonly user: UserRecord
   /** SHA-256 (base64url) of the verifier. */
   readonly challenge: string
   /** Name of the new key. */
   readonly name: string
 }
 
+/** Maximum number of users that owners can add to an account. */
+export const MAX_ACCOUNT_USERS = 200
+
 /**
  * Expired sessions, links and codes are not found. Removing a user also removes the user's sessions, links and codes.
  */
 export interface UserStore {
-  /** Returns the id, or undefined if the email is taken. Throws if the account does not exist. */
+  /**
+   * Returns the id, or undefined if the email is taken. Throws if the account does not exist. Without a role, the first
+   * user of an account is an owner, and others are members.
+   */
   addUser(user: {
     readonly email: string
     readonly accountId: number
+    readonly role?: UserRole | undefined
     readonly nowMs: number
   }): Promise<number | undefined>
   findUser(email: string): Promise<UserRecord | undefined>
   listUsers(nowMs: number): Promise<readonly UserDetails[]>
+  /** At most `MAX_ACCOUNT_USERS`, oldest first. */
+  listAccountUsers(accountId: number, nowMs: number): Promise<readonly UserDetails[]>
+  /**
+   * Changes the role of another user of the account, or removes the user (and their sessions and links). Returns false
+   * if the account does not have this user, or if `byId` is no longer an owner of it: so the account keeps an owner.
+   */
+  changeUser(change: {
+    readonly id: number
+    readonly byId: number
+    readonly accountId: number
+    readonly role: UserRole | 'removed'
+  }): Promise<boolean>
   /** Returns false if no user has this email. */
   removeUser(email: string): Promise<boolean>
   /**

@@ -41,11 +41,12 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
 
   latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
 
-  // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips.
-  listAccountKeys: `
-    ${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 AND keys.archived_at IS NULL ORDER BY keys.id DESC LIMIT $3`,
-
-  listAllAccountKeys: `${KEYS} WHERE keys.account_id = $1 AND keys.id < $2 ORDER BY keys.id DESC LIMIT $3`,
+  // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips. `+ 0` keeps the
+  // planner on the index keys_of_user.
+  listAccountKeys: (includesArchived: boolean, isOfUser: boolean) => `
+    ${KEYS} WHERE keys.account_id${isOfUser ? ' + 0' : ''} = $1 AND keys.id < $2
+      ${includesArchived ? '' : 'AND keys.archived_at IS NULL'} ${isOfUser ? 'AND keys.user_id = $4' : ''}
+    ORDER BY keys.id DESC LIMIT $3`,
 
   findAccountKey: `${KEYS} WHERE keys.id = $1 AND keys.account_id = $2`,
 
@@ -113,9 +114,16 @@ export function createConsoleStore(database: Database): ConsoleStore {
       return await runsOf(await all(SQL.findRuns, known, accountId))
     },
     latestRun: async (accountId) => Number((await get(SQL.latestRun, accountId))?.latest),
-    async listAccountKeys({ accountId, before = Number.MAX_SAFE_INTEGER, limit, includesArchived }) {
-      const statement = includesArchived ? SQL.listAllAccountKeys : SQL.listAccountKeys
-      return (await all(statement, accountId, before, limit)).map(keyDetailsOfRow)
+    async listAccountKeys({
+      accountId,
+      before = Number.MAX_SAFE_INTEGER,
+      limit,
+      includesArchived = false,
+      userId,
+    }) {
+      const statement = SQL.listAccountKeys(includesArchived, userId !== undefined)
+      const values = [accountId, before, limit, ...(userId === undefined ? [] : [userId])]
+      return (await all(statement, ...values)).map(keyDetailsOfRow)
     },
     async findAccountKey(id, accountId) {
       const row = await get(SQL.findAccountKey, id, accountId)

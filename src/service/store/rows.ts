@@ -62,6 +62,7 @@ export const keyDetailsOfRow = (row: Row): KeyDetails => ({
   ...limitsOf(row),
   id: Number(row.id),
   account: String(row.account),
+  userId: numberOr(row.user_id),
   name: String(row.name),
   prefix: textOr(row.prefix),
   spendLimit: numberOr(row.spend_limit),
@@ -210,6 +211,7 @@ export const userOfRow = (row: Row): UserRecord => ({
   accountId: Number(row.account_id),
   account: String(row.account),
   banned: isSet(row.banned),
+  role: row.role === 'member' ? 'member' : 'owner',
   password: textOr(row.password),
   createdAtMs: Number(row.user_created_at),
 })
@@ -233,9 +235,7 @@ export const sessionOfRow = (row: Row): SessionRecord => ({
 })
 
 export const loginOfRow = (row: Row): LoginRecord => ({
-  userId: Number(row.user_id),
-  accountId: Number(row.account_id),
-  banned: isSet(row.banned),
+  user: userOfRow(row),
   challenge: String(row.challenge),
   name: String(row.name),
 })

@@ -1,6 +1,6 @@
-/** Format 1 of the service's database. */
+/** The schema of the service's database: format 1, and the change to format 2. Never change a released format. */
 
-export const FORMAT = 1
+export const FORMAT = 2
 
 /** What SQLite and PostgreSQL write differently. */
 export interface SchemaTypes {
@@ -20,6 +20,7 @@ export interface SchemaTypes {
   readonly more: string
 }
 
+/** Format 1. */
 export const schemaOf = ({
   sequence,
   integer,
@@ -37,7 +38,7 @@ CREATE TABLE format (
   checked_at  ${integer} NOT NULL DEFAULT 0,
   database_id text NOT NULL
 )${options};
-INSERT INTO format (version, database_id) VALUES (${FORMAT}, ${randomId});
+INSERT INTO format (version, database_id) VALUES (1, ${randomId});
 
 CREATE TABLE accounts (
   id         ${sequence},
@@ -212,3 +213,13 @@ CREATE TABLE run_files (
 )${options};
 CREATE INDEX run_files_of_file ON run_files (kind, key);
 ${more}`
+
+/** Format 2: roles of users, and the users who created keys. */
+export const rolesOf = ({ integer }: Pick<SchemaTypes, 'integer'>): string => `
+ALTER TABLE users ADD COLUMN role text NOT NULL DEFAULT 'owner' CHECK (role IN ('owner', 'member'));
+CREATE INDEX users_of_account ON users (account_id, id);
+-- The user who created the key. Null: an administrator, or a user before format 2. Stays when the user is removed.
+ALTER TABLE keys ADD COLUMN user_id ${integer};
+CREATE INDEX keys_of_user ON keys (user_id, id) WHERE user_id IS NOT NULL;
+UPDATE format SET version = 2;
+`

@@ -1,10 +1,10 @@
 /** Users of the console, with their sessions, sign-in links and logins. */
-import type { UserStore } from './console-store.js'
+import { MAX_ACCOUNT_USERS, type UserStore } from './console-store.js'
 import { loginOfRow, sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
 import { type Database, type Dialect, hasNul, type SqlValue, type Transaction } from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
-const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.password,
+const USER_COLUMNS = `users.id AS user_id, users.email, users.account_id, users.role, users.password,
       users.created_at AS user_created_at, accounts.name AS account, accounts.banned`
 
 const USERS = 'users JOIN accounts ON accounts.id = users.account_id'
@@ -17,9 +17,21 @@ const SESSIONS = `
 /** Maximum number of expired tokens that a new token removes, so that its transaction stays short. */
 const MAX_EXPIRED = 500
 
-const sqlOf = ({ lockFree }: Dialect) => ({
+const sqlOf = ({ lock, lockFree }: Dialect) => ({
   addUser: `
-    INSERT INTO users (email, account_id, created_at) VALUES ($1, $2, $3) ON CONFLICT (email) DO NOTHING RETURNING id`,
+    INSERT INTO users (email, account_id, created_at, role)
+    VALUES ($1, $2, $3, coalesce($4, CASE WHEN EXISTS (SELECT 1 FROM users WHERE account_id = $2) THEN 'member' ELSE 'owner' END))
+    ON CONFLICT (email) DO NOTHING RETURNING id`,
+
+  lockAccount: `SELECT id FROM accounts WHERE id = $1${lock()}`,
+
+  setRole: `UPDATE users SET role = $2 WHERE id = $1`,
+
+  listAccountUsers: `
+    SELECT ${USER_COLUMNS}, users.last_seen_at, (
+      SELECT count(*) FROM tokens WHERE user_id = users.id AND kind = 'session' AND expires_at > $2
+    ) AS sessions
+    FROM ${USERS} WHERE users.account_id = $1 ORDER BY users.id LIMIT ${MAX_ACCOUNT_USERS}`,
 
   findUser: `SELECT ${USER_COLUMNS} FROM ${USERS} WHERE users.email = $1`,
 
@@ -109,9 +121,10 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
     })
 
   return {
-    addUser: ({ email, accountId, nowMs }) =>
+    addUser: ({ email, accountId, role = null, nowMs }) =>
       transaction(async (tx) => {
-        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs)
+        await tx.get(SQL.lockAccount, accountId)
+        const row = await tx.get(SQL.addUser, email.toLowerCase(), accountId, nowMs, role)
         return row && Number(row.id)
       }),
     async findUser(email) {
@@ -119,6 +132,19 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
       return row && userOfRow(row)
     },
     listUsers: async (nowMs) => (await all(SQL.listUsers, nowMs)).map(userDetailsOfRow),
+    listAccountUsers: async (accountId, nowMs) =>
+      (await all(SQL.listAccountUsers, accountId, nowMs)).map(userDetailsOfRow),
+    changeUser: ({ id, byId, accountId, role }) =>
+      transaction(async (tx) => {
+        // Owners who change each other do so one after the other.
+        await tx.get(SQL.lockAccount, accountId)
+        const [by, user] = [await tx.get(SQL.findUserById, byId), await tx.get(SQL.findUserById, id)]
+        if (by === undefined || by.role !== 'owner' || id === byId) return false
+        if ([by, user].some((each) => Number(each?.account_id) !== accountId)) return false
+        if (role !== 'removed') return (await tx.run(SQL.setRole, id, role)) > 0
+        await tx.run(SQL.endTokens, id, '')
+        return (await tx.run(SQL.removeUser, id)) > 0
+      }),
     async removeUser(email) {
       if (hasNul(email)) return false
       return await transaction(async (tx) => {

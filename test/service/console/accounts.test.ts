@@ -43,6 +43,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   [`POST ${CONSOLE_PATHS.runs}`]: FOX,
   [`POST ${CONSOLE_PATHS.keys}`]: { name: 'mine' },
   [`PATCH ${CONSOLE_PATHS.key}`]: { name: 'stolen' },
+  [`POST ${CONSOLE_PATHS.users}`]: { email: 'new@example.com', role: 'member' },
+  [`PATCH ${CONSOLE_PATHS.user}`]: { role: 'owner' },
   [`POST ${CONSOLE_PATHS.logins}`]: { challenge: 'x'.repeat(43), name: 'cli' },
 }
 
@@ -53,11 +55,14 @@ async function createOwner(service: TestService) {
   expect(run.status).toBe(201)
   const key = await browser.post(CONSOLE_PATHS.keys, { name: KEY_NAME, quota: 777 })
   const { sessions } = (await browser.get(CONSOLE_PATHS.sessions)).body
+  const { users } = (await browser.get(CONSOLE_PATHS.users)).body
   const ids = [
     [CONSOLE_PATHS.run, run.body.id],
     [CONSOLE_PATHS.thumbnail, run.body.id],
     [CONSOLE_PATHS.key, key.body.key.id],
     [CONSOLE_PATHS.session, sessions[0].id],
+    [CONSOLE_PATHS.user, users[0].id],
+    [CONSOLE_PATHS.userLink, users[0].id],
   ] as const
   return {
     browser,

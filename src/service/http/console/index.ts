@@ -4,7 +4,13 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CONSOLE_PATHS, type KeyTermsBody, type LoginRequest } from '../../../protocol/console.js'
+import {
+  CONSOLE_PATHS,
+  type InvitedUser,
+  type KeyTermsBody,
+  type LoginRequest,
+  type UserRole,
+} from '../../../protocol/console.js'
 import { writeJson } from '../../../protocol/json.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
@@ -19,6 +25,7 @@ import { sendStoredFile } from '../stored-file.js'
 import {
   addAuthRoutes,
   checkNotBanned,
+  checkOwner,
   clearSessionCookie,
   readVisitors,
   sessionOf,
@@ -91,6 +98,10 @@ interface ById {
   Params: { id: string }
 }
 
+const userOf = (request: FastifyRequest) => sessionOf(request).user
+const accountOf = (request: FastifyRequest) => userOf(request).accountId
+const selected = (request: FastifyRequest) => [accountOf(request), request.query as Query] as const
+
 /** Route of the models. Serializes them once: they stay the same until the service ends. */
 async function addModelsRoute(app: FastifyInstance, { models, limits }: Console): Promise<void> {
   const bytes = Buffer.from(writeJson({ models }))
@@ -103,14 +114,13 @@ async function addModelsRoute(app: FastifyInstance, { models, limits }: Console)
   })
 }
 
-/** Routes of the page's data, except creates and thumbnails, which have separate limits. */
+/** Routes of the page's data for every user, except creates and thumbnails, which have separate limits. */
 async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Promise<void> {
-  const { limits, runs, keys, credits, sessions } = options.console
+  const { limits, runs, keys, sessions } = options.console
   readJsonBodies(app, options.api.bodyLimits)
   const inTurn = createStatusTurns(options.api.bodyLimits.clock)
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
-  const accountOf = (request: FastifyRequest) => sessionOf(request).user.accountId
-  const selected = (request: FastifyRequest) => [accountOf(request), request.query as Query] as const
+  await app.register(addOwnerRoutes, options)
 
   app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
   app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...selected(request)))
@@ -129,32 +139,22 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
     return sendStoredFile(request, reply, options.inputs, image)
   })
 
-  app.get(CONSOLE_PATHS.keys, (request) => keys.list(...selected(request)))
+  app.get(CONSOLE_PATHS.keys, (request) => keys.list(userOf(request), request.query as Query))
   app.post<{ Body: KeyTermsBody & { name: string } }>(
     CONSOLE_PATHS.keys,
     { schema: { body: CONSOLE_BODIES.newKey } },
     async (request, reply) => {
       checkNotBanned(sessionOf(request))
       reply.code(201)
-      return await keys.create(accountOf(request), request.body)
+      return await keys.create(userOf(request), request.body)
     },
   )
   app.patch<ById & { Body: KeyTermsBody }>(
     CONSOLE_PATHS.key,
     { schema: { body: CONSOLE_BODIES.changedKey } },
-    (request) => keys.change(accountOf(request), request.params.id, request.body),
+    (request) => keys.change(userOf(request), request.params.id, request.body),
   )
-  app.post<ById>(CONSOLE_PATHS.archive, (request) => keys.archive(accountOf(request), request.params.id))
-
-  app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...selected(request)))
-  app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...selected(request)))
-  app.get(CONSOLE_PATHS.csv, async (request, reply) => {
-    const parts = credits.csv(...selected(request))
-    // Wait for the first part: once the response begins, an error cannot change its status.
-    const first = await parts.next()
-    reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
-    return Readable.from(prepended(first.value ?? '', parts), { objectMode: false })
-  })
+  app.post<ById>(CONSOLE_PATHS.archive, (request) => keys.archive(userOf(request), request.params.id))
 
   app.get(CONSOLE_PATHS.sessions, (request) => sessions.list(sessionOf(request)))
   app.delete<ById>(CONSOLE_PATHS.session, async (request, reply) => {
@@ -174,6 +174,52 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
       return await keys.grantLogin(session.user, request.body)
     },
   )
+}
+
+/** Routes of the page's data for the owners of an account: credits and users. */
+async function addOwnerRoutes(
+  app: FastifyInstance,
+  { console: { credits, users } }: ConsoleRoutes,
+): Promise<void> {
+  app.addHook('onRequest', async (request) => checkOwner(sessionOf(request)))
+
+  app.get(CONSOLE_PATHS.credits, (request) => credits.entries(...selected(request)))
+  app.get(CONSOLE_PATHS.spend, (request) => credits.spend(...selected(request)))
+  app.get(CONSOLE_PATHS.csv, async (request, reply) => {
+    const parts = credits.csv(...selected(request))
+    // Wait for the first part: once the response begins, an error cannot change its status.
+    const first = await parts.next()
+    reply.header('content-disposition', 'attachment; filename="credits.csv"').type('text/csv; charset=utf-8')
+    return Readable.from(prepended(first.value ?? '', parts), { objectMode: false })
+  })
+
+  app.get(CONSOLE_PATHS.users, (request) => users.list(userOf(request)))
+  app.post<{ Body: InvitedUser }>(
+    CONSOLE_PATHS.users,
+    { schema: { body: CONSOLE_BODIES.invitedUser } },
+    async (request, reply) => {
+      checkNotBanned(sessionOf(request))
+      reply.code(201)
+      return await users.invite(userOf(request), request.body)
+    },
+  )
+  app.post<ById>(CONSOLE_PATHS.userLink, async (request, reply) => {
+    checkNotBanned(sessionOf(request))
+    reply.code(201)
+    return await users.inviteAgain(userOf(request), request.params.id)
+  })
+  app.patch<ById & { Body: { readonly role: UserRole } }>(
+    CONSOLE_PATHS.user,
+    { schema: { body: CONSOLE_BODIES.changedUser } },
+    async (request, reply) => {
+      await users.change(userOf(request), request.params.id, request.body.role)
+      return reply.code(204).send()
+    },
+  )
+  app.delete<ById>(CONSOLE_PATHS.user, async (request, reply) => {
+    await users.change(userOf(request), request.params.id, 'removed')
+    return reply.code(204).send()
+  })
 }
 
 async function* prepended(first: string, others: AsyncGenerator<string>): AsyncGenerator<string> {

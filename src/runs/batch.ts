@@ -28,6 +28,7 @@ import {
   type FurtherOutput,
   type InputHashes,
   type LockedOutput,
+  MAX_TRIES,
   type Made,
   outputsOf,
   publicUrl,
@@ -340,11 +341,25 @@ async function end(row: BatchRow, { state, error }: FollowedRun): Promise<readon
     return row.chainLength === 0 ? [] : takeReady(row.batch)
   }
   // Keep the entry of an earlier run: only the pending create is removed.
-  if (state?.phase === 'failed') await row.lock.failed()
+  const tries =
+    state?.phase === 'failed' ? await row.lock.failed(isCanceled(state) ? undefined : state.id) : 0
   // At the time limit, a 404 may come from a replica that does not know the run yet.
-  endRow(row, { result: 'failed', error: error && !row.isTimedOut ? explained(row, error, state) : error })
+  const shown = error && !row.isTimedOut ? explained(row, error, state) : error
+  endRow(row, {
+    result: 'failed',
+    error: tries < MAX_TRIES ? shown : shown?.with({ hint: hintAfter(row, tries, shown) }),
+  })
   return []
 }
+
+/** A canceled run proves nothing about its input. */
+const isCanceled = ({ status }: RunState): boolean => /^\s*cancell?ed\s*$/i.test(status)
+
+/** Hint after the last try: a later batch skips the row. */
+const hintAfter = ({ batch }: BatchRow, tries: number, { hint }: RushesError): string =>
+  [hint, `It failed ${tries} times with this input, so later batches skip it.`, batch.payAgain('<row>')]
+    .filter(Boolean)
+    .join(' ')
 
 /** Adds to the error of a followed run how to continue. */
 function explained(

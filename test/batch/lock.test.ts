@@ -78,7 +78,8 @@ const anyMade: fc.Arbitrary<Made> = fc.record({
   content_type: fc.string(),
   made_at: fc.string(),
 })
-const common = { hash, model: fc.constant('acme/x'), kind, service, sent_at: fc.string() }
+const lasting = { hash, model: fc.constant('acme/x'), kind }
+const common = { ...lasting, service, sent_at: fc.string() }
 const anyPending: fc.Arbitrary<Pending> = fc.oneof(
   fc.record({ state: fc.constant('accepted' as const), run: fc.string({ minLength: 1 }), ...common }),
   fc.record({
@@ -97,9 +98,13 @@ const anyEntry: fc.Arbitrary<LockEntry> = fc
   .record({
     made: fc.option(anyMade, { nil: undefined }),
     pending: fc.option(anyPending, { nil: undefined }),
+    failures: fc.option(
+      fc.record({ tries: fc.integer({ min: 1 }), run: fc.string(), failed_at: fc.string(), ...lasting }),
+      { nil: undefined },
+    ),
     further,
   })
-  .filter((each) => each.made !== undefined || each.pending !== undefined)
+  .filter((each) => (each.made ?? each.pending ?? each.failures) !== undefined)
 const anyLock: fc.Arbitrary<Lock> = fc.record({
   manifest: fc.option(fc.string(), { nil: undefined }),
   entries: fc

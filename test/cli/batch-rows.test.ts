@@ -15,6 +15,7 @@ import {
   SIT,
   sha256,
 } from '../support/family.js'
+import { misfits } from '../support/schemas.js'
 
 describe('rows that use other rows', () => {
   it('are created after them, from their outputs; a second batch costs nothing', async () => {
@@ -157,6 +158,81 @@ describe('rows that use other rows', () => {
     expect((await run()).stderr).toMatch(/2 runs: 2 up to date/)
     expect(created()).toEqual([])
     expect(existsSync(lockPath)).toBe(true)
+  })
+})
+
+describe('a row that fails each time', () => {
+  const FAILING = { name: 'sheet', prompt: 'FAIL' }
+  const OTHER = { name: 'other', prompt: 'a hen' }
+
+  it('is skipped after three failures of the same input, until --force or another input', async () => {
+    const { run, created, lock, lockPath, write } = await createFamily([FAILING, OTHER])
+    for (const tries of [1, 2, 3]) {
+      const { code, stderr } = await run()
+      expect(code).toBe(10)
+      expect(created()).toContain('FAIL')
+      expect(lock().sheet.failures).toMatchObject({ tries, run: expect.stringMatching(/^run_/) })
+      expect(stderr.includes('later batches skip it')).toBe(tries === 3)
+    }
+    const last = lock().sheet.failures.run
+    expect(misfits('lock', JSON.parse(readFileSync(lockPath, 'utf8')))).toEqual([])
+    const { code, stdout, stderr } = await run()
+    expect({ code, stdout, created: created() }).toEqual({ code: 10, stdout: '', created: [] })
+    expect(stderr).toContain(
+      `error: ${last}: sheet (line 1): It failed 3 times with this input, so it was not created again.`,
+    )
+    expect(stderr).toMatch(/^2 runs: 1 up to date, 1 failing \(/m)
+    const check = await run(['--check'])
+    expect(check.code).toBe(10)
+    expect(check.stdout).toContain(`failing\tsheet\tsheet.{ext}\tfailed 3 times (last run: ${last})\n`)
+    const plan = await run(['--dry-run'])
+    expect(plan.stderr).toContain('2 runs: 1 up to date, 1 failing\n')
+
+    await run(['--only', 'sheet', '--force'])
+    expect(created()).toEqual(['FAIL'])
+    expect(lock().sheet.failures.tries).toBe(4)
+    write([{ ...FAILING, prompt: 'a fox' }, OTHER])
+    expect((await run()).code).toBe(0)
+    expect(created()).toEqual(['a fox'])
+    expect(lock().sheet).not.toHaveProperty('failures')
+  })
+
+  it('is created again with another input, which has its own three tries', async () => {
+    const { run, lock, write, created } = await createFamily([FAILING])
+    await run()
+    await run()
+    write([{ ...FAILING, prompt: 'FAIL too' }])
+    await run()
+    expect(lock().sheet.failures.tries).toBe(1)
+    created()
+    await run()
+    expect(created()).toEqual(['FAIL too'])
+  })
+
+  it('blocks the rows that use it, and --json names it', async () => {
+    const { run, created } = await createFamily([RUN, FAILING])
+    for (const _ of [1, 2, 3]) await run()
+    created()
+    const { code, stdout, stderr } = await run(['--json'])
+    expect(code).toBe(10)
+    expect(created()).toEqual([])
+    expect(objects(stdout)).toEqual([
+      expect.objectContaining({ name: 'sheet', result: 'failing', run: expect.stringMatching(/^run_/) }),
+      expect.objectContaining({ name: 'run', result: 'blocked', blocked_by: 'sheet' }),
+      { summary: expect.objectContaining({ failing: 1, failed: 0, blocked: 1 }) },
+    ])
+    expect(objects(stderr)).toEqual([{ error: expect.objectContaining({ exit_code: 10 }) }])
+  })
+
+  it('does not count runs that were canceled', async () => {
+    const { run, lock, service } = await createFamily([OTHER])
+    const canceled: Fetch = async (request) => {
+      const response = await service.fetch(request)
+      if (request.method !== 'GET' || !request.url.pathname.includes('/runs/')) return response
+      return scripted({ status: 200, body: { id: 'run_x', status: 'Canceled' } }).fetch(request)
+    }
+    expect((await run([], { fetch: canceled })).code).toBe(10)
+    expect(lock().other).toBeUndefined()
   })
 })
 

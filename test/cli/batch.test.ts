@@ -81,7 +81,15 @@ describe('a batch', () => {
       'name result kind model run file bytes sha256 content_type content_credentials digital_source_type error blocked_by line',
     )
     expect(Object.keys(second)).toEqual(Object.keys(first))
-    const none = { up_to_date: 0, downloaded: 0, failed: 0, blocked: 0, unconfirmed: 0, still_running: 0 }
+    const none = {
+      up_to_date: 0,
+      downloaded: 0,
+      failed: 0,
+      failing: 0,
+      blocked: 0,
+      unconfirmed: 0,
+      still_running: 0,
+    }
     expect(last).toEqual([
       {
         summary: {
@@ -167,7 +175,8 @@ describe('an error', () => {
     const batch = await createFamily([{ ...FOX, prompt: 'FAIL' }])
     for (let times = 0; times < 2; times++) {
       const { code, stderr } = await batch.run()
-      expect([code, batch.lock(), batch.created()]).toEqual([10, {}, ['FAIL']])
+      expect([code, batch.created()]).toEqual([10, ['FAIL']])
+      expect(batch.lock().fox).toEqual({ failures: expect.objectContaining({ tries: times + 1 }) })
       expect(stderr).toMatch(/cannot draw FAIL/)
     }
   })

@@ -7,7 +7,7 @@ import type { Clock } from '../../host/clock.js'
 import { followLinks } from '../../host/directories.js'
 import { removeFile, writeAtomically } from '../../host/files.js'
 import { describeError, errorCode } from '../../host/system-error.js'
-import { type Lock, type LockEntry, lockPathOf, NO_LOCK, withEntry } from './lock.js'
+import { entryWith, type Lock, type LockEntry, lockPathOf, NO_LOCK, withEntry } from './lock.js'
 import { entryText, lockText, parseLock } from './lock-text.js'
 
 /** Linux follows at most this many links. */
@@ -242,9 +242,10 @@ function mergedEntry(
     const isOurs = JSON.stringify(own?.[part]) !== JSON.stringify(before?.[part])
     return isOurs ? own?.[part] : theirs?.[part]
   }
-  const made = pick('made')
-  const pending = pick('pending')
-  return made === undefined && pending === undefined
-    ? undefined
-    : { made, pending, further: pick('further') ?? {} }
+  return entryWith({
+    made: pick('made'),
+    pending: pick('pending'),
+    failures: pick('failures'),
+    further: pick('further') ?? {},
+  })
 }

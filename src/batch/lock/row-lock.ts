@@ -3,7 +3,7 @@
  * from there, and nothing is paid twice.
  */
 import type { LockKeeper } from './file.js'
-import { type LockEntry, type Made, type Pending, type Placing, placingsOf } from './lock.js'
+import { entryWith, type LockEntry, type Made, type Pending, type Placing, placingsOf } from './lock.js'
 
 export interface RowLockOptions {
   readonly keeper: LockKeeper
@@ -35,8 +35,8 @@ export interface RowLock {
    * already has.
    */
   placing(file: Placing & { readonly run: string }): Promise<void>
-  /** Called when the run has failed. */
-  failed(): Promise<void>
+  /** Called when the run has failed. `run`: its id, if it counts as a try. Returns the number of tries so far. */
+  failed(run: string | undefined): Promise<number>
   made(made: Made): Promise<void>
 }
 
@@ -45,6 +45,7 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
   /** Starts with the files of an earlier batch that was killed while it moved them into place. */
   let placing = placingsOf(before)
   const now = () => new Date(clock.now()).toISOString()
+  const entryNow = (): LockEntry => keeper.entry(name) ?? NO_ENTRY
 
   // Keep the order of keys in the lock file: entries are compared as JSON.
   const pendingCreate = () => {
@@ -58,7 +59,7 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
     return pending?.hash === create().hash ? undefined : pending
   }
   const keep = (pending: Pending | undefined): Promise<void> =>
-    keeper.set(name, entryWith(keeper.entry(name), pending))
+    keeper.set(name, entryWith({ ...entryNow(), pending }))
   /** Once a run exists, it continues even if the lock file cannot be written. */
   const keepSafely = (pending: Pending | undefined): Promise<void> => keep(pending).catch(onWriteError)
 
@@ -87,10 +88,18 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
       placing = [...placing.filter((each) => !isSame(each, file)), file]
       await keep({ ...pendingCreate(), state: 'accepted', run: file.run })
     },
-    failed: () => keepSafely(otherPending()),
+    async failed(run) {
+      const { hash, model, kind } = create()
+      const { failures: earlier, ...entry } = entryNow()
+      const tries = earlier?.hash === hash ? earlier.tries : 0
+      const failures =
+        run === undefined ? earlier : { hash, model, kind, tries: tries + 1, run, failed_at: now() }
+      await keeper.set(name, entryWith({ ...entry, pending: otherPending(), failures })).catch(onWriteError)
+      return run === undefined ? tries : tries + 1
+    },
     made: (made) =>
       keeper
-        .set(name, { made, pending: otherPending(), further: keeper.entry(name)?.further ?? {} })
+        .set(name, { ...entryNow(), made, pending: otherPending(), failures: undefined })
         .catch(onWriteError),
   }
 }
@@ -98,7 +107,4 @@ export function createRowLock({ keeper, name, create, clock, onWriteError }: Row
 const isSame = (a: Placing, b: Placing): boolean =>
   a.run === b.run && a.output === b.output && a.sha256 === b.sha256
 
-const entryWith = (entry: LockEntry | undefined, pending: Pending | undefined): LockEntry | undefined =>
-  entry?.made === undefined && pending === undefined
-    ? undefined
-    : { made: entry?.made, pending, further: entry?.further ?? {} }
+const NO_ENTRY: LockEntry = { made: undefined, pending: undefined, further: {} }

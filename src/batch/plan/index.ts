@@ -185,6 +185,7 @@ function meaningOfRow({ entry, sources }: PlanRow, { steps }: Planning): RowMean
 /** Reason for each action after which the output of a row does not exist. */
 const BLOCKING: Readonly<Partial<Record<RowAction['do'], string>>> = {
   unconfirmed: 'is unconfirmed',
+  failing: 'has failed several times',
   conflict: 'has a conflicting file',
   blocked: 'is blocked',
 }
@@ -271,7 +272,10 @@ function entriesToKeep(
 
 /** Counts the rows by action. Pure. */
 export function countsOf(steps: readonly Pick<PlanStep, 'action'>[]): Counts {
-  const counts = { up_to_date: 0, create: 0, download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0 }
+  const counts = {
+    ...{ up_to_date: 0, create: 0, download: 0, unconfirmed: 0, failing: 0, conflict: 0, blocked: 0 },
+    skip: 0,
+  }
   let requests = 0
   for (const { action } of steps) {
     counts[action.do] += 1
@@ -285,6 +289,7 @@ export {
   type BlockedAction,
   type CreateAction,
   type DownloadAction,
+  type FailingAction,
   type FileFact,
   isInPlace,
   isReplaceable,

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
+import { entryWith, type Lock, type LockEntry, withEntry } from '../../batch/lock/lock.js'
 import type { Plan } from '../../batch/plan/index.js'
 import { usageError } from '../../errors.js'
 import type { Recorder } from '../../runs/recorder.js'
@@ -33,15 +33,15 @@ export function adoptedLock(lock: Lock, creates: KnownCreates): Lock {
   return adopted
 }
 
-/** Undefined if nothing was sent and no file exists. */
+/** Undefined if nothing was sent, and no file or failed run is known. */
 function adoptedEntry(locked: LockEntry, creates: KnownCreates): LockEntry | undefined {
-  const { made, pending } = locked
+  const { pending } = locked
   if (pending?.state !== 'unconfirmed' || pending.token === undefined) return locked
   const { key, token, ...create } = pending
   const known = creates.createOf(token)
   // For example, a create sent by another machine.
   if (known === undefined) return locked
-  if (known.state === 'unsent') return made === undefined ? undefined : { ...locked, pending: undefined }
+  if (known.state === 'unsent') return entryWith({ ...locked, pending: undefined })
   const { run } = known
   if (run.id !== undefined) return { ...locked, pending: { ...create, state: 'accepted', run: run.id } }
   return run.key === undefined || run.key === key

@@ -3,7 +3,7 @@
  * Actions.
  */
 import { join, relative } from 'node:path'
-import { activeSteps, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
+import { activeSteps, inactiveResult, type RowResult } from '../../batch/carry-out/rows.js'
 import { outputsOf } from '../../batch/lock/lock.js'
 import type { Plan, PlanStep } from '../../batch/plan/index.js'
 import { marksOfFile, NO_MARKS } from '../../download/marks.js'
@@ -60,6 +60,19 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
     else names.push(entry.name)
   }
 
+  /** Prints the rows that are not created again, and returns their errors. */
+  function printLeft({ steps }: Plan): readonly RushesError[] {
+    return steps.flatMap((step) => {
+      if (step.action.do !== 'unconfirmed' && step.action.do !== 'failing') return []
+      const result = inactiveResult(step)
+      const { error } = result
+      if (error === undefined) return []
+      json(rowJson(result))
+      printError(step, error)
+      return [error]
+    })
+  }
+
   /** Prints rows with invalid references, and returns their errors. A row blocked by another row has no error. */
   function printBlocked({ steps }: Plan): readonly RushesError[] {
     return steps.flatMap((step) => {
@@ -88,27 +101,13 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       if (error !== undefined) printError(step, error)
     },
     end(plan, exists, estimate) {
-      const left = plan.steps.filter(({ action }) => action.do === 'unconfirmed')
-      for (const step of left) printError(step, LEFT_ALONE)
+      const left = printLeft(plan)
       const unusable = printBlocked(plan)
       if (!out.mode.json) for (const repeated of groups.repeated()) out.error(repeatedError(repeated))
       for (const [source, names] of blocked) out.note(blockedNote(source, names))
       const open = activeSteps(plan).filter(({ entry }) => !results.has(entry.name))
       const stillRunning = open.filter(({ entry }) => exists(entry.name)).length
-      const count = (result: RowResult['result']) =>
-        [...results.values()].filter((each) => each.result === result).length
-      const counts = {
-        total: plan.counts.total,
-        up_to_date: plan.counts.up_to_date + count('up_to_date'),
-        created: count('created'),
-        downloaded: count('downloaded'),
-        failed: count('failed'),
-        blocked: count('blocked') + plan.counts.blocked,
-        unconfirmed: count('unconfirmed') + left.length,
-        still_running: stillRunning,
-        not_started: open.length - stillRunning,
-        skipped: plan.counts.skip,
-      }
+      const counts = countRows(plan, results, { open: open.length, stillRunning })
       const elapsedMs = clock.monotonic() - startedAtMs
       json({
         summary: {
@@ -135,7 +134,7 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
       })
       const errors = [
         ...[...results.values()].flatMap(({ error }) => (error === undefined ? [] : [error])),
-        ...left.map(() => LEFT_ALONE),
+        ...left,
         ...unusable,
       ]
       return { errors, notStarted: counts.not_started }
@@ -151,11 +150,35 @@ const WORDS = [
   ['up_to_date', 'up to date'],
   ['failed', 'failed'],
   ['blocked', 'blocked'],
+  ['failing', 'failing'],
   ['unconfirmed', 'unconfirmed'],
   ['still_running', 'still running'],
   ['not_started', 'not started'],
   ['skipped', 'skipped'],
 ] as const
+
+/** `open`: number of rows without a result. */
+function countRows(
+  { counts }: Plan,
+  results: ReadonlyMap<string, RowResult>,
+  { open, stillRunning }: { readonly open: number; readonly stillRunning: number },
+): Tally {
+  const count = (result: RowResult['result']) =>
+    [...results.values()].filter((each) => each.result === result).length
+  return {
+    total: counts.total,
+    up_to_date: counts.up_to_date + count('up_to_date'),
+    created: count('created'),
+    downloaded: count('downloaded'),
+    failed: count('failed'),
+    failing: count('failing') + counts.failing,
+    blocked: count('blocked') + counts.blocked,
+    unconfirmed: count('unconfirmed') + counts.unconfirmed,
+    still_running: stillRunning,
+    not_started: open - stillRunning,
+    skipped: counts.skip,
+  }
+}
 
 /**
  * `5 runs: 2 created, 3 up to date`. Under `--local`, unfinished runs are called queued: they are rendered only while a

@@ -1,7 +1,7 @@
 /** Reports besides the normal output: the `--report` file, and annotations and the job summary in GitHub Actions. */
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import { LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
+import { failingError, LEFT_ALONE, type RowResult } from '../../batch/carry-out/rows.js'
 import type { Manifest } from '../../batch/manifest/index.js'
 import type { PlanStep } from '../../batch/plan/index.js'
 import { EXIT, type RushesError, usageError } from '../../errors.js'
@@ -248,6 +248,7 @@ function messageOf({ action }: PlanStep, row: RowResult | undefined): string {
   if (row?.error !== undefined) return row.error.message
   if (row?.blockedBy !== undefined) return `needs ${row.blockedBy}`
   if (action.do === 'unconfirmed') return LEFT_ALONE.message
+  if (action.do === 'failing') return failingError(action).message
   if (action.do !== 'blocked') return ''
   return action.by === undefined ? action.why : `needs ${action.by}`
 }

@@ -17,6 +17,7 @@ import type { BatchEstimate } from './estimates.js'
 export const reasonOf = (action: RowAction): string | undefined => {
   if (action.do === 'up_to_date' || action.do === 'skip') return undefined
   if (action.do === 'unconfirmed') return action.key
+  if (action.do === 'failing') return `failed ${action.tries} times (last run: ${action.run})`
   return action.do === 'create' && action.why === 'out_of_date' ? changeOf(action) : action.why
 }
 
@@ -70,6 +71,7 @@ const ACTION_WORDS: readonly (readonly [RowAction['do'], string])[] = [
   ['download', 'to download'],
   ['create', 'to create'],
   ['unconfirmed', 'unconfirmed'],
+  ['failing', 'failing'],
   ['conflict', 'with a conflicting file'],
   ['blocked', 'blocked'],
   ['skip', 'skipped'],

@@ -198,6 +198,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'config get key': () => settings(),
   'config set key': () => settings(),
   'config unset key': () => settings(),
+  'profile use name': async (_, names) => suggest(await names.profiles()),
   'admin account ban name': accounts,
   'admin account unban name': accounts,
   'admin key disable key': keys,

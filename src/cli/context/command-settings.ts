@@ -2,7 +2,13 @@
 import type { Clock } from '../../host/clock.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { type ConfigFile, type RawProfile, settingsOf, storedKeyOf } from '../settings/config-file.js'
+import {
+  type ChosenProfile,
+  type ConfigFile,
+  type RawProfile,
+  settingsOf,
+  storedKeyOf,
+} from '../settings/config-file.js'
 import {
   checkProfile,
   type Missing,
@@ -47,7 +53,7 @@ export interface CommandSettingsOptions {
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
   readonly signal: AbortSignal
   readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKeys'>
-  readonly profileName: string
+  readonly chosenProfile: ChosenProfile
   readonly createsProfile: boolean
   readonly reportsAddress: boolean
   /**
@@ -58,10 +64,11 @@ export interface CommandSettingsOptions {
 }
 
 export function createCommandSettings(options: CommandSettingsOptions): CommandSettings {
-  const { globals, env, out, clock, signal, config, profileName, createsProfile, reportsAddress, keys } =
+  const { globals, env, out, clock, signal, config, chosenProfile, createsProfile, reportsAddress, keys } =
     options
+  const profileName = chosenProfile.name
   const profile = once(async () => {
-    if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
+    if (profileName !== 'default' && !createsProfile) checkProfile(chosenProfile, await config.profiles())
     for (const unreadKey of await config.unreadKeys(profileName))
       out.warn(
         `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. ` +

@@ -19,10 +19,16 @@ import type { Globals } from '../flags/globals.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { Env, Io } from '../process/io.js'
-import { type ConfigFile, createConfigFile, type RawProfile } from '../settings/config-file.js'
+import {
+  type ChosenProfile,
+  type ConfigFile,
+  chooseProfile,
+  createConfigFile,
+  type RawProfile,
+} from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
 import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/required-settings.js'
-import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
+import { LOCAL_ADDRESS, type SettingName } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import {
   type CommandSettings,
@@ -71,6 +77,8 @@ export interface Context extends Io {
   readonly interrupts: Interrupts
   readonly config: ConfigFile
   readonly profileName: string
+  /** What chose the profile. */
+  readonly profileOrigin: ChosenProfile['origin']
   readonly configFolder: string
   readonly stateFolder: string
   /** What the file systems of output files can do. */
@@ -179,15 +187,20 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   const { closers = [], keys = new Map<string, string>() } = shared
   const folders = foldersOf(options.env)
   const config = createConfigFile(folders.config)
-  const profileName = globals.profile ?? variable(options.env, 'RUSHES_PROFILE') ?? 'default'
-  const opening = openingOf({ ...options, config, profileName, keys }, { ...shared, closers, keys }, folders)
+  const chosenProfile = chooseProfile({ flag: globals.profile, env: options.env }, config.defaultProfile)
+  const opening = openingOf(
+    { ...options, config, chosenProfile, keys },
+    { ...shared, closers, keys },
+    folders,
+  )
   const { clock, random, settings, limits, fetch, openJournal } = opening
   const { profile, setting, baseUrl, isLocal } = settings
   const ctx: Context = {
     ...options,
     clock,
     config,
-    profileName,
+    profileName: chosenProfile.name,
+    profileOrigin: chosenProfile.origin,
     configFolder: folders.config,
     stateFolder: folders.state,
     fileSystem,
@@ -234,7 +247,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
 }
 
 function openingOf(
-  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'profileName' | 'keys'>,
+  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'chosenProfile' | 'keys'>,
   shared: Partial<Shared> & Pick<Shared, 'closers'>,
   folders: Opening['folders'],
 ): Opening {

@@ -125,8 +125,9 @@ export function quarantine(
     } catch (error) {
       // The next attempt starts from the same files.
       for (const ending of LOGS) moveIfThere(to + ending, path + ending)
-      removeAll(fresh)
       throw HELD.has(errorCode(error) ?? '') ? new HeldFile(error) : error
+    } finally {
+      removeAll(fresh)
     }
     return true
   })
@@ -138,16 +139,19 @@ function replaceBy(
   to: string,
   { path, fileSystem = systemFiles, renameFile = renameSync }: QuarantineOptions,
 ): void {
-  if (fileSystem.replacesOpenFiles) {
-    addName(path, to)
-    renameFile(fresh, path)
-    return
-  }
+  const { replacesOpenFiles } = fileSystem
+  if (replacesOpenFiles) addName(path, to)
   // Fails before anything has changed while SQLite has the file open in another process.
-  renameFile(path, to)
-  // Another process may already have created the new file.
-  if (existsSync(path)) removeAll(fresh)
-  else renameFile(fresh, path)
+  else renameFile(path, to)
+  try {
+    if (replacesOpenFiles || !existsSync(path)) renameFile(fresh, path)
+  } catch (error) {
+    if (replacesOpenFiles) rmSync(to, { force: true })
+    // Another process may have created the new file in the meantime.
+    else if (existsSync(path)) return
+    else renameFile(to, path)
+    throw error
+  }
 }
 
 const HELD = new Set(['EPERM', 'EACCES', 'EBUSY'])

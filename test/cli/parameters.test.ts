@@ -253,17 +253,17 @@ describe('a manifest', () => {
     [
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', '0.10000000000000001', 'true', '4', '']),
-      'a.csv:2:19: guidance of acme/image must have fewer digits: 0.10000000000000001 would be sent as 0.1',
+      'a.csv:2:1: guidance of acme/image must have fewer digits: 0.10000000000000001 would be sent as 0.1',
     ],
     [
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', 'much', 'true', '4', '']),
-      'a.csv:2:19: guidance of acme/image must be a number from 0.5, not "much"',
+      'a.csv:2:1: guidance of acme/image must be a number from 0.5, not "much"',
     ],
     [
       'a.csv',
       csv(['fox', 'image', 'a fox', '7', '1', 'maybe', '4', '']),
-      'a.csv:2:21: transparent of acme/image must be true or false, not "maybe"',
+      'a.csv:2:1: transparent of acme/image must be true or false, not "maybe"',
     ],
   ])('%s names the place of what is wrong', async (file, text, message) => {
     const folder = temporaryFolder()

@@ -412,8 +412,25 @@ describe('a damaged file', () => {
         'the file is damaged, and another process uses it',
       )
     const added = readdirSync(dirname(path)).filter((name) => !names.includes(name))
-    expect([bytesOf(path), added]).toEqual([bytes, ['a.db.lock']])
+    expect(added).toEqual(['a.db.lock'])
+    expect(bytesOf(path) === bytes).toBe(true)
   })
+
+  it.each([true, false])(
+    'whose replacement fails at the last step stays as it is (where open files can be replaced: %s)',
+    (replacesOpenFiles) => {
+      const path = damaged()
+      const bytes = bytesOf(path)
+      const renameFile: typeof renameSync = (from, to) => {
+        if (String(from).endsWith('.new')) throw Object.assign(new Error('EIO: rename'), { code: 'EIO' })
+        renameSync(from, to)
+      }
+      const options = { path, migrations: [FIRST], fileSystem: { replacesOpenFiles }, renameFile }
+      expect(() => openOrQuarantine(options, () => {})).toThrow('EIO')
+      expect(readdirSync(dirname(path)).filter((name) => /damaged|new/.test(name))).toEqual([])
+      expect(bytesOf(path) === bytes).toBe(true)
+    },
+  )
 
   it('is renamed, and replaced by a new one, where open files cannot be replaced', () => {
     const path = damaged()

@@ -127,3 +127,64 @@ it('rows that an end returns are carried out', async () => {
   await play([first.row], () => [{ is: 'ended', state: ENDED, durationMs: undefined }])
   expect(next.ended).toHaveLength(1)
 })
+
+it('a create that waits for the rate limiter is not sent once another one was refused for good', async () => {
+  const clock = createManualClock()
+  const interrupts = createInterrupts()
+  const refused = new RushesError('insufficient_balance', 'no credits', { exitCode: EXIT.account })
+  const sent: string[] = []
+  const outcomes: (readonly [string, string, boolean])[] = []
+  let refuse = () => {}
+  const isRefused = new Promise<void>((resolve) => {
+    refuse = resolve
+  })
+  const rows = ['a', 'b', 'c'].map((name): Row => {
+    const request = { body: Buffer.from(name), intent: { kind: 'image', model: 'm', input: {} } }
+    return {
+      ...rowOf(name).row,
+      run: undefined as never,
+      isFollowed: false,
+      request: async () => request,
+      async onSubmitted({ is }, isLast) {
+        outcomes.push([name, is, isLast])
+        if (is === 'refused') refuse()
+      },
+    }
+  })
+  await clock.runUntil(
+    carryOut({
+      rows,
+      clock,
+      interrupts,
+      signal: interrupts.first,
+      random: () => 0.5,
+      stopsCreating: ({ exitCode }) => exitCode === EXIT.account,
+      onGrace() {},
+      client: {
+        async create(body, options) {
+          const name = String(body)
+          if (name === 'c') await isRefused
+          await options?.beforeSend?.()
+          sent.push(name)
+          if (name === 'b') throw refused
+          return { id: name, body: {} }
+        },
+        follow: () => expect.unreachable(),
+        get: () => expect.unreachable(),
+        load: () => 0,
+      },
+      recorder: {
+        note: () => ({ sending() {}, unsent() {}, answered() {}, accepted() {}, unknown: () => undefined }),
+        durations: () => [],
+        recordStatus() {},
+        recordNotFound() {},
+      },
+    }),
+  )
+  expect(sent).toEqual(['a', 'b'])
+  expect(outcomes).toEqual([
+    ['a', 'created', false],
+    ['b', 'refused', true],
+    ['c', 'unsent', true],
+  ])
+})

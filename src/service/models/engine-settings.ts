@@ -116,6 +116,21 @@ export interface SettingsSource {
 /** Far more than the largest workflow. */
 const MAX_FILE_MIB = 16
 
+/** Problem of the URL of a server. The message does not repeat the URL, which may contain a password. */
+function urlProblem(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return 'must be an http or https URL'
+  if (url.username !== '' || url.password !== '')
+    return 'must not contain a user name or a password: use key_env'
+  return /[?#]/.test(value) ? 'must not contain a query or a fragment' : undefined
+}
+
+/** Describes a variable without a value. A text that cannot be a name may be the key itself, which is not printed. */
+const unsetVariable = (variable: string): string =>
+  /^[A-Z][A-Z0-9_]*$/.test(variable)
+    ? `names ${variable}, which is not set in the environment. Set it to the key`
+    : 'names a variable that is not set in the environment. Write the name of a variable, never the key itself'
+
 /** Returns the settings, and a function that reports the keys that nothing has asked for. */
 export function createEngineSettings(source: SettingsSource): {
   readonly settings: EngineSettings
@@ -184,13 +199,9 @@ export function createEngineSettings(source: SettingsSource): {
           ? requiredText(name, '. Example: http://127.0.0.1:8000/v1')
           : (text(name) ?? standard)
       if (value === undefined) return undefined
-      const url = URL.canParse(value) ? new URL(value) : undefined
-      if (url === undefined || !/^https?:$/.test(url.protocol)) report([name], 'must be an http or https URL')
-      // The message does not repeat the URL, which contains a password.
-      else if (url.username !== '' || url.password !== '')
-        report([name], 'must not contain a user name or a password: use key_env')
-      else if (/[?#]/.test(value)) report([name], 'must not contain a query or a fragment')
-      else return url
+      const problem = urlProblem(value)
+      if (problem === undefined) return new URL(value)
+      report([name], problem)
       return undefined
     },
     map(name) {
@@ -219,11 +230,7 @@ export function createEngineSettings(source: SettingsSource): {
         reportMissingKey([], `needs the environment variable ${standard}, which is not set`)
         return undefined
       }
-      // Anything else may be the key itself, which is not printed.
-      const isName = /^[A-Z][A-Z0-9_]*$/.test(variable)
-      const shown = isName ? `names ${variable}, which` : 'names a variable that'
-      const advice = isName ? 'Set it to the key' : 'Write the name of a variable, never the key itself'
-      reportMissingKey([name], `${shown} is not set in the environment. ${advice}`)
+      reportMissingKey([name], unsetVariable(variable))
       return undefined
     },
     report,

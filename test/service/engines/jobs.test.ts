@@ -82,7 +82,11 @@ async function createDoor(port: number) {
       fault = undefined
       if (now === 'reset') return void socket.resetAndDestroy()
       if (now === 'end') return void socket.end()
-      if (now !== undefined) inner.unpipe(socket).once('data', () => socket.resetAndDestroy()).resume()
+      if (now !== undefined)
+        inner
+          .unpipe(socket)
+          .once('data', () => socket.resetAndDestroy())
+          .resume()
       inner.write(chunk)
     })
   })

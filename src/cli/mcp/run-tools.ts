@@ -16,7 +16,7 @@ import { pricedJson } from '../models/show-models.js'
 import { checkIds } from '../process/io.js'
 import { allUnfinished } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
-import { contextOfAll } from '../runs/where.js'
+import { contextOfAll, selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
 import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
@@ -36,7 +36,7 @@ async function idsOf({ base }: McpSession, { args: { ids, labels } }: Call): Pro
   const found = await allUnfinished(base, labelsOf(labels as readonly string[], 'labels'))
   if (found.length === 0)
     throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this machine.')
-  return found.slice(0, MAX_IDS)
+  return found.slice(0, MAX_IDS).map(({ id }) => id)
 }
 
 interface CallDelivery extends SavedDelivery {
@@ -96,7 +96,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   }
   return session.start({ id, delivery }, async (ctx) => {
     if (active !== undefined && !isDownload) await active.job.done
-    const at = await contextOfAll(ctx, [id])
+    const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
     await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command' })
   })
 }

@@ -11,6 +11,7 @@ import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
 import { checkIds, readIds } from '../process/io.js'
 import { allUnfinished, lastRun } from './journal-rows.js'
+import { type SelectedRun, selectIds, selectRows } from './where.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */
@@ -25,7 +26,8 @@ export interface RunChoice {
 const SELECTION = 'Selection options:'
 const option = (flags: string, about: string): Option => new Option(flags, about).helpGroup(SELECTION)
 
-export const lastOption = (): Option => option('--last', 'Newest run of the current service')
+export const lastOption = (): Option =>
+  option('--last', 'Newest run of the current service; of this machine if none is set')
 
 /** Adds the argument for run ids, and the flags that can be used instead. */
 export function addRunIds(command: Command, { hasAll = false } = {}): Command {
@@ -34,7 +36,7 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
     .addOption(lastOption())
   if (!hasAll) return command
   return command
-    .addOption(option('--all', 'Every unfinished run of the current service'))
+    .addOption(option('--all', 'Every unfinished run of the current service; of this machine if none is set'))
     .addOption(labelFilter().helpGroup(SELECTION))
 }
 
@@ -53,12 +55,13 @@ export function checkOneWay({ ids, last = false, all, label }: RunChoice): void 
   )
 }
 
-/** Returns the ids of the selected runs. Throws `usage`, and `submission_unknown` when the last run has no id. */
-export async function runIdsOf(ctx: Context, choice: RunChoice): Promise<readonly string[]> {
+/** Returns the selected runs. Throws `usage`, and `submission_unknown` when the last run has no id. */
+export async function selectRuns(ctx: Context, choice: RunChoice): Promise<readonly SelectedRun[]> {
   checkOneWay(choice)
-  if (choice.last === true) return [await lastRun(ctx)]
-  if (choice.all === true) return allUnfinished(ctx, labelsOf(choice.label))
-  return checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first))
+  if (choice.last !== true && choice.all !== true)
+    return selectIds(ctx, checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)))
+  const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
+  return selectRows(ctx, runs)
 }
 
 export interface FilterOptions {

@@ -190,6 +190,7 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'show id': async (_, names) => suggestRuns(await names.everyRun()),
   'forget id or key': async (_, names) => suggestRuns(await names.everyRun()),
   'batch manifest': files,
+  'gallery manifest': files,
   'init folder': () => FOLDERS,
   'models name': modelNames,
   'models remove name': async (_, names) => words(await names.added()),

@@ -35,7 +35,7 @@ async function idsOf({ base }: McpSession, { args: { ids, labels } }: Call): Pro
   if (Array.isArray(ids)) return [...new Set(checkIds(ids))]
   const found = await allUnfinished(base, labelsOf(labels as readonly string[], 'labels'))
   if (found.length === 0)
-    throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this machine.')
+    throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this folder.')
   return found.slice(0, MAX_IDS).map(({ id }) => id)
 }
 
@@ -163,7 +163,7 @@ async function local(
 }
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
-  const { limit = DEFAULT_LIST, status, kind, model, since, here = false, labels = [] } = call.args
+  const { limit = DEFAULT_LIST, status, kind, model, since, everywhere = false, labels = [] } = call.args
   const label = labelsOf(labels as readonly string[], 'labels')
   const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
@@ -171,13 +171,16 @@ export async function listRuns(session: McpSession, call: Call): Promise<Answer>
     Object.entries(filters).filter(([, value]) => value !== undefined),
   )
   const { objects, errors, warnings } = await local(session, call, (ctx) =>
-    listCommand(ctx, { limit: String(limit), here: here === true, label, ...definedFilters }),
+    listCommand(ctx, { limit: String(limit), here: everywhere !== true, label, ...definedFilters }),
   )
   const [error] = errors
   if (error !== undefined) return errorAnswer(error, warnings)
   const runs = objects.filter(isObject).map(briefOf)
   return {
-    text: runs.length === 0 ? 'No runs found.' : runs.map(lineOf).join('\n'),
+    text:
+      runs.length === 0
+        ? `No runs found${everywhere === true ? '' : ' in this folder'}.`
+        : runs.map(lineOf).join('\n'),
     structured: { runs, warnings },
   }
 }

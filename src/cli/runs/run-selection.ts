@@ -1,4 +1,5 @@
 /** Flags that select runs: ids, `--last` and `--all`, or the filters of `list` and `gallery`. */
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { ListFilter } from '../../journal/index.js'
@@ -66,7 +67,11 @@ export async function selectRuns(ctx: Context, choice: RunChoice): Promise<reado
 
 export interface FilterOptions {
   readonly limit: string
-  readonly here: boolean
+  /** Whether only runs of the working folder, or only runs of the current service, are selected. */
+  readonly here?: boolean
+  readonly service?: boolean
+  /** Path of a manifest. */
+  readonly manifest?: string | undefined
   readonly status?: string
   readonly kind?: string
   readonly model?: string
@@ -76,8 +81,8 @@ export interface FilterOptions {
   readonly label?: readonly string[]
 }
 
-export const hereOption = (): Option =>
-  new Option('--here', 'Only runs of the current service').default(false)
+export const hereOption = (): Option => new Option('--here', 'Only runs of this folder and those below it')
+export const serviceOption = (): Option => new Option('--service', 'Only runs of the current service')
 export const sinceOption = (): Option =>
   new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m')
 
@@ -85,6 +90,7 @@ export function addFilterOptions(command: Command, defaults: { readonly limit: s
   return command
     .addOption(new Option('--limit <n>', 'Show the newest N; 0 for all').default(defaults.limit))
     .addOption(hereOption())
+    .addOption(serviceOption())
     .addOption(new Option('--status <status>', 'Only runs with this status, such as unconfirmed'))
     .addOption(choiceOption('--kind <kind>', 'Only runs of this kind: video, image', KINDS))
     .addOption(new Option('--model <provider/name>', 'Only runs of this model'))
@@ -105,7 +111,7 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
   const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
   if (options.status !== undefined) await checkStatus(ctx, options.status)
-  const isCurrentOnly = options.here || globals.local || globals.baseUrl !== undefined
+  const isCurrentOnly = options.service === true || globals.local || globals.baseUrl !== undefined
   return {
     limit: limitOf(options.limit),
     address: isCurrentOnly ? await ctx.address() : undefined,
@@ -113,6 +119,8 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
     kind: options.kind,
     model: options.model,
     labels: labelsOf(options.label),
+    manifest: options.manifest && resolve(options.manifest),
+    folder: options.here === true ? resolve('.') : undefined,
     sinceMs: timeBefore(options.since, '--since'),
     beforeMs: timeBefore(options.before, '--before'),
   }

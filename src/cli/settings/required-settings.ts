@@ -51,7 +51,8 @@ export function checkProfile({ name, origin }: ChosenProfile, known: readonly st
   const profiles = known.length === 0 ? 'It has no profiles yet.' : `Profiles: ${known.join(', ')}.`
   throw usageError(
     `The config file has no profile "${name}".${didYouMean(name, known)}`,
-    `${profiles} Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> --profile <name>\`.${choice}`,
+    `${profiles} Create one with \`rushes login --profile <name>\` or \`rushes config set <key> <value> ` +
+      `--profile <name>\`.${choice}`,
   )
 }
 

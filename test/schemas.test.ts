@@ -189,6 +189,11 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     await run(['config', 'set', 'models.image', 'acme/still-1'])
     return valuesOf((await run(['config', 'list', '--json'])).stdout)
   },
+  'config-origins': async ({ run }) => {
+    await run(['config', 'set', 'prices', '{"acme/still-1": {"run": 0.04}}'])
+    return valuesOf((await run(['config', 'list', '--show-origin', '--json'])).stdout)
+  },
+  'profile-list': async ({ run }) => valuesOf((await run(['profile', 'list', '--json'])).stdout),
   'config-get': async ({ run }) => {
     await run(['config', 'set', 'timeout', '5m'])
     return valuesOf((await run(['config', 'get', 'timeout', '--json'])).stdout)
@@ -294,7 +299,16 @@ describe('the folder', () => {
   })
 
   it('has a schema for each command that prints JSON', async () => {
-    const silent = ['login', 'logout', 'completion', 'mcp', 'config set', 'config unset', 'help']
+    const silent = [
+      'login',
+      'logout',
+      'completion',
+      'mcp',
+      'config set',
+      'config unset',
+      'profile use',
+      'help',
+    ]
     const lines = (await everyCommand())
       .filter((command) => command.commands.length === 0 && command.parent !== null)
       .map((command) => fullName(command).replace(/^rushes /, ''))

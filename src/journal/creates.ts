@@ -34,6 +34,8 @@ export interface Intent {
   /** Name of its row in a manifest, and the absolute path of the manifest. */
   readonly name?: string | undefined
   readonly manifest?: string | undefined
+  /** Absolute path of the working folder. */
+  readonly folder?: string | undefined
 }
 
 /** Reason why the outcome of a create is unknown. */
@@ -72,7 +74,7 @@ const MAX_ANSWER_CHARACTERS = 65_536
  */
 export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, nowMs: number): IntentRow {
   const { address, profile, kind, model, input, meaning = input, requestId, estimate, labels = [] } = intent
-  const { name, manifest } = intent
+  const { name, manifest, folder } = intent
   return db.transaction(() => {
     if (requestId !== undefined && findByRequest(db, address, requestId) !== undefined)
       throw new RepeatedRequest(requestId)
@@ -81,8 +83,8 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
     const key = freeKey(db)
     const row = db.get(
       `INSERT INTO runs (key, address, profile, kind, model, input, identity, phase, status, pid, started_at, created_at,
-         request_id, estimate, currency, labels, row_name, manifest)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
+         request_id, estimate, currency, labels, row_name, manifest, folder)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', 'sending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
       key,
       address,
       profile,
@@ -99,6 +101,7 @@ export function insertIntent(db: OpenDatabase, intent: Intent, owner: string, no
       labels.length === 0 ? null : JSON.stringify(labels),
       name ?? null,
       manifest ?? null,
+      folder ?? null,
     )?.row
     return { row: Number(row), key, prepared: wasPrepared ? { address, requestId } : undefined }
   })

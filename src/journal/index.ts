@@ -89,8 +89,8 @@ export interface Journal {
   filesOf(run: JournalRun): readonly JournalFile[]
   /** Returns the files of all runs by row, in one query; `filesOf` needs one query per run. */
   everyFile(): ReadonlyMap<number, readonly JournalFile[]>
-  /** Returns the last row by number, not by time. */
-  last(address: string): JournalRun | undefined
+  /** Returns the last row by number, not by time; of all addresses if none is given. */
+  last(address?: string): JournalRun | undefined
   /** Returns running runs, oldest first; at all addresses if none is given. */
   unfinished(address?: string): readonly JournalRun[]
   /** Returns unconfirmed runs, like `unfinished`. */
@@ -230,7 +230,11 @@ export function openJournal({
     everyFile: () => everyFile(db),
     last(address) {
       markOrphans()
-      return one(db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address))
+      return one(
+        address === undefined
+          ? db.get('SELECT * FROM runs ORDER BY row DESC LIMIT 1')
+          : db.get('SELECT * FROM runs WHERE address = ? ORDER BY row DESC LIMIT 1', address),
+      )
     },
     unfinished: (address) =>
       db

@@ -110,6 +110,10 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN row_name TEXT;
   ALTER TABLE runs ADD COLUMN manifest TEXT;
   `,
+  `
+  -- Working folder of the command that created the run.
+  ALTER TABLE runs ADD COLUMN folder TEXT;
+  `,
 ]
 
 /**

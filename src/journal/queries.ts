@@ -1,4 +1,5 @@
 /** Finds, lists and updates the runs of the journal after their create. */
+import { sep } from 'node:path'
 import type { OpenDatabase, SqlValue } from '../host/database.js'
 import { writeJson } from '../protocol/json.js'
 import type { RunState } from '../protocol/run-state.js'
@@ -103,6 +104,10 @@ export interface ListFilter {
   readonly model?: string | undefined
   /** The run must have all of them. */
   readonly labels?: readonly string[] | undefined
+  /** Absolute path of the manifest of its batch. */
+  readonly manifest?: string | undefined
+  /** Absolute path: the run was created in this folder or below it, or its manifest or a file is there. */
+  readonly folder?: string | undefined
   /** Created at or after `sinceMs` and before `beforeMs`; milliseconds since the epoch. */
   readonly sinceMs?: number | undefined
   readonly beforeMs?: number | undefined
@@ -115,21 +120,35 @@ const CONDITIONS = {
   status: 'status = ? COLLATE NOCASE',
   kind: 'kind = ?',
   model: 'model = ?',
+  manifest: 'manifest = ?',
   sinceMs: 'created_at >= ?',
   beforeMs: 'created_at < ?',
-} as const satisfies Record<Exclude<keyof ListFilter, 'limit' | 'labels'>, string>
+} as const satisfies Record<Exclude<keyof ListFilter, 'limit' | 'labels' | 'folder'>, string>
 
 const HAS_LABEL = 'EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)'
+
+/** The first value is the separator of paths, the others are the folder with a separator at its end. */
+const IS_IN_FOLDER = `(instr(folder || ?, ?) = 1 OR instr(manifest, ?) = 1
+  OR EXISTS (SELECT 1 FROM files WHERE files.row = runs.row AND instr(files.path, ?) = 1))`
 
 /** Returns the condition of a filter, without its limit: empty, or `WHERE …` with a space at its end. */
 export function whereOf(filter: ListFilter) {
   const names = (Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]).filter(
     (name) => filter[name] !== undefined,
   )
-  const { labels = [] } = filter
-  const conditions = [...names.map((name) => CONDITIONS[name]), ...labels.map(() => HAS_LABEL)]
+  const { labels = [], folder } = filter
+  const conditions = [
+    ...names.map((name) => CONDITIONS[name]),
+    ...labels.map(() => HAS_LABEL),
+    ...(folder === undefined ? [] : [IS_IN_FOLDER]),
+  ]
+  const within = folder?.endsWith(sep) ? folder : `${folder}${sep}`
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-  const values: readonly SqlValue[] = [...names.map((name) => filter[name] ?? null), ...labels]
+  const values: readonly SqlValue[] = [
+    ...names.map((name) => filter[name] ?? null),
+    ...labels,
+    ...(folder === undefined ? [] : [sep, within, within, within]),
+  ]
   return { where, values }
 }
 

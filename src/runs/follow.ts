@@ -11,6 +11,8 @@ import type { Recorder } from './recorder.js'
 /** An existing run, with all that the command knows about it before following it. */
 export interface KnownRun {
   readonly id: string
+  /** Name of its row in a manifest. */
+  readonly name?: string | undefined
   readonly kind?: string | undefined
   readonly model?: string | undefined
   /** The input as sent, with each data: URL replaced by its hash. */
@@ -36,6 +38,7 @@ export const knownRun = (id: string, run: JournalRun | undefined): KnownRun =>
     ? { id }
     : {
         id,
+        name: run.name,
         kind: run.kind,
         model: run.model,
         input: run.input,

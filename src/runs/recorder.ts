@@ -40,7 +40,7 @@ export interface CreateNote {
 
 export interface Recorder {
   /** `need`: whether the create may be sent if the journal cannot be written. */
-  note(intent: Omit<Intent, 'address' | 'profile'>, need?: 'required' | 'best effort'): CreateNote
+  note(intent: Omit<Intent, 'address' | 'profile' | 'folder'>, need?: 'required' | 'best effort'): CreateNote
   /**
    * Records that the creates with these tokens (request ids) were not sent. Throws if the journal cannot be written.
    */
@@ -83,7 +83,7 @@ export function createRecorder({ address, profile, ...options }: RecorderOptions
   const { read, readWhole, bestEffort, repeated, required, end } = writes
   return {
     note: (intent, need = 'best effort') =>
-      createNote(writes, { ...intent, address, profile }, need === 'required'),
+      createNote(writes, { ...intent, address, profile, folder: resolve('.') }, need === 'required'),
     prepare: (tokens) => required((open) => open.prepare(address, tokens)),
     unprepare: (token) => required((open) => open.unprepare(address, token)),
     createOf: (token) => read((open) => open.createOf(address, token)),

@@ -43,6 +43,7 @@ async function examined(service: CliService, options: Parameters<CliService['run
 const WELL = {
   version: 'ok',
   config: 'ok',
+  settings: 'ok',
   'service URL': 'ok',
   proxy: 'ok',
   dns: 'ok',

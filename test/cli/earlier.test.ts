@@ -75,6 +75,14 @@ describe('wait --last and --all', () => {
     expect(await service.run(['wait', '--all'], { env })).toMatchObject({ code: 0, stdout: '' })
   })
 
+  it('name a run of a batch by its row and its id', async () => {
+    const home = temporaryFolder()
+    addRow(home, { id: 'run_1', name: 'whale' })
+    const { fetch } = scripted({ status: 200, body: { status: 'going' } })
+    const { stderr } = await runCli(['wait', '--last', '--timeout', '5s'], { home, env: SET, fetch })
+    expect(stderr).toMatch(/^whale \(run_1\): going \(\d s\)$/m)
+  })
+
   it.each([[[]], [['--last', '--all']], [['run_1', '--last']], [['run_1', '--all']]])(
     'take one way to name runs: %j is exit 2',
     async (words) => {

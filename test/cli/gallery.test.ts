@@ -56,6 +56,18 @@ function createDesk() {
   }
 }
 
+it('of a manifest shows its results alone, and is exit 2 for one without runs', async () => {
+  const { add, folder, gallery, ids } = createDesk()
+  const manifest = join(folder, 'shots.yaml')
+  add('run_1', { 'whale.png': 'whale' }, { name: 'whale', manifest })
+  add('run_2', { 'fox.png': 'fox' })
+  expect((await gallery(manifest)).code).toBe(0)
+  expect(ids()).toEqual(['run_1'])
+  const { code, stderr } = await gallery('other.yaml')
+  expect(code).toBe(2)
+  expect(stderr).toContain('error: other.yaml: the journal of this machine has no runs of this manifest.')
+})
+
 const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')
 
 describe('gallery', () => {

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { formatAgo } from '../../src/cli/terminal/format.js'
 import { columnsOf, cutToColumns } from '../../src/cli/terminal/text-width.js'
@@ -80,7 +82,7 @@ describe('list', () => {
       [56, 'RUN STATUS PROMPT'],
       [80, 'RUN STATUS CREATED PROMPT'],
       [100, 'RUN STATUS MODEL CREATED PROMPT'],
-      [120, 'RUN STATUS KIND MODEL CREATED WHERE PROMPT'],
+      [120, 'RUN STATUS KIND MODEL CREATED PROMPT'],
     ] as const) {
       const { stdout } = await service.run(['list'], { tty: { stdout: true }, columns })
       const [header = '', row = ''] = stdout.trimEnd().split('\n')
@@ -99,8 +101,45 @@ describe('list', () => {
     const narrow = await service.run(['list'], { tty: { stdout: true }, columns: 80 })
     expect(narrow.stdout.split('\n')[0]?.split(/ +/)).toEqual(['RUN', 'STATUS', 'WHERE', 'PROMPT'])
     expect(rows.map((row) => /(local|127\.0\.0\.1:1) {2}/.exec(row)?.[1])).toEqual(['127.0.0.1:1', 'local'])
-    expect((await service.run(['list', '--here'])).stdout).not.toContain('run_local')
+    expect((await service.run(['list', '--service'])).stdout).not.toContain('run_local')
     expect((await service.run(['list', '--local'])).stdout).toMatch(/^run_local\t.*\tlocal\n$/)
+  })
+
+  it('shows the name of a row and the files that are still there', async () => {
+    const [home, folder] = [temporaryFolder(), temporaryFolder()]
+    const file = (name: string) => {
+      writeFileSync(join(folder, name), name)
+      const path = join(folder, name)
+      return { path, bytes: name.length, sha256: name, url: name, content_type: 'image/png' }
+    }
+    addRow(home, { id: 'run_1', name: 'whale', manifest: join(folder, 'shots.yaml') }, (journal) =>
+      journal.recordFiles(LOOPBACK_URL, 'run_1', [file('whale.png'), file('whale-2.png')]),
+    )
+    addRow(home, { id: 'run_2' }, (journal) =>
+      journal.recordFiles(LOOPBACK_URL, 'run_2', [{ ...file('gone.png'), bytes: 1 }]),
+    )
+    const { stdout } = await runCli(['list'], { home, tty: { stdout: true } })
+    const [header, , row] = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/))
+    expect(header).toEqual(['RUN', 'STATUS', 'NAME', 'CREATED', 'FILE', 'PROMPT'])
+    expect(row).toEqual(['run_1', 'accepted', 'whale', '1 d ago', 'whale.png +1', 'a fox'])
+    expect(stdout).not.toContain('gone.png')
+  })
+
+  it('shows with --here the runs that were created in this folder, or that have a manifest or a file in it', async () => {
+    const [home, folder] = [temporaryFolder(), process.cwd()]
+    addRow(home, { id: 'created', folder })
+    addRow(home, { id: 'below', folder: join(folder, 'docs') })
+    addRow(home, { id: 'beside', folder: `${folder}-other` })
+    addRow(home, { id: 'batch', manifest: join(folder, 'shots.yaml') })
+    const file = { path: join(folder, 'no.png'), bytes: 1, sha256: 'x', url: 'x', content_type: 'image/png' }
+    addRow(home, { id: 'downloaded' }, (journal) => journal.recordFiles(LOOPBACK_URL, 'downloaded', [file]))
+    addRow(home, { id: 'elsewhere', folder: '/elsewhere', manifest: '/elsewhere/shots.yaml' })
+    const { stdout } = await runCli(['list', '--here'], { home })
+    const ids = stdout.split('\n').map((line) => line.split('\t')[0])
+    expect(ids.filter(Boolean).sort()).toEqual(['batch', 'below', 'created', 'downloaded'])
   })
 
   it('has its ellipsis in ASCII where the locale has no other', async () => {
@@ -134,7 +173,7 @@ describe('list', () => {
       ['--since 90m', 2],
       ['--before 90m', 1],
       ['--since 2d --kind image --status queued', 2],
-      ['--here', 3],
+      ['--service', 3],
       ['--base-url http://127.0.0.1:2', 0],
     ]
     for (const [words, count] of filters) {

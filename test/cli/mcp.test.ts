@@ -878,7 +878,7 @@ describe('a client that does not keep to the protocol', () => {
     mcp.stdin.write('{"jsonrpc": \n')
     mcp.stdin.write('[1,2]\n\n')
     mcp.stdin.write('{"jsonrpc":"2.0","id":7}\n')
-    expect((await mcp.call('list_runs')).text).toBe('No runs found.')
+    expect((await mcp.call('list_runs')).text).toBe('No runs found in this folder.')
     expect(mcp.stderr()).toContain('Protocol error, message ignored: ')
   })
 

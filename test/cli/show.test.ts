@@ -1,7 +1,7 @@
 /** `rushes show`: what the journal knows of one run, and the command that repeats it. */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Journal } from '../../src/journal/index.js'
 import { createCliService, LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
@@ -80,6 +80,35 @@ describe('show', () => {
 })
 
 describe('--again', () => {
+  it('keeps the labels and the output of the run', async () => {
+    const [home, folder] = [temporaryFolder(), temporaryFolder()]
+    const file = (path: string, url: string) => ({
+      path,
+      bytes: 1,
+      sha256: path,
+      url,
+      content_type: 'image/png',
+    })
+    const line = async (id: string, labels: readonly string[], ...paths: readonly string[]) => {
+      addRow(home, { id, labels }, (journal) => {
+        journal.recordStatus(LOOPBACK_URL, { state: finishedState(id, ['a', 'b']) })
+        journal.recordFiles(
+          LOOPBACK_URL,
+          id,
+          paths.map((path, at) => file(path, ['a', 'b'][at] ?? '')),
+        )
+      })
+      const { stdout } = await runCli(['show', id, '--again'], { home, env: SET })
+      return stdout.trimEnd().replace("rushes run image 'a fox' --model acme/still-1 ", '')
+    }
+    expect(await line('r1', ['spring', 'two words'], join(folder, 'fox.png'))).toBe(
+      `--label spring --label 'two words' -o ${folder}/fox.png`,
+    )
+    expect(await line('r2', [], resolve('r2.png'))).toBe('-d')
+    expect(await line('r3', [], join(folder, 'r3-1.png'), join(folder, 'r3-2.png'))).toBe(`-o ${folder}/`)
+    expect(await line('r4', [], resolve('art/fox.png'))).toBe('-o art/fox.png')
+  })
+
   const again = async (home: string, id = 'r1') => {
     const { code, stdout, stderr } = await runCli(['show', id, '--again'], { home, env: SET })
     return { code, line: stdout.replace(/\n$/, ''), stderr }

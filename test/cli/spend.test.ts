@@ -162,7 +162,7 @@ describe('spend', () => {
     ])
   })
 
-  it.each([[['--by', 'week']], [['--since', 'x']], [['--label', '']], [['--label', ' ']], [['--here']]])(
+  it.each([[['--by', 'week']], [['--since', 'x']], [['--label', '']], [['--label', ' ']], [['--service']]])(
     '%j is exit 2',
     async (words) => expect((await runCli(['spend', ...words], { home })).code).toBe(2),
   )
@@ -188,7 +188,7 @@ it('selects runs by time and by service', async () => {
   }
   expect(await total()).toEqual(['USD 7', 'credits 0'])
   expect(await total('--since', '2d')).toEqual(['USD 6', 'credits 0'])
-  expect(await total('--here')).toEqual(['USD 3'])
+  expect(await total('--service')).toEqual(['USD 3'])
   expect(await total('--base-url', 'https://b.example')).toEqual(['USD 4'])
   expect(await total('--local')).toEqual(['credits 0'])
 })

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { LOOPBACK_URL, runCli, SET, scripted } from '../support/cli.js'
+import { createInstantEngine } from '../support/engines.js'
 import { addRow } from '../support/journal.js'
 import { temporaryFolder } from '../support/service.js'
 
@@ -53,6 +54,90 @@ describe.each(['status', 'wait', 'download'])('%s', (command) => {
     const { code, stderr } = await runCli([command, 'there'], { home, env: SET })
     expect(code).toBe(2)
     expect(stderr).toContain('Use --profile staging.')
+  })
+})
+
+describe('without a configured service', () => {
+  const going = () => scripted({ status: 200, body: { status: 'going' } })
+  const NO_SERVICE = { RUSHES_IMAGE_MODEL: 'acme/still-1' }
+  const withKey = (home: string, baseUrl: string, ...words: string[]) =>
+    runCli(['login', '--no-verify', ...words], {
+      home,
+      stdin: 'rk_stored\n',
+      env: { RUSHES_BASE_URL: baseUrl },
+    })
+
+  it.each([
+    ['status', 'there'],
+    ['status', '--last'],
+    ['cancel', 'there'],
+    ['wait', 'there', '--timeout', '1ms'],
+    ['wait', '--last', '--timeout', '1ms'],
+    ['wait', '--all', '--timeout', '1ms'],
+    ['download', '--last'],
+  ])('%s %s asks the service of the run, with the key that is stored for it', async (...words) => {
+    const home = temporaryFolder()
+    addRow(home, { id: 'there', address: ELSEWHERE, profile: 'work' })
+    await withKey(home, ELSEWHERE, '--profile', 'work')
+    const { fetch, requests } = going()
+    await runCli(words, { home, env: { ...NO_SERVICE, RUSHES_API_KEY: 'rk_other' }, fetch })
+    expect(requests.length).toBeGreaterThan(0)
+    for (const { url, headers } of requests)
+      expect([url.origin, headers?.authorization]).toEqual([ELSEWHERE, 'Bearer rk_stored'])
+  })
+
+  it.each(['status', 'wait', 'download', 'cancel'])(
+    '%s of a run without a key for its service is exit 4, and sends no key of the environment',
+    async (command) => {
+      const { fetch, requests } = going()
+      const env = { ...NO_SERVICE, RUSHES_API_KEY: 'rk_other' }
+      const { code, stderr } = await runCli([command, 'there'], { home: withRows(), env, fetch })
+      expect({ code, requests: requests.length }).toEqual({ code: 4, requests: 0 })
+      expect(stderr).toContain(`Store it with \`rushes login --base-url ${ELSEWHERE}\``)
+      expect(stderr).toContain(`add --base-url ${ELSEWHERE}`)
+    },
+  )
+
+  it('--last is the last run of this machine, and --again names its service', async () => {
+    const home = withRows()
+    addRow(home, { id: 'newest', address: ELSEWHERE })
+    const run = (...words: string[]) => runCli(words, { home, env: {} })
+    expect(JSON.parse((await run('show', '--last', '--json')).stdout).id).toBe('newest')
+    expect((await run('show', '--last', '--again')).stdout).toContain(`--base-url ${ELSEWHERE}`)
+    expect((await run('show', 'local', '--again')).stdout).toContain('--local')
+    expect(await run('open', 'staged')).toMatchObject({ code: 11 })
+  })
+
+  it('show --last and open --last on a machine without runs name a first command', async () => {
+    for (const command of ['show', 'open', 'status', 'wait']) {
+      const { code, stderr } = await runCli([command, '--last'])
+      expect(code).toBe(2)
+      expect(stderr).toContain('error: No runs were created on this machine yet.')
+    }
+  })
+
+  it('wait --all of runs of several services is exit 2, before anything is sent', async () => {
+    const home = temporaryFolder()
+    addRow(home, { id: 'here', address: LOOPBACK_URL })
+    addRow(home, { id: 'there', address: ELSEWHERE })
+    const { code, stderr } = await runCli(['wait', '--all'], { home })
+    expect(code).toBe(2)
+    expect(stderr).toContain(`here was created at ${LOOPBACK_URL}, and there at ${ELSEWHERE}.`)
+  })
+
+  it('the local runs of a session need no --local after their create', async () => {
+    const home = temporaryFolder()
+    const folder = temporaryFolder()
+    const engine = createInstantEngine()
+    const run = (...words: string[]) => runCli(words, { home, engine })
+    await run('run', 'image', '--local', 'a fox', '--no-wait')
+    expect((await run('status', '--last')).stdout).toMatch(/^\w+\tqueued\t\n$/)
+    expect(await run('wait', '--last', '-o', `${folder}/late.png`)).toMatchObject({
+      code: 0,
+      stdout: `${folder}/late.png\n`,
+    })
+    expect(await run('download', '--last', '-o', `${folder}/again.png`)).toMatchObject({ code: 0 })
+    expect((await run('open', '--last')).opened).toEqual([`${folder}/again.png`])
   })
 })
 

@@ -134,6 +134,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
     before: 'rushes config set --profile work baseUrl https://work.example.com',
   },
   'docs/commands.md: rushes logout': { before: 'echo rk_a-key | rushes login --profile work --no-verify' },
+  'docs/commands.md: rushes profile use': { before: 'rushes config set timeout 45m --profile work' },
   'docs/commands.md: rushes config list': { before: 'rushes config set timeout 45m --profile work' },
   'docs/commands.md: rushes config get': {
     before:

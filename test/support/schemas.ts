@@ -89,6 +89,7 @@ export function nameOfAnswer(argv: readonly string[], value: unknown): string {
   const isPlan = argv.includes('--check') || argv.includes('--dry-run')
   const isSummary = Object.hasOwn(Object(value), 'summary')
   if (command === 'run' && isPlan) return 'dry-run'
+  if (argv.includes('--show-origin')) return 'config-origins'
   if (command === 'batch')
     return `batch${isPlan ? '-plan' : isSummary ? '' : '-row'}${isSummary ? '-summary' : ''}`
   const longest = [`${first} ${second} ${third}`, `${first} ${second}`, command]

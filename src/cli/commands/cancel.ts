@@ -4,8 +4,7 @@ import { EXIT, usageError } from '../../errors.js'
 import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { exitCodeOf } from '../process/exit.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../runs/run-selection.js'
-import { contextsOf } from '../runs/where.js'
+import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { confirm } from '../terminal/confirm.js'
 import { showRuns } from './status.js'
 
@@ -30,13 +29,11 @@ export function register(command: Command, { run }: CommandEnvironment, cancel =
 
 export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
   const { out, interrupts } = ctx
-  const ids = await runIdsOf(ctx, options)
-  const needsAnswer = options.all === true && !options.yes && ids.length > 1
-  if (needsAnswer && (await confirm(ctx, `Cancel all ${ids.length} unfinished runs?`)) === 'no')
+  const runs = await selectRuns(ctx, options)
+  const needsAnswer = options.all === true && !options.yes && runs.length > 1
+  if (needsAnswer && (await confirm(ctx, `Cancel all ${runs.length} unfinished runs?`)) === 'no')
     throw usageError('Nothing was canceled.')
-  // `--last` and `--all` select runs of the current address.
-  const contexts = options.ids.length > 0 ? await contextsOf(ctx, ids) : ids.map(() => ctx)
-  const { errors, states } = await showRuns(ctx, ids, contexts, ({ client }, id) =>
+  const { errors, states } = await showRuns(ctx, runs, ({ client }, id) =>
     client.cancel(id, interrupts.first),
   )
   for (const { id, status, phase } of states)

@@ -23,7 +23,13 @@ export function register(command: Command, { run }: CommandEnvironment): void {
       }),
     )
   }
-  child('list', 'List the settings of the profile', list)
+  const listing = command
+    .command('list')
+    .description('List the settings of the profile')
+    .option('--show-origin', 'Show every setting that applies, and what sets it')
+  listing.action(({ showOrigin = false }: { readonly showOrigin?: boolean }) =>
+    run(listing, showOrigin ? listOrigins : list, { ignoresLocal: true }),
+  )
   child('get <key>', 'Print a setting', get)
   child('set <key> <value>', 'Change a setting', set, { createsProfile: true })
   child('unset <key>', 'Remove a setting', unset)
@@ -46,7 +52,33 @@ async function list(ctx: Context): Promise<number> {
   const settings = maskSettings(settingsOf(profile, CONFIG_KEYS))
   if (ctx.out.mode.json) ctx.out.json(jsonOf(profile, settings))
   else for (const [key, value] of Object.entries(settings)) ctx.out.line(`${key}=${printable(value)}`)
+  await noteProfiles(ctx)
   return 0
+}
+
+/** Lists the settings that apply, with the flag, the variable or the profile that sets each. */
+async function listOrigins(ctx: Context): Promise<number> {
+  const { out } = ctx
+  const [{ effectiveSettings }, { printList }] = await Promise.all([
+    import('../settings/effective-settings.js'),
+    import('../terminal/table.js'),
+  ])
+  const { prices } = await ctx.profile()
+  printList(out, await effectiveSettings(ctx), {
+    header: ['SETTING', 'VALUE', 'ORIGIN'],
+    cells: ({ key, value, origin }) => [key, value, origin].map(printable),
+    json: ({ key, value, origin }) => ({ key, value: key === PRICES ? prices : value, origin }),
+  })
+  await noteProfiles(ctx)
+  return 0
+}
+
+async function noteProfiles({ config, profileName, out }: Context): Promise<void> {
+  const names = new Set(['default', ...(await config.profiles())])
+  const others = [...names].filter((name) => name !== profileName)
+  out.note(
+    `Profile: ${printable(profileName)}. Others: ${others.length === 0 ? 'none' : others.map(printable).join(', ')}.`,
+  )
 }
 
 async function get(ctx: Context, key = ''): Promise<number> {

@@ -13,6 +13,7 @@ import {
   checkModel,
   checkProxy,
   checkStateFolder,
+  describeSettings,
 } from '../doctor/check-machine.js'
 import { checkConnection, checkKey, checkLimits, checkName } from '../doctor/check-service.js'
 import { type Finding, ok, skipped } from '../doctor/finding.js'
@@ -51,6 +52,7 @@ export async function doctorCommand(ctx: Context, { models }: DoctorOptions = {}
   const config = await checkConfig(ctx)
   report(...config)
   const isReadable = !config.some(({ status }) => status === 'failed')
+  if (isReadable) report(await describeSettings(ctx))
   if (ctx.globals.local)
     report(...['service URL', 'connection', 'key'].map((each) => skipped(each, 'not needed with --local')))
   else if (isReadable) await examineService(ctx, report)

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../runs/run-selection.js'
+import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { contextOfAll } from '../runs/where.js'
 
 export interface DownloadCommandOptions extends RunChoice {
@@ -22,9 +22,11 @@ export function register(command: Command, { run }: CommandEnvironment, download
 }
 
 export async function downloadCommand(ctx: Context, options: DownloadCommandOptions): Promise<number> {
-  const ids = await runIdsOf(ctx, options)
+  const runs = await selectRuns(ctx, options)
   const { revisit } = await import('../runs/revisit.js')
-  // `--last` selects a run of the current address.
-  const context = options.last === true ? ctx : await contextOfAll(ctx, ids)
-  return revisit(context, ids, options.delivery, { isDownload: true, many: resumeManyOf(options) })
+  const ids = runs.map(({ id }) => id)
+  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, {
+    isDownload: true,
+    many: resumeManyOf(options),
+  })
 }

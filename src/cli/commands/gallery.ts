@@ -20,6 +20,7 @@ export interface GalleryOptions extends FilterOptions {
 
 export function register(command: Command, { run }: CommandEnvironment, gallery = galleryCommand): void {
   command
+    .argument('[manifest]', 'Only results of this manifest of `rushes batch`')
     .addOption(
       new Option('-o, --output <path>', 'Write the page to this path; - is standard output').default(
         PAGE_NAME,
@@ -27,8 +28,8 @@ export function register(command: Command, { run }: CommandEnvironment, gallery 
     )
     .addOption(new Option('--overwrite', 'Replace a file that is not a page of this command').default(false))
     .addOption(new Option('--open', 'Open the page').default(false))
-  addFilterOptions(command, { limit: '0' }).action((flags: GalleryOptions) =>
-    run(command, (ctx) => gallery(ctx, flags)),
+  addFilterOptions(command, { limit: '0' }).action((manifest: string | undefined, flags: GalleryOptions) =>
+    run(command, (ctx) => gallery(ctx, { ...flags, manifest })),
   )
 }
 
@@ -39,6 +40,12 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
   const path = isStdout ? PAGE_NAME : checkPagePath(options.output, options)
   const filter = await filterOf(ctx, options)
   const journal = await ctx.journal()
+  const { manifest } = filter
+  if (manifest !== undefined && journal.list({ manifest, limit: 1 }).length === 0)
+    throw usageError(
+      `${printable(options.manifest ?? '')}: the journal of this machine has no runs of this manifest.`,
+      'Create them with `rushes batch`, or leave out the name to show all results.',
+    )
   const collected = await collectGallery({
     ctx,
     journal,

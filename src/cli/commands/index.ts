@@ -58,6 +58,7 @@ export const COMMANDS: readonly CommandRow[] = [
     { name: 'login', about: 'Store the API key and the service URL', load: () => import('./login.js') },
     { name: 'logout', about: 'Remove the stored API key', load: () => import('./logout.js') },
     { name: 'config', about: 'Show and change the settings', load: () => import('./config.js') },
+    { name: 'profile', about: 'List the profiles, and choose one', load: () => import('./profile.js') },
     {
       name: 'doctor',
       about: 'Check settings, models, network, API key, disk and journal',

@@ -31,6 +31,7 @@ export async function listCommand(ctx: Context, options: ListOptions): Promise<n
       nowMs: clock.now(),
       columns: out.columns ?? 80,
       style: out.style.out,
+      filesOf: (run) => journal.filesOf(run),
     }))
       out.line(signs(line))
   }

@@ -12,7 +12,7 @@ import { readIds } from '../process/io.js'
 import { createFileFinder } from '../runs/find-files.js'
 import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { addRunIds, checkOneWay, type RunChoice } from '../runs/run-selection.js'
-import { flagsFor } from '../runs/where.js'
+import { flagsToReach } from '../runs/where.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { plural } from '../terminal/format.js'
@@ -69,7 +69,7 @@ async function withoutFile(ctx: Context, run: JournalRun): Promise<RushesError> 
     })
   const words = [
     phase === 'succeeded' ? 'download' : 'wait -d',
-    ...(await flagsFor(ctx, run)),
+    ...(await flagsToReach(ctx, run)),
     quoteWord(name),
   ]
   const hint = `Download and open it with \`rushes ${words.join(' ')} --open\`.`

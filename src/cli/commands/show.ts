@@ -9,7 +9,7 @@ import { SHOW } from '../flags/delivery.js'
 import { lastRow, nameOfRun, rowOf } from '../runs/journal-rows.js'
 import { showRows } from '../runs/run-cells.js'
 import { checkOneWay, lastOption } from '../runs/run-selection.js'
-import { flagsFor } from '../runs/where.js'
+import { flagsToReach } from '../runs/where.js'
 import { LOCAL_FOLDER } from '../settings/folders.js'
 import { tabRow } from '../terminal/format.js'
 import { listJson } from '../terminal/run-json.js'
@@ -90,7 +90,7 @@ async function drawFiles(ctx: Context, run: JournalRun, journal: Journal): Promi
   for (const { path, contentType } of files)
     await pictures?.draw({ path, content_type: contentType ?? `${run.kind}/*` })
   if (run.phase !== 'succeeded' || (files.length > 0 && missing === 0)) return
-  const words = [...(await flagsFor(ctx, run)), quoteWord(nameOfRun(run)), '--show']
+  const words = [...(await flagsToReach(ctx, run)), quoteWord(nameOfRun(run)), '--show']
   ctx.out.note(
     `Not every result of this run is on this machine. Download it with \`rushes download ${words.join(' ')}\`.`,
   )

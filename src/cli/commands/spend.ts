@@ -7,10 +7,16 @@ import { printable } from '../../protocol/text.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { labelFilter } from '../flags/labels.js'
 import { choiceOption } from '../flags/values.js'
-import { type FilterOptions, filterOf, hereOption, sinceOption } from '../runs/run-selection.js'
+import {
+  type FilterOptions,
+  filterOf,
+  hereOption,
+  serviceOption,
+  sinceOption,
+} from '../runs/run-selection.js'
 import { printList, printTable } from '../terminal/table.js'
 
-export interface SpendOptions extends Pick<FilterOptions, 'here' | 'since' | 'label'> {
+export interface SpendOptions extends Pick<FilterOptions, 'here' | 'service' | 'since' | 'label'> {
   readonly by: SpendGrouping
 }
 
@@ -20,6 +26,7 @@ export function register(command: Command, { run }: CommandEnvironment, spend = 
     .addOption(choiceOption('--by <group>', 'Group by model, day or label', SPEND_GROUPINGS).default('model'))
     .addOption(labelFilter())
     .addOption(hereOption())
+    .addOption(serviceOption())
     .action((flags: SpendOptions) => run(command, (ctx) => spend(ctx, flags)))
 }
 

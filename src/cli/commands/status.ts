@@ -14,8 +14,8 @@ import { repeatedRuns } from '../runs/folded-errors.js'
 import { isOnDisk } from '../runs/journal-rows.js'
 import { inOrder } from '../runs/print-run.js'
 import { statusCells } from '../runs/run-cells.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../runs/run-selection.js'
-import { contextsOf } from '../runs/where.js'
+import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
+import type { SelectedRun } from '../runs/where.js'
 import { tabRow } from '../terminal/format.js'
 import { type RunRecord, runJson } from '../terminal/run-json.js'
 
@@ -45,12 +45,10 @@ interface StatusRow {
   readonly cells: readonly string[]
 }
 
-/** Shows the status of each run. The ids may be of local runs and of runs of the current address. */
+/** Shows the status of each run. The ids may be of runs of several services. */
 export async function statusCommand(ctx: Context, options: StatusOptions): Promise<number> {
-  const ids = await runIdsOf(ctx, options)
-  // `--last` selects a run of the current address.
-  const contexts = options.last === true ? ids.map(() => ctx) : await contextsOf(ctx, ids)
-  const { errors, states } = await showRuns(ctx, ids, contexts, ({ client, recorder }, id) =>
+  const runs = await selectRuns(ctx, options)
+  const { errors, states } = await showRuns(ctx, runs, ({ client, recorder }, id) =>
     client.get(id, ctx.interrupts.first, (state) => recorder.recordStatus({ state })),
   )
   const hasFailed = options.exitStatus && states.some(({ phase }) => phase === 'failed')
@@ -60,17 +58,16 @@ export async function statusCommand(ctx: Context, options: StatusOptions): Promi
 /** Sends a request for each run, records and prints its state, and prints the errors. */
 export async function showRuns(
   ctx: Context,
-  ids: readonly string[],
-  contexts: readonly Context[],
+  runs: readonly SelectedRun[],
   ask: (service: StatusSource, id: string) => Promise<RunState>,
 ): Promise<{ readonly errors: readonly RushesError[]; readonly states: readonly RunState[] }> {
   const { out } = ctx
   const targets: RequestedRun[] = []
   const services = new Map<Context, StatusSource>()
-  for (const [index, context] of contexts.entries()) {
+  for (const { id, ctx: context } of runs) {
     const service = services.get(context) ?? (await serviceOf(context))
     services.set(context, service)
-    targets.push({ id: ids[index] ?? '', service })
+    targets.push({ id, service })
   }
   const errors: RushesError[] = []
   const groups = createErrorGroups()

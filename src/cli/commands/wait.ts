@@ -4,7 +4,7 @@ import { EXIT } from '../../errors.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
 import { addDeliveryOptions, type DeliveryOptions } from '../flags/delivery.js'
 import { resumeManyOf } from '../runs/resume.js'
-import { addRunIds, type RunChoice, runIdsOf } from '../runs/run-selection.js'
+import { addRunIds, type RunChoice, selectRuns } from '../runs/run-selection.js'
 import { contextOfAll } from '../runs/where.js'
 
 export interface WaitCommandOptions extends RunChoice {
@@ -27,10 +27,9 @@ export function register(command: Command, { run }: CommandEnvironment, waitForR
 }
 
 export async function waitCommand(ctx: Context, options: WaitCommandOptions): Promise<number> {
-  const ids = await runIdsOf(ctx, options)
-  if (ids.length === 0) return EXIT.ok
+  const runs = await selectRuns(ctx, options)
+  if (runs.length === 0) return EXIT.ok
   const { revisit } = await import('../runs/revisit.js')
-  // `--last` and `--all` select runs of the current address.
-  const context = options.ids.length > 0 ? await contextOfAll(ctx, ids) : ctx
-  return revisit(context, ids, options.delivery, { many: resumeManyOf(options) })
+  const ids = runs.map(({ id }) => id)
+  return revisit(await contextOfAll(ctx, runs), ids, options.delivery, { many: resumeManyOf(options) })
 }

@@ -2,7 +2,13 @@
 import type { Clock } from '../../host/clock.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { type ConfigFile, type RawProfile, settingsOf, storedKeyOf } from '../settings/config-file.js'
+import {
+  type ChosenProfile,
+  type ConfigFile,
+  type RawProfile,
+  settingsOf,
+  storedKeyOf,
+} from '../settings/config-file.js'
 import {
   checkProfile,
   type Missing,
@@ -28,6 +34,8 @@ export interface CommandSettings {
   findBaseUrl(): Promise<string | undefined>
   /** Returns the service's URL. Throws `usage`, `no_base_url` or `insecure_url`. */
   baseUrl(): Promise<string>
+  /** The missing API key of a service. */
+  noKeyFor(address: string): Missing
   /**
    * Returns the API key for the origin, or undefined when no source of a key is set. Throws `no_api_key` or the
    * signal's reason.
@@ -47,9 +55,11 @@ export interface CommandSettingsOptions {
   readonly clock: Pick<Clock, 'alarm' | 'sleep'>
   readonly signal: AbortSignal
   readonly config: Pick<ConfigFile, 'path' | 'read' | 'profiles' | 'unreadKeys'>
-  readonly profileName: string
+  readonly chosenProfile: ChosenProfile
   readonly createsProfile: boolean
   readonly reportsAddress: boolean
+  /** The service of a run. Replaces the service URL of the settings. */
+  readonly home?: { readonly address: string } | undefined
   /**
    * API keys that were found, by origin. A key is read only once: its source may be a pipe, or a command that asks the
    * user.
@@ -58,10 +68,22 @@ export interface CommandSettingsOptions {
 }
 
 export function createCommandSettings(options: CommandSettingsOptions): CommandSettings {
-  const { globals, env, out, clock, signal, config, profileName, createsProfile, reportsAddress, keys } =
-    options
+  const {
+    globals,
+    env,
+    out,
+    clock,
+    signal,
+    config,
+    chosenProfile,
+    createsProfile,
+    reportsAddress,
+    home,
+    keys,
+  } = options
+  const profileName = chosenProfile.name
   const profile = once(async () => {
-    if (profileName !== 'default' && !createsProfile) checkProfile(profileName, await config.profiles())
+    if (profileName !== 'default' && !createsProfile) checkProfile(chosenProfile, await config.profiles())
     for (const unreadKey of await config.unreadKeys(profileName))
       out.warn(
         `${config.path}: "${unreadKey}" is not read, and the key in it is not protected. ` +
@@ -74,11 +96,11 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
 
   const findBaseUrl = once(async (): Promise<string | undefined> => {
     const { parseBaseUrl } = await import('../../client/service-access.js')
-    const text = await setting('baseUrl', globals.baseUrl)
+    const text = home?.address ?? (await setting('baseUrl', globals.baseUrl))
     if (text === undefined) return undefined
     const address = parseBaseUrl(text, { allowHttp: variable(env, 'RUSHES_ALLOW_HTTP') === '1' })
     const hint = addressHint(address)
-    if (hint !== undefined && !reportsAddress) out.warn(hint)
+    if (hint !== undefined && !reportsAddress && home === undefined) out.warn(hint)
     return address
   })
 
@@ -107,16 +129,27 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
   async function readApiKey(origin: string): Promise<string | undefined> {
     const { findKey } = await import('../settings/key.js')
     const raw = await profile()
+    const stored = storedKeyOf(raw)
+    // The service of a run gets only a key that names it: a key of the environment may be for another service.
+    const isOfProfile = settingsOf(raw, ['baseUrl']).baseUrl === home?.address
+    const own = { env: {}, fileCommand: isOfProfile ? keyCommandOf(raw) : undefined }
     return findKey({
-      env,
-      fileCommand: keyCommandOf(raw),
-      stored: storedKeyOf(raw),
+      ...(home === undefined ? { env, fileCommand: keyCommandOf(raw) } : own),
+      stored: home === undefined || stored?.origin === origin ? stored : undefined,
       origin,
       signal,
       clock,
       showsStderr: !out.mode.json,
       warn: out.warn,
     })
+  }
+
+  function noKeyFor(address: string): Missing {
+    if (home === undefined) return noKey(address)
+    const key = KEY_VARIABLES.find((name) => variable(env, name) !== undefined)
+    const why =
+      key === undefined ? '' : ` ${key} does not name its service: to use it, add --base-url ${address}.`
+    return { ...noKey(address), hint: `Store it with \`rushes login --base-url ${address}\`.${why}` }
   }
 
   async function missingKey(): Promise<readonly Missing[]> {
@@ -131,6 +164,7 @@ export function createCommandSettings(options: CommandSettingsOptions): CommandS
     setting,
     findBaseUrl,
     baseUrl,
+    noKeyFor,
     findApiKey,
     isLocal: () => isLocal({ globals, env, file: settingsOrEmpty }),
     missingKey,

@@ -19,10 +19,16 @@ import type { Globals } from '../flags/globals.js'
 import type { AskService, KnownModels } from '../models/known-models.js'
 import type { OpenedEngine } from '../models/local-engine.js'
 import type { Env, Io } from '../process/io.js'
-import { type ConfigFile, createConfigFile, type RawProfile } from '../settings/config-file.js'
+import {
+  type ChosenProfile,
+  type ConfigFile,
+  chooseProfile,
+  createConfigFile,
+  type RawProfile,
+} from '../settings/config-file.js'
 import { foldersOf, LOCAL_FOLDER } from '../settings/folders.js'
-import { type Missing, missingError, NO_BASE_URL, noKey } from '../settings/required-settings.js'
-import { LOCAL_ADDRESS, type SettingName, variable } from '../settings/table.js'
+import { type Missing, missingError, NO_BASE_URL } from '../settings/required-settings.js'
+import { LOCAL_ADDRESS, type SettingName } from '../settings/table.js'
 import type { Output } from '../terminal/output.js'
 import {
   type CommandSettings,
@@ -71,6 +77,8 @@ export interface Context extends Io {
   readonly interrupts: Interrupts
   readonly config: ConfigFile
   readonly profileName: string
+  /** What chose the profile. */
+  readonly profileOrigin: ChosenProfile['origin']
   readonly configFolder: string
   readonly stateFolder: string
   /** What the file systems of output files can do. */
@@ -82,6 +90,8 @@ export interface Context extends Io {
   baseUrl(): Promise<string>
   /** Returns the service's name in the journal: its URL, or `local` with `--local`. */
   address(): Promise<string>
+  /** Returns the address like `address`, or undefined if no service is configured. Throws `usage` or `insecure_url`. */
+  findAddress(): Promise<string | undefined>
   /** Opens the journal. Throws `usage` when the journal cannot be opened. */
   journal(): Promise<Journal>
   /** Records runs for commands that can work without the journal. Throws `usage` only for a journal of a newer format. */
@@ -95,6 +105,8 @@ export interface Context extends Io {
   isLocal(): Promise<boolean>
   /** Returns this context with `--local`. Both share streams, files and closing. */
   withLocal(): Context
+  /** Returns this context with the service of a run, and its profile unless the command or the environment names one. */
+  at(home: RunHome): Promise<Context>
   /** Creates a context for one part of a long command. The caller closes it. Both share streams, settings and API keys. */
   separate(): Context
   /** Creates a context that reads settings and API key again. Both share streams, network, journal and closing. */
@@ -145,8 +157,16 @@ interface Shared {
 /** Opens the journal, or returns the journal that is already open. After a failure the next call tries again. */
 type OpenJournal = (lockTimeoutMs?: number) => Journal
 
+/** Where a run of the journal lives: the address is a URL, or `local`. */
+export interface RunHome {
+  readonly address: string
+  readonly profile: string
+}
+
 export interface ContextOptions extends Io, CommandNeeds {
   readonly globals: Globals
+  /** The service of a run. Replaces the service URL of the settings. */
+  readonly home?: RunHome
   readonly out: Output
   readonly interrupts: Interrupts
   readonly parts?: ReplaceableParts
@@ -179,15 +199,23 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   const { closers = [], keys = new Map<string, string>() } = shared
   const folders = foldersOf(options.env)
   const config = createConfigFile(folders.config)
-  const profileName = globals.profile ?? variable(options.env, 'RUSHES_PROFILE') ?? 'default'
-  const opening = openingOf({ ...options, config, profileName, keys }, { ...shared, closers, keys }, folders)
+  const chosenProfile = chooseProfile(
+    { flag: globals.profile, env: options.env },
+    () => options.home?.profile ?? config.defaultProfile(),
+  )
+  const opening = openingOf(
+    { ...options, config, chosenProfile, keys },
+    { ...shared, closers, keys },
+    folders,
+  )
   const { clock, random, settings, limits, fetch, openJournal } = opening
   const { profile, setting, baseUrl, isLocal } = settings
   const ctx: Context = {
     ...options,
     clock,
     config,
-    profileName,
+    profileName: chosenProfile.name,
+    profileOrigin: chosenProfile.origin,
     configFolder: folders.config,
     stateFolder: folders.state,
     fileSystem,
@@ -196,6 +224,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     setting,
     baseUrl,
     address: async () => (globals.local ? LOCAL_ADDRESS : baseUrl()),
+    findAddress: async () => (globals.local ? LOCAL_ADDRESS : settings.findBaseUrl()),
     journal: (waitMs?: number) => journalOf(opening, waitMs),
     recorder: once(() => recorderOf(opening, ctx)),
     models: once(() => modelsOf(opening, ctx)),
@@ -210,6 +239,7 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
       const local = { ...options, globals: { ...others, local: true } }
       return createContext(local, { closers, keys, openJournal })
     }),
+    at: contextsByHome(options, config, { closers, openJournal, fetch }),
     separate: () => createContext(options, { keys }),
     renewed: () => createContext(options, { closers, openJournal, fetch }),
     async downloader(fetchOutput) {
@@ -233,8 +263,21 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
   return ctx
 }
 
+/** Returns one context for each service and profile. The names of removed profiles are ignored. */
+function contextsByHome(options: ContextOptions, config: ConfigFile, shared: Partial<Shared>): Context['at'] {
+  const contexts = new Map<string, Context>()
+  return async ({ address, profile }) => {
+    const isKnown = (await config.profiles()).includes(profile)
+    const home = { address, profile: isKnown ? profile : 'default' }
+    const name = JSON.stringify(home)
+    const found = contexts.get(name) ?? createContext({ ...options, home }, shared)
+    contexts.set(name, found)
+    return found
+  }
+}
+
 function openingOf(
-  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'profileName' | 'keys'>,
+  options: ContextOptions & Pick<CommandSettingsOptions, 'config' | 'chosenProfile' | 'keys'>,
   shared: Partial<Shared> & Pick<Shared, 'closers'>,
   folders: Opening['folders'],
 ): Opening {
@@ -337,7 +380,7 @@ async function connectRemote(opening: Opening, { missing = [] }: ConnectOptions)
   const address = await settings.findBaseUrl()
   if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
   const apiKey = await settings.findApiKey(new URL(address).origin)
-  if (apiKey === undefined) throw missingError([...missing, noKey(address)])
+  if (apiKey === undefined) throw missingError([...missing, settings.noKeyFor(address)])
   if (missing.length > 0) throw missingError(missing)
   opening.remote ??= await clientFor(opening, address, apiKey)
   return { client: opening.remote, fetch: await fetch() }

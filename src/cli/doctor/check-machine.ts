@@ -167,6 +167,16 @@ export async function checkConfig(ctx: Context): Promise<readonly Finding[]> {
   }
 }
 
+/** Returns the profile, and what sets each setting that is not a default. */
+export async function describeSettings(ctx: Context): Promise<Finding> {
+  const { effectiveSettings } = await import('../settings/effective-settings.js')
+  const [profile, ...settings] = await effectiveSettings(ctx)
+  const set = settings.filter(({ origin }) => origin !== 'default')
+  const others = set.map(({ key, origin }) => `${key} (${origin})`)
+  const name = `profile ${profile?.value} (${profile?.origin})`
+  return ok('settings', [name, ...(others.length === 0 ? ['all defaults'] : others)].join(', '))
+}
+
 /** Checks the service URL. The result includes the parsed URL when it is valid. */
 export async function checkAddress(ctx: Context): Promise<{ readonly finding: Finding; readonly url?: URL }> {
   try {

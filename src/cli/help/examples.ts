@@ -100,7 +100,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes config set models.image acme/still-1'],
     ['rushes config list'],
   ],
-  'rushes config list': [['rushes config list'], ['rushes config list --profile work --json']],
+  'rushes config list': [
+    ['rushes config list'],
+    ['rushes config list --show-origin', 'what sets each setting'],
+    ['rushes config list --profile work --json'],
+  ],
   'rushes config get': [['rushes config get baseUrl'], ['rushes config get models.video --profile work']],
   'rushes config set': [
     ['rushes config set baseUrl https://api.example.com'],
@@ -110,6 +114,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   'rushes config unset': [['rushes config unset timeout'], ['rushes config unset baseUrl --profile work']],
   'rushes config path': [['rushes config path'], ['rushes config path --json']],
+  'rushes profile': [['rushes profile list'], ['rushes profile use work']],
+  'rushes profile list': [['rushes profile list'], ['rushes profile list --json']],
+  'rushes profile use': [['rushes profile use work'], ['rushes profile use default']],
   'rushes doctor': [
     ['rushes doctor'],
     ['rushes doctor --json', 'one line for each check'],

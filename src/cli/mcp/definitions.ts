@@ -218,7 +218,7 @@ export function definitionsFor(
       name: 'list_runs',
       title: 'List runs',
       description:
-        'List the runs created on this machine, newest first, with shortened prompts. Use it to find a run id ' +
+        'List the runs of this folder, newest first, with shortened prompts. Use it to find a run id ' +
         'that was lost. Free, sends nothing; statuses are those of the last request. Estimates are not bills.',
       inputSchema: object({
         limit: count('Newest N runs. Default 20', 1, 200),
@@ -226,7 +226,7 @@ export function definitionsFor(
         kind: text('Only runs of this kind', { enum: KINDS }),
         model: text('Only runs of this model'),
         since: text('Only runs created within this time, such as 2d, 12h or 30m'),
-        here: flag('Only runs of the current service. Default false'),
+        everywhere: flag('Also runs that were created in other folders of this machine. Default false'),
         labels: labels('Only runs with all of these labels'),
       }),
       outputSchema: LIST_OUTPUT,

@@ -16,7 +16,7 @@ import { pricedJson } from '../models/show-models.js'
 import { checkIds } from '../process/io.js'
 import { allUnfinished } from '../runs/journal-rows.js'
 import { revisit } from '../runs/revisit.js'
-import { contextOfAll } from '../runs/where.js'
+import { contextOfAll, selectIds } from '../runs/where.js'
 import { modelFor } from '../settings/required-settings.js'
 import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
@@ -35,8 +35,8 @@ async function idsOf({ base }: McpSession, { args: { ids, labels } }: Call): Pro
   if (Array.isArray(ids)) return [...new Set(checkIds(ids))]
   const found = await allUnfinished(base, labelsOf(labels as readonly string[], 'labels'))
   if (found.length === 0)
-    throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this machine.')
-  return found.slice(0, MAX_IDS)
+    throw usageError('No unfinished runs have these labels.', 'list_runs shows the runs of this folder.')
+  return found.slice(0, MAX_IDS).map(({ id }) => id)
 }
 
 interface CallDelivery extends SavedDelivery {
@@ -96,7 +96,7 @@ function taskFor(session: McpSession, id: string, requested: CallDelivery, isDow
   }
   return session.start({ id, delivery }, async (ctx) => {
     if (active !== undefined && !isDownload) await active.job.done
-    const at = await contextOfAll(ctx, [id])
+    const at = await contextOfAll(ctx, await selectIds(ctx, [id]))
     await revisit(at, [id], { ...delivery, download: true }, { isDownload, many: 'same command' })
   })
 }
@@ -163,7 +163,7 @@ async function local(
 }
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
-  const { limit = DEFAULT_LIST, status, kind, model, since, here = false, labels = [] } = call.args
+  const { limit = DEFAULT_LIST, status, kind, model, since, everywhere = false, labels = [] } = call.args
   const label = labelsOf(labels as readonly string[], 'labels')
   const word = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const filters = { status: word(status), kind: word(kind), model: word(model), since: word(since) }
@@ -171,13 +171,16 @@ export async function listRuns(session: McpSession, call: Call): Promise<Answer>
     Object.entries(filters).filter(([, value]) => value !== undefined),
   )
   const { objects, errors, warnings } = await local(session, call, (ctx) =>
-    listCommand(ctx, { limit: String(limit), here: here === true, label, ...definedFilters }),
+    listCommand(ctx, { limit: String(limit), here: everywhere !== true, label, ...definedFilters }),
   )
   const [error] = errors
   if (error !== undefined) return errorAnswer(error, warnings)
   const runs = objects.filter(isObject).map(briefOf)
   return {
-    text: runs.length === 0 ? 'No runs found.' : runs.map(lineOf).join('\n'),
+    text:
+      runs.length === 0
+        ? `No runs found${everywhere === true ? '' : ' in this folder'}.`
+        : runs.map(lineOf).join('\n'),
     structured: { runs, warnings },
   }
 }

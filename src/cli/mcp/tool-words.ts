@@ -41,7 +41,6 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
 const PARAMETERS = [
   'concurrency',
   'fail-fast',
-  'here',
   'kind',
   'limit',
   'max-runs',

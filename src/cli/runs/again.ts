@@ -1,6 +1,8 @@
 /** Builds the command that creates a run again, from its row in the journal. */
 
-import type { Journal, JournalRun } from '../../journal/index.js'
+import { basename, dirname, relative, sep } from 'node:path'
+import { safeName } from '../../download/file-names.js'
+import type { Journal, JournalFile, JournalRun } from '../../journal/index.js'
 import { KINDS } from '../../protocol/models.js'
 import { outputOfLink } from '../../protocol/output-link.js'
 import { builtInSchema, isSentImage, runWords, type SentImage } from '../../protocol/parameters.js'
@@ -27,11 +29,33 @@ type Input = Readonly<Record<string, unknown>>
 /** Finds outputs of earlier runs that were used as reference images. */
 export type EarlierOutputs = Pick<Journal, 'findByOutput' | 'pathsWithContent'>
 
-export async function againOf(ctx: Context, journal: EarlierOutputs, run: JournalRun): Promise<Again> {
+/** Returns the command with the labels and the output of the run. It does not replace the files of the run. */
+export async function againOf(
+  ctx: Context,
+  journal: EarlierOutputs & Pick<Journal, 'filesOf'>,
+  run: JournalRun,
+): Promise<Again> {
   const isLocal = run.address === LOCAL_ADDRESS && run.kind !== undefined
   const engine = isLocal ? readEngines(ctx.stateFolder).find(({ name }) => name === run.model) : undefined
   const models = await modelsOf(ctx, run, engine)
-  return commandAgain(journal, run, { flags: await flagsFor(ctx, run), models, engine })
+  const flags = [...outputFlags(run, journal.filesOf(run)), ...(await flagsFor(ctx, run))]
+  return commandAgain(journal, run, { flags, models, engine })
+}
+
+/** The path of the first output. Without a file that has its own name, the folder is enough. */
+function outputFlags({ id = '', address }: JournalRun, files: readonly JournalFile[]): readonly string[] {
+  const file = files.findLast(({ url }) => url === files[0]?.url)
+  if (file === undefined) return []
+  const path = relative('.', file.path)
+  const shown = path.startsWith('..') ? file.path : path
+  if (!isNamedById(id, basename(file.path))) return ['-o', quoteWord(shown)]
+  if (dirname(shown) === '.') return address === LOCAL_ADDRESS ? [] : ['-d']
+  return ['-o', quoteWord(`${dirname(shown)}${sep}`)]
+}
+
+const isNamedById = (id: string, name: string): boolean => {
+  const stem = safeName(id)
+  return name.startsWith(stem) && /^(-\d+)?\.\w+$/.test(name.slice(stem.length))
 }
 
 /** The models of the run's service, which may be another one than that of the command. */
@@ -93,6 +117,7 @@ export function commandAgain(
         ? ['--input', quoteWord(printableJson(left))]
         : []),
       ...(kind === undefined || model ? [] : ['--model', quoteWord(run.model)]),
+      ...run.labels.flatMap((label) => ['--label', quoteWord(label)]),
       ...(engine === undefined ? [] : ['--engine', quoteWord(typedWord(engine))]),
       ...flags,
     ].join(' '),

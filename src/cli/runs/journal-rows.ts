@@ -49,21 +49,34 @@ export function sizeOf(path: string): number | undefined {
 export const isOnDisk = ({ path, bytes }: Pick<JournalFile, 'path' | 'bytes'>): boolean =>
   sizeOf(path) === bytes
 
-/** Returns the run created last at the current address, with or without an id. Throws `usage` if there is none. */
+/**
+ * Returns the run created last at the current address, with or without an id; the last of this machine if no service is
+ * configured. Throws `usage` if there is none.
+ */
 export async function lastRow(ctx: Context): Promise<JournalRun> {
-  const address = await ctx.address()
+  const address = await ctx.findAddress()
   const run = (await ctx.journal()).last(address)
   if (run !== undefined) return run
-  throw usageError(
-    `No runs were created on this machine at ${nameOf(address)}.`,
-    '`rushes list` shows the runs of all services.',
-  )
+  throw address === undefined
+    ? usageError(
+        'No runs were created on this machine yet.',
+        'Create one: `rushes run image --local "a red fox"`.',
+      )
+    : usageError(
+        `No runs were created on this machine at ${nameOf(address)}.`,
+        '`rushes list` shows the runs of all services.',
+      )
 }
 
-/** Returns the id of the last run. Throws `submission_unknown` if it has none. */
-export async function lastRun(ctx: Context): Promise<string> {
+/** A run of the journal that has an id. */
+export type RunWithId = JournalRun & { readonly id: string }
+
+const hasId = (run: JournalRun): run is RunWithId => run.id !== undefined
+
+/** Returns the last run. Throws `submission_unknown` if it has no id. */
+export async function lastRun(ctx: Context): Promise<RunWithId> {
   const run = await lastRow(ctx)
-  if (run.id !== undefined) return run.id
+  if (hasId(run)) return run
   throw new RushesError('submission_unknown', `The last run has no id: ${describe(run)}`, {
     exitCode: EXIT.outcomeUnknown,
     hint: hintFor(run),
@@ -71,20 +84,20 @@ export async function lastRun(ctx: Context): Promise<string> {
 }
 
 /**
- * Returns the ids of all unfinished runs at the current address that have the labels, oldest first. Warns about
- * unconfirmed runs, which have no id.
+ * Returns all unfinished runs that have the labels, oldest first: at the current address, or of this machine if no
+ * service is configured. Warns about unconfirmed runs, which have no id.
  */
-export async function allUnfinished(ctx: Context, labels: readonly string[]): Promise<readonly string[]> {
+export async function allUnfinished(ctx: Context, labels: readonly string[]): Promise<readonly RunWithId[]> {
   const hasLabels = (run: JournalRun) => labels.every((label) => run.labels.includes(label))
-  const address = await ctx.address()
+  const address = await ctx.findAddress()
   const journal = await ctx.journal()
   for (const run of journal.unconfirmed(address).filter(hasLabels))
     ctx.out.warn(`${describe(run)} This command does not wait for it. ${hintFor(run)}`)
-  const runs = journal.unfinished(address).filter(hasLabels)
-  const ids = runs.flatMap(({ id }) => (id === undefined ? [] : [id]))
+  const runs = journal.unfinished(address).filter(hasLabels).filter(hasId)
   const withLabels = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`
-  if (ids.length === 0) ctx.out.note(`No unfinished runs${withLabels} at ${nameOf(address)}.`)
-  return [...new Set(ids)]
+  const where = address === undefined ? 'on this machine' : `at ${nameOf(address)}`
+  if (runs.length === 0) ctx.out.note(`No unfinished runs${withLabels} ${where}.`)
+  return [...new Map(runs.map((run) => [JSON.stringify([run.address, run.id]), run])).values()]
 }
 
 const nameOf = (address: string): string => (address === 'local' ? 'the local service' : address)

@@ -1,4 +1,5 @@
 /** Flags that select runs: ids, `--last` and `--all`, or the filters of `list` and `gallery`. */
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { usageError } from '../../errors.js'
 import type { ListFilter } from '../../journal/index.js'
@@ -11,6 +12,7 @@ import { labelFilter, labelsOf } from '../flags/labels.js'
 import { choiceOption, orList } from '../flags/values.js'
 import { checkIds, readIds } from '../process/io.js'
 import { allUnfinished, lastRun } from './journal-rows.js'
+import { type SelectedRun, selectIds, selectRows } from './where.js'
 
 export interface RunChoice {
   /** Ids as typed. `-` means that the ids are read from standard input. */
@@ -25,7 +27,8 @@ export interface RunChoice {
 const SELECTION = 'Selection options:'
 const option = (flags: string, about: string): Option => new Option(flags, about).helpGroup(SELECTION)
 
-export const lastOption = (): Option => option('--last', 'Newest run of the current service')
+export const lastOption = (): Option =>
+  option('--last', 'Newest run of the current service; of this machine if none is set')
 
 /** Adds the argument for run ids, and the flags that can be used instead. */
 export function addRunIds(command: Command, { hasAll = false } = {}): Command {
@@ -34,7 +37,7 @@ export function addRunIds(command: Command, { hasAll = false } = {}): Command {
     .addOption(lastOption())
   if (!hasAll) return command
   return command
-    .addOption(option('--all', 'Every unfinished run of the current service'))
+    .addOption(option('--all', 'Every unfinished run of the current service; of this machine if none is set'))
     .addOption(labelFilter().helpGroup(SELECTION))
 }
 
@@ -53,17 +56,22 @@ export function checkOneWay({ ids, last = false, all, label }: RunChoice): void 
   )
 }
 
-/** Returns the ids of the selected runs. Throws `usage`, and `submission_unknown` when the last run has no id. */
-export async function runIdsOf(ctx: Context, choice: RunChoice): Promise<readonly string[]> {
+/** Returns the selected runs. Throws `usage`, and `submission_unknown` when the last run has no id. */
+export async function selectRuns(ctx: Context, choice: RunChoice): Promise<readonly SelectedRun[]> {
   checkOneWay(choice)
-  if (choice.last === true) return [await lastRun(ctx)]
-  if (choice.all === true) return allUnfinished(ctx, labelsOf(choice.label))
-  return checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first))
+  if (choice.last !== true && choice.all !== true)
+    return selectIds(ctx, checkIds(await readIds(choice.ids, ctx.stdin, ctx.interrupts.first)))
+  const runs = choice.last === true ? [await lastRun(ctx)] : await allUnfinished(ctx, labelsOf(choice.label))
+  return selectRows(ctx, runs)
 }
 
 export interface FilterOptions {
   readonly limit: string
-  readonly here: boolean
+  /** Whether only runs of the working folder, or only runs of the current service, are selected. */
+  readonly here?: boolean
+  readonly service?: boolean
+  /** Path of a manifest. */
+  readonly manifest?: string | undefined
   readonly status?: string
   readonly kind?: string
   readonly model?: string
@@ -73,8 +81,8 @@ export interface FilterOptions {
   readonly label?: readonly string[]
 }
 
-export const hereOption = (): Option =>
-  new Option('--here', 'Only runs of the current service').default(false)
+export const hereOption = (): Option => new Option('--here', 'Only runs of this folder and those below it')
+export const serviceOption = (): Option => new Option('--service', 'Only runs of the current service')
 export const sinceOption = (): Option =>
   new Option('--since <duration>', 'Only runs created within this time: 2d, 12h, 30m')
 
@@ -82,6 +90,7 @@ export function addFilterOptions(command: Command, defaults: { readonly limit: s
   return command
     .addOption(new Option('--limit <n>', 'Show the newest N; 0 for all').default(defaults.limit))
     .addOption(hereOption())
+    .addOption(serviceOption())
     .addOption(new Option('--status <status>', 'Only runs with this status, such as unconfirmed'))
     .addOption(choiceOption('--kind <kind>', 'Only runs of this kind: video, image', KINDS))
     .addOption(new Option('--model <provider/name>', 'Only runs of this model'))
@@ -102,7 +111,7 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
   const timeBefore = (text: string | undefined, flag: string): number | undefined =>
     text === undefined ? undefined : clock.now() - parseDuration(text, flag, 'Examples: 2d, 12h, 30m.')
   if (options.status !== undefined) await checkStatus(ctx, options.status)
-  const isCurrentOnly = options.here || globals.local || globals.baseUrl !== undefined
+  const isCurrentOnly = options.service === true || globals.local || globals.baseUrl !== undefined
   return {
     limit: limitOf(options.limit),
     address: isCurrentOnly ? await ctx.address() : undefined,
@@ -110,6 +119,8 @@ export async function filterOf(ctx: Context, options: FilterOptions): Promise<Li
     kind: options.kind,
     model: options.model,
     labels: labelsOf(options.label),
+    manifest: options.manifest && resolve(options.manifest),
+    folder: options.here === true ? resolve('.') : undefined,
     sinceMs: timeBefore(options.since, '--since'),
     beforeMs: timeBefore(options.before, '--before'),
   }

@@ -31,36 +31,71 @@ export async function flagsFor(ctx: Context, { address, profile }: Home): Promis
 const isProfile = async ({ config }: Context, profile: string): Promise<boolean> =>
   profile === 'default' || (await config.profiles()).includes(profile)
 
-/**
- * Returns a context for each id: the local service's for its runs, else this one. Also this one for ids that are not in
- * the journal, or if the command line has an address. Throws `usage` for a run at another address or under another
- * profile.
- */
-export async function contextsOf(ctx: Context, ids: readonly string[]): Promise<readonly Context[]> {
-  // An address on the command line is used for all ids: the service may have moved.
-  if (ctx.globals.baseUrl !== undefined) return ids.map(() => ctx)
-  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
-  const journal = await ctx.journal().catch(() => undefined)
-  if (journal === undefined) return ids.map(() => ctx)
-  const here = await addressOr(ctx)
-  const contexts: Context[] = []
-  for await (const id of inTurns(ids, ctx.interrupts.first))
-    contexts.push(await contextOf(ctx, journal, id, here))
-  return contexts
+/** A run, and the context of its service. */
+export interface SelectedRun {
+  readonly id: string
+  readonly ctx: Context
 }
 
-/** Returns the context of all ids. Throws `usage` if some are local and others are not. */
-export async function contextOfAll(ctx: Context, ids: readonly string[]): Promise<Context> {
-  const contexts = await contextsOf(ctx, ids)
-  const [first = ctx] = contexts
-  const other = contexts.findIndex((each) => each !== first)
-  if (other === -1) return first
-  const [local, remote] = first.globals.local ? [ids[0], ids[other]] : [ids[other], ids[0]]
+/** Whether no service is configured. Every run is then reached at its own address. */
+const hasNoService = async (ctx: Context): Promise<boolean> =>
+  (await ctx.findAddress().catch(() => 'not valid')) === undefined
+
+/** Returns the flags for a command that asks the run's service, and creates nothing. */
+export const flagsToReach = async (ctx: Context, run: Home): Promise<readonly string[]> =>
+  (await hasNoService(ctx)) ? [] : flagsFor(ctx, run)
+
+const homeOf = (ctx: Context, run: Home): Context | Promise<Context> =>
+  run.address === LOCAL_ADDRESS ? ctx.withLocal() : ctx.at(run)
+
+/** Returns the context of each run of `--last` and `--all`: this one, unless no service is configured. */
+export async function selectRows(
+  ctx: Context,
+  runs: readonly (Home & { readonly id: string })[],
+): Promise<readonly SelectedRun[]> {
+  const isHere = !(await hasNoService(ctx))
+  return Promise.all(runs.map(async (run) => ({ id: run.id, ctx: isHere ? ctx : await homeOf(ctx, run) })))
+}
+
+/**
+ * Returns a context for each id: that of its service if it is local or if no service is configured, else this one. Also
+ * this one for ids that are not in the journal, or if the command line has an address. Throws `usage` for a run at
+ * another address or under another profile.
+ */
+export async function selectIds(ctx: Context, ids: readonly string[]): Promise<readonly SelectedRun[]> {
+  const allHere = () => ids.map((id) => ({ id, ctx }))
+  // An address on the command line is used for all ids: the service may have moved.
+  if (ctx.globals.baseUrl !== undefined) return allHere()
+  // Without a readable journal, no run is known to be elsewhere. Commands that need the journal report its error.
+  const journal = await ctx.journal().catch(() => undefined)
+  if (journal === undefined) return allHere()
+  const here = await addressOr(ctx)
+  const selected: SelectedRun[] = []
+  for await (const id of inTurns(ids, ctx.interrupts.first))
+    selected.push({ id, ctx: await contextOf(ctx, journal, id, here) })
+  return selected
+}
+
+/** Returns the context of all runs. Throws `usage` if they are at several services. */
+export async function contextOfAll(ctx: Context, runs: readonly SelectedRun[]): Promise<Context> {
+  const [first = { id: '', ctx }] = runs
+  const other = runs.find((each) => each.ctx !== first.ctx)
+  if (other === undefined) return first.ctx
+  const [one, another] = first.ctx.globals.local ? [first, other] : [other, first]
   throw usageError(
-    `${local} is a run of the local service, and ${remote} is not.`,
+    one.ctx.globals.local
+      ? `${one.id} is a run of the local service, and ${another.id} is not.`
+      : `${first.id} was created at ${await first.ctx.address()}, and ${other.id} ${describeOther(
+          await first.ctx.address(),
+          await other.ctx.address(),
+          other.ctx.profileName,
+        )}.`,
     'Use a separate command for each of them.',
   )
 }
+
+const describeOther = (first: string, address: string, profile: string): string =>
+  first === address ? `with the profile ${profile}` : `at ${address}`
 
 async function contextOf(
   ctx: Context,
@@ -71,6 +106,7 @@ async function contextOf(
   const found = here === undefined ? undefined : journal.find(here, id)
   const run = found ?? journal.findAtEveryAddress(id)[0]
   if (run === undefined) return ctx
+  if (await hasNoService(ctx)) return homeOf(ctx, run)
   const flags = await flagsFor(ctx, run)
   if (flags.length === 0) return ctx
   if (run.address === LOCAL_ADDRESS) return ctx.withLocal()

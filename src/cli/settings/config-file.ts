@@ -6,7 +6,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { usageError } from '../../errors.js'
 import { describeError, isBusy, isSystemError } from '../../host/system-error.js'
 import { isObject } from '../../protocol/parse.js'
+import type { Env } from '../process/io.js'
 import { configPath } from './folders.js'
+import { variable } from './table.js'
 
 export interface ConfigFile {
   readonly path: string
@@ -19,36 +21,72 @@ export interface ConfigFile {
    * `usage` when the file cannot be read.
    */
   unreadKeys(profile: string): Promise<readonly string[]>
+  /** Returns the profile that `profile use` stored. Undefined without one, and when the file cannot be read. */
+  defaultProfile(): string | undefined
   /** Changes a profile. Changes of several processes run one after another. Throws `usage`. */
   update(profile: string, change: (profile: RawProfile) => RawProfile): Promise<void>
+  /** Stores the default profile. Throws `usage`. */
+  useProfile(profile: string): Promise<void>
 }
 
 export function createConfigFile(folder: string): ConfigFile {
   const path = configPath(folder)
+  async function change(key: string, valueIn: (file: Record<string, unknown>) => unknown): Promise<void> {
+    try {
+      // Creates the folder first: `conf` would use the default mode, which lets other users read it.
+      const { makeFolders } = await import('../../host/directories.js')
+      makeFolders(folder, 0o700)
+      const conf = await open(folder, path)
+      await whileLocked(`${path}.lock`, () => conf.set(key, valueIn(conf.store)))
+    } catch (error) {
+      if (!isSystemError(error) && !isBusy(error)) throw error
+      throw usageError(
+        `Cannot write the config file ${describeError(error, path)}.`,
+        'To use another folder, set RUSHES_CONFIG_DIR.',
+      )
+    }
+  }
   return {
     path,
     read: async (profile) => profileIn(readFile(path), profile),
     profiles: async () => Object.keys(profilesIn(readFile(path))),
     unreadKeys: async (profile) => unreadKeysIn(readFile(path), profile),
-    async update(profile, change) {
+    defaultProfile() {
       try {
-        // Creates the folder first: `conf` would use the default mode, which lets other users read it.
-        const { makeFolders } = await import('../../host/directories.js')
-        makeFolders(folder, 0o700)
-        const conf = await open(folder, path)
-        await whileLocked(`${path}.lock`, () => {
-          const file = conf.store
-          conf.set('profiles', { ...profilesIn(file), [profile]: change(profileIn(file, profile)) })
-        })
-      } catch (error) {
-        if (!isSystemError(error) && !isBusy(error)) throw error
-        throw usageError(
-          `Cannot write the config file ${describeError(error, path)}.`,
-          'To use another folder, set RUSHES_CONFIG_DIR.',
-        )
+        return defaultProfileIn(readFile(path))
+      } catch {
+        return undefined
       }
     },
+    update: (profile, changed) =>
+      change('profiles', (file) => ({ ...profilesIn(file), [profile]: changed(profileIn(file, profile)) })),
+    useProfile: (profile) => change(DEFAULT_KEY, () => profile),
   }
+}
+
+/** Key of the file with the name of the default profile. */
+const DEFAULT_KEY = 'profile'
+
+export function defaultProfileIn(file: unknown): string | undefined {
+  const name = isObject(file) ? file[DEFAULT_KEY] : undefined
+  return typeof name === 'string' && name !== '' ? name : undefined
+}
+
+export interface ChosenProfile {
+  readonly name: string
+  readonly origin: '--profile' | 'RUSHES_PROFILE' | 'config file' | 'default'
+}
+
+/** `stored` returns the default profile of the config file. */
+export function chooseProfile(
+  { flag, env }: { readonly flag: string | undefined; readonly env: Env },
+  stored: () => string | undefined,
+): ChosenProfile {
+  if (flag !== undefined) return { name: flag, origin: '--profile' }
+  const fromEnvironment = variable(env, 'RUSHES_PROFILE')
+  if (fromEnvironment !== undefined) return { name: fromEnvironment, origin: 'RUSHES_PROFILE' }
+  const name = stored()
+  return name === undefined ? { name: 'default', origin: 'default' } : { name, origin: 'config file' }
 }
 
 /**

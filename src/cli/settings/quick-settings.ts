@@ -6,7 +6,15 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { parseConfig, profileIn, type RawProfile, settingsOf, storedKeyOf } from './config-file.js'
+import {
+  chooseProfile,
+  defaultProfileIn,
+  parseConfig,
+  profileIn,
+  type RawProfile,
+  settingsOf,
+  storedKeyOf,
+} from './config-file.js'
 import { configPath, foldersOf } from './folders.js'
 import { CONFIG_KEYS, findSetting, isLocal, LOCAL_ADDRESS, type SettingName, variable } from './table.js'
 
@@ -50,8 +58,13 @@ export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
   const configFile = (): Promise<unknown> =>
     readOr(undefined, () => parseConfig(readFileSync(configPath(foldersOf(env).config), 'utf8')))
 
-  const profile = async (): Promise<RawProfile> =>
-    profileIn(await configFile(), globals.profile ?? variable(env, 'RUSHES_PROFILE') ?? 'default')
+  const profile = async (): Promise<RawProfile> => {
+    const content = await configFile()
+    return profileIn(
+      content,
+      chooseProfile({ flag: globals.profile, env }, () => defaultProfileIn(content)).name,
+    )
+  }
 
   const file = async (): Promise<Readonly<Record<string, string>>> => settingsOf(await profile(), CONFIG_KEYS)
 

@@ -187,7 +187,7 @@ export const FURTHER_ENVIRONMENT = {
     'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
   RUSHES_ENGINE_KEY:
     'The key of the server that `--engine` names; for `https://api.openai.com`, it is `OPENAI_API_KEY`',
-  RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given',
+  RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given; else `rushes profile use` chooses',
   RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:
     'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',
@@ -254,30 +254,33 @@ export interface SettingValue {
   readonly value: string
   /** Source of the value, for messages. */
   readonly from: string
+  /** Source of the value, for listings: a flag, the name of a variable, `profile` or `default`. */
+  readonly origin: string
 }
 
 const kebabCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 /** Finds the value of a setting and its source. Undefined when the setting is not set and has no default. */
-export function findSetting(
+export function findSetting(name: SettingName, sources: SettingSources): SettingValue | undefined {
+  const found = uncheckedSetting(name, sources)
+  const { check }: SettingRow = SETTINGS[name]
+  if (found !== undefined) check?.(found.value, found.origin.startsWith('--') ? found.origin : found.from)
+  return found
+}
+
+/** Finds the value of a setting like `findSetting`, without checking it. */
+export function uncheckedSetting(
   name: SettingName,
   { flag, env, file }: SettingSources,
 ): SettingValue | undefined {
-  const setting: SettingRow = SETTINGS[name]
-  const candidates: readonly (readonly [string | undefined, string])[] = [
-    [flag, 'the command line'],
-    [
-      setting.environment === undefined ? undefined : variable(env, setting.environment),
-      setting.environment ?? '',
-    ],
-    [setting.key === undefined ? undefined : file[setting.key], `the config file (${setting.key})`],
-    [setting.default, 'the default'],
+  const { environment, key, default: byDefault }: SettingRow = SETTINGS[name]
+  const candidates: readonly (readonly [value: string | undefined, from: string, origin: string])[] = [
+    [flag, 'the command line', `--${kebabCase(name)}`],
+    [environment && variable(env, environment), environment ?? '', environment ?? ''],
+    [key && file[key], `the config file (${key})`, 'profile'],
+    [byDefault, 'the default', 'default'],
   ]
-  for (const [value, from] of candidates) {
-    if (value === undefined) continue
-    setting.check?.(value, from === 'the command line' ? `--${kebabCase(name)}` : from)
-    return { value, from }
-  }
+  for (const [value, from, origin] of candidates) if (value !== undefined) return { value, from, origin }
   return undefined
 }
 
@@ -299,12 +302,19 @@ interface LocalSources {
 }
 
 /** Whether a command uses the local service: through `--local`, RUSHES_LOCAL or the setting `local`. Throws `usage`. */
-export async function isLocal({ globals, env, file }: LocalSources): Promise<boolean> {
-  if (globals.local || globals.baseUrl !== undefined) return globals.local
+export async function isLocal(sources: LocalSources): Promise<boolean> {
+  const { value, from } = await findLocal(sources)
+  return isOn(value, from)
+}
+
+/** Finds the value of the setting `local`, not checked, and what decides it. */
+export async function findLocal({ globals, env, file }: LocalSources): Promise<SettingValue> {
+  const by = (value: string, origin: string) => ({ value, from: origin, origin })
+  if (globals.local) return by('on', '--local')
+  if (globals.baseUrl !== undefined) return by('off', '--base-url')
   const fromEnvironment = variable(env, 'RUSHES_LOCAL')
-  if (fromEnvironment !== undefined) return isOn(fromEnvironment, 'RUSHES_LOCAL')
+  if (fromEnvironment !== undefined) return by(fromEnvironment, 'RUSHES_LOCAL')
   // A service URL in the environment overrides `local` in the config file.
-  if (variable(env, 'RUSHES_BASE_URL') !== undefined) return false
-  const found = findSetting('local', { env, file: await file() })
-  return found !== undefined && isOn(found.value)
+  if (variable(env, 'RUSHES_BASE_URL') !== undefined) return by('off', 'RUSHES_BASE_URL')
+  return uncheckedSetting('local', { env, file: await file() }) ?? by('off', 'default')
 }

@@ -232,18 +232,21 @@ export async function moveWithoutReplacing(
   await removeFile(from).catch(() => {})
 }
 
-/** For file systems without links: reserves the name with an empty file, then replaces only that file. */
+/** For file systems without links: reserves the name with an empty file, then replaces or removes only that file. */
 async function claimThenMove(from: string, to: string, replacing: ReplaceOptions): Promise<void> {
   const claim = await open(to, 'wx')
-  await claim.close()
-  const assertClaim = () => {
+  const isForeign = () => {
     const found = lstatSync(to, { throwIfNoEntry: false })
-    if (found !== undefined && !(found.isFile() && found.size === 0)) throw new FileExists(to)
+    return found !== undefined && !(found.isFile() && found.size === 0)
+  }
+  const beforeReplace = () => {
+    if (isForeign()) throw new FileExists(to)
   }
   try {
-    await replaceFile(from, to, { ...replacing, beforeReplace: assertClaim })
+    await claim.close()
+    await replaceFile(from, to, { ...replacing, beforeReplace })
   } catch (error) {
-    if (!(error instanceof FileExists)) await removeFile(to).catch(() => {})
+    if (!isForeign()) await removeFile(to).catch(() => {})
     throw error
   }
 }

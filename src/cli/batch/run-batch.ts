@@ -8,9 +8,11 @@ import { type BatchLock, openLock } from '../../batch/lock/open-lock.js'
 import { inputToSend } from '../../batch/manifest/index.js'
 import { countsOf, type Plan, type PlanStep } from '../../batch/plan/index.js'
 import { expectationOf } from '../../batch/plan/row-order.js'
+import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { reasonUnwritable } from '../../host/directories.js'
+import type { TriedNames } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -111,6 +113,9 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   return code === EXIT.usage && hasSent ? EXIT.runFailed : code
 }
 
+/** Of the known types of media. */
+const LONGEST_EXTENSION = 'webp'
+
 /**
  * Throws `usage` if the output of a run cannot be written, before anything is paid for. Not for files that are only
  * renamed.
@@ -120,10 +125,12 @@ export function refuseUnwritable(
   { manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>,
 ): void {
   const checked = new Set<string>()
+  const tried: TriedNames = new Map()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
       const row = `${entry.name}, line ${entry.at.line}`
-      const problem = fileSystem.nameProblem(resolve(manifest.folder, file))
+      const path = withExtension(file, LONGEST_EXTENSION)
+      const problem = fileSystem.nameProblem(resolve(manifest.folder, path), tried)
       if (problem !== undefined)
         throw usageError(
           `Cannot write ${file} (${row}): ${problem}. Nothing was sent.`,

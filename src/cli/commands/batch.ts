@@ -19,6 +19,7 @@ import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../ba
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { progressOptions } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
@@ -55,6 +56,7 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
+  for (const option of progressOptions()) command.addOption(option)
   command.action((given: string | undefined, flags: BatchFlags) =>
     run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
   )

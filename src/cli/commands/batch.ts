@@ -37,7 +37,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--watch', 'Plan again when the manifest or a local image changes, and ask before creating runs'],
   ['--yes', 'With --watch: create runs without asking'],
   ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
-  ['--force', 'Create runs again even if they are up to date'],
+  ['--force', 'Create runs again even if they are up to date, or have failed three times'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
   ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],

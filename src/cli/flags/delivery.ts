@@ -14,7 +14,9 @@ export interface ProgressFlags {
 }
 
 export const progressOptions = (): readonly Option[] => [
-  choiceOption('--progress <form>', 'Print progress as JSON lines on standard error', ['json']),
+  choiceOption('--progress <form>', 'Form of the progress on standard error: json, one object per line', [
+    'json',
+  ]),
   new Option('--notify', 'Ring the bell and notify the desktop when a wait of more than 10 s has ended'),
 ]
 

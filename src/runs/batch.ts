@@ -359,7 +359,7 @@ const isCanceled = ({ status }: RunState): boolean => /^\s*cancell?ed\s*$/i.test
 const hintAfter = ({ batch }: BatchRow, tries: number, { hint }: RushesError): string =>
   [hint, `It failed ${tries} times with this input, so later batches skip it.`, batch.payAgain('<row>')]
     .filter(Boolean)
-    .join(' ')
+    .join('\n')
 
 /** Adds to the error of a followed run how to continue. */
 function explained(

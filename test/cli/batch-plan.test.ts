@@ -79,7 +79,15 @@ describe('--check', () => {
     expect(code).toBe(10)
     const fox = { name: 'fox', action: 'up_to_date', reason: null, file: 'fox.png', line: 4 }
     const hen = { name: 'hen', action: 'create', reason: 'missing', file: 'icons/hen.png', line: 6 }
-    const none = { download: 0, unconfirmed: 0, conflict: 0, blocked: 0, skip: 0, not_waited_for: [] }
+    const none = {
+      download: 0,
+      unconfirmed: 0,
+      failing: 0,
+      conflict: 0,
+      blocked: 0,
+      skip: 0,
+      not_waited_for: [],
+    }
     const known = {
       file: 'fox.png',
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),

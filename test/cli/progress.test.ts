@@ -1,4 +1,7 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { notificationFor } from '../../src/cli/terminal/notify.js'
 import {
   type Board,
   formatElapsed,
@@ -10,6 +13,9 @@ import { signsFor, supportsUtf8 } from '../../src/cli/terminal/style.js'
 import { alignedRow, widthsOf } from '../../src/cli/terminal/table.js'
 import { columnsOf } from '../../src/cli/terminal/text-width.js'
 import { createCliService } from '../support/cli.js'
+import { createFamily, objects, SHEET } from '../support/family.js'
+import { temporaryFolder } from '../support/service.js'
+import { until } from '../support/until.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
@@ -183,5 +189,119 @@ describe('a locale', () => {
   ])('%j: UTF-8 %s', (env, is) => {
     expect(supportsUtf8(env)).toBe(is)
     expect(signsFor(env)('1 · 2…')).toBe(is ? '1 · 2…' : '1 - 2~')
+  })
+})
+
+describe('--progress json', () => {
+  const progressIn = (text: string) => objects(text).map(({ progress }) => progress)
+
+  it('prints a line for each status of each run, and at most one per second for other changes', async () => {
+    const { run } = await createCliService()
+    const folder = temporaryFolder()
+    const words = ['run', 'image', 'a fox', '-n', '3', '-o', `${folder}/{index}.png`]
+    const { code, stderr } = await run([...words, '--quiet', '--progress', 'json'])
+    expect(code).toBe(0)
+    const lines = progressIn(stderr)
+    const statuses = lines.filter((each) => each.run !== null).map((each) => `${each.run} ${each.status}`)
+    expect(new Set(statuses).size).toBe(statuses.length)
+    expect(statuses.filter((each) => each.endsWith(' succeeded'))).toHaveLength(3)
+    const others = lines.slice(0, -1).filter((each) => each.run === null)
+    for (const [at, { elapsed_ms }] of others.entries())
+      if (at > 0) expect(elapsed_ms - others[at - 1].elapsed_ms).toBeGreaterThanOrEqual(1_000)
+    const last = lines.at(-1)
+    expect(last).toMatchObject({ run: null, total: 3, done: 3 })
+    expect(last.received_bytes).toBe(last.total_bytes)
+    expect(last.received_bytes).toBeGreaterThan(0)
+  })
+
+  it('is for every stream, also for a terminal', async () => {
+    const { run } = await createCliService()
+    const words = ['run', 'image', 'a fox', '--quiet', '--progress', 'json']
+    const { stderr } = await run(words, { tty: { stderr: true } })
+    expect(progressIn(stderr).at(-1)).toMatchObject({ done: 1 })
+  })
+
+  it('names the rows of a batch', async () => {
+    const { run } = await createFamily([SHEET])
+    const { stderr } = await run(['--quiet', '--progress', 'json'])
+    const lines = progressIn(stderr)
+    expect(lines).toContainEqual(
+      expect.objectContaining({ name: 'sheet', run: expect.stringMatching(/^run_/), status: 'succeeded' }),
+    )
+    expect(lines.at(-1)).toMatchObject({ done: 1, total: 1 })
+  })
+
+  it('is the only form: another word is exit 2', async () => {
+    const { run } = await createCliService()
+    const { code, stderr } = await run(['wait', '--last', '--progress', 'xml'])
+    expect([code, stderr.split('\n')[0]]).toEqual([2, 'error: Unknown progress "xml". Use json.'])
+  })
+})
+
+describe('--notify', () => {
+  const CODE = '\u001b]9;rushes: 1 run: 1 queued\u001b\\\u0007'
+  const BELL = '\u0007'
+
+  it.each<[string, object, boolean, string, string | undefined]>([
+    ['after more than 10 s', { TERM_PROGRAM: 'WezTerm' }, true, '15s', CODE],
+    ['not after a shorter wait', { TERM_PROGRAM: 'WezTerm' }, true, '8s', undefined],
+    ['not without a terminal', { TERM_PROGRAM: 'WezTerm' }, false, '15s', undefined],
+  ])('notifies %s', async (_, env, stderr, timeout, code) => {
+    const { run } = await createCliService({ rendering: false })
+    const ran = await run(['run', 'image', 'a fox', '--notify', '--timeout', timeout], {
+      env: { TERM: 'dumb', ...env },
+      tty: { stderr },
+    })
+    expect(ran.code).toBe(11)
+    if (code === undefined) expect(ran.stderr).not.toContain(BELL)
+    else expect(ran.stderr).toContain(code)
+  })
+
+  it('starts notify-send without the API key, and does not need it', async () => {
+    const { run } = await createCliService({ rendering: false })
+    const folder = temporaryFolder()
+    const [program, written] = [join(folder, 'notify-send'), join(folder, 'written')]
+    const words = ['run', 'image', 'a fox', '--notify', '--timeout', '15s']
+    const options = {
+      env: { TERM: 'dumb', DISPLAY: ':0', PATH: `${folder}:/usr/bin:/bin`, HOME: folder },
+      tty: { stderr: true },
+    }
+    const missing = await run(words, options)
+    expect([missing.code, missing.stderr.includes(BELL)]).toEqual([11, true])
+    writeFileSync(
+      program,
+      `#!/bin/sh\nprintf '%s\\n' "$@" > "$HOME/w"; env >> "$HOME/w"; mv "$HOME/w" "$HOME/written"\n`,
+    )
+    chmodSync(program, 0o700)
+    expect((await run(words, options)).code).toBe(11)
+    await until('notify-send is started', () => existsSync(written) || undefined)
+    const text = readFileSync(written, 'utf8')
+    expect(text).toMatch(/^--app-name=rushes\n--\nrushes\n1 run: 1 queued\n/)
+    expect(text).not.toContain('RUSHES_API_KEY')
+  })
+
+  const WORDS = '3 runs: 2 succeeded, 1 failed'
+  const OSC_9 = `\u001b]9;rushes: ${WORDS}\u001b\\${BELL}`
+  const OSC_777 = `\u001b]777;notify;rushes;${WORDS}\u001b\\${BELL}`
+  it.each<[string, Record<string, string>, string, string, string | undefined]>([
+    ['iTerm2', { TERM_PROGRAM: 'iTerm.app' }, 'darwin', OSC_9, undefined],
+    ['iTerm2 over ssh', { LC_TERMINAL: 'iTerm2', SSH_TTY: '/dev/pts/1' }, 'linux', OSC_9, undefined],
+    ['kitty', { TERM: 'xterm-kitty', DISPLAY: ':0' }, 'linux', OSC_9, undefined],
+    ['rxvt', { TERM: 'rxvt-unicode', DISPLAY: ':0' }, 'linux', OSC_777, undefined],
+    ['kitty in tmux', { TERM: 'tmux-256color', KITTY_WINDOW_ID: '1' }, 'linux', BELL, undefined],
+    ['another terminal of a Mac', { TERM: 'xterm' }, 'darwin', BELL, 'osascript'],
+    ['another terminal of a desktop', { WAYLAND_DISPLAY: 'wayland-0' }, 'linux', BELL, 'notify-send'],
+    ['a desktop over ssh', { DISPLAY: ':10', SSH_CONNECTION: 'a' }, 'linux', BELL, undefined],
+    ['a console', { TERM: 'linux' }, 'linux', BELL, undefined],
+    ['Windows', { WT_SESSION: 'a' }, 'win32', BELL, undefined],
+  ])('of %s uses what the environment names', (_, env, platform, codes, program) => {
+    const notification = notificationFor(env, platform, WORDS)
+    expect([notification.codes, notification.program?.[0]]).toEqual([codes, program])
+  })
+
+  it('prints no control characters of a status', () => {
+    expect(notificationFor({ TERM: 'foot' }, 'linux', 'a\u001b\\\u0007b').codes).toBe(
+      `\u001b]777;notify;rushes;a\\b\u001b\\${BELL}`,
+    )
   })
 })

@@ -3,16 +3,18 @@ import { usageError } from '../../errors.js'
 import { quoteWord } from '../../protocol/text.js'
 import { parseDuration } from '../../protocol/units.js'
 import type { Context } from '../context/context.js'
+import { type ProgressFlags, progressFormOf } from '../flags/delivery.js'
 import { commandLine, type ServiceFlags } from '../flags/globals.js'
 import { wholeNumber } from '../flags/values.js'
 import { maxCostOf } from '../models/prices.js'
+import type { ProgressForm } from '../terminal/progress.js'
 import type { BatchAllowance, CostLimit } from './estimates.js'
 
 /** The manifest of a command that names none. */
 export const MANIFEST_NAME = 'rushes.yaml'
 
 /** Flags as given on the command line. */
-export interface BatchFlags {
+export interface BatchFlags extends ProgressFlags {
   readonly check?: boolean
   readonly dryRun?: boolean
   readonly only?: readonly string[]
@@ -49,6 +51,7 @@ export interface BatchOptions {
   readonly watch: boolean
   /** With `watch`: creates without a question. */
   readonly yes: boolean
+  readonly progress: ProgressForm
   readonly allowance?: BatchAllowance
 }
 
@@ -84,6 +87,7 @@ export async function batchOptionsOf(ctx: Context, flags: BatchFlags): Promise<B
     patienceMs: parseDuration(timeout, '--timeout') || undefined,
     watch: flags.watch === true,
     yes: flags.yes === true,
+    progress: progressFormOf(flags),
   }
 }
 

@@ -74,10 +74,10 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
     warnOfLeftRuns(ctx, plan)
     if (planned.counts.create > 0) ctx.out.note(planLine(ctx, { plan, prices }))
   }
-  const progress = await createProgress(ctx, active.length)
+  const progress = await createProgress(ctx, active.length, options.progress)
   const expectedDuration = createExpectation(ctx, active.length)
   const onResult = (result: RowResult): void => {
-    progress.runEnded(nameOf(result.step, result.run))
+    progress.runEnded(result.run, result.step.entry.name)
     const expectedMs = expectedDuration()
     if (expectedMs !== undefined) progress.expects(expectedMs)
     report.row(result)
@@ -251,7 +251,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       stopsCreating: (error) => options.failFast || stopsBatch(error),
       isChanged: lock.isChanged,
       onGrace: () => ctx.out.note(GRACE_NOTE),
-      onStatus: (step, id, status) => progress.status(nameOf(step, id), status),
+      onStatus: (step, id, status) => progress.status(id, status, step.entry.name),
       onDownloaded: (state) => sources?.learn(state),
       onSending: batch.onSending,
       onSent: batch.onSent,
@@ -306,8 +306,6 @@ function createExpectation({ clock }: Context, rows: number): () => number | und
     return done < MIN_DONE ? undefined : ((clock.monotonic() - startedAtMs) / done) * rows
   }
 }
-
-const nameOf = ({ entry }: PlanStep, run: string | undefined): string => `${entry.name} (${run ?? 'no run'})`
 
 function interruptedBatch({ globals }: Context, reason: Interruption, prepared: PreparedBatch): RushesError {
   const fate = globals.local ? 'Created local runs stay queued.' : 'Created runs continue on the service.'

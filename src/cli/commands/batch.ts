@@ -19,6 +19,7 @@ import { annotate, annotateExit, beginReport, MAX_LINE_ANNOTATIONS } from '../ba
 import { runBatch } from '../batch/run-batch.js'
 import { isAllUpToDate, stepWords } from '../batch/show.js'
 import type { CommandEnvironment, Context } from '../context/context.js'
+import { progressOptions } from '../flags/delivery.js'
 import { repeated } from '../flags/values.js'
 
 export interface BatchRequest {
@@ -36,7 +37,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['--watch', 'Plan again when the manifest or a local image changes, and ask before creating runs'],
   ['--yes', 'With --watch: create runs without asking'],
   ['--only <glob>', 'Only runs whose name or output matches, and the runs that they use (repeatable)'],
-  ['--force', 'Create runs again even if they are up to date'],
+  ['--force', 'Create runs again even if they are up to date, or have failed three times'],
   ['--max-runs <n>', 'Exit with 2 if more than n runs would be created'],
   ['--max-cost <amount>', 'Exit with 2 if the estimate is higher, or if a run has no price'],
   ['--concurrency <n>', 'Maximum number of runs at the same time (default: no limit)'],
@@ -55,6 +56,7 @@ export function register(command: Command, { run }: CommandEnvironment, batch = 
     const option = new Option(flags, about)
     command.addOption(flags.startsWith('--only') ? option.argParser(repeated) : option)
   }
+  for (const option of progressOptions()) command.addOption(option)
   command.action((given: string | undefined, flags: BatchFlags) =>
     run(command, (ctx) => batch(ctx, { manifest: given ?? ownManifest(), flags })),
   )

@@ -38,6 +38,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes wait': [
     ['rushes wait --last -d', 'the newest run; download its outputs'],
     ['rushes wait run_7k2m9x --timeout 5m -o fox.png'],
+    ['rushes wait --all --notify', 'unfinished runs; notify when they have ended'],
   ],
   'rushes cancel': [
     ['rushes cancel run_7k2m9x'],

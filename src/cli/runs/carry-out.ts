@@ -131,7 +131,7 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
   const { connection, delivery, isFollowed = true } = options
   const { target, patience } = delivery
   const print = isFollowed ? await printerOf(ctx, delivery, connection) : printRun
-  const progress = await createProgress(ctx, options.runs.length)
+  const progress = await createProgress(ctx, options.runs.length, delivery.progress)
   const recorder = await ctx.recorder()
   const runs: Runs = {
     ...options,

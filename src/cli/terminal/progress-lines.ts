@@ -62,6 +62,34 @@ export function stillWaitingLine(board: Board, elapsedMs: number): string {
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
 
+/** For example `3 runs: 2 succeeded, 1 failed`. */
+export function endText({ statuses, runs }: Board): string {
+  const counts = shortened(printable(countByStatus(statuses.values())), 60)
+  return `${plural(runs, 'run')}: ${counts || 'status unknown'}`
+}
+
+/** A status that a run has now. */
+export interface RunStatus {
+  readonly id: string
+  /** Its name in the manifest. */
+  readonly name: string | undefined
+  readonly status: string
+}
+
+/** A line of `--progress json`: of one run whose status has changed, or of the whole command. */
+export const progressJson = (board: Board, elapsedMs: number, run?: RunStatus) => ({
+  run: run?.id ?? null,
+  name: run?.name ?? null,
+  status: run?.status ?? null,
+  total: board.runs,
+  done: board.ended,
+  activity: board.activity ?? null,
+  received_bytes: board.amount?.receivedBytes ?? null,
+  total_bytes: board.amount?.totalBytes ?? null,
+  elapsed_ms: Math.round(elapsedMs),
+  expected_ms: board.expectedMs === undefined ? null : Math.round(board.expectedMs),
+})
+
 export interface TransferProgress {
   readonly receivedBytes: number
   readonly totalBytes: number | undefined

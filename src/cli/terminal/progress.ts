@@ -1,6 +1,7 @@
 /**
  * Shows progress on standard error. A terminal gets a spinner; only this file uses ora. Other streams get a line when
  * the status of a run changes, and one line per minute during the wait. Writes nothing with `--quiet` or `--json`.
+ * With `--progress json`, all of them get lines of JSON instead.
  */
 import type { Clock, Disarm } from '../../host/clock.js'
 import type { Context } from '../context/context.js'
@@ -8,6 +9,9 @@ import { variable } from '../settings/table.js'
 import { formatDuration } from './format.js'
 import {
   type Board,
+  endText,
+  progressJson,
+  type RunStatus,
   stillWaitingLine,
   sumOf,
   type TransferProgress,
@@ -16,7 +20,8 @@ import {
 import { signsFor, supportsUtf8 } from './style.js'
 
 export interface Progress {
-  status(id: string, status: string): void
+  /** `name`: the name of the run in a manifest. */
+  status(id: string, status: string, name?: string): void
   /** Sets the current activity, such as creating the run; undefined clears it. Only the spinner shows it. */
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
@@ -24,8 +29,8 @@ export interface Progress {
   runBegan(model: string | undefined, typical: UsualRange | undefined): void
   /** Sets the expected duration of the whole command, counted from its start. */
   expects(ms: number | undefined): void
-  /** Records that a run has ended. `id`: the id that was passed to `status`. */
-  runEnded(id?: string): void
+  /** Records that a run has ended. `id` and `name`: as they were passed to `status`. */
+  runEnded(id?: string, name?: string): void
   end(): void
 }
 
@@ -35,9 +40,16 @@ const rateLimited = (ms: number): string | undefined =>
 
 const STILL_WAITING_INTERVAL_MS = 60_000
 
-type Drawing = Pick<Progress, 'end'> & { changed(id?: string): void }
+type Drawing = Pick<Progress, 'end'> & { changed(run?: RunStatus): void }
 
-export async function createProgress(ctx: Context, runs: number): Promise<Progress> {
+/** How a command shows its progress, from its flags. */
+export interface ProgressForm {
+  readonly isJson: boolean
+  /** Whether to notify the user when a long wait has ended. */
+  readonly notifies: boolean
+}
+
+export async function createProgress(ctx: Context, runs: number, form: ProgressForm): Promise<Progress> {
   const statuses = new Map<string, string>()
   const live = new Map<string, string>()
   const amounts = new Map<string, TransferProgress>()
@@ -56,13 +68,15 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     typical: typicals.size === 1 ? [...typicals.values()][0] : undefined,
     expectedMs,
   })
-  const drawing = await draw(ctx, board, live)
+  const drawing = form.isJson ? drawJson(ctx, board) : await draw(ctx, board, live)
+  const notify = form.notifies ? (await import('./notify.js')).createNotifier(ctx) : undefined
   return {
-    status(id, status) {
-      if (statuses.get(id) === status) return
-      statuses.set(id, status)
-      live.set(id, status)
-      drawing.changed(id)
+    status(id, status, name) {
+      const label = labelOf(id, name)
+      if (statuses.get(label) === status) return
+      statuses.set(label, status)
+      live.set(label, status)
+      drawing.changed({ id, name, status })
     },
     activity(text) {
       activity = text
@@ -79,14 +93,20 @@ export async function createProgress(ctx: Context, runs: number): Promise<Progre
     expects(ms) {
       expectedMs = ms
     },
-    runEnded(id) {
-      if (id !== undefined) live.delete(id)
+    runEnded(id, name) {
+      if (id !== undefined) live.delete(labelOf(id, name))
       ended++
       drawing.changed()
     },
-    end: drawing.end,
+    end() {
+      drawing.end()
+      notify?.(endText(board()))
+    },
   }
 }
+
+const labelOf = (id: string, name: string | undefined): string =>
+  name === undefined ? id : `${name} (${id})`
 
 async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, string>): Promise<Drawing> {
   const { out, stderr, env } = ctx
@@ -102,11 +122,37 @@ function drawLines({ clock, out }: Context, board: () => Board): Drawing {
   const elapsed = () => clock.monotonic() - startedAtMs
   const end = everyMinute(clock, () => out.note(stillWaitingLine(board(), elapsed())))
   return {
-    changed(id) {
-      const status = id === undefined ? undefined : board().statuses.get(id)
-      if (status !== undefined) out.note(`${id}: ${status} (${formatDuration(elapsed())})`)
+    changed(run) {
+      if (run === undefined) return
+      out.note(`${labelOf(run.id, run.name)}: ${run.status} (${formatDuration(elapsed())})`)
     },
     end,
+  }
+}
+
+/** Other changes than those of a status share a line per second. */
+const JSON_INTERVAL_MS = 1_000
+
+/** The last change gets its line at the end at the latest. */
+function drawJson({ clock, out }: Context, board: () => Board): Drawing {
+  const startedAtMs = clock.monotonic()
+  let printedAtMs = Number.NEGATIVE_INFINITY
+  let isLate = false
+  const print = (run?: RunStatus) => {
+    printedAtMs = clock.monotonic()
+    isLate = false
+    out.progress(progressJson(board(), printedAtMs - startedAtMs, run))
+  }
+  const disarm = everyMinute(clock, print)
+  return {
+    changed(run) {
+      isLate = run === undefined && clock.monotonic() - printedAtMs < JSON_INTERVAL_MS
+      if (!isLate) print(run)
+    },
+    end() {
+      disarm()
+      if (isLate) print()
+    },
   }
 }
 

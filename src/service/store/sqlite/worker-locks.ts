@@ -77,7 +77,7 @@ export function createWorkerLocks(path: string): WorkerLocks {
       held.set(id, takeLock(pathOf(id)))
       removeOldLocks(folder, others)
     },
-    // Workers of this process are asked about once a second: a test of their file would take longer than the queue.
+    // Needs no file for workers of this process: to open one takes longer than to read the queue.
     hasEnded: (id) => held.get(id) === undefined && isLocked(pathOf(id)) === false,
     remove(id) {
       const ownLock = held.get(id)

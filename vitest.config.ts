@@ -25,6 +25,7 @@ export default defineConfig({
       {
         test: {
           ...COMMON,
+          setupFiles: [...COMMON.setupFiles, './test/support/working-folder.ts'],
           // Longer than the patience of a test for an event: then the test says what it has waited for.
           testTimeout: 2 * PATIENCE_MS,
           hookTimeout: 2 * PATIENCE_MS,

@@ -93,7 +93,7 @@ describe.each(MANIFESTS)('%s', (manifest) => {
     expect(unusedPlaceholders(manifest, text)).toEqual([])
   })
 
-  it('is created as a whole, is up to date then, and an edit creates what the page says', async () => {
+  it('is created as a whole, is up to date then, and an edit plans what the page says', async () => {
     const folder = copyTo(temporaryFolder())
     const path = join(folder, manifest)
     const service = await createCliService({ engine: createFamilyEngine() })
@@ -104,6 +104,8 @@ describe.each(MANIFESTS)('%s', (manifest) => {
     }
     const created = (objects: readonly { result?: string; name: string }[]) =>
       objects.flatMap(({ result, name }) => (result === 'created' ? [name] : [])).sort()
+    const planned = (objects: readonly { action?: string; name: string }[]) =>
+      objects.flatMap(({ action, name }) => (action === 'create' ? [name] : [])).sort()
     const names = (await run('--local', '--dry-run')).flatMap(({ name }) => name ?? []).sort()
     const [, maxRuns = ''] = /--max-runs (\d+)$/m.exec(blocksOf(manifest)[0] ?? '') ?? []
     expect(Number(maxRuns)).toBe(names.length)
@@ -113,14 +115,17 @@ describe.each(MANIFESTS)('%s', (manifest) => {
     expect(created(await run('--max-runs', maxRuns))).toEqual(names)
     expect((await run()).at(-1)).toMatchObject({ summary: { up_to_date: names.length, created: 0 } })
     for (const edit of EDITS[manifest] ?? []) {
-      if (typeof edit.to === 'string') {
-        const before = readFileSync(path, 'utf8')
-        expect(before.split(edit.from)).toHaveLength(2)
-        writeFileSync(path, before.replace(edit.from, edit.to))
-      } else writeFileSync(join(dirname(path), edit.from), edit.to)
+      const edited = typeof edit.to === 'string' ? path : join(dirname(path), edit.from)
+      const before = readFileSync(edited)
+      if (typeof edit.to === 'string') expect(before.toString().split(edit.from)).toHaveLength(2)
+      writeFileSync(
+        edited,
+        typeof edit.to === 'string' ? before.toString().replace(edit.from, edit.to) : edit.to,
+      )
       const isExpected = picomatch([...edit.created])
       const expected = names.filter((name) => isExpected(name))
-      expect(created(await run()), edit.what).toEqual(expected)
+      expect(planned(await run('--dry-run')), edit.what).toEqual(expected)
+      writeFileSync(edited, before)
       expect(PAGE).toContain(`\n| ${edit.what} | ${expected.length} |`)
     }
   })

@@ -5,7 +5,10 @@ import { describe, expect, it } from 'vitest'
 import { createInterrupts } from '../../src/host/interrupts.js'
 import { createCliService, LOOPBACK_URL, type RunOptions, runCli, SET, scripted } from '../support/cli.js'
 import { createCommandedEngine, createInstantEngine, ONE_PIXEL_PNG } from '../support/engines.js'
+import { ROOT } from '../support/project.js'
 import { temporaryFolder } from '../support/service.js'
+
+const FILE = join(ROOT, 'package.json')
 
 describe('run against the service', () => {
   it('prints one URL a line and says on standard error how it went', async () => {
@@ -247,19 +250,15 @@ describe('what is wrong is said before anything is sent', () => {
     ['two prompts', ['fox', '--prompt', 'dog'], /More than one prompt was given: the arguments and --prompt/],
     ['two users of standard input', ['-', '-i', '-'], /both read standard input/],
     ['nothing on standard input', ['-'], /Standard input is empty/],
-    ['a reference that is no image', ['fox', '-i', 'package.json'], /not a PNG, JPEG, WebP, GIF or AVIF/],
+    ['a reference that is no image', ['fox', '-i', FILE], /not a PNG, JPEG, WebP, GIF or AVIF/],
     ['a reference that is not there', ['fox', '-i', 'no-such.png'], /no-such\.png: no such file/],
-    ['a reference that is a folder', ['fox', '-i', 'test'], /test is a directory/],
+    ['a reference that is a folder', ['fox', '-i', ROOT], / is a directory/],
     [
       'a file in the place of the output folder',
-      ['fox', '-o', 'package.json/x.png'],
-      /Cannot write outputs: package\.json is a file, not a folder\. Nothing was sent\./,
+      ['fox', '-o', `${FILE}/x.png`],
+      /Cannot write outputs: \S*package\.json is a file, not a folder\. Nothing was sent\./,
     ],
-    [
-      'a file that is named as a folder',
-      ['fox', '-o', 'package.json/'],
-      /package\.json is a file, not a folder/,
-    ],
+    ['a file that is named as a folder', ['fox', '-o', `${FILE}/`], /package\.json is a file, not a folder/],
     ['a prompt file that is not there', ['--prompt-file', 'no.txt'], /no\.txt: no such file/],
     ['an input that is not there', ['--input', '@no.json'], /no\.json: no such file/],
     ['an input that is no object', ['--input', '[1]'], /not a JSON object/],

@@ -102,7 +102,7 @@ describe('a key in what a service said', () => {
         fc.pre(beforeNesting(key).test(written))
         expect(createRedact(key)(written)).not.toMatch(/sk|kept/)
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     )
   })
 
@@ -125,9 +125,9 @@ describe('a key in what a service said', () => {
     expect(createRedact(long)(`Bearer ${long} and ${each(long, url)}.`)).toBe(
       'Bearer [API key] and [API key].',
     )
-    // Compared at each character, this would take 10^11 steps.
-    expect(createRedact(`sk-%41${'a'.repeat(16_000)}"`)('sk-%41'.repeat(500_000))).toContain('%41')
-    const almost = `${'a'.repeat(16_000)}b`.repeat(500)
+    // Compared at each character, this would take 10^10 steps.
+    expect(createRedact(`sk-%41${'a'.repeat(16_000)}"`)('sk-%41'.repeat(100_000))).toContain('%41')
+    const almost = `${'a'.repeat(16_000)}b`.repeat(100)
     expect(createRedact(`${'a'.repeat(16_000)}c`)(almost)).toBe(almost)
   })
 })

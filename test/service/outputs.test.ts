@@ -49,7 +49,7 @@ async function get(headers: Record<string, string> = {}) {
   return { status: answer.status, header: answer.header, text: await readText(answer, 1_000) }
 }
 
-test('an output comes whole, without a key, with all that a download goes by', async () => {
+test('an output is sent whole, without a key, with the headers that a download needs', async () => {
   const answer = await get()
   expect([answer.status, answer.text]).toEqual([200, TEN])
   const headers = [
@@ -72,16 +72,13 @@ test('an output comes whole, without a key, with all that a download goes by', a
   expect(Date.parse(answer.header('last-modified') ?? '')).not.toBeNaN()
 })
 
-// All of them: http/conditional-request.test.ts.
+// Every combination of headers: http/conditional-request.test.ts.
 test.each<[name: string, headers: Record<string, string>, status: number, text: string, range?: string]>([
-  ['a part', { range: 'bytes=2-3' }, 206, 'cd', 'bytes 2-3/10'],
-  ['after the end', { range: 'bytes=10-' }, 416, '', 'bytes */10'],
-  ['if it is still the same', { range: 'bytes=4-', 'if-range': 'ETAG' }, 206, 'efghij', 'bytes 4-9/10'],
-  ['if it is as old', { range: 'bytes=4-', 'if-range': 'DATE' }, 206, 'efghij', 'bytes 4-9/10'],
-  ['unless it is the same', { 'if-none-match': 'ETAG' }, 304, ''],
-  ['unless it is as old', { 'if-modified-since': 'DATE' }, 304, ''],
-  ['only if it is another', { 'if-match': '"other"' }, 412, ''],
-])('%s', async (_name, headers, status, text, range) => {
+  ['a range of the same file', { range: 'bytes=4-', 'if-range': 'DATE' }, 206, 'efghij', 'bytes 4-9/10'],
+  ['a range after the end', { range: 'bytes=10-' }, 416, '', 'bytes */10'],
+  ['a file that has not changed', { 'if-none-match': 'ETAG' }, 304, ''],
+  ['a file that must be another one', { 'if-match': '"other"' }, 412, ''],
+])('a conditional request gets what its headers ask for: %s', async (_name, headers, status, text, range) => {
   const whole = await get()
   const fill = (value: string) =>
     value.replace('ETAG', whole.header('etag') ?? '').replace('DATE', whole.header('last-modified') ?? '')
@@ -100,7 +97,7 @@ test.each([
   { range: 'bytes=10-' },
   { range: 'bytes=2-3', 'if-range': '"other"' },
 ])(
-  'a HEAD tells the size of the whole file, and a range means nothing to it: %j',
+  'a HEAD request gets the size of the whole file and ignores a range: %j',
   async (headers: Record<string, string>) => {
     const answer = await service.fetch({ method: 'HEAD' as 'GET', url, headers })
     expect([answer.status, await readText(answer, 1_000)]).toEqual([200, ''])
@@ -114,7 +111,7 @@ test.each([
   },
 )
 
-test('a condition holds for a HEAD too', async () => {
+test('a HEAD request follows the conditions of a GET request', async () => {
   const headers = { 'if-none-match': (await get()).header('etag') ?? '', range: 'bytes=10-' }
   expect((await service.fetch({ method: 'HEAD' as 'GET', url, headers })).status).toBe(304)
 })
@@ -132,7 +129,7 @@ async function serveOutputs(signedUrl?: FileStore['signedUrl']) {
   return app
 }
 
-test('outputs in a store with URLs of its own are redirected to, without a cache', async () => {
+test('a request for an output in a store with signed URLs is redirected, without a cache', async () => {
   const app = await serveOutputs(
     async (key, { method, contentType, contentDisposition }) =>
       `https://bucket.example/${key}?${method}&type=${contentType}&as=${contentDisposition.split(';')[0]}`,
@@ -267,7 +264,7 @@ function openFiles(): readonly string[] {
   })
 }
 
-test('outputs count against no limit', async () => {
+test('requests for outputs count against no rate limit', async () => {
   for (let count = 0; count < 40; count++) expect((await get()).status).toBe(200)
 })
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, t
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilAborted } from '../../src/host/abort.js'
 import { HttpFailure } from '../../src/host/http.js'
@@ -330,6 +331,29 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
   const loaded = async () => (await loading).map((path) => path && readFileSync(path, 'utf8'))
   return { clock, folder, fetching, loaded }
 }
+
+test('a stored image is not opened if its copy cannot be created', async () => {
+  let reads = 0
+  const read = async () => {
+    reads++
+    return Readable.from('x')
+  }
+  const loader = createReferenceLoader({
+    inputs: { find: async () => ({ bytes: 1, modifiedAtMs: 0, read }) },
+    outputs: { find: async () => undefined },
+    fetch: { get: async () => undefined },
+    clock: createManualClock(),
+    findImage: async () => 'key',
+    findOutput: async () => undefined,
+  })
+  const image = { sha256: 'a'.repeat(64), bytes: 1, content_type: 'image/png' }
+  const load = (folder: string) =>
+    loader.load({ image_urls: [image] } as never, folder, new AbortController().signal)
+  await expect(load('/dev/null/folder')).rejects.toThrow('ENOTDIR')
+  expect(reads).toBe(0)
+  expect(await load(temporaryFolder())).toHaveLength(1)
+  expect(reads).toBe(1)
+})
 
 test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
   ['of the largest size', ['abcd', 'efgh'], ['abcd', 'efgh']],

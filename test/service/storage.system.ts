@@ -89,13 +89,9 @@ describe.skipIf(!hasS3rver)('with a bucket', () => {
   test.each<[name: string, headers: Record<string, string>, status: number, text: string]>([
     ['all', {}, 200, 'abcdefghij'],
     ['from the middle', { range: 'bytes=4-' }, 206, 'efghij'],
-    ['a piece', { range: 'bytes=2-3' }, 206, 'cd'],
-    ['the first byte', { range: 'bytes=0-0' }, 206, 'a'],
     ['after the end', { range: 'bytes=10-' }, 416, ''],
     ['if it is another', { range: 'bytes=4-', 'if-range': '"other"' }, 200, 'abcdefghij'],
-    ['if it is the same', { range: 'bytes=4-', 'if-range': 'ETAG' }, 206, 'efghij'],
     ['unless it is the same', { 'if-none-match': 'ETAG' }, 304, ''],
-    ['only if it is another', { 'if-match': '"other"' }, 412, ''],
   ])('with a proxy, the service streams: %s', async (_name, headers, status, text) => {
     const output = await createOutput({ proxy: true })
     const whole = await get(output)

@@ -31,6 +31,7 @@ const CHAOS_MS = 45_000
 /** Lookups take two minutes, a lease half a minute. */
 const MAX_CALM_MS = 400_000
 const TIME_LIMIT_MS = 60_000
+const LOOK_MS = 5_000
 
 const MODELS = PREVIEW_MODELS.filter(({ document }) => document.kind === 'image').map((model) => ({
   ...model,
@@ -65,6 +66,9 @@ function createDisk(random: Random, isEverFull: boolean): (nowMs: number) => boo
     starts.some((startMs, at) => nowMs >= startMs && nowMs < (ends[at] ?? 0)) ||
     (isEverFull && nowMs < CHAOS_MS && random.chance(0.01))
 }
+
+const isOpen = ({ status, failure }: StoredRun): boolean =>
+  /queued|processing/.test(status) || failure?.code === 'canceling'
 
 class History {
   readonly timeline = new Timeline()
@@ -257,19 +261,15 @@ class History {
   }
 
   async untilEnded(): Promise<void> {
-    for (let waitedMs = 0; waitedMs < MAX_CALM_MS; waitedMs += 2_000) {
-      const runs = await Promise.all([...this.runs.keys()].map(this.runOf))
-      if (
-        runs.every(
-          ({ status, failure }) => !/queued|processing/.test(status) && failure?.code !== 'canceling',
-        )
-      )
-        return
-      await this.clock.sleep(2_000)
+    let open = [...this.runs.keys()]
+    for (let waitedMs = 0; waitedMs < MAX_CALM_MS; waitedMs += LOOK_MS) {
+      const runs = await Promise.all(open.map(this.runOf))
+      open = runs.filter(isOpen).map(({ id }) => id)
+      if (open.length === 0) return
+      await this.clock.sleep(LOOK_MS)
     }
-    for (const run of await Promise.all([...this.runs.keys()].map(this.runOf)))
-      if (/queued|processing/.test(run.status) || run.failure?.code === 'canceling')
-        this.wrong.push(`${run.id} (${this.runs.get(run.id)}) is ${run.status} and does not end`)
+    for (const { id, status } of await Promise.all(open.map(this.runOf)))
+      this.wrong.push(`${id} (${this.runs.get(id)}) is ${status} and does not end`)
   }
 
   /** The operator looks for the jobs of runs with an unknown outcome. */

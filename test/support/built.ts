@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterFile } from './after-file.js'
@@ -10,7 +10,7 @@ import { afterFile } from './after-file.js'
 /** Returns the path of a runnable module, which is removed after the tests of the file. Call it in `beforeAll`. */
 export async function built(source: URL): Promise<string> {
   // Inside the project, so that its packages can be imported.
-  const folder = await mkdtemp(join(resolve('node_modules'), '.test-'))
+  const folder = await mkdtemp(fileURLToPath(new URL('../../node_modules/.test-', import.meta.url)))
   afterFile(() => rm(folder, { recursive: true, force: true }))
   const bundle = await rolldown({
     input: fileURLToPath(source),

@@ -91,7 +91,7 @@ export function createReferenceLoader({
           remote.map(async ({ index, url }) => {
             files[index] = await room.share(index, limited, async (take, dropped) => {
               const chunks = await fetch.get(url, dropped)
-              return chunks && (await save(chunks, pathAt(index), take))
+              return chunks && (await save(async () => chunks, pathAt(index), take))
             })
           }),
         )
@@ -121,19 +121,19 @@ async function copyInto(
 ): Promise<string | undefined> {
   if (!room.reserve(bytes)) return undefined
   const found = await files.find(key)
-  return found?.bytes === bytes ? await save(await found.read(), path) : undefined
+  return found?.bytes === bytes ? await save(() => found.read(), path) : undefined
 }
 
-/** Writes the bytes into a file. Removes the file if it is incomplete. */
+/** Writes the bytes into a file. Removes the file if it is incomplete. Reads nothing if the file cannot be created. */
 async function save(
-  chunks: AsyncIterable<Uint8Array>,
+  read: () => Promise<AsyncIterable<Uint8Array>>,
   path: string,
   take: (bytes: number) => void = () => {},
 ): Promise<string> {
   const file = await open(path, 'w', 0o600)
   let isComplete = false
   try {
-    for await (const chunk of chunks) {
+    for await (const chunk of await read()) {
       take(chunk.byteLength)
       await file.appendFile(chunk)
     }

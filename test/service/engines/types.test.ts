@@ -171,6 +171,7 @@ test('the first command of the docs draws another picture for each run, with a s
   expect((await cli('show', id)).stdout).toContain(`seed\t${seeds[0]}`)
   const again = (await cli('show', id, '--again')).stdout
   expect(again).toContain(`rushes run image 'a fox' --seed ${seeds[0]}`)
-  const { stdout } = await cli('run', 'image', 'a fox', '--seed', String(seeds[0]), '--json', '-d')
+  const same = ['run', 'image', 'a fox', '--seed', String(seeds[0]), '--json', '-o', join(home, 'again.png')]
+  const { stdout } = await cli(...same)
   expect(JSON.parse(stdout).files[0].sha256).toBe(files[0].sha256)
 })

@@ -77,7 +77,7 @@ export function createWorkerLocks(path: string): WorkerLocks {
       held.set(id, takeLock(pathOf(id)))
       removeOldLocks(folder, others)
     },
-    // Every queue poll asks about the workers of this process, and a test of their file takes longer than the poll.
+    // Needs no file for workers of this process: to open one takes longer than to read the queue.
     hasEnded: (id) => held.get(id) === undefined && isLocked(pathOf(id)) === false,
     remove(id) {
       const ownLock = held.get(id)

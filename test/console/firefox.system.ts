@@ -39,6 +39,7 @@ describe.skipIf(path === undefined)('the pages in Firefox', () => {
       [`#/runs/${picture.id}`, `document.querySelector('.output img')?.naturalWidth > 0`],
       ['#/new', `document.querySelector('.drop-zone')`],
       ['#/keys', `document.querySelector('table')?.textContent.includes('first')`],
+      ['#/users', `document.querySelector('table')?.textContent.includes('${EMAIL}')`],
       ['#/credits', `document.querySelector('table')?.rows.length > 2`],
       ['#/account', `document.querySelector('table')?.textContent.includes('This browser')`],
     ]

@@ -11,7 +11,7 @@ import { messageOf, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
-import { SelectField, TextField } from '../components/field.js'
+import { focusFirstError, SelectField, TextField } from '../components/field.js'
 import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
@@ -142,18 +142,29 @@ interface InviteDialogProps {
 function InviteDialog({ onDone, onClose }: InviteDialogProps) {
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<UserRole>('member')
+  const [isTried, setTried] = useState(false)
+  const problem = /\S@\S/.test(email) ? undefined : 'Enter an email address.'
   const body = { email, role }
   const invite = useAction(() => request<Invitation>('POST', CONSOLE_PATHS.users, { body }), { onDone })
   return (
     <Dialog title="Invite a user" onClose={onClose}>
       <form
         class="form"
+        noValidate
         onSubmit={(event) => {
           event.preventDefault()
-          void invite.run()
+          setTried(true)
+          if (problem === undefined) void invite.run()
+          else focusFirstError(event.currentTarget)
         }}
       >
-        <TextField label="Email" type="email" value={email} onInput={setEmail} />
+        <TextField
+          label="Email"
+          type="email"
+          value={email}
+          onInput={setEmail}
+          error={isTried ? problem : undefined}
+        />
         <SelectField
           label="Role"
           value={role}

@@ -50,9 +50,9 @@ describe('action.yml', () => {
     }
   })
 
-  it('one step has the key', () => {
+  it('only the steps that plan and create runs have the key', () => {
     const having = runs.steps.filter((step) => expressionsOf(step).includes('inputs.key'))
-    expect(having.map(({ id }) => id)).toEqual(['run'])
+    expect(having.map(({ id }) => id)).toEqual(['plan', 'run'])
   })
 })
 
@@ -344,7 +344,7 @@ runs:
     expect(readFileSync(next.outputs.json ?? '', 'utf8')).toContain('"result":"downloaded"')
   })
 
-  it('too many runs are refused before the key is used', async () => {
+  it('too many runs are refused before one is created', async () => {
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
     const job = await repository.job({ ...service.inputs, 'max-runs': '1' })
@@ -356,7 +356,15 @@ runs:
     expect(one).toMatchObject({ failed: false, outputs: { planned: '1', created: '1' } })
   })
 
-  it('an estimate above max-cost is refused before the key is used', async () => {
+  it('with the key, the plan has the prices of the service, and max-cost works', async () => {
+    const service = await startService()
+    const repository = createRepository({ 'rushes.yaml': TWO })
+    const limited = { ...service.inputs, 'dry-run': 'true', 'max-cost': '2' }
+    expect(await repository.job(limited)).toMatchObject({ failed: false, outputs: { planned: '2', estimate: '2' } })
+    expect(await repository.job({ ...limited, 'max-cost': '1' })).toMatchObject({ failed: true })
+  })
+
+  it('an estimate above max-cost is refused before a run is created', async () => {
     const service = await startService()
     const profile = { currency: 'USD', prices: { 'rushes/preview-image': { run: 0.1 } } }
     const config = JSON.stringify({ profiles: { default: profile } })

@@ -231,7 +231,7 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
     ],
     [
       'kind: image, model: acme/unknown, prompt: x, steps: 5',
-      /^1:58 unknown field "steps".* \(the parameters of acme\/unknown are not known\)$/,
+      /^1:58 unknown field "steps".* \(the parameters of acme\/unknown are not known here: `rushes models --refresh` asks the service\)$/,
     ],
     ['model: other/upscale, factor: 2', '1:3 image_urls is missing'],
     ['model: acme/still-2, steps: 3, input: {}', '1:34 steps must be inside input'],

@@ -84,7 +84,7 @@ describe('a batch', () => {
       const { code, stderr } = await offline(ROW, flag)
       expect(code).toBe(2)
       expect(stderr).toContain(
-        ':1:3: input is missing: the whole input of rushes/preview-image, whose parameters are not known (see rushes models --refresh).',
+        ':1:3: input is missing, and the parameters of rushes/preview-image are not known here: `rushes models --refresh` asks the service.',
       )
     }
     expect(await batch(ROW, '--dry-run')).toMatchObject({ code: 0 })
@@ -253,7 +253,7 @@ describe('an MCP server', () => {
     })
     const none = await mcp.call('list_models', { model: 'acme/upscael' })
     expect(none.structured.error.message).toBe(
-      'The parameters of acme/upscael are not known. Did you mean "acme/upscale"?',
+      'The parameters of acme/upscael are not known here. Did you mean "acme/upscale"?',
     )
   })
 

@@ -358,7 +358,7 @@ describe('a flag', () => {
 
   it('of an unknown model says how to learn its parameters', async () => {
     expect(await errorOf([...STILL_LINE, '--guidance', '3'])).toMatch(
-      /Unknown flag --guidance\. The parameters of acme\/still-2 are not known\.\n.*rushes models --refresh/,
+      /Unknown flag --guidance\. The parameters of acme\/still-2 are not known here\.\n.*rushes models --refresh/,
     )
   })
 

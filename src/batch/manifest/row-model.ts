@@ -92,6 +92,9 @@ function documentOfKind(kind: Kind, { models, settings, documentOf }: Sections) 
   return model === undefined ? undefined : documentOf(model)
 }
 
+export const unknownParameters = (model: string): string =>
+  `the parameters of ${model} are not known here: \`rushes models --refresh\` asks the service`
+
 /** Returns the `input` of a row whose model has no known parameters. */
 function otherInput(
   own: FieldMap,
@@ -109,8 +112,8 @@ function otherInput(
   else if (input === undefined || isNull(input.value))
     report(
       at,
-      `input is missing: the whole input of ${model}, whose parameters are not known (see rushes models --refresh). ` +
-        `Or set kind (${KINDS.join(' or ')}) if it takes the same parameters`,
+      `input is missing, and ${unknownParameters(model)}. Or give the whole input, or set kind (${KINDS.join(' or ')}) ` +
+        'if it takes the same parameters',
     )
   return input
 }

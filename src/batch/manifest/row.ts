@@ -18,7 +18,7 @@ import {
   type Scalar,
   scalar,
 } from './nodes.js'
-import { modelOfRow, type RowModel } from './row-model.js'
+import { modelOfRow, type RowModel, unknownParameters } from './row-model.js'
 import { isParameter, MAX_RUNS, OWN_FIELDS, ROW_FIELDS, type Sections, unknownMessage } from './sections.js'
 
 export interface ManifestRow extends Pick<RowModel, 'kind' | 'model'> {
@@ -109,7 +109,7 @@ function nameProblem(name: string, subject: RowModel, own: FieldMap): string | u
   }
   if (!ROW_FIELDS.includes(name)) {
     const isKnown = model === undefined || documented !== undefined || nearest(name, ROW_FIELDS) !== undefined
-    const unknown = isKnown ? '' : ` (the parameters of ${model} are not known)`
+    const unknown = isKnown ? '' : ` (${unknownParameters(model)})`
     // Without a schema and an input, one problem of the row names the model.
     if (unknown !== '' && schema === undefined && inputNode === undefined) return undefined
     return `${unknownMessage('unknown field', name, ROW_FIELDS)}${unknown}`

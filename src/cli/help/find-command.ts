@@ -126,10 +126,10 @@ function unknownFlag(typed: string, command: Command, model: NamedModel | undefi
     return usageError(`${unknown} Did you mean ${suggestion}?`, seeHelp(command))
   if (model !== undefined)
     return usageError(
-      `${unknown} ${model.isKnown ? `${model.name} does not have it.` : `The parameters of ${model.name} are not known.`}`,
+      `${unknown} ${model.isKnown ? `${model.name} does not have it.` : `The parameters of ${model.name} are not known here.`}`,
       model.isKnown
         ? `See \`rushes models ${model.name}${command.optsWithGlobals().local === true ? ' --local' : ''}\`. ${PROMPT_HINT}`
-        : 'Ask the service for them with `rushes models --refresh`, add them with `rushes models add <file>`, ' +
+        : '`rushes models --refresh` asks the service. Or add them with `rushes models add <file>`, ' +
             `or set them with --input. ${PROMPT_HINT}`,
     )
   const takesPrompt = command.registeredArguments.some((each) => each.name() === 'prompt')

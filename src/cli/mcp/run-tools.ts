@@ -226,7 +226,7 @@ export async function listModels({ base, money }: McpSession, { args }: Call): P
     const document = models.find(args.model)
     if (document === undefined)
       throw usageError(
-        `The parameters of ${printable(args.model)} are not known.${didYouMean(
+        `The parameters of ${printable(args.model)} are not known here.${didYouMean(
           args.model,
           all.map(({ name }) => name),
         )}`,

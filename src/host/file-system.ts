@@ -20,7 +20,7 @@ export interface FileSystem {
   opensOtherSpelling(path: string): boolean
   /**
    * Returns why no file can have this path, because of its names: `file names on Windows cannot contain "?"`. Undefined
-   * if a file can. `tried`: names of earlier paths, which are not tried again.
+   * if a file can. `tried`: the characters that earlier calls have tried in a folder, which are not tried again.
    */
   nameProblem(path: string, tried?: TriedNames): string | undefined
   /** Whether the mode of a file shows who can read it. */

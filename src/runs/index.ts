@@ -157,9 +157,10 @@ async function create(engine: Engine, row: Row): Promise<number | 'not followed'
   })
   const error = 'error' in submitted ? submitted.error : undefined
   if (submitted.is !== 'unsent') engine.outcomes.push(error)
-  if (error !== undefined)
-    engine.isStopped ||= engine.options.stopsCreating(error) || isServiceDown(engine.outcomes)
-  await row.onSubmitted?.(submitted, engine.isStopped)
+  const isLast =
+    error !== undefined && (engine.options.stopsCreating(error) || isServiceDown(engine.outcomes))
+  engine.isStopped ||= isLast
+  await row.onSubmitted?.(submitted, isLast)
   if (submitted.is !== 'created') return undefined
   if (row.isFollowed === false) return 'not followed'
   follow(engine, row, submitted.run)

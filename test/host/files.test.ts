@@ -185,17 +185,24 @@ describe('a move that replaces nothing', () => {
   it.each([
     ['and holds', 'EBUSY', 'EEXIST'],
     ['before the move failed', 'EIO', 'EIO'],
-  ])('keeps a file that another program wrote after the claim %s (%s), without links', async (_, code, said) => {
-    writeFileSync(from(), 'new')
-    const renameFile = async () => {
-      writeFileSync(to(), 'foreign')
-      throw Object.assign(new Error('not renamed'), { code })
-    }
-    const clock = createManualClock()
-    const move = moveWithoutReplacing(from(), to(), { fileSystem: withoutLinks('EISDIR'), clock, renameFile })
-    await expect(clock.runUntil(move)).rejects.toMatchObject({ code: said })
-    expect([readFileSync(to(), 'utf8'), readFileSync(from(), 'utf8')]).toEqual(['foreign', 'new'])
-  })
+  ])(
+    'keeps a file that another program wrote after the claim %s (%s), without links',
+    async (_, code, said) => {
+      writeFileSync(from(), 'new')
+      const renameFile = async () => {
+        writeFileSync(to(), 'foreign')
+        throw Object.assign(new Error('not renamed'), { code })
+      }
+      const clock = createManualClock()
+      const move = moveWithoutReplacing(from(), to(), {
+        fileSystem: withoutLinks('EISDIR'),
+        clock,
+        renameFile,
+      })
+      await expect(clock.runUntil(move)).rejects.toMatchObject({ code: said })
+      expect([readFileSync(to(), 'utf8'), readFileSync(from(), 'utf8')]).toEqual(['foreign', 'new'])
+    },
+  )
 
   it('lets exactly one of many win', async () => {
     for (const fileSystem of [undefined, withoutLinks('EISDIR')]) {

@@ -128,63 +128,91 @@ it('rows that an end returns are carried out', async () => {
   expect(next.ended).toHaveLength(1)
 })
 
-it('a create that waits for the rate limiter is not sent once another one was refused for good', async () => {
-  const clock = createManualClock()
-  const interrupts = createInterrupts()
-  const refused = new RushesError('insufficient_balance', 'no credits', { exitCode: EXIT.account })
-  const sent: string[] = []
-  const outcomes: (readonly [string, string, boolean])[] = []
-  let refuse = () => {}
-  const isRefused = new Promise<void>((resolve) => {
-    refuse = resolve
-  })
-  const rows = ['a', 'b', 'c'].map((name): Row => {
-    const request = { body: Buffer.from(name), intent: { kind: 'image', model: 'm', input: {} } }
-    return {
-      ...rowOf(name).row,
-      run: undefined as never,
-      isFollowed: false,
-      request: async () => request,
-      async onSubmitted({ is }, isLast) {
-        outcomes.push([name, is, isLast])
-        if (is === 'refused') refuse()
-      },
-    }
-  })
-  await clock.runUntil(
-    carryOut({
-      rows,
-      clock,
-      interrupts,
-      signal: interrupts.first,
-      random: () => 0.5,
-      stopsCreating: ({ exitCode }) => exitCode === EXIT.account,
-      onGrace() {},
-      client: {
-        async create(body, options) {
-          const name = String(body)
-          if (name === 'c') await isRefused
-          await options?.beforeSend?.()
-          sent.push(name)
-          if (name === 'b') throw refused
-          return { id: name, body: {} }
+describe('a create that is refused for good', () => {
+  const REFUSED = new RushesError('insufficient_balance', 'no credits', { exitCode: EXIT.account })
+  const INVALID = new RushesError('invalid_input', 'no prompt', { exitCode: EXIT.refused })
+
+  /** Creates a, b and c. b is refused for good, before `c` continues. Returns what was sent, and all outcomes. */
+  async function playRefusal(c: (send: () => Promise<void>, isRefused: Promise<void>) => Promise<void>) {
+    const clock = createManualClock()
+    const interrupts = createInterrupts()
+    const sent: string[] = []
+    const outcomes: (readonly [string, string, boolean])[] = []
+    let refuse = () => {}
+    const isRefused = new Promise<void>((resolve) => {
+      refuse = resolve
+    })
+    const rows = ['a', 'b', 'c'].map((name): Row => {
+      const request = { body: Buffer.from(name), intent: { kind: 'image', model: 'm', input: {} } }
+      return {
+        ...rowOf(name).row,
+        run: undefined as never,
+        isFollowed: false,
+        request: async () => request,
+        async onSubmitted({ is }, isLast) {
+          outcomes.push([name, is, isLast])
+          if (is === 'refused') refuse()
         },
-        follow: () => expect.unreachable(),
-        get: () => expect.unreachable(),
-        load: () => 0,
-      },
-      recorder: {
-        note: () => ({ sending() {}, unsent() {}, answered() {}, accepted() {}, unknown: () => undefined }),
-        durations: () => [],
-        recordStatus() {},
-        recordNotFound() {},
-      },
-    }),
-  )
-  expect(sent).toEqual(['a', 'b'])
-  expect(outcomes).toEqual([
-    ['a', 'created', false],
-    ['b', 'refused', true],
-    ['c', 'unsent', true],
-  ])
+      }
+    })
+    await clock.runUntil(
+      carryOut({
+        rows,
+        clock,
+        interrupts,
+        signal: interrupts.first,
+        random: () => 0.5,
+        stopsCreating: ({ exitCode }) => exitCode === EXIT.account,
+        onGrace() {},
+        client: {
+          async create(body, options) {
+            const name = String(body)
+            const send = async () => {
+              await options?.beforeSend?.()
+              sent.push(name)
+            }
+            await (name === 'c' ? c(send, isRefused) : send())
+            if (name === 'b') throw REFUSED
+            return { id: name, body: {} }
+          },
+          follow: () => expect.unreachable(),
+          get: () => expect.unreachable(),
+          load: () => 0,
+        },
+        recorder: {
+          note: () => ({ sending() {}, unsent() {}, answered() {}, accepted() {}, unknown: () => undefined }),
+          durations: () => [],
+          recordStatus() {},
+          recordNotFound() {},
+        },
+      }),
+    )
+    return { sent, outcomes }
+  }
+
+  it('keeps back a create that waits for the rate limiter', async () => {
+    const { sent, outcomes } = await playRefusal(async (send, isRefused) => {
+      await isRefused
+      await send()
+    })
+    expect(sent).toEqual(['a', 'b'])
+    expect(outcomes).toEqual([
+      ['a', 'created', false],
+      ['b', 'refused', true],
+      ['c', 'unsent', false],
+    ])
+  })
+
+  it('is the last one, and not a create that is refused after it for its own input', async () => {
+    const { outcomes } = await playRefusal(async (send, isRefused) => {
+      await send()
+      await isRefused
+      throw INVALID
+    })
+    expect(outcomes).toEqual([
+      ['a', 'created', false],
+      ['b', 'refused', true],
+      ['c', 'refused', false],
+    ])
+  })
 })

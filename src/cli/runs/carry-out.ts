@@ -82,6 +82,8 @@ interface Runs extends CarryOutOptions {
   unsent: number
   /** Number of creates without an outcome. */
   unanswered: number
+  /** No further create is sent. */
+  isStopped: boolean
   areCreateErrorsPrinted: boolean
   /** Resolves when all runs that can be printed are printed. */
   printed: Promise<void>
@@ -160,6 +162,7 @@ async function openRuns(ctx: Context, options: CarryOutOptions): Promise<Runs> {
     startedAtMs: ctx.clock.monotonic(),
     unsent: options.runs.filter((each) => !('run' in each)).length,
     unanswered: 0,
+    isStopped: false,
     areCreateErrorsPrinted: false,
     printed: Promise.resolve(),
     settle: inOrder<Turn>(({ record, error }) => {
@@ -226,7 +229,8 @@ function rowOf(runs: Runs, of: RunToCarryOut, index: number): Row {
           async onSubmitted(submitted, isLast) {
             if (submitted.is === 'created') ({ id } = submitted.run)
             noteSubmitted(runs, index, submitted)
-            if (runs.unanswered === 0 && (isLast || runs.unsent === 0)) printCreateErrors(runs)
+            runs.isStopped ||= isLast
+            if (runs.unanswered === 0 && (runs.isStopped || runs.unsent === 0)) printCreateErrors(runs)
           },
         }),
     onStatus: ({ status }) => progress.status('run' in of ? shownName(of.run) : id, status),

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
-import { readJsonAnswer } from '../../../src/service/engines/upstream/json-answer.js'
+import { readJsonAnswer, readJsonValue } from '../../../src/service/engines/upstream/json-answer.js'
 import { built } from '../../support/built.js'
 import { temporaryFolder } from '../../support/service.js'
 
@@ -99,25 +99,48 @@ test.each([
   await expect(read(text)).rejects.toThrow('more JSON than a result needs')
 })
 
-test('an answer of 64 MiB is parsed and decoded in a thread, while the event loop turns', async () => {
+/** Yields an answer of 64 MiB, then counts how often the event loop turns. */
+function wholeAnswer() {
   // Spaces take less time than base64.
   const text = 'A'.repeat(8_388_608)
-  const spaces = Buffer.alloc(67_108_864 - text.length - 11, ' ')
+  const json = JSON.stringify({ data: text, status: 'completed' })
   let turns = 0
   let next: NodeJS.Immediate | undefined
-  async function* whole(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(JSON.stringify({ data: text }))
-    yield spaces
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(json)
+    yield Buffer.alloc(67_108_864 - json.length, ' ')
     next = setImmediate(function count() {
       turns++
       next = setImmediate(count)
     })
   }
-  const answer = await readJsonAnswer(whole(), temporaryFolder())
-  clearImmediate(next)
-  expect(turns).toBeGreaterThan(100)
+  return {
+    body: body(),
+    fileBytes: (text.length / 4) * 3,
+    end() {
+      clearImmediate(next)
+      return turns
+    },
+  }
+}
+
+test('an answer of 64 MiB is parsed and decoded in a thread, while the event loop turns', async () => {
+  const { body, fileBytes, end } = wholeAnswer()
+  const answer = await readJsonAnswer(body, temporaryFolder())
+  expect(end()).toBeGreaterThan(100)
   const path = await answer.file((answer.value as { data: string }).data)
-  expect(statSync(path).size).toBe((text.length / 4) * 3)
+  expect(statSync(path).size).toBe(fileBytes)
+})
+
+test('the state in an answer of 64 MiB is read in a thread, while the event loop turns', async () => {
+  const { body, end } = wholeAnswer()
+  expect(await readJsonValue(body)).toMatchObject({ status: 'completed' })
+  expect(end()).toBeGreaterThan(100)
+})
+
+test('a page of a proxy in place of a state has its status, so that the next poll decides', async () => {
+  const page = readJsonValue(chunksOf(Buffer.from('<html>'), 100))
+  await expect(page).rejects.toMatchObject({ name: 'UpstreamError', status: 200 })
 })
 
 test.skipIf(process.platform === 'win32')(

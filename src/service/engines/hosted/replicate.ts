@@ -3,6 +3,7 @@ import { isObject } from '../../../protocol/parse.js'
 import type { Charge, JobHandle } from '../engine.js'
 import { createJobEngine, type JobServer, type JobState } from '../jobs.js'
 import type { Upstream } from '../upstream/index.js'
+import { readJsonValue } from '../upstream/json-answer.js'
 import type { SourceFile } from '../upstream/request-body.js'
 import { UpstreamError } from '../upstream/upstream-error.js'
 import type { CreateHosted, HostedParts, HostedSettings } from './index.js'
@@ -14,8 +15,8 @@ type Json = Readonly<Record<string, unknown>>
 const POLL_STEPS_MS = [1_000, 2_000, 3_000, 5_000]
 /** 256 KB as base64. */
 const MAX_DATA_BYTES = 190_000
-/** A result may contain data URIs, and logs. */
-const MAX_PREDICTION_BYTES = 32 * 1_048_576
+/** Of a page of the list. A result may contain data URIs, and logs. */
+const MAX_LIST_BYTES = 32 * 1_048_576
 const MAX_PAGES = 5
 
 export const createReplicateEngine: CreateHosted = (settings, parts) =>
@@ -51,8 +52,8 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
     },
 
     async poll(handle, signal) {
-      const path = pathOf(handle)
-      return stateOf(await upstream.value({ method: 'GET', path, maxBytes: MAX_PREDICTION_BYTES }, signal))
+      const request = { method: 'GET', path: pathOf(handle) } as const
+      return stateOf(await upstream.stream(request, signal, readJsonValue))
     },
 
     async outputs(_, job, handle) {
@@ -81,7 +82,7 @@ function createReplicateServer(settings: HostedSettings, { open }: HostedParts):
       const listed: ListedJob[] = []
       let path: string | undefined = `predictions?${new URLSearchParams({ created_after: since })}`
       for (let page = 0; page < MAX_PAGES && path !== undefined; page++) {
-        const request = { method: 'GET', path, once: true, maxBytes: MAX_PREDICTION_BYTES } as const
+        const request = { method: 'GET', path, once: true, maxBytes: MAX_LIST_BYTES } as const
         const answer = await upstream.value(request, signal)
         const { results, next } = isObject(answer) ? answer : {}
         const found = Array.isArray(results) ? results.filter(isObject) : []

@@ -14,7 +14,7 @@ import { nested, readSentParameters } from '../sent-parameters.js'
 import { readSizes } from '../sizes.js'
 import { checkLength } from '../texts.js'
 import { createUpstream, type Upstream } from '../upstream/index.js'
-import { MAX_ANSWER_BYTES } from '../upstream/json-answer.js'
+import { readJsonValue } from '../upstream/json-answer.js'
 import { publishOutputs } from '../upstream/outputs.js'
 import { decodableReferencesOf } from '../upstream/request-body.js'
 import { errorTextOf, missingResult, UpstreamError } from '../upstream/upstream-error.js'
@@ -150,8 +150,7 @@ function createSdcppServer(
     },
 
     async poll({ id }, signal) {
-      const request = { method: 'GET', path: pathOf(id), maxBytes: MAX_ANSWER_BYTES } as const
-      return stateOf(await upstream.value(request, signal), id)
+      return stateOf(await upstream.stream({ method: 'GET', path: pathOf(id) }, signal, readJsonValue), id)
     },
 
     async outputs(_, job, { id }) {

@@ -12,7 +12,7 @@ import { UpstreamError } from './upstream-error.js'
 
 export const MAX_FILE_BYTES = 512 * 1_048_576
 export const MAX_FILES = 64
-export const MAX_ANSWER_BYTES = 64 * 1_048_576
+const MAX_ANSWER_BYTES = 64 * 1_048_576
 /** Largest answer that is parsed without the thread. */
 const MAX_INLINE_BYTES = 65_536
 /** Shorter texts of base64 stay in `value`. */
@@ -35,8 +35,7 @@ export interface JsonAnswer {
 
 /** Writes files into `folder`. Throws `UpstreamError` for a body that is not JSON, and the errors of `body`. */
 export async function readJsonAnswer(body: AsyncIterable<Uint8Array>, folder: string): Promise<JsonAnswer> {
-  const bytes = await receive(body)
-  const parsed = bytes.byteLength <= MAX_INLINE_BYTES ? parseAnswer(bytes) : await parseInThread(bytes)
+  const parsed = await readAnswer(body)
   if ('problem' in parsed) throw new UpstreamError(parsed.problem)
   const { value, files, mark } = parsed
   const fileOf = (text: unknown): Uint8Array | undefined =>
@@ -57,6 +56,18 @@ export async function readJsonAnswer(body: AsyncIterable<Uint8Array>, folder: st
       return path
     },
   }
+}
+
+/** Reads an answer of status 200 whose files are not needed. Throws as `readJsonAnswer` does. */
+export async function readJsonValue(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const parsed = await readAnswer(body)
+  if ('problem' in parsed) throw new UpstreamError(parsed.problem, { status: 200 })
+  return parsed.value
+}
+
+async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<ParsedAnswer> {
+  const bytes = await receive(body)
+  return bytes.byteLength <= MAX_INLINE_BYTES ? parseAnswer(bytes) : await parseInThread(bytes)
 }
 
 /** Resolves with the bytes in a separate buffer, which can be transferred. */

@@ -185,12 +185,12 @@ async function* firstBytes(
   next: () => Promise<void> = async () => {},
 ): AsyncGenerator<Uint8Array> {
   let left = bytes
-  if (left > 0)
-    for await (const chunk of body) {
-      yield chunk.subarray(0, left)
-      left -= chunk.byteLength
-      if (left <= 0) break
-    }
+  // Begins to read also for no byte: the end of the loop closes the file behind the body.
+  for await (const chunk of body) {
+    if (left > 0) yield chunk.subarray(0, left)
+    left -= chunk.byteLength
+    if (left <= 0) break
+  }
   await next()
 }
 

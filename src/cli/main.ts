@@ -125,7 +125,9 @@ async function outputFor(
     err: await createStyle(stderr, env, { color }),
   }
   const isJobLog = env.GITHUB_ACTIONS === 'true'
-  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog })
+  const isNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx'
+  const program = isNpx ? 'npx rushes' : 'rushes'
+  return createOutput({ stdout, stderr, mode: { json, quiet, debug }, style, isJobLog, program })
 }
 
 async function withContext(

@@ -288,12 +288,12 @@ describe('the plan of rows that use other rows', () => {
     const { run, write } = await createFamily([SHEET, RUN, CLIP, SIT, BOTH, TREE])
     const first = await run(['--dry-run'], { tty: { stdout: true }, columns: 120 })
     expect(first.stdout).toMatchInlineSnapshot(`
-      "create  sheet       sheet.{ext}  never created
-      create  ├─ run      run.{ext}    never created
-      create  │  ├─ clip  clip.{ext}   never created
-      create  │  └─ both  both.{ext}   never created; also uses row:sit
-      create  └─ sit      sit.{ext}    never created
-      create  tree        tree.{ext}   never created
+      "create  sheet       sheet.png  never created
+      create  ├─ run      run.png    never created
+      create  │  ├─ clip  clip.mp4   never created
+      create  │  └─ both  both.png   never created; also uses row:sit
+      create  └─ sit      sit.png    never created
+      create  tree        tree.png   never created
       "
     `)
     await run()

@@ -106,14 +106,14 @@ describe('--watch', () => {
     expect(code).toBe(130)
     expect(posts()).toEqual(['a fox', 'a hen', 'a red fox'])
     expect(stdout.match(/\.png$/gm)).toHaveLength(3)
-    expect(said).toMatch(/^create {2}fox {2}fox\.\{ext\} {2}never created$/m)
+    expect(said).toMatch(/^create {2}fox {2}fox\.png {2}never created$/m)
     expect(said).toMatch(/^Create 2 runs\? \[y\/N\] /m)
     expect(said).toMatch(/^2 runs: 2 created \(\d+ s\)\. No estimate: 2 runs without a price$/m)
     expect(said).toMatch(
-      /shots\.yaml changed\ncreate {2}fox {2}fox\.png {2}prompt changed\n2 runs: 1 up to date, 1 to create; .*\nCreate 1 run\? \[y\/N\] /,
+      /shots\.yaml changed\ncreate {2}fox {2}fox\.png {2}prompt changed\n2 runs: 1 up to date, 1 to create; .* No estimate: 1 run\nwithout a price\nCreate 1 run\? \[y\/N\] /,
     )
     expect(said).not.toMatch(/up_to_date|up to date +hen/)
-    expect(said).toMatch(/error: Interrupted\. No run was being created\.\n$/)
+    expect(said).toMatch(/\nStopped watching\. No run was being created\.\n$/)
   })
 
   it('does not ask again after "n" until the plan changes', async () => {

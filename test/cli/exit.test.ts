@@ -336,3 +336,22 @@ describe('a signal', () => {
     expect((await runCli(['list'], { env })).stdout).toMatch(/^run_7\t/)
   })
 })
+
+describe('messages on a terminal', () => {
+  const onTerminal = (env: Readonly<Record<string, string>> = {}) =>
+    runCli(['wait', 'run_1'], { env, tty: { stderr: true }, columns: 60 })
+
+  it('break at spaces, but not inside a command that can be copied', async () => {
+    const { stderr } = await onTerminal()
+    const lines = stderr.trimEnd().split('\n')
+    expect(lines.length).toBeGreaterThan(4)
+    expect(lines.filter((line) => line.length > 60 && !/^ *`[^`]*`\S*$/.test(line))).toEqual([])
+    expect(stderr).toMatch(/`rushes config set baseUrl <url>`/)
+  })
+
+  it('name `npx rushes` when it runs so', async () => {
+    const { stderr } = await onTerminal({ npm_command: 'exec', npm_lifecycle_event: 'npx' })
+    expect(stderr).toContain('`npx rushes config set baseUrl <url>`')
+    expect((await onTerminal({ npm_command: 'run-script' })).stderr).not.toContain('npx')
+  })
+})

@@ -118,7 +118,8 @@ export function createReport(ctx: Context, { manifest, flags }: PreparedBatch): 
         },
       })
       const line = summaryLine(counts, globals.local)
-      const cost = estimateNote(estimate, globals)
+      // The plan has said why local runs are free.
+      const cost = estimateNote(estimate, { local: false })
       out.note(`${line} (${formatDuration(elapsedMs)})${cost}`)
       const openState = ({ entry: { name } }: PlanStep): string => {
         if (!exists(name)) return 'not started'

@@ -1,4 +1,5 @@
 /** Formats a plan as rows, lines and JSON. Pure. */
+import { extname } from 'node:path'
 import { type LockedOutput, outputsOf } from '../../batch/lock/lock.js'
 import {
   type CreateAction,
@@ -35,8 +36,19 @@ export const stepCells = ({ entry, file, action }: PlanStep): readonly string[] 
   [action.do, entry.name, file, reasonOf(action) ?? ''].map(printable)
 
 /** Returns action, name, file and reason as words for people. */
-export const stepWords = ({ entry, file, action }: PlanStep): readonly string[] =>
-  [action.do.replaceAll('_', ' '), entry.name, file, reasonWords(action)].map(printable)
+export const stepWords = (step: PlanStep): readonly string[] =>
+  [step.action.do.replaceAll('_', ' '), step.entry.name, expectedFile(step), reasonWords(step.action)].map(
+    printable,
+  )
+
+const USUAL_EXTENSIONS: Readonly<Record<string, string>> = { image: '.png', video: '.mp4' }
+
+/** The file with the extension of the row's last output, or else with the usual one of its kind. */
+function expectedFile({ entry, file, locked }: PlanStep): string {
+  const [last] = outputsOf(locked?.made)
+  const extension = (last && extname(last.file)) || USUAL_EXTENSIONS[entry.kind ?? '']
+  return extension === undefined ? file : file.replaceAll('.{ext}', extension)
+}
 
 function reasonWords(action: RowAction): string {
   if (action.do === 'create' && action.why === 'missing') return 'never created'

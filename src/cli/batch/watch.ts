@@ -88,7 +88,10 @@ export async function watchBatch(ctx: Context, words: BatchWords, options: Batch
     }
     // A running batch prints its own interruption.
     if (!(thrown instanceof Interruption) || thrown.by === 'stdout closed') throw thrown
-    throw interrupted(thrown, 'Interrupted. No run was being created.')
+    const message = 'Stopped watching. No run was being created.'
+    if (ctx.out.mode.json) throw interrupted(thrown, message)
+    ctx.out.note(message)
+    return thrown.exitCode
   } finally {
     questions?.close()
   }

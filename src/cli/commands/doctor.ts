@@ -19,6 +19,7 @@ import { checkConnection, checkKey, checkLimits, checkName } from '../doctor/che
 import { type Finding, ok, skipped } from '../doctor/finding.js'
 import { exitCodeOf } from '../process/exit.js'
 import { VERSION } from '../process/version.js'
+import { wrapWords } from '../terminal/format.js'
 
 export function register(command: Command, { run }: CommandEnvironment, examine = doctorCommand): void {
   command
@@ -90,7 +91,7 @@ async function examineService(
     return
   }
   report(await checkName(url, proxy.isUsed))
-  const { findings, isReached } = await checkConnection(ctx, url)
+  const { findings, isReached } = await checkConnection(ctx, url, proxy.isUsed)
   report(...findings)
   report(isReached ? await checkKey(ctx) : skipped('key', 'the service was not reached'))
 }
@@ -104,6 +105,11 @@ function print({ out }: Context, { check, status, message, advice }: Finding): v
   }
   const { green, yellow, red, dim } = out.style.out
   const colour = { ok: green, warning: yellow, failed: red, skipped: dim }[status]
-  out.line(`${colour(LABELS[status].padEnd(8))}${check.padEnd(13)} ${printable(message)}`)
-  for (const line of advice?.split('\n') ?? []) out.line(`${' '.repeat(22)}${printable(line.trim())}`)
+  const indent = ' '.repeat(22)
+  const wrapped = (text: string) =>
+    out.stdoutIsTerminal ? wrapWords(text, (out.columns ?? 80) - indent.length) : [text]
+  const [first = '', ...more] = wrapped(printable(message))
+  out.line(`${colour(LABELS[status].padEnd(8))}${check.padEnd(13)} ${first}`)
+  const advised = (advice?.split('\n') ?? []).flatMap((line) => wrapped(printable(line.trim())))
+  for (const line of [...more, ...advised]) out.line(`${indent}${line}`)
 }

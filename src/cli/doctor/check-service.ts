@@ -38,7 +38,7 @@ export interface Reached {
 }
 
 /** Sends one request without the key. Any response proves the connection. */
-export async function checkConnection(ctx: Context, url: URL): Promise<Reached> {
+export async function checkConnection(ctx: Context, url: URL, isProxied: boolean): Promise<Reached> {
   const { clock, interrupts } = ctx
   const startedAtMs = clock.monotonic()
   try {
@@ -53,21 +53,25 @@ export async function checkConnection(ctx: Context, url: URL): Promise<Reached> 
       findings: [ok('connection', `${result} (${elapsedMs} ms)`), clockFinding(date - clock.now())],
     }
   } catch (error) {
-    return { isReached: false, findings: [connectionFailed(error, url), skipped('clock', 'no response')] }
+    return {
+      isReached: false,
+      findings: [connectionFailed(error, url, isProxied), skipped('clock', 'no response')],
+    }
   }
 }
 
-function connectionFailed(error: unknown, url: URL): Finding {
+function connectionFailed(error: unknown, url: URL, isProxied: boolean): Finding {
   if (error instanceof HttpFailure)
     return failed('connection', `${url.host} cannot be reached: ${error.message}`, {
       exitCode: error.isInvalidHttp ? EXIT.serviceBroken : EXIT.network,
-      advice: error.advice ?? adviceFor(error.code),
+      advice: error.advice ?? adviceFor(error.code, isProxied),
     })
   if (!(error instanceof RushesError)) throw error
   return failed('connection', error.message, { exitCode: error.exitCode, advice: error.hint })
 }
 
-const adviceFor = (code: string | undefined): string => {
+const adviceFor = (code: string | undefined, isProxied: boolean): string => {
+  if (isProxied) return 'Check the service URL, and whether the proxy allows this host.'
   if (code === 'ECONNREFUSED')
     return 'No server is listening there. Start a local service with `rushes serve`.'
   return 'Check the firewall. If this network needs a proxy, set HTTPS_PROXY.'

@@ -212,7 +212,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes admin verify': [['rushes admin verify'], ['rushes admin verify --json']],
   'rushes completion': [
     ['source <(rushes completion bash)', 'in ~/.bashrc'],
-    ['source <(rushes completion zsh)', 'in ~/.zshrc'],
+    ['source <(rushes completion zsh)', 'in ~/.zshrc, after compinit'],
     ['rushes completion fish > ~/.config/fish/completions/rushes.fish'],
   ],
   'rushes help': [['rushes help run image'], ['rushes help exit-codes']],

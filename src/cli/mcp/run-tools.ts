@@ -244,7 +244,7 @@ export async function listModels({ base, money }: McpSession, { args }: Call): P
     }),
   )
   const known = all.filter(({ kind }) => kinds.includes(kind))
-  return modelsAnswer({
+  const structured = {
     models: Object.fromEntries(configured.map(({ kind, schema }) => [kind, schema])),
     configured: Object.fromEntries(configured.map(({ kind, name }) => [kind, name])),
     known: known.slice(0, MAX_MODELS).map((document) => {
@@ -254,10 +254,20 @@ export async function listModels({ base, money }: McpSession, { args }: Call): P
     }),
     known_left_out: Math.max(0, known.length - MAX_MODELS),
     ...leftJson(allowance),
-  })
+  }
+  return modelsAnswer(
+    structured,
+    known.slice(0, MAX_MODELS).map((document) => {
+      const { price, currency } = pricedJson(document, prices)
+      const isDefault = configured.some(({ name }) => name === document.name)
+      const cost = isObject(price) && price.run !== undefined ? `${price.run} ${currency} a run` : 'no price'
+      return [printable(document.name), document.kind, cost, ...(isDefault ? ['default'] : [])].join(' | ')
+    }),
+  )
 }
 
-const modelsAnswer = (structured: Answer['structured']): Answer => ({
-  text: printableJson(structured),
+/** `table`: the names, which an agent reads first. */
+const modelsAnswer = (structured: Answer['structured'], table: readonly string[] = []): Answer => ({
+  text: [...table, printableJson(structured)].join('\n'),
   structured,
 })

@@ -80,7 +80,7 @@ export function showRows(
 /** Undefined if it is not known whether the file has marks. */
 function marksRow(file: JournalFile): string | undefined {
   if (marksText(file) !== '') return `${marksText(file)} (not verified)`
-  return file.content_credentials === false ? 'none found' : undefined
+  return file.content_credentials === false ? 'no marks of synthetic media found' : undefined
 }
 
 function inputRows(input: unknown): readonly Detail[] {

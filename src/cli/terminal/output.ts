@@ -5,6 +5,7 @@
 import type { RushesError } from '../../errors.js'
 import { onOneLine, printable, printableJson } from '../../protocol/text.js'
 import type { OutputStream } from '../process/io.js'
+import { wrapWords } from './format.js'
 import type { Style } from './style.js'
 
 export interface OutputMode {
@@ -43,10 +44,12 @@ export interface OutputOptions {
   readonly style: Output['style']
   /** Whether the output is the log of a GitHub Actions job. */
   readonly isJobLog?: boolean
+  /** How the user runs the program: `npx rushes`, for example. Messages name commands so. */
+  readonly program?: string
 }
 
 export function createOutput(options: OutputOptions): Output {
-  const { stdout, stderr, mode, style, isJobLog = false } = options
+  const { stdout, stderr, mode, style, isJobLog = false, program = 'rushes' } = options
   const escapeCommands = (text: string) => (isJobLog ? withoutCommands(text) : text)
   const escapedJson = (value: unknown, indent?: number) =>
     isJobLog ? jsonWithoutCommands(printableJson(value, indent)) : printableJson(value, indent)
@@ -54,6 +57,14 @@ export function createOutput(options: OutputOptions): Output {
   const write = (text: string) => {
     clearDrawing()
     stderr.write(`${escapeCommands(text)}\n`)
+  }
+  const named = (text: string) => text.replaceAll('`rushes ', `\`${program} `)
+  /** The lines of a message. On a terminal, words are not broken. Aligned columns stay as they are. */
+  const linesOf = (text: string, indent = ''): readonly string[] => {
+    const { isTTY, columns = 0 } = stderr
+    const isWrapped = isTTY === true && columns > 2 * indent.length && !text.includes('  ')
+    const lines = isWrapped ? wrapWords(named(text), columns - indent.length) : [named(text)]
+    return lines.map((line) => `${indent}${line}`)
   }
   const writeJson = (value: unknown) => write(escapedJson(value))
   return {
@@ -74,11 +85,13 @@ export function createOutput(options: OutputOptions): Output {
       stderr.write(codes)
     },
     note(text) {
-      if (!mode.quiet && !mode.json) write(printable(text))
+      if (!mode.quiet && !mode.json) for (const line of linesOf(printable(text))) write(line)
     },
     warn(text) {
       if (mode.json) writeJson({ warning: { message: text } })
-      else write(`${style.err.yellow('warning:')} ${printable(text)}`)
+      else
+        for (const line of linesOf(`warning: ${printable(text)}`))
+          write(tinted(line, 'warning:', style.err.yellow))
     },
     debug(text) {
       if (!mode.debug) return
@@ -88,7 +101,11 @@ export function createOutput(options: OutputOptions): Output {
     progress: (value) => writeJson({ progress: value }),
     error(error) {
       if (mode.json) writeJson(errorJson(error))
-      else for (const line of errorLines(error, style.err)) write(line)
+      else {
+        const { subject, hint } = errorTexts(error)
+        for (const line of linesOf(`error: ${subject}`)) write(tinted(line, 'error:', style.err.red))
+        for (const line of hint.flatMap((each) => linesOf(each, '  '))) write(line)
+      }
     },
     setAside(hide) {
       clearDrawing = hide
@@ -97,14 +114,18 @@ export function createOutput(options: OutputOptions): Output {
 }
 
 /** Formats an error: what happened, then what to do. Adds the run id unless the message contains it. */
-function errorLines(error: RushesError, style: Style): readonly string[] {
+function errorTexts(error: RushesError): { readonly subject: string; readonly hint: readonly string[] } {
   const { runId } = error
   const id = runId === undefined ? undefined : printable(runId)
   const message = printable(error.message)
   const subject = id === undefined || message.includes(id) ? '' : `${id}: `
-  const hint = error.hint?.split('\n').map((line) => `  ${printable(line.trim())}`) ?? []
-  return [`${style.red('error:')} ${subject}${message}`, ...hint]
+  const hint = error.hint?.split('\n').map((line) => printable(line.trim())) ?? []
+  return { subject: `${subject}${message}`, hint }
 }
+
+/** Colours the first word of a message. */
+const tinted = (line: string, word: string, colour: (text: string) => string): string =>
+  line.startsWith(word) ? `${colour(word)}${line.slice(word.length)}` : line
 
 export const errorJson = (error: RushesError) => ({
   error: {

@@ -12,7 +12,9 @@ _rushes() {
     elif [[ -n $line ]]; then
       # A colon ends the value, unless it is escaped.
       local value=${line%%$'\t'*}
-      found+=("${value//:/\\:}:${line#*$'\t'}")
+      local about=${line#*$'\t'}
+      # zsh would show `--` before an empty description.
+      found+=("${value//:/\\:}${about:+:$about}")
     fi
   done
 

@@ -360,7 +360,10 @@ runs:
     const service = await startService()
     const repository = createRepository({ 'rushes.yaml': TWO })
     const limited = { ...service.inputs, 'dry-run': 'true', 'max-cost': '2' }
-    expect(await repository.job(limited)).toMatchObject({ failed: false, outputs: { planned: '2', estimate: '2' } })
+    expect(await repository.job(limited)).toMatchObject({
+      failed: false,
+      outputs: { planned: '2', estimate: '2' },
+    })
     expect(await repository.job({ ...limited, 'max-cost': '1' })).toMatchObject({ failed: true })
   })
 

@@ -294,9 +294,7 @@ describe('the folder', () => {
       Object.keys(MET).sort(),
     )
     const titles = [...SCHEMAS].map(([name, { title }]) => [name, title])
-    const rows = read('docs/schemas/README.md').matchAll(
-      /^\| \[(.+)\.json\]\(\1\.json\) \| (.+) \|$/gm,
-    )
+    const rows = read('docs/schemas/README.md').matchAll(/^\| \[(.+)\.json\]\(\1\.json\) \| (.+) \|$/gm)
     const listed = [...rows].map(([, name, of = '']) => [name, `rushes: ${of.replace(/[`\\]/g, '')}`])
     expect(listed.sort()).toEqual(titles.sort())
     for (const name of SCHEMAS.keys()) expect(validatorOf(name)).toBeTypeOf('function')

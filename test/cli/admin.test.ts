@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
-import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/database.js'
+import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
 import { claimRun } from '../support/runs.js'
 import { temporaryFolder } from '../support/service.js'
@@ -420,7 +420,7 @@ describe.skipIf(usesPostgres)('admin on a file that is no database of a service'
     const data = temporaryFolder()
     await runCli(['admin', 'account', 'create', 'acme', '--balance', '5', '--data', data])
     const path = join(data, 'service.db')
-    const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
+    const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
     const root = Number(database.get('SELECT rootpage FROM sqlite_schema WHERE name = ?', name)?.rootpage)
     const pageBytes = Number(database.get('PRAGMA page_size')?.page_size)
     database.close()

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/host/database.js'
 import { namedModels } from '../../src/service/models/served-model.js'
-import { SQLITE_MIGRATIONS } from '../../src/service/store/sqlite/database.js'
+import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { becomesTrue, describePages } from '../support/browser.js'
 import { withStore } from '../support/console.js'
 import { runSql } from '../support/test-database.js'
@@ -44,7 +44,7 @@ const columnsOf = (page: Page) =>
 
 /** Finished runs as one transaction, since creating them one by one takes a minute. */
 function fill({ dataFolder }: PageService, count: number): void {
-  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: SQLITE_MIGRATIONS })
+  const database = openDatabase({ path: `${dataFolder}/service.db`, migrations: [SQLITE_SCHEMA] })
   database.run(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
      INSERT INTO runs (id, account_id, model, kind, input, prompt, price, status, created_at, started_at, finished_at)

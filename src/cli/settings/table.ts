@@ -187,7 +187,8 @@ export const FURTHER_ENVIRONMENT = {
     'The PostgreSQL database of `rushes serve` and `rushes admin`, unless `--database` is given',
   RUSHES_ENGINE_KEY:
     'The key of the server that `--engine` names; for `https://api.openai.com`, it is `OPENAI_API_KEY`',
-  RUSHES_PROFILE: 'The profile of the config file, unless `--profile` is given; else `rushes profile use` chooses',
+  RUSHES_PROFILE:
+    'The profile of the config file, unless `--profile` is given; else `rushes profile use` chooses',
   RUSHES_CONFIG_DIR: 'The folder of the config file',
   RUSHES_STATE_DIR:
     'The folder of the [journal](journal.md), the shared rate limit and the data of the local service',

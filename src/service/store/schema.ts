@@ -1,6 +1,6 @@
-/** The schema of the service's database: format 1, and the change to format 2. Never change a released format. */
+/** Format 1 of the service's database. */
 
-export const FORMAT = 2
+export const FORMAT = 1
 
 /** What SQLite and PostgreSQL write differently. */
 export interface SchemaTypes {
@@ -20,7 +20,6 @@ export interface SchemaTypes {
   readonly more: string
 }
 
-/** Format 1. */
 export const schemaOf = ({
   sequence,
   integer,
@@ -38,7 +37,7 @@ CREATE TABLE format (
   checked_at  ${integer} NOT NULL DEFAULT 0,
   database_id text NOT NULL
 )${options};
-INSERT INTO format (version, database_id) VALUES (1, ${randomId});
+INSERT INTO format (version, database_id) VALUES (${FORMAT}, ${randomId});
 
 CREATE TABLE accounts (
   id         ${sequence},
@@ -76,9 +75,12 @@ CREATE TABLE keys (
   created_at     ${integer} NOT NULL,
   prefix         text,
   last_used_at   ${integer},
-  archived_at    ${integer} CHECK (archived_at IS NULL OR disabled)
+  archived_at    ${integer} CHECK (archived_at IS NULL OR disabled),
+  -- The user who created the key; null for an administrator. Stays when the user is removed.
+  user_id        ${integer}
 )${changing};
 CREATE INDEX keys_of_account ON keys (account_id, id);
+CREATE INDEX keys_of_user ON keys (user_id, id) WHERE user_id IS NOT NULL;
 -- An account has few of them, and may have had many.
 CREATE INDEX keys_active ON keys (account_id) WHERE NOT disabled;
 CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;
@@ -165,10 +167,12 @@ CREATE TABLE users (
   id           ${sequence},
   email        text NOT NULL UNIQUE,
   account_id   ${integer} NOT NULL REFERENCES accounts (id),
+  role         text NOT NULL CHECK (role IN ('owner', 'member')),
   password     text,
   last_seen_at ${integer},
   created_at   ${integer} NOT NULL
 )${options};
+CREATE INDEX users_of_account ON users (account_id, id);
 
 -- Sessions, sign-in links, and the codes of \`rushes login --web\`. Only the SHA-256 is kept, in hex.
 CREATE TABLE tokens (
@@ -213,13 +217,3 @@ CREATE TABLE run_files (
 )${options};
 CREATE INDEX run_files_of_file ON run_files (kind, key);
 ${more}`
-
-/** Format 2: roles of users, and the users who created keys. */
-export const rolesOf = ({ integer }: Pick<SchemaTypes, 'integer'>): string => `
-ALTER TABLE users ADD COLUMN role text NOT NULL DEFAULT 'owner' CHECK (role IN ('owner', 'member'));
-CREATE INDEX users_of_account ON users (account_id, id);
--- The user who created the key. Null: an administrator, or a user before format 2. Stays when the user is removed.
-ALTER TABLE keys ADD COLUMN user_id ${integer};
-CREATE INDEX keys_of_user ON keys (user_id, id) WHERE user_id IS NOT NULL;
-UPDATE format SET version = 2;
-`

@@ -4,7 +4,7 @@ import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import { copyDatabase } from '../../../src/service/backup.js'
-import { SQLITE_MIGRATIONS } from '../../../src/service/store/sqlite/database.js'
+import { SQLITE_SCHEMA } from '../../../src/service/store/sqlite/database.js'
 import { openServiceDatabase, openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { accountContract } from '../../contract/account-store.js'
 import { cancelContract } from '../../contract/cancels.js'
@@ -33,26 +33,10 @@ test('a database of another format is refused and left as it is', async () => {
   const path = newPath()
   const store = openSqliteStore(path)
   await store.close()
-  const later = openDatabase({ path, migrations: [...SQLITE_MIGRATIONS, 'CREATE TABLE later (x)'] })
+  const later = openDatabase({ path, migrations: [SQLITE_SCHEMA, 'CREATE TABLE later (x)'] })
   later.close()
-  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 3/)
+  expect(() => openSqliteStore(path)).toThrow(/another version of rushes: it has format 2/)
   expect(() => openSqliteStore(path)).toThrow(expect.objectContaining({ code: 'usage', exitCode: 2 }))
-})
-
-test('a database of format 1 keeps its rows, and its users become owners', async () => {
-  const path = newPath()
-  const first = openDatabase({ path, migrations: SQLITE_MIGRATIONS.slice(0, 1) })
-  first.run("INSERT INTO accounts (name, created_at) VALUES ('acme', 1)")
-  first.run("INSERT INTO keys (account_id, name, hash, created_at) VALUES (1, 'ci', 'h1', 1)")
-  first.run("INSERT INTO users (email, account_id, created_at) VALUES ('ann@example.com', 1, 1)")
-  first.close()
-  for (let start = 0; start < 2; start++) {
-    const store = openSqliteStore(path)
-    expect(await store.findUser('ann@example.com')).toMatchObject({ role: 'owner' })
-    expect(await store.listKeys()).toMatchObject([{ name: 'ci', userId: undefined }])
-    expect((await store.verify()).problems).toEqual([])
-    await store.close()
-  }
 })
 
 test('a database that another process has locked is refused with a sentence', async () => {
@@ -92,7 +76,7 @@ test('a backup that was put beside the log of the old database is used, and the 
 creditLedgerContract(() => {
   const path = newPath()
   const store = openSqliteStore(path)
-  const database = openDatabase({ path, migrations: SQLITE_MIGRATIONS })
+  const database = openDatabase({ path, migrations: [SQLITE_SCHEMA] })
   onTestFinished(() => database.close())
   onTestFinished(() => store.close())
   return { store, run: async (sql) => void database.run(sql) }

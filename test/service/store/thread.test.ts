@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/host/database.js'
 import type { NewRun } from '../../../src/service/store/contract.js'
 import { openStoreThread } from '../../../src/service/store/open-store.js'
-import { SQLITE_MIGRATIONS } from '../../../src/service/store/sqlite/database.js'
+import { SQLITE_SCHEMA } from '../../../src/service/store/sqlite/database.js'
 import { openSqliteStore } from '../../../src/service/store/sqlite/index.js'
 import { claimRun, newRun as createNewRun } from '../../support/runs.js'
 import { temporaryFolder } from '../../support/service.js'
@@ -128,7 +128,7 @@ test('a closed store has everything in the file itself', async () => {
 
 test('a file of another format is refused, before there is a thread', async () => {
   const path = newPath()
-  openDatabase({ path, migrations: [...SQLITE_MIGRATIONS, 'CREATE TABLE later (x)'] }).close()
+  openDatabase({ path, migrations: [SQLITE_SCHEMA, 'CREATE TABLE later (x)'] }).close()
   await expect(openStoreThread(path)).rejects.toMatchObject({ code: 'usage' })
 })
 

@@ -1,6 +1,6 @@
 /** The store's statements and transactions on SQLite. */
 import type { OpenDatabase, SqlValue as SqliteValue } from '../../../host/database.js'
-import { rolesOf, schemaOf } from '../schema.js'
+import { schemaOf } from '../schema.js'
 import type { Database, Dialect, Queries, SqlValue } from '../sql.js'
 
 const REFUSED = "'the ledger of credits is only ever added to'"
@@ -9,7 +9,7 @@ const REFUSED = "'the ledger of credits is only ever added to'"
 export const SQLITE_RANDOM_ID = 'lower(hex(randomblob(16)))'
 
 /** Format 1. `INTEGER PRIMARY KEY AUTOINCREMENT`: no number is given again, also that of a removed row. */
-const FIRST_FORMAT = schemaOf({
+export const SQLITE_SCHEMA = schemaOf({
   sequence: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   integer: 'INTEGER',
   boolean: 'INTEGER',
@@ -22,9 +22,6 @@ CREATE TRIGGER credits_stay BEFORE UPDATE ON credits BEGIN SELECT RAISE(ABORT, $
 CREATE TRIGGER credits_remain BEFORE DELETE ON credits BEGIN SELECT RAISE(ABORT, ${REFUSED}); END;
 `,
 })
-
-/** Changes to each format, from the first. */
-export const SQLITE_MIGRATIONS = [FIRST_FORMAT, rolesOf({ integer: 'INTEGER' })] as const
 
 const DIALECT: Dialect = {
   lock: () => '',

@@ -17,7 +17,7 @@ import type { Store } from '../contract.js'
 import { createStore } from '../index.js'
 import { verificationOf } from '../rows.js'
 import type { Database } from '../sql.js'
-import { createSqliteDatabase, SQLITE_MIGRATIONS } from './database.js'
+import { createSqliteDatabase, SQLITE_SCHEMA } from './database.js'
 import { createLeases, createWorkerLocks } from './worker-locks.js'
 
 /** Throws `RushesError` (usage) if the file cannot be used or was written by another version of `rushes`. */
@@ -36,7 +36,7 @@ export function openServiceDatabase(
   refuseLost(path)
   try {
     if (existsSync(path)) refuseForeign(path, options.busyTimeoutMs)
-    return openDatabase({ ...options, path, migrations: SQLITE_MIGRATIONS })
+    return openDatabase({ ...options, path, migrations: [SQLITE_SCHEMA] })
   } catch (error) {
     throw explainDatabaseError(path, error) ?? error
   }

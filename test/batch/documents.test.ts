@@ -1,9 +1,11 @@
 /** Rows of models with documents: each row has the parameters of its own model, in every format. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { identityOf } from '../../src/journal/identity.js'
 import { readModelDocument } from '../../src/protocol/model-document.js'
+import { ROOT } from '../support/project.js'
 import { entriesOf, problemsOf, type ReadOptions, read } from './folder.js'
 import { schemaAccepts } from './manifest-properties.js'
 
@@ -374,8 +376,11 @@ describe('what a manifest of today sends', () => {
     ['sprites/sprites.yaml', 23, '4414e97655ec631e8c415707440a95d36b644a1dc2c9be0261615d33eb1d5972'],
     ['trailer/trailer.yaml', 21, '0b53e247091ad3f1d7be234b905b143e6620d3778522f167cbf84bced042ebf8'],
   ])('is unchanged: %s', async (path, runs, hash) => {
-    const folder = `examples/${path.split('/')[0]}`
-    const result = await read(readFileSync(`examples/${path}`), { name: path.split('/')[1] ?? '', folder })
+    const folder = join(ROOT, 'examples', path.split('/')[0] ?? '')
+    const result = await read(readFileSync(join(ROOT, 'examples', path)), {
+      name: path.split('/')[1] ?? '',
+      folder,
+    })
     const entries = result.ok ? result.manifest.entries : expect.unreachable()
     const rows = entries.map(
       ({ name, kind, output, model, meaning }) =>

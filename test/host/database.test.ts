@@ -15,6 +15,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -285,10 +286,10 @@ describe('two that open the same file', () => {
     const path = newPath()
     const holder = open(path, [])
     const held = new Worker(
-      `const Database = require('libsql'); const { workerData, parentPort } = require('node:worker_threads')
-       const database = new Database(workerData); database.exec('BEGIN IMMEDIATE'); parentPort.postMessage('held')
+      `const { workerData, parentPort } = require('node:worker_threads'); const Database = require(workerData.libsql)
+       const database = new Database(workerData.path); database.exec('BEGIN IMMEDIATE'); parentPort.postMessage('held')
        setTimeout(() => { database.exec(${JSON.stringify(`${FIRST}; PRAGMA user_version = 1; COMMIT`)}); database.close() }, 100)`,
-      { eval: true, workerData: path },
+      { eval: true, workerData: { path, libsql: createRequire(import.meta.url).resolve('libsql') } },
     )
     await new Promise((resolve) => held.once('message', resolve))
     const late = open(path)

@@ -229,7 +229,7 @@ runs: [{name: a, model: acme/still-2, prompt: x}, {name: b, model: acme/cinema-3
     ['kind: video, model: acme/still-2, prompt: x', '1:19 the kind of acme/still-2 is image, not video'],
     [
       'model: acme/unknown, prompt: x, steps: 5',
-      /^1:3 input is missing: the whole input of acme\/unknown, whose par/,
+      /^1:3 input is missing, and the parameters of acme\/unknown are not known here: `rushes models --refresh` asks/,
     ],
     [
       'kind: image, model: acme/unknown, prompt: x, steps: 5',

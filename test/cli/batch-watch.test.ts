@@ -110,7 +110,7 @@ describe('--watch', () => {
     expect(said).toMatch(/^Create 2 runs\? \[y\/N\] /m)
     expect(said).toMatch(/^2 runs: 2 created \(\d+ s\)\. No estimate: 2 runs without a price$/m)
     expect(said).toMatch(
-      /shots\.yaml changed\ncreate {2}fox {2}fox\.png {2}prompt changed\n2 runs: 1 up to date, 1 to create; .* No estimate: 1 run\nwithout a price\nCreate 1 run\? \[y\/N\] /,
+      /shots\.yaml changed\ncreate {2}fox {2}fox\.png {2}prompt changed\n2 runs: 1 up to date, 1 to create; .* No estimate: 1 run without a price\nCreate 1 run\? \[y\/N\] /,
     )
     expect(said).not.toMatch(/up_to_date|up to date +hen/)
     expect(said).toMatch(/\nStopped watching\. No run was being created\.\n$/)

@@ -443,7 +443,7 @@ describe('a command to be pasted', () => {
       const play = createSandbox().play
       const ran = await play([...RUN, ...flags], { ...answers, create: [answer(201, { id })] }, true)
       expect(ran.code).toBe(exit)
-      const shown = [...ran.stderr.matchAll(/(?:Resume|Download its outputs) with `(rushes [^\n]*)`\./g)]
+      const shown = [...ran.stderr.matchAll(/(?:Resume|Download its outputs) with\s+`(rushes [^\n]*)`\./g)]
       const commands = new Set(shown.map(([, command = '']) => command))
       const kept = flags[0] === '-d' ? ['-d'] : flags
       expect(wordsOf([...commands])).toEqual([[verb, ...kept, ...(id.startsWith('-') ? ['--'] : []), id]])

@@ -564,7 +564,9 @@ describe('the models of --local', () => {
       engine: createInstantEngine(),
     })
     expect(ran).toMatchObject({ code: 0, stdout: `${home}/a.png\n` })
-    expect((await run(['show', '--last', '--again', '--local'])).stdout).toBe('rushes run image x --seed 7\n')
+    expect((await run(['show', '--last', '--again', '--local'])).stdout).toBe(
+      `rushes run image x --seed 7 -o ${home}/a.png\n`,
+    )
   })
 })
 

@@ -48,6 +48,8 @@ export interface OutputOptions {
   readonly program?: string
 }
 
+const MESSAGE_INDENT = '  '
+
 export function createOutput(options: OutputOptions): Output {
   const { stdout, stderr, mode, style, isJobLog = false, program = 'rushes' } = options
   const escapeCommands = (text: string) => (isJobLog ? withoutCommands(text) : text)
@@ -59,12 +61,15 @@ export function createOutput(options: OutputOptions): Output {
     stderr.write(`${escapeCommands(text)}\n`)
   }
   const named = (text: string) => text.replaceAll('`rushes ', `\`${program} `)
-  /** The lines of a message. On a terminal, words are not broken. Aligned columns stay as they are. */
+  /**
+   * The lines of a message. On a terminal, words are not broken; aligned columns stay as they are. Further lines are
+   * indented, so that text from a server never begins a line.
+   */
   const linesOf = (text: string, indent = ''): readonly string[] => {
     const { isTTY, columns = 0 } = stderr
-    const isWrapped = isTTY === true && columns > 2 * indent.length && !text.includes('  ')
-    const lines = isWrapped ? wrapWords(named(text), columns - indent.length) : [named(text)]
-    return lines.map((line) => `${indent}${line}`)
+    const isWrapped = isTTY === true && columns > 2 * MESSAGE_INDENT.length && !text.includes('  ')
+    const lines = isWrapped ? wrapWords(named(text), columns - MESSAGE_INDENT.length) : [named(text)]
+    return lines.map((line, at) => `${at === 0 ? indent : MESSAGE_INDENT}${line}`)
   }
   const writeJson = (value: unknown) => write(escapedJson(value))
   return {
@@ -85,7 +90,7 @@ export function createOutput(options: OutputOptions): Output {
       stderr.write(codes)
     },
     note(text) {
-      if (!mode.quiet && !mode.json) for (const line of linesOf(printable(text))) write(line)
+      if (!mode.quiet && !mode.json) write(named(printable(text)))
     },
     warn(text) {
       if (mode.json) writeJson({ warning: { message: text } })
@@ -104,7 +109,7 @@ export function createOutput(options: OutputOptions): Output {
       else {
         const { subject, hint } = errorTexts(error)
         for (const line of linesOf(`error: ${subject}`)) write(tinted(line, 'error:', style.err.red))
-        for (const line of hint.flatMap((each) => linesOf(each, '  '))) write(line)
+        for (const line of hint.flatMap((each) => linesOf(each, MESSAGE_INDENT))) write(line)
       }
     },
     setAside(hide) {

@@ -49,6 +49,8 @@ export const RUN_FLAGS: readonly string[] = [
   'overwrite',
   'open',
   'show',
+  'progress',
+  'notify',
   'json',
   'quiet',
   'debug',

@@ -66,12 +66,12 @@ export function createRetention(options: RetentionOptions): Retention {
     return file && (await text(await file.read())).trim()
   }
 
-  /** Files without a record may be those of any program. */
-  async function knowsAllFiles(): Promise<boolean> {
+  /** Whether all files of this age have a record. Others may be those of any program. */
+  async function knowsAllFiles(ageMs: number): Promise<boolean> {
     for (const kind of KINDS) {
       let keys: string[] = []
       const isKnown = async () => keys.length === 0 || (await store.findUnknownFiles(kind, keys)).length === 0
-      for await (const key of filesOf(kind).listOlder(ANY_AGE_MS)) {
+      for await (const key of filesOf(kind).listOlder(ageMs)) {
         keys.push(key)
         if (keys.length < MAX_REMOVED) continue
         if (!(await isKnown())) return false
@@ -86,11 +86,14 @@ export function createRetention(options: RetentionOptions): Retention {
   async function isOwned(): Promise<boolean> {
     const id = await store.databaseId()
     const owner = await ownerOf()
-    if (owner === '' || (owner === undefined && (await knowsAllFiles())))
+    if (owner === '' || (owner === undefined && (await knowsAllFiles(ANY_AGE_MS))))
       await storage.root.put(OWNER_KEY, { bytes: Buffer.from(`${id}\n`) })
     const isOwner = (await ownerOf()) === id
-    if (!isOwner && !wasForeign) onForeign()
-    wasForeign = !isOwner
+    // A new file without a record may be that of a create which is not recorded yet: a later sweep decides.
+    const isUndecided = !isOwner && owner === undefined && (await knowsAllFiles(UNKNOWN_AFTER_MS))
+    const isForeign = !isOwner && !isUndecided
+    if (isForeign && !wasForeign) onForeign()
+    wasForeign = isForeign
     return isOwner
   }
 

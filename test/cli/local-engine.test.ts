@@ -49,7 +49,7 @@ it('draws with a model server without a document: its name, its own size, and a 
 
   const again = await run(['show', '--last', '--local', '--again'])
   expect(again.stdout).toMatch(
-    /^rushes run image 'a fox' --aspect-ratio 16:9 --seed \d+ --engine images:http:\/\/127\.0\.0\.1:\d+\/v1\n$/,
+    /^rushes run image 'a fox' --aspect-ratio 16:9 --seed \d+ --engine images:http:\/\/127\.0\.0\.1:\d+\/v1 -o \S+\/b\.png\n$/,
   )
   const words = again.stdout.trim().replaceAll("'", '').replace('a fox', 'a_fox').split(' ').slice(1)
   const repeated = words.map((word) => word.replace('a_fox', 'a fox'))
@@ -70,7 +70,7 @@ it.each(['images:%/v1', 'sdcpp:%'])(
     const changed = ['run', 'image', '--engine', engine, 'a fox', '--steps', '4', '-o', file('b.png')]
     expect(await run(changed)).toMatchObject({ code: 0 })
     expect(server.jobs[1]?.fields).toMatchObject({ width: 512, sample_params: { sample_steps: 4 } })
-    expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine}\n`)
+    expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine ${engine} -o `)
     const film = ['run', 'video', '--engine', engine, 'it runs', '-o', file('a.webm')]
     expect(await run(film)).toMatchObject({ code: 0 })
     expect(server.jobs[2]).toMatchObject({ kind: 'vid_gen', fields: { width: 832, height: 480 } })
@@ -131,7 +131,7 @@ it('gives a workflow its own size, and each workflow and server a name of its ow
   const flag = `comfyui:${other.url}#${file('flow.json')}`
   const second = await run(['run', 'image', '--engine', flag, 'a fox', '-o', file('b.png'), '--json'])
   expect(JSON.parse(second.stdout).model).toBe(`${new URL(other.url).host}/flow`)
-  expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine '${flag}'\n`)
+  expect((await run(['show', '--last', '--local', '--again'])).stdout).toContain(` --engine '${flag}' -o `)
 })
 
 it('creates a video, and refuses a server of the other kind before a run exists', async () => {

@@ -146,7 +146,7 @@ describe.concurrent('a command that waits', () => {
     const { signal, stdout, stderr } = await watching.ended
     expect(signal).toBe('SIGINT')
     expect(stdout.split('\n').sort()).toEqual(['', 'assets/fox.png', 'hen.png', 'red.png'])
-    expect(stderr).toMatch(/error: Interrupted\. No run was being created\.\n$/)
+    expect(stderr).toMatch(/\nStopped watching\. No run was being created\.\n$/)
   })
 
   it.skipIf(!hasScript)('shows on a terminal that it is rate limited, and when it retries', async () => {

@@ -104,7 +104,7 @@ async function moveHalf(dataFolder: string, databaseUrl: string, signal?: AbortS
   await (await openPostgresStore(databaseUrl)).close()
   const other = new pg.Client(databaseUrl)
   await other.connect()
-  await other.query('BEGIN; LOCK TABLE rushes.run_files')
+  await other.query('BEGIN; LOCK TABLE rushes.outputs')
   const moving = move(dataFolder, databaseUrl, signal)
   moving.catch(() => {})
   const server = await sharedPostgres()

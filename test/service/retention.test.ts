@@ -219,6 +219,19 @@ test('a folder without a name is taken only if the database knows all its files,
   expect(await retention().sweep()).toEqual({ outputs: 0, images: 1 })
 })
 
+test('a folder without a name in which a create stores an image is taken by a later sweep, without a complaint', async () => {
+  const { clock, retention, saveImage, create, root, foreign } = await open()
+  const name = join(root, 'database-id')
+  rmSync(name)
+  const image = await saveImage('new')
+  await retention({ retainMs: undefined }).sweep()
+  expect([existsSync(name), foreign]).toEqual([false, []])
+  await create('one', [image])
+  clock.jump(2 * HOUR_MS)
+  await retention({ retainMs: undefined }).sweep()
+  expect([existsSync(name), foreign]).toEqual([true, []])
+})
+
 test('nothing behind a link is removed, and what the database has a record of is', async () => {
   const { clock, retention, folders, root, render, left } = await open()
   const elsewhere = join(root, 'elsewhere')

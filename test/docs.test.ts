@@ -117,13 +117,13 @@ describe('docs/exit-codes.md', () => {
 })
 
 describe('docs/openapi.json', () => {
-  test('is what a service with the built-in models sends', async () => {
+  test('is what a service with the built-in models sends', () => {
     const text = openapiText({
       models: PREVIEW_MODELS.map(({ document }) => document),
       hasConsole: true,
       baseUrl: 'http://127.0.0.1:7878',
     })
-    await expect(text).toMatchFileSnapshot('../docs/openapi.json')
+    expect(JSON.parse(text)).toEqual(JSON.parse(read('docs/openapi.json')))
   })
 })
 

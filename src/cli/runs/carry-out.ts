@@ -199,16 +199,12 @@ function beginRows(runs: Runs): readonly Row[] {
   })
 }
 
-/** How the progress calls a run: a row of a manifest also by its name. */
-const shownName = ({ id, name }: Pick<KnownRun, 'id' | 'name'>): string =>
-  name === undefined ? id : `${name} (${id})`
-
 function begin({ recorder, progress, typicalDurations }: Runs, run: KnownRun): void {
   const { model, state } = run
   if (model !== undefined && !typicalDurations.has(model))
     typicalDurations.set(model, recorder.typicalDuration(model))
   progress.runBegan(model, model === undefined ? undefined : typicalDurations.get(model))
-  if (state !== undefined) progress.status(shownName(run), state.status)
+  if (state !== undefined) progress.status(run.id, state.status, run.name)
 }
 
 function rowOf(runs: Runs, of: RunToCarryOut, index: number): Row {
@@ -233,7 +229,7 @@ function rowOf(runs: Runs, of: RunToCarryOut, index: number): Row {
             if (runs.unanswered === 0 && (runs.isStopped || runs.unsent === 0)) printCreateErrors(runs)
           },
         }),
-    onStatus: ({ status }) => progress.status('run' in of ? shownName(of.run) : id, status),
+    onStatus: ({ status }) => progress.status(id, status, 'run' in of ? of.run.name : undefined),
     onStatusError(error) {
       progress.activity('invalid response, trying again')
       ctx.out.debug(`${error.runId}: ${error.message}`)
@@ -308,7 +304,7 @@ async function end(runs: Runs, index: number, run: FollowedRun): Promise<readonl
   const outputs = await (isOrdered ? runs.downloadOrder.begin(index, finish) : finish())
   const service = state?.service ?? known.service
   const record: RunRecord = { ...recordOf(known), state, service, finishedAt, elapsedMs, ...outputs }
-  runs.progress.runEnded(shownName(known))
+  runs.progress.runEnded(known.id, known.name)
   if (record.error === undefined) runs.succeeded.push(record)
   runs.settle(index, { record, error: record.error })
   if (runs.delivery.open && record.error === undefined) await openResults(runs.ctx, record)

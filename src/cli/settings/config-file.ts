@@ -31,13 +31,20 @@ export interface ConfigFile {
 
 export function createConfigFile(folder: string): ConfigFile {
   const path = configPath(folder)
-  async function change(key: string, valueIn: (file: Record<string, unknown>) => unknown): Promise<void> {
+  /** The content of the file, which a command reads once. */
+  let content: Record<string, unknown> | undefined
+  const file = () => {
+    content ??= readFile(path)
+    return content
+  }
+  async function change(key: string, valueIn: (stored: Record<string, unknown>) => unknown): Promise<void> {
     try {
       // Creates the folder first: `conf` would use the default mode, which lets other users read it.
       const { makeFolders } = await import('../../host/directories.js')
       makeFolders(folder, 0o700)
       const conf = await open(folder, path)
       await whileLocked(`${path}.lock`, () => conf.set(key, valueIn(conf.store)))
+      content = undefined
     } catch (error) {
       if (!isSystemError(error) && !isBusy(error)) throw error
       throw usageError(
@@ -48,18 +55,21 @@ export function createConfigFile(folder: string): ConfigFile {
   }
   return {
     path,
-    read: async (profile) => profileIn(readFile(path), profile),
-    profiles: async () => Object.keys(profilesIn(readFile(path))),
-    unreadKeys: async (profile) => unreadKeysIn(readFile(path), profile),
+    read: async (profile) => profileIn(file(), profile),
+    profiles: async () => Object.keys(profilesIn(file())),
+    unreadKeys: async (profile) => unreadKeysIn(file(), profile),
     defaultProfile() {
       try {
-        return defaultProfileIn(readFile(path))
+        return defaultProfileIn(file())
       } catch {
         return undefined
       }
     },
     update: (profile, changed) =>
-      change('profiles', (file) => ({ ...profilesIn(file), [profile]: changed(profileIn(file, profile)) })),
+      change('profiles', (stored) => ({
+        ...profilesIn(stored),
+        [profile]: changed(profileIn(stored, profile)),
+      })),
     useProfile: (profile) => change(DEFAULT_KEY, () => profile),
   }
 }

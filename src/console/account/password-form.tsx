@@ -8,7 +8,7 @@ import {
 } from '../../protocol/credentials.js'
 import { ApiError, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
-import { focusFirstError, PasswordField } from '../components/field.js'
+import { Form, PasswordField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
@@ -45,15 +45,11 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
       : undefined
   const problem = problemOf(password)
   return (
-    <form
+    <Form
       class="form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        setTried(true)
-        if (problem === undefined && (!needsCurrent || current !== '')) void save.run()
-        else focusFirstError(event.currentTarget)
-      }}
+      isValid={problem === undefined && (!needsCurrent || current !== '')}
+      onTry={() => setTried(true)}
+      onSubmit={() => void save.run()}
     >
       {/* Password managers store the new password under this user name. */}
       <input
@@ -90,7 +86,7 @@ export function PasswordForm({ submit, onDone, children }: PasswordFormProps) {
         </Button>
         {children}
       </div>
-    </form>
+    </Form>
   )
 }
 

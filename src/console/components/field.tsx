@@ -246,6 +246,34 @@ export function focusFirstError(form: HTMLFormElement): void {
   setTimeout(() => form.querySelector<HTMLElement>(field)?.focus())
 }
 
+interface FormProps {
+  readonly class?: string
+  readonly isValid: boolean
+  /** Called at each try, also of a form that is not valid: from then on, its fields show their errors. */
+  readonly onTry: () => void
+  /** Called at each try of a valid form. */
+  readonly onSubmit: () => void
+  readonly children: ComponentChildren
+}
+
+/** A form with its own checks in place of the browser's. */
+export function Form({ class: name, isValid, onTry, onSubmit, children }: FormProps) {
+  return (
+    <form
+      class={name}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        onTry()
+        if (isValid) onSubmit()
+        else focusFirstError(event.currentTarget)
+      }}
+    >
+      {children}
+    </form>
+  )
+}
+
 interface RadioChoice<Value extends string> {
   readonly value: Value
   readonly label: ComponentChildren

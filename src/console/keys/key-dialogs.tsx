@@ -6,7 +6,7 @@ import { isStartingOver, messageOf } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
-import { focusFirstError, TextAreaField, TextField } from '../components/field.js'
+import { Form, TextAreaField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
@@ -62,15 +62,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
   })
   return (
     <Dialog title={key === undefined ? 'New API key' : `Edit "${printable(key.name)}"`} onClose={leave}>
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          setTried(true)
-          if (Object.keys(found).length === 0) submit()
-          else focusFirstError(event.currentTarget)
-        }}
-      >
+      <Form isValid={Object.keys(found).length === 0} onTry={() => setTried(true)} onSubmit={submit}>
         <TextField
           label="Name"
           maxLength={100}
@@ -124,7 +116,7 @@ export function KeyDialog({ of: key, onSubmit, onSaved, onClose }: KeyDialogProp
             {key === undefined ? 'Create key' : 'Save'}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -5,7 +5,7 @@ import { PasswordForm } from '../account/password-form.js'
 import { ApiError, messageOf } from '../api.js'
 import { Button, LinkButton } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
-import { focusFirstError, PasswordField, TextField } from '../components/field.js'
+import { Form, PasswordField, TextField } from '../components/field.js'
 import { Notice } from '../components/notice.js'
 import { showToast } from '../components/toast.js'
 import { useAction } from '../resource.js'
@@ -25,15 +25,11 @@ export function SignInPage() {
   const passwordError = isTried && password === '' ? 'Enter your password.' : undefined
   return (
     <Centered title="Sign in">
-      <form
-        noValidate
+      <Form
         class="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          setTried(true)
-          if (email.trim() !== '' && password !== '') void enter.run()
-          else focusFirstError(event.currentTarget)
-        }}
+        isValid={email.trim() !== '' && password !== ''}
+        onTry={() => setTried(true)}
+        onSubmit={() => void enter.run()}
       >
         {enter.error !== undefined && <Notice tone="bad">{signInMessage(enter.error)}</Notice>}
         <TextField
@@ -57,7 +53,7 @@ export function SignInPage() {
         <Button type="submit" kind="primary" class="button-wide" isBusy={enter.isBusy}>
           Sign in
         </Button>
-      </form>
+      </Form>
       <div class="centered-hint stack">
         <h2>No password, or forgotten?</h2>
         <p>

@@ -11,7 +11,7 @@ import { messageOf, request } from '../api.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { ConfirmDialog, Dialog, DialogActions } from '../components/dialog.js'
-import { focusFirstError, SelectField, TextField } from '../components/field.js'
+import { Form, SelectField, TextField } from '../components/field.js'
 import { Badge, ErrorNotice, Notice, SkeletonLines } from '../components/notice.js'
 import { Card, Page } from '../components/page.js'
 import { type Column, Table } from '../components/table.js'
@@ -148,15 +148,11 @@ function InviteDialog({ onDone, onClose }: InviteDialogProps) {
   const invite = useAction(() => request<Invitation>('POST', CONSOLE_PATHS.users, { body }), { onDone })
   return (
     <Dialog title="Invite a user" onClose={onClose}>
-      <form
+      <Form
         class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          setTried(true)
-          if (problem === undefined) void invite.run()
-          else focusFirstError(event.currentTarget)
-        }}
+        isValid={problem === undefined}
+        onTry={() => setTried(true)}
+        onSubmit={() => void invite.run()}
       >
         <TextField
           label="Email"
@@ -178,7 +174,7 @@ function InviteDialog({ onDone, onClose }: InviteDialogProps) {
             Create link
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

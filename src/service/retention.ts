@@ -49,138 +49,163 @@ export interface RetentionOptions {
   onError(error: unknown): void
 }
 
-export function createRetention(options: RetentionOptions): Retention {
-  const { store, storage, clock, retainMs, log, removeWorkFolders, onForeign, onError } = options
-  let closed = false
-  let disarm: Disarm = () => {}
-  let sweeping: Promise<void> = Promise.resolve()
-  let wasForeign = false
+interface Sweeper {
+  readonly options: RetentionOptions
+  isClosed: boolean
+  disarm: Disarm
+  sweeping: Promise<void>
+  wasForeign: boolean
   /** Files that could not be removed, which must not end each sweep before the others. */
-  let stuck = new Set<string>()
+  stuck: Set<string>
+}
 
-  const filesOf = (kind: FileName['kind']): FileStore =>
-    kind === 'output' ? storage.outputs : storage.inputs
+/** The removals of one sweep. */
+interface Removals {
+  failures: number
+  readonly removed: Record<FileName['kind'], number>
+}
 
-  async function ownerOf(): Promise<string | undefined> {
-    const file = await storage.root.find(OWNER_KEY)
-    return file && (await text(await file.read())).trim()
+export function createRetention(options: RetentionOptions): Retention {
+  const sweeper: Sweeper = {
+    options,
+    isClosed: false,
+    disarm: () => {},
+    sweeping: Promise.resolve(),
+    wasForeign: false,
+    stuck: new Set(),
   }
-
-  /** Whether all files of this age have a record. Others may be those of any program. */
-  async function knowsAllFiles(ageMs: number): Promise<boolean> {
-    for (const kind of KINDS) {
-      let keys: string[] = []
-      const isKnown = async () => keys.length === 0 || (await store.findUnknownFiles(kind, keys)).length === 0
-      for await (const key of filesOf(kind).listOlder(ageMs)) {
-        keys.push(key)
-        if (keys.length < MAX_REMOVED) continue
-        if (!(await isKnown())) return false
-        keys = []
-      }
-      if (!(await isKnown())) return false
-    }
-    return true
+  return {
+    start: () => keepSweeping(sweeper),
+    sweep: () => sweep(sweeper),
+    async close() {
+      sweeper.isClosed = true
+      sweeper.disarm()
+      await sweeper.sweeping
+    },
   }
+}
 
-  /** Returns whether the storage names this database. */
-  async function isOwned(): Promise<boolean> {
-    const id = await store.databaseId()
-    const owner = await ownerOf()
-    if (owner === '' || (owner === undefined && (await knowsAllFiles(ANY_AGE_MS))))
-      await storage.root.put(OWNER_KEY, { bytes: Buffer.from(`${id}\n`) })
-    const isOwner = (await ownerOf()) === id
-    // A new file without a record may be that of a create which is not recorded yet: a later sweep decides.
-    const isUndecided = !isOwner && owner === undefined && (await knowsAllFiles(UNKNOWN_AFTER_MS))
-    const isForeign = !isOwner && !isUndecided
-    if (isForeign && !wasForeign) onForeign()
-    wasForeign = isForeign
-    return isOwner
-  }
+function keepSweeping(sweeper: Sweeper): void {
+  const { clock, retainMs, onError } = sweeper.options
+  sweeper.sweeping = sweep(sweeper)
+    .then(() => {}, onError)
+    .then(() => {
+      const everyMs = Math.min(SWEEP_EVERY_MS, retainMs ?? Number.POSITIVE_INFINITY)
+      if (!sweeper.isClosed) sweeper.disarm = clock.alarm(everyMs, () => keepSweeping(sweeper))
+    })
+}
 
+async function sweep(sweeper: Sweeper): Promise<RemovedFiles> {
+  const { retainMs, log, removeWorkFolders, onError } = sweeper.options
+  const removals: Removals = { failures: 0, removed: { output: 0, input: 0 } }
   const noteError = (error: unknown): false => {
     onError(error)
     return false
   }
-
-  /** Removes files until too many removals have failed. */
-  function createRemover() {
-    let failures = 0
-    const removed = { output: 0, input: 0 }
-    return {
-      removed,
-      hasFailed: () => failures > 0,
-      mustStop: () => closed || failures >= MAX_FAILURES,
-      async remove(kind: FileName['kind'], key: string): Promise<void> {
-        if (this.mustStop() || stuck.has(`${kind}/${key}`)) return
-        try {
-          await filesOf(kind).remove(key)
-          removed[kind]++
-        } catch (error) {
-          if (!(error instanceof StorageUnavailable)) throw error
-          stuck.add(`${kind}/${key}`)
-          if (failures++ === 0) onError(error)
-        }
-      },
+  if (await isOwned(sweeper).catch(noteError))
+    for (const kind of KINDS) {
+      if (retainMs !== undefined) await removeOld(sweeper, removals, kind, retainMs)
+      await removeUnknown(sweeper, removals, kind).catch(onError)
     }
-  }
-  type Remover = ReturnType<typeof createRemover>
+  if (removals.failures === 0 && !sweeper.isClosed) sweeper.stuck = new Set()
+  await removeWorkFolders()
+  const removed = { outputs: removals.removed.output, images: removals.removed.input }
+  if (removed.outputs + removed.images > 0) log.info(removed, 'old files removed')
+  return removed
+}
 
-  async function removeOld(kind: FileName['kind'], ageMs: number, remover: Remover): Promise<void> {
-    let keys: readonly string[]
-    do {
-      keys = await store.removeOldFiles(kind, clock.now() - ageMs)
-      for (const key of keys) await remover.remove(kind, key)
-    } while (keys.length === MAX_REMOVED && !remover.mustStop())
-  }
+const filesOf = ({ storage }: RetentionOptions, kind: FileName['kind']): FileStore =>
+  kind === 'output' ? storage.outputs : storage.inputs
 
-  async function removeUnknown(kind: FileName['kind'], remover: Remover): Promise<void> {
-    let listed: string[] = []
-    const removeListed = async () => {
-      const unknown = listed.length === 0 ? [] : await store.findUnknownFiles(kind, listed)
-      for (const key of unknown) await remover.remove(kind, key)
-      listed = []
+/** Returns whether the storage names this database. */
+async function isOwned(sweeper: Sweeper): Promise<boolean> {
+  const { options } = sweeper
+  const { store, storage, onForeign } = options
+  const id = await store.databaseId()
+  const owner = await ownerOf(options)
+  if (owner === '' || (owner === undefined && (await knowsAllFiles(options, ANY_AGE_MS))))
+    await storage.root.put(OWNER_KEY, { bytes: Buffer.from(`${id}\n`) })
+  const isOwner = (await ownerOf(options)) === id
+  // A new file without a record may be that of a create which is not recorded yet: a later sweep decides.
+  const isUndecided = !isOwner && owner === undefined && (await knowsAllFiles(options, UNKNOWN_AFTER_MS))
+  const isForeign = !isOwner && !isUndecided
+  if (isForeign && !sweeper.wasForeign) onForeign()
+  sweeper.wasForeign = isForeign
+  return isOwner
+}
+
+async function ownerOf({ storage }: RetentionOptions): Promise<string | undefined> {
+  const file = await storage.root.find(OWNER_KEY)
+  return file && (await text(await file.read())).trim()
+}
+
+/** Whether all files of this age have a record. Others may be those of any program. */
+async function knowsAllFiles(options: RetentionOptions, ageMs: number): Promise<boolean> {
+  for (const kind of KINDS) {
+    let keys: string[] = []
+    const isKnown = async () =>
+      keys.length === 0 || (await options.store.findUnknownFiles(kind, keys)).length === 0
+    for await (const key of filesOf(options, kind).listOlder(ageMs)) {
+      keys.push(key)
+      if (keys.length < MAX_REMOVED) continue
+      if (!(await isKnown())) return false
+      keys = []
     }
-    try {
-      for await (const key of filesOf(kind).listOlder(UNKNOWN_AFTER_MS)) {
-        if (remover.mustStop()) return
-        listed.push(key)
-        if (listed.length === MAX_REMOVED) await removeListed()
-      }
-    } finally {
-      await removeListed()
+    if (!(await isKnown())) return false
+  }
+  return true
+}
+
+async function removeOld(
+  sweeper: Sweeper,
+  removals: Removals,
+  kind: FileName['kind'],
+  ageMs: number,
+): Promise<void> {
+  const { store, clock } = sweeper.options
+  let keys: readonly string[]
+  do {
+    keys = await store.removeOldFiles(kind, clock.now() - ageMs)
+    for (const key of keys) await remove(sweeper, removals, kind, key)
+  } while (keys.length === MAX_REMOVED && !mustStop(sweeper, removals))
+}
+
+async function removeUnknown(sweeper: Sweeper, removals: Removals, kind: FileName['kind']): Promise<void> {
+  const { options } = sweeper
+  let listed: string[] = []
+  const removeListed = async () => {
+    const unknown = listed.length === 0 ? [] : await options.store.findUnknownFiles(kind, listed)
+    for (const key of unknown) await remove(sweeper, removals, kind, key)
+    listed = []
+  }
+  try {
+    for await (const key of filesOf(options, kind).listOlder(UNKNOWN_AFTER_MS)) {
+      if (mustStop(sweeper, removals)) return
+      listed.push(key)
+      if (listed.length === MAX_REMOVED) await removeListed()
     }
+  } finally {
+    await removeListed()
   }
+}
 
-  async function sweep(): Promise<RemovedFiles> {
-    const remover = createRemover()
-    if (await isOwned().catch(noteError))
-      for (const kind of KINDS) {
-        if (retainMs !== undefined) await removeOld(kind, retainMs, remover)
-        await removeUnknown(kind, remover).catch(onError)
-      }
-    if (!remover.hasFailed() && !closed) stuck = new Set()
-    await removeWorkFolders()
-    const removed = { outputs: remover.removed.output, images: remover.removed.input }
-    if (removed.outputs + removed.images > 0) log.info(removed, 'old files removed')
-    return removed
-  }
+const mustStop = ({ isClosed }: Sweeper, { failures }: Removals): boolean =>
+  isClosed || failures >= MAX_FAILURES
 
-  function keepSweeping(): void {
-    sweeping = sweep()
-      .then(() => {}, onError)
-      .then(() => {
-        const everyMs = Math.min(SWEEP_EVERY_MS, retainMs ?? Number.POSITIVE_INFINITY)
-        if (!closed) disarm = clock.alarm(everyMs, keepSweeping)
-      })
-  }
-
-  return {
-    start: keepSweeping,
-    sweep,
-    async close() {
-      closed = true
-      disarm()
-      await sweeping
-    },
+async function remove(
+  sweeper: Sweeper,
+  removals: Removals,
+  kind: FileName['kind'],
+  key: string,
+): Promise<void> {
+  const { options, stuck } = sweeper
+  if (mustStop(sweeper, removals) || stuck.has(`${kind}/${key}`)) return
+  try {
+    await filesOf(options, kind).remove(key)
+    removals.removed[kind]++
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error
+    stuck.add(`${kind}/${key}`)
+    if (removals.failures++ === 0) options.onError(error)
   }
 }

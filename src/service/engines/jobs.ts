@@ -95,177 +95,219 @@ interface JobParts<Result> {
   readonly clock: Clock
 }
 
+interface JobEngine<Result> extends JobParts<Result> {
+  readonly lookup: Lookup | undefined
+  /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
+  readonly charges: Map<string, Charge>
+  /** Runs by their job, the last ones of this process. */
+  readonly runs: Map<string, string>
+  /** By run: settles when `render` has ended, which the service stops waiting for some time after an abort. */
+  readonly rendering: Map<string, Promise<unknown>>
+}
+
 export function createJobEngine<Result>(
   server: JobServer<Result>,
   clock: Clock,
 ): Required<Pick<Engine, 'render' | 'cancel'>> {
-  const parts: JobParts<Result> = { server, clock }
-  const { upstream, lookup: list } = server
-  const { costs } = upstream
-  /** Charges of the runs that are rendered, and of canceled runs until `cancel` asks for them. */
-  const charges = new Map<string, Charge>()
-  /** Runs by their job, the last ones of this process. */
-  const runs = new Map<string, string>()
-
-  /** A run with the same input has another job, also one that is looked up at the same time. */
-  const lookup: Lookup | undefined =
-    list &&
-    (async (job, intent, signal) => {
-      const found = await list(job, intent, signal)
-      const own = found.filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id)
-      const [only] = own
-      if (only === undefined || own.length > 1) return own
-      // A job without digests of its input is found by its chosen id, which proves whose it is.
-      if (intent?.input !== undefined && (await job.adopt?.(bounded(only, upstream.origin))) === false)
-        return []
-      keepJob(only, job)
-      return own
-    })
-
-  /** Returns the stored job, the job of an earlier create, or a new one. */
-  async function start(job: RenderJob): Promise<JobHandle> {
-    const { handle, intent } = job.stored ?? {}
-    if (handle !== undefined) return handle
-    // Never sent again, also if the document no longer has a cost.
-    const isPatient = intent !== undefined
-    const plan = isPatient ? undefined : await server.create(job)
-    const chosen = plan?.chosen
-    if (isPatient || chosen !== undefined) {
-      const found = await findAgain({ lookup, job, intent, clock, isPatient })
-      if (found !== undefined) return await save(found, job)
-    }
-    if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
-    // A job whose id does not arrive before the abort could not be canceled or followed.
-    const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
-    const late = createLateSignal(job.signal, lateMs, clock)
-    try {
-      return await save(await create(job, plan, late.signal), job)
-    } catch (error) {
-      // The request may still be in flight.
-      if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(chosen, job)))
-        await cancelJob(parts, chosen, SETTLE_MS)
-      throw error
-    } finally {
-      late.end()
-    }
+  const { lookup: list } = server
+  const engine: JobEngine<Result> = {
+    server,
+    clock,
+    lookup: list && ((job, intent, signal) => ownJobs(engine, list, job, intent, signal)),
+    charges: new Map(),
+    runs: new Map(),
+    rendering: new Map(),
   }
-
-  /** Sends the request once. */
-  async function create(job: RenderJob, plan: JobCreate, sentSignal: AbortSignal): Promise<JobHandle> {
-    const { input, ...request } = await plan.request()
-    const intent = (): JobIntent => ({
-      sentAtMs: clock.now(),
-      endpoint: request.path,
-      ...(input && { input: digestsOf(input) }),
-    })
-    let sent = intent()
-    const onSend = async () => {
-      sent = intent()
-      await job.save?.({ intent: sent })
-      note(job, 'unknown')
-    }
-    const onRefused = async () => {
-      note(job, 'not charged')
-      await job.save?.({})
-    }
-    const hooks = costs && { onSend, onRefused }
-    try {
-      return await plan.accept(await upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error
-      const isAccepted = costs && error instanceof NoJobId
-      if (error instanceof JobEnded || (!isAccepted && !isUncertain(error, costs))) {
-        if (costs) await onRefused()
-        throw error instanceof JobEnded
-          ? error
-          : new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
-      }
-      const found = await findAgain({ lookup, job, intent: sent, clock, isPatient: costs })
-      if (found !== undefined) return found
-      job.signal.throwIfAborted()
-      throw costs ? new OutcomeUnknown(error.message) : error
-    }
-  }
-
-  async function save(handle: JobHandle, job: RenderJob): Promise<JobHandle> {
-    const kept = bounded(handle, upstream.origin)
-    keepJob(kept, job)
-    await job.save?.({ handle: kept })
-    return kept
-  }
-
-  /** A lookup for another run must not find the job. */
-  function keepJob({ id }: JobHandle, { run }: RenderJob): void {
-    if (run) runs.set(id, run.id)
-    const [oldest = ''] = runs.keys()
-    if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
-  }
-
-  async function follow(handle: JobHandle, job: RenderJob): Promise<readonly RenderedFile[]> {
-    keepJob(handle, job)
-    const stopWatching = server.watch?.(handle, job)
-    let isKnown = job.stored?.isNamed !== true
-    const onKnown = async () => {
-      if (!isKnown) await save(handle, job)
-      isKnown = true
-    }
-    let result: Result
-    try {
-      result = await untilDone(parts, handle, { ...job, onKnown })
-    } catch (error) {
-      if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
-      if (isKnown && !(error instanceof JobEnded) && (await mayCancel(handle, job)))
-        note(job, await cancelJob(parts, handle))
-      throw error
-    } finally {
-      stopWatching?.()
-    }
-    // From here on, a cancel would delete the paid result.
-    note(job, costs ? 'charged' : 'not charged')
-    return await fetchOutputs(parts, handle, result, job)
-  }
-
-  /** Whether the run still belongs to this worker: after a pause of this process, another one may follow the job. */
-  async function mayCancel(handle: JobHandle, job: RenderJob): Promise<boolean> {
-    if (isDetached(job)) return false
-    return await save(handle, job).then(
-      () => true,
-      () => false,
-    )
-  }
-
-  const note = ({ run }: RenderJob, charge: Charge): void => void (run && charges.set(run.id, charge))
-
-  async function render(job: RenderJob): Promise<readonly RenderedFile[]> {
-    try {
-      return await follow(await start(job), job)
-    } catch (error) {
-      job.signal.throwIfAborted()
-      throw error
-    } finally {
-      if (!(job.signal.reason instanceof RunCanceled)) charges.delete(job.run?.id ?? '')
-    }
-  }
-
-  /** By run: settles when `render` has ended, which the service stops waiting for some time after an abort. */
-  const rendering = new Map<string, Promise<unknown>>()
   return {
     async render(job) {
+      const { rendering } = engine
       const id = job.run?.id ?? ''
-      const work = render(job)
+      const work = render(engine, job)
       rendering.set(id, work)
       return await work.finally(() => void (rendering.get(id) === work && rendering.delete(id)))
     },
-    async cancel({ id, stored }: CanceledJob) {
-      await Promise.allSettled([rendering.get(id)])
-      const known = charges.get(id)
-      charges.delete(id)
-      if (known !== undefined) return known
-      if (stored?.handle !== undefined) return await cancelJob(parts, stored.handle)
-      // The intent is stored before the request is sent.
-      return stored?.intent === undefined ? 'not charged' : 'unknown'
-    },
+    cancel: (job) => cancelRun(engine, job),
   }
+}
+
+async function render<Result>(engine: JobEngine<Result>, job: RenderJob): Promise<readonly RenderedFile[]> {
+  try {
+    return await follow(engine, await start(engine, job), job)
+  } catch (error) {
+    job.signal.throwIfAborted()
+    throw error
+  } finally {
+    if (!(job.signal.reason instanceof RunCanceled)) engine.charges.delete(job.run?.id ?? '')
+  }
+}
+
+async function cancelRun<Result>(engine: JobEngine<Result>, { id, stored }: CanceledJob): Promise<Charge> {
+  const { charges, rendering } = engine
+  await Promise.allSettled([rendering.get(id)])
+  const known = charges.get(id)
+  charges.delete(id)
+  if (known !== undefined) return known
+  if (stored?.handle !== undefined) return await cancelJob(engine, stored.handle)
+  // The intent is stored before the request is sent.
+  return stored?.intent === undefined ? 'not charged' : 'unknown'
+}
+
+/** A run with the same input has another job, also one that is looked up at the same time. */
+async function ownJobs<Result>(
+  engine: JobEngine<Result>,
+  list: Lookup,
+  job: RenderJob,
+  intent: JobIntent | undefined,
+  signal: AbortSignal,
+): Promise<readonly JobHandle[]> {
+  const { runs, server } = engine
+  const found = await list(job, intent, signal)
+  const own = found.filter(({ id }) => (runs.get(id) ?? job.run?.id) === job.run?.id)
+  const [only] = own
+  if (only === undefined || own.length > 1) return own
+  // A job without digests of its input is found by its chosen id, which proves whose it is.
+  const { origin } = server.upstream
+  if (intent?.input !== undefined && (await job.adopt?.(bounded(only, origin))) === false) return []
+  keepJob(engine, only, job)
+  return own
+}
+
+/** Returns the stored job, the job of an earlier create, or a new one. */
+async function start<Result>(engine: JobEngine<Result>, job: RenderJob): Promise<JobHandle> {
+  const { server, clock, lookup } = engine
+  const { handle, intent } = job.stored ?? {}
+  if (handle !== undefined) return handle
+  // Never sent again, also if the document no longer has a cost.
+  const isPatient = intent !== undefined
+  const plan = isPatient ? undefined : await server.create(job)
+  const chosen = plan?.chosen
+  if (isPatient || chosen !== undefined) {
+    const found = await findAgain({ lookup, job, intent, clock, isPatient })
+    if (found !== undefined) return await save(engine, found, job)
+  }
+  if (plan === undefined) throw new OutcomeUnknown('The service stopped before the answer arrived.')
+  // A job whose id does not arrive before the abort could not be canceled or followed.
+  const lateMs = () => (chosen === undefined || isDetached(job) ? CANCEL_LIMIT_MS : 0)
+  const late = createLateSignal(job.signal, lateMs, clock)
+  try {
+    return await save(engine, await create(engine, job, plan, late.signal), job)
+  } catch (error) {
+    // The request may still be in flight.
+    if (chosen !== undefined && !(error instanceof JobEnded) && (await mayCancel(engine, chosen, job)))
+      await cancelJob(engine, chosen, SETTLE_MS)
+    throw error
+  } finally {
+    late.end()
+  }
+}
+
+/** Sends the request once. */
+async function create<Result>(
+  engine: JobEngine<Result>,
+  job: RenderJob,
+  plan: JobCreate,
+  sentSignal: AbortSignal,
+): Promise<JobHandle> {
+  const { clock, lookup } = engine
+  const { upstream } = engine.server
+  const { costs } = upstream
+  const { input, ...request } = await plan.request()
+  const intent = (): JobIntent => ({
+    sentAtMs: clock.now(),
+    endpoint: request.path,
+    ...(input && { input: digestsOf(input) }),
+  })
+  let sent = intent()
+  const onSend = async () => {
+    sent = intent()
+    await job.save?.({ intent: sent })
+    note(engine, job, 'unknown')
+  }
+  const onRefused = async () => {
+    note(engine, job, 'not charged')
+    await job.save?.({})
+  }
+  const hooks = costs && { onSend, onRefused }
+  try {
+    return await plan.accept(await upstream.value({ ...request, sentSignal, ...hooks }, job.signal))
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    const isAccepted = costs && error instanceof NoJobId
+    if (error instanceof JobEnded || (!isAccepted && !isUncertain(error, costs))) {
+      if (costs) await onRefused()
+      throw error instanceof JobEnded
+        ? error
+        : new JobEnded(plan.describe?.(error)?.message ?? error.message, error)
+    }
+    const found = await findAgain({ lookup, job, intent: sent, clock, isPatient: costs })
+    if (found !== undefined) return found
+    job.signal.throwIfAborted()
+    throw costs ? new OutcomeUnknown(error.message) : error
+  }
+}
+
+async function save<Result>(
+  engine: JobEngine<Result>,
+  handle: JobHandle,
+  job: RenderJob,
+): Promise<JobHandle> {
+  const kept = bounded(handle, engine.server.upstream.origin)
+  keepJob(engine, kept, job)
+  await job.save?.({ handle: kept })
+  return kept
+}
+
+/** A lookup for another run must not find the job. */
+function keepJob<Result>({ runs }: JobEngine<Result>, { id }: JobHandle, { run }: RenderJob): void {
+  if (run) runs.set(id, run.id)
+  const [oldest = ''] = runs.keys()
+  if (runs.size > MAX_KNOWN_JOBS) runs.delete(oldest)
+}
+
+async function follow<Result>(
+  engine: JobEngine<Result>,
+  handle: JobHandle,
+  job: RenderJob,
+): Promise<readonly RenderedFile[]> {
+  const { server } = engine
+  keepJob(engine, handle, job)
+  const stopWatching = server.watch?.(handle, job)
+  let isKnown = job.stored?.isNamed !== true
+  const onKnown = async () => {
+    if (!isKnown) await save(engine, handle, job)
+    isKnown = true
+  }
+  let result: Result
+  try {
+    result = await untilDone(engine, handle, { ...job, onKnown })
+  } catch (error) {
+    if (!isKnown && error instanceof JobEnded) throw notKnown(handle)
+    if (isKnown && !(error instanceof JobEnded) && (await mayCancel(engine, handle, job)))
+      note(engine, job, await cancelJob(engine, handle))
+    throw error
+  } finally {
+    stopWatching?.()
+  }
+  // From here on, a cancel would delete the paid result.
+  note(engine, job, server.upstream.costs ? 'charged' : 'not charged')
+  return await fetchOutputs(engine, handle, result, job)
+}
+
+/** Whether the run still belongs to this worker: after a pause of this process, another one may follow the job. */
+async function mayCancel<Result>(
+  engine: JobEngine<Result>,
+  handle: JobHandle,
+  job: RenderJob,
+): Promise<boolean> {
+  if (isDetached(job)) return false
+  return await save(engine, handle, job).then(
+    () => true,
+    () => false,
+  )
+}
+
+function note<Result>({ charges }: JobEngine<Result>, { run }: RenderJob, charge: Charge): void {
+  if (run) charges.set(run.id, charge)
 }
 
 interface FollowedJob extends RenderJob {

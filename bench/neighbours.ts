@@ -2,9 +2,9 @@
  * What one account does to another: `npm run bench:neighbours`. The status requests of a quiet account, alone and while
  * another account lists, searches, downloads and creates as much as its limits allow, on SQLite and on a PostgreSQL of this
  * machine. Prints Markdown tables. The load shares the cores of the service. `sqlite` or `postgres` as first word measures one
- * of them, a second one the loads whose name has it. Needs a build. /
+ * of them, a second one the loads whose name has it. Needs a build.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -35,7 +35,23 @@ const LARGE_INPUT = {
   notes: '\u0001'.repeat(10_000),
   image_urls: Array.from({ length: 14 }, (_, n) => `https://images.example.com/${n}/${'x'.repeat(8_000)}`),
 }
-const LARGE_BODY = JSON.stringify({ model: 'rushes/preview-image', input: LARGE_INPUT })
+const MODEL = 'bench/still'
+const LARGE_BODY = JSON.stringify({ model: MODEL, input: LARGE_INPUT })
+
+const WRONG_ENTRIES = 4_900
+const TAGS = Array.from({ length: 300 }, (_, n) => `value-${n}-xxxxxxxxxx`)
+/** 64 KB that the model refuses; its check compares each entry with each tag. */
+const WRONG_BODY = JSON.stringify({
+  model: MODEL,
+  input: { prompt: 'x', tags: Array.from({ length: WRONG_ENTRIES }, (_, n) => `valve-${n}`) },
+})
+/** A list of tags beside the parameters that every image model has. JSON is YAML. */
+const DOCUMENT = JSON.stringify({
+  name: MODEL,
+  kind: 'image',
+  engine: { type: 'preview' },
+  input: { tags: { type: 'array', description: 'Tags', items: { type: 'string', enum: TAGS } } },
+})
 
 interface Ask {
   readonly path: string
@@ -188,6 +204,11 @@ function floodsOf({ keys, largeIds }: Prepared): readonly Flood[] {
       })),
       everyMs: 0,
     },
+    {
+      name: `creates with ${WRONG_ENTRIES} wrong entries`,
+      asks: keys.map((key) => ({ key, path: '/api/v1/runs', body: WRONG_BODY })),
+      ...often,
+    },
   ]
 }
 
@@ -236,7 +257,19 @@ async function measure(name: string, data: Omit<FloodData, 'flood'>, prepared: P
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rushes-bench-'))
   const env = { PATH: process.env.PATH, HOME: folder }
-  const words = [resolve('bin/rushes.cjs'), 'serve', '--port', '0', '--json', '--role', 'api']
+  const model = join(folder, 'still.yaml')
+  writeFileSync(model, DOCUMENT)
+  const words = [
+    resolve('bin/rushes.cjs'),
+    'serve',
+    '--port',
+    '0',
+    '--json',
+    '--role',
+    'api',
+    '--models',
+    model,
+  ]
   const chosen = process.argv[2]
   const postgres = chosen === 'sqlite' ? undefined : await startPostgres()
 

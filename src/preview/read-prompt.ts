@@ -40,7 +40,7 @@ export interface Reading {
   readonly isInBlossom: boolean
   /** The first actor is the subject. Empty if the subject is unknown. */
   readonly actors: readonly Actor[]
-  /** The subject in the words of the prompt, if there is no figure for it. */
+  /** The subject in the words of the prompt, if no figure exists for it. */
   readonly unknownSubject: string | undefined
   /** Whether the prompt excludes something ("no people"). If so, the renderer adds nothing. */
   readonly hasExclusions: boolean
@@ -262,7 +262,7 @@ function actorsOf(phrases: readonly Phrase[]): {
   return { actors, taken }
 }
 
-/** Returns the subject if there is no figure for it. Undefined if it is known, or for a list of styles and moods. */
+/** Returns the subject if no figure exists for it. Undefined if it is known, or for a list of styles and moods. */
 function findUnknownSubject(phrases: readonly Phrase[], hasPlace: boolean): string | undefined {
   const isAdverbial = ({ opening }: Phrase) => opening.some((word) => PREPOSITIONS.has(word))
   const isSolid = ({ opening }: Phrase) => opening.some((word) => ARTICLES.has(word))

@@ -27,7 +27,7 @@ const LIST_FIELDS: readonly string[] = PARAMETER_NAMES.filter((name) =>
   kindsWith(name).some((kind) => builtInSchema(kind).properties[name]?.type === 'array'),
 )
 
-/** Fields of a row that are no parameters. docs/schemas/manifest.json describes them. */
+/** Fields of a row that are not parameters. docs/schemas/manifest.json describes them. */
 export const OWN_FIELDS: readonly string[] = [
   'name',
   'kind',

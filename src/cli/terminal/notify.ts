@@ -75,7 +75,7 @@ const PASSED = [
   ...['XDG_RUNTIME_DIR', 'DBUS_SESSION_BUS_ADDRESS'],
 ]
 
-/** Starts the program, which outlives the command. A missing program is no error. */
+/** Starts the program, which continues after the command. A missing program is ignored. */
 function start([file, ...words]: readonly [string, ...(readonly string[])], env: Env): void {
   const passed = Object.fromEntries(
     PASSED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),

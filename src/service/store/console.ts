@@ -14,8 +14,8 @@ import { type Database, type Dialect, hasNul, type Row } from './sql.js'
 import { ENTRY_COLUMNS, KEYS } from './statements.js'
 
 /**
- * Only the needed columns, because libsql spends most of a read on columns. The refund is no EXISTS, for which PostgreSQL may
- * read all refunds.
+ * Only the needed columns, because libsql spends most of a read on columns. The refund is not an EXISTS, for which
+ * PostgreSQL may read all refunds.
  */
 const RUN_COLUMNS = `${STORED_RUN_COLUMNS}, runs.sequence, runs.key_id, prompt, aspect_ratio, price, attempts, failure,
       keys.name AS key_name,

@@ -130,7 +130,7 @@ export interface UnknownDecision {
 }
 
 /**
- * `done`: also by an earlier call. `missing`: there is no such run. `other`: its outcome is not unknown, or was decided.
+ * `done`: also by an earlier call. `missing`: the run does not exist. `other`: its outcome is not unknown, or was decided.
  * `taken`: another run has the job.
  */
 export type DecidedRun = 'done' | 'missing' | 'other' | 'taken'

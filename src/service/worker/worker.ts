@@ -286,7 +286,7 @@ async function processRun(state: WorkerState, run: StoredRun, signal: AbortSigna
     if (await finish(state, run, outputs))
       log.info({ ...fields, ms: Math.round(clock.monotonic() - startedAtMs) }, 'run succeeded')
   } catch (error) {
-    // After an abort there is no failure to record: the runs return to the queue when the lease is released, or
+    // After an abort, no failure is recorded: the runs return to the queue when the lease is released, or
     // returned already when it was lost.
     if (!signal.aborted) await recordFailure(state, run, error)
     else if (signal.reason instanceof RunCanceled) log.info(fields, 'run canceled')

@@ -1,7 +1,7 @@
 /** Parses unknown JSON into the types of the protocol, or returns the first error. */
 import { textOfDetail } from './error-detail.js'
 import { readJson } from './json.js'
-import { phaseOf, type RunState } from './run-state.js'
+import { phaseOf, progressText, type RunState } from './run-state.js'
 
 export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
@@ -90,6 +90,10 @@ export function parseRun(
     },
   }
 }
+
+/** Returns the text for how far the run is; empty if it has ended, or if the service does not say it. */
+export const progressOf = ({ phase, service }: Pick<RunState, 'phase' | 'service'>): string =>
+  phase === 'running' && isObject(service) ? progressText(service) : ''
 
 interface ErrorBody {
   readonly code: string | undefined

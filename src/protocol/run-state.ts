@@ -72,6 +72,21 @@ export function withoutUrls({ id, status, withoutUrls: why, failure }: RunState)
   )
 }
 
+/**
+ * Text for how far an unfinished run is: `40 %`, or `3 before it` in the queue of the model's server. Empty if the
+ * service says neither.
+ */
+export function progressText({ progress, queue_position: before }: ProgressFields): string {
+  if (typeof progress === 'number' && progress >= 0 && progress <= 1) return `${Math.floor(progress * 100)} %`
+  return typeof before === 'number' && before > 0 ? `${before.toLocaleString('en')} before it` : ''
+}
+
+/** Fields of a run object, unchecked. */
+interface ProgressFields {
+  readonly progress?: unknown
+  readonly queue_position?: unknown
+}
+
 /** The statuses of the local service, in the order of a run's life. */
 export const LOCAL_STATUSES = ['queued', 'processing', 'succeeded', 'failed', 'canceled'] as const
 export type LocalStatus = (typeof LOCAL_STATUSES)[number]

@@ -42,6 +42,7 @@ import { RushesError } from '../errors.js'
 import { asRushesError } from '../host/interrupts.js'
 import type { RunEstimate } from '../journal/index.js'
 import type { ModelInput } from '../protocol/models.js'
+import { progressOf } from '../protocol/parse.js'
 import type { RunState } from '../protocol/run-state.js'
 import { quoteWord } from '../protocol/text.js'
 import type { CreateRequest, Submitted } from './create.js'
@@ -85,7 +86,8 @@ export interface BatchRunOptions extends EngineOptions {
   onSending(): void
   /** Called when a create was accepted, or when its outcome is unknown. */
   onSent(step: ActiveStep): void
-  onStatus(step: ActiveStep, run: string, status: string): void
+  /** `detail`: how far the run is, for example `40 %`. */
+  onStatus(step: ActiveStep, run: string, status: string, detail?: string): void
   /** Called when the outputs of a run were downloaded. */
   onDownloaded(state: RunState): void
   /** Called when a row has ended. */
@@ -238,7 +240,7 @@ function createRow(batch: Batch, service: BatchService, step: ActiveStep): Row {
       ? { request: () => requestOf(row), onSubmitted: (submitted, isLast) => submit(row, submitted, isLast) }
       : { run: existingRun(row, run) }),
     onStatus(state) {
-      if (state.status !== row.status) batch.onStatus(step, state.id, state.status)
+      batch.onStatus(step, state.id, state.status, progressOf(state))
       row.status = state.status
     },
     errorAt: (stop, errorAtLimit) => errorOf(row, stop, errorAtLimit),

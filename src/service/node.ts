@@ -41,7 +41,7 @@ interface ApiParts extends NodeParts {
   readonly findKey: KeyLookup['find']
   /** Rate limiter of the database; undefined if the database has none. */
   readonly rateLimiter: RateLimiter | undefined
-  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled' | 'progressOf' | 'positionOf'>
+  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled' | 'renderStateOf'>
   readonly events: Log
   baseUrl(): string
 }
@@ -77,6 +77,7 @@ export function createApi(parts: ApiParts): Api {
   const routes: ApiRoutes = {
     endpoints,
     baseUrl,
+    renderStateOf: worker.renderStateOf,
     bodyLimits: {
       maxBytes: bodyLimitBytes,
       pace: { ...HTTP_LIMITS, ...options.httpLimits },
@@ -100,8 +101,7 @@ export function createApi(parts: ApiParts): Api {
         models,
         thumbnailEngine: options.thumbnailEngine,
         passwords: options.passwords,
-        progressOf: worker.progressOf,
-        positionOf: worker.positionOf,
+        renderStateOf: worker.renderStateOf,
         baseUrl,
         onError,
       }),

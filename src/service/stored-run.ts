@@ -104,8 +104,19 @@ function decoded(segment: string): string {
   }
 }
 
-/** The run object of the API (docs/service.md). All keys are present; unknown values are null. */
-export const runObject = (run: StoredRun, baseUrl: string) => ({
+/** Progress of a run, known only to the process that renders it. */
+export interface RenderState {
+  /** From 0 to 1; undefined if the engine reports none. */
+  readonly progress?: number | undefined
+  /** Number of jobs before it in the queue of the model's server; undefined if the server does not report it. */
+  readonly queue_position?: number | undefined
+}
+
+/**
+ * The run object of the API (docs/service.md). All keys are present, and unknown values are null, except the keys of
+ * `state`: only a run that is being rendered can have them.
+ */
+export const runObject = (run: StoredRun, baseUrl: string, state?: RenderState) => ({
   id: run.id,
   model: run.model,
   status: run.status,
@@ -116,4 +127,5 @@ export const runObject = (run: StoredRun, baseUrl: string) => ({
   created_at: isoOrNull(run.createdAtMs),
   started_at: isoOrNull(run.startedAtMs),
   finished_at: isoOrNull(run.finishedAtMs),
+  ...(run.status === 'processing' && state),
 })

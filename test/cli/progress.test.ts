@@ -19,6 +19,7 @@ import { until } from '../support/until.js'
 
 const board: Board = {
   statuses: new Map([['run_1', 'processing']]),
+  detail: '',
   runs: 1,
   ended: 0,
   created: 1,
@@ -67,6 +68,33 @@ describe('what is usual', () => {
     expect((await service.run(['run', 'video', 'e', '--timeout', '90s'], onSlow)).stderr).not.toMatch(
       /usually/,
     )
+  })
+})
+
+describe('what the service says of a render', () => {
+  it('is in the spinner and in the sign of life of the only run', () => {
+    const far = { ...board, detail: '12,653 before it' }
+    expect(spinnerText(far, 5_000).text).toBe('run_1 processing, 12,653 before it')
+    expect(stillWaitingLine(far, 60_000)).toBe(
+      'still waiting for 1 of 1 run (processing, 12,653 before it, 1 min 00 s)',
+    )
+  })
+
+  it('reaches a command that waits, and writes no line of its own', async () => {
+    const service = await createCliService({
+      rendering: true,
+      engine: {
+        render(job) {
+          job.onPosition?.(3)
+          return new Promise((_, reject) =>
+            job.signal.addEventListener('abort', () => reject(job.signal.reason)),
+          )
+        },
+      },
+    })
+    const { stderr } = await service.run(['run', 'image', 'a fox', '--timeout', '90s'])
+    expect(stderr).toMatch(/still waiting for 1 of 1 run \(processing, 3 before it, 1 min 0\d s\)/)
+    expect(stderr.match(/before it/g)).toHaveLength(1)
   })
 })
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRunUrl, findRunId, isRunId, runUrl } from '../../src/protocol/id.js'
 import { POLL_INTERVAL_MS, RATE_LIMITED_WAITS_MS, RUNS_LIMIT } from '../../src/protocol/limits.js'
-import { isHttpUrl, parseErrorBody, parseJson } from '../../src/protocol/parse.js'
+import { isHttpUrl, parseErrorBody, parseJson, progressOf } from '../../src/protocol/parse.js'
 import { FAILURE_STATUSES, LOCAL_MOVES, LOCAL_STATUSES, phaseOf } from '../../src/protocol/run-state.js'
 import { anyCharacter } from '../support/any-character.js'
 
@@ -34,6 +34,21 @@ describe('the routes', () => {
         expect(findRunId({ body: {}, location: url.href })).toBe(id)
       }),
     )
+  })
+})
+
+describe('how far a run is', () => {
+  it.each<[service: unknown, text: string]>([
+    [{ progress: 0.429 }, '42 %'],
+    [{ progress: 0, queue_position: 7 }, '0 %'],
+    [{ queue_position: 12_654 }, '12,654 before it'],
+    [{ queue_position: 0 }, ''],
+    [{ progress: 42 }, ''],
+    [{ progress: '42 %', queue_position: null }, ''],
+    [null, ''],
+  ])('%j is "%s"', (service, text) => {
+    expect(progressOf({ phase: 'running', service })).toBe(text)
+    expect(progressOf({ phase: 'failed', service })).toBe('')
   })
 })
 

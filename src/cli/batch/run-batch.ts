@@ -251,7 +251,7 @@ async function carryOutUntilStopped(ctx: Context, batch: BatchRun): Promise<Rush
       stopsCreating: (error) => options.failFast || stopsBatch(error),
       isChanged: lock.isChanged,
       onGrace: () => ctx.out.note(GRACE_NOTE),
-      onStatus: (step, id, status) => progress.status(id, status, step.entry.name),
+      onStatus: (step, id, status, detail) => progress.status(id, status, step.entry.name, detail),
       onDownloaded: (state) => sources?.learn(state),
       onSending: batch.onSending,
       onSent: batch.onSent,

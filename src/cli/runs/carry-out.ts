@@ -6,6 +6,7 @@ import { createNamer } from '../../download/file-names.js'
 import type { Downloader, Namer } from '../../download/index.js'
 import { EXIT, type RushesError } from '../../errors.js'
 import { Interruption, interrupted } from '../../host/interrupts.js'
+import { progressOf } from '../../protocol/parse.js'
 import type { RunState } from '../../protocol/run-state.js'
 import type { TypicalDuration } from '../../protocol/typical-duration.js'
 import { formatBytes } from '../../protocol/units.js'
@@ -229,7 +230,8 @@ function rowOf(runs: Runs, of: RunToCarryOut, index: number): Row {
             if (runs.unanswered === 0 && (runs.isStopped || runs.unsent === 0)) printCreateErrors(runs)
           },
         }),
-    onStatus: ({ status }) => progress.status(id, status, 'run' in of ? of.run.name : undefined),
+    onStatus: (state) =>
+      progress.status(id, state.status, 'run' in of ? of.run.name : undefined, progressOf(state)),
     onStatusError(error) {
       progress.activity('invalid response, trying again')
       ctx.out.debug(`${error.runId}: ${error.message}`)

@@ -5,6 +5,8 @@ import { formatDuration, formatEstimate, plural } from './format.js'
 export interface Board {
   /** Status of each run by its id, in the order in which the first statuses arrived. */
   readonly statuses: ReadonlyMap<string, string>
+  /** How far the only run is, for example `40 %`. Empty if unknown, or with several runs. */
+  readonly detail: string
   /** Number of runs that the command waits for. */
   readonly runs: number
   readonly ended: number
@@ -52,15 +54,19 @@ export const countByStatus = (statuses: Iterable<string>): string => {
 }
 
 export function stillWaitingLine(board: Board, elapsedMs: number): string {
-  const { statuses, runs, ended, created, typical } = board
-  const [only] = statuses.values()
+  const { statuses, detail, runs, ended, created, typical } = board
+  const [only = ''] = statuses.values()
   const known =
-    shortened(printable(runs === 1 ? (only ?? '') : countByStatus(statuses.values())), 60) ||
+    shortened(printable(runs === 1 ? withDetail(only, detail) : countByStatus(statuses.values())), 60) ||
     (created > 0 ? 'status unknown' : 'not created yet')
   const elapsed = formatElapsed(elapsedMs, board.expectedMs)
   const details = [known, elapsed, ...(typical === undefined ? [] : [formatTypicalDuration(typical)])]
   return `still waiting for ${runs - ended} of ${plural(runs, 'run')} (${details.join(', ')})`
 }
+
+/** For example `processing, 40 %`. */
+export const withDetail = (status: string, detail: string): string =>
+  detail === '' ? status : `${status}, ${detail}`
 
 /** For example `3 runs: 2 succeeded, 1 failed`. */
 export function endText({ statuses, runs }: Board): string {

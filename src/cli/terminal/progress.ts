@@ -16,12 +16,13 @@ import {
   sumOf,
   type TransferProgress,
   type UsualRange,
+  withDetail,
 } from './progress-lines.js'
 import { signsFor, supportsUtf8 } from './style.js'
 
 export interface Progress {
-  /** `name`: the name of the run in a manifest. */
-  status(id: string, status: string, name?: string): void
+  /** `name`: the name of the run in a manifest. `detail`: how far the run is, for example `40 %`. */
+  status(id: string, status: string, name?: string, detail?: string): void
   /** Sets the current activity, such as creating the run; undefined clears it. Only the spinner shows it. */
   activity(text: string | undefined): void
   transfer(id: string, amount: TransferProgress): void
@@ -52,6 +53,7 @@ export interface ProgressForm {
 export async function createProgress(ctx: Context, runs: number, form: ProgressForm): Promise<Progress> {
   const statuses = new Map<string, string>()
   const live = new Map<string, string>()
+  let detail = ''
   const amounts = new Map<string, TransferProgress>()
   const typicals = new Map<string | undefined, UsualRange | undefined>()
   let created = 0
@@ -60,6 +62,7 @@ export async function createProgress(ctx: Context, runs: number, form: ProgressF
   let expectedMs: number | undefined
   const board = (): Board => ({
     statuses,
+    detail: runs === 1 ? detail : '',
     runs,
     ended,
     created,
@@ -71,11 +74,12 @@ export async function createProgress(ctx: Context, runs: number, form: ProgressF
   const drawing = form.isJson ? drawJson(ctx, board) : await draw(ctx, board, live)
   const notify = form.notifies ? (await import('./notify.js')).createNotifier(ctx) : undefined
   return {
-    status(id, status, name) {
+    status(id, status, name, itsDetail = '') {
       const label = labelOf(id, name)
+      detail = itsDetail
+      live.set(label, withDetail(status, detail))
       if (statuses.get(label) === status) return
       statuses.set(label, status)
-      live.set(label, status)
       drawing.changed({ id, name, status })
     },
     activity(text) {

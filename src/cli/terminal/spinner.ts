@@ -8,6 +8,7 @@ import {
   formatElapsed,
   formatTypicalDuration,
   type TransferProgress,
+  withDetail,
 } from './progress-lines.js'
 import { columnsOf, cutToColumns } from './text-width.js'
 
@@ -83,7 +84,7 @@ export function addedRows(text: string, columns = DEFAULT_COLUMNS): number {
 }
 
 /** Returns texts from the longest to the shortest. */
-function textsOf({ statuses, runs, ended, activity, amount }: Board): readonly string[] {
+function textsOf({ statuses, detail, runs, ended, activity, amount }: Board): readonly string[] {
   const joined = (...parts: readonly (string | undefined)[]) =>
     parts.filter((each) => each !== undefined && each !== '').join(' · ')
   const shorten = (text: string) => shortened(printable(text), 60)
@@ -92,7 +93,7 @@ function textsOf({ statuses, runs, ended, activity, amount }: Board): readonly s
   if (runs === 1) {
     const [only] = statuses
     if (only === undefined) return [joined(long) || 'starting', joined(short) || 'starting']
-    const [id, status] = only.map(shorten) as [string, string]
+    const [id, status] = [shorten(only[0]), shorten(withDetail(only[1], detail))]
     return [joined(`${id} ${status}`, long), joined(`${id} ${status}`, short), joined(status, short)]
   }
   const done = `${ended} of ${runs} done`

@@ -5,7 +5,7 @@ import { request } from '../api.js'
 import { useSeconds } from '../components/time.js'
 import { formatUsual, formatWholeSeconds } from '../format.js'
 import { useResource } from '../resource.js'
-import { progressText } from './run-details.js'
+import { progressSuffix } from './run-details.js'
 import { timelineOf } from './timeline.js'
 
 export function WaitingRun({ run }: { readonly run: RunDetails }) {
@@ -18,7 +18,7 @@ export function WaitingRun({ run }: { readonly run: RunDetails }) {
     <div class="run-waiting">
       <span class="spinner" />
       <p>
-        <strong role="status">{isQueued ? 'Waiting in the queue' : `Rendering${progressText(run)}`}</strong>{' '}
+        <strong role="status">{isQueued ? 'Waiting in the queue' : `Rendering${progressSuffix(run)}`}</strong>{' '}
         {/* Not in the status, which screen readers would announce every second. */}
         <span class="waiting-time" role="timer">
           · {formatWholeSeconds(timelineOf(run, now).at(-1)?.durationMs ?? 0)}

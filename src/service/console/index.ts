@@ -11,6 +11,7 @@ import { LOCAL_MODELS } from '../names.js'
 import type { RateLimiter } from '../rate/rate-limiter.js'
 import { createPasswords, type Passwords } from '../rules/credentials.js'
 import type { ServiceStore } from '../store/contract.js'
+import type { RenderState } from '../stored-run.js'
 import { type Credits, createCredits } from './credits.js'
 import { type ConsoleKeys, createConsoleKeys } from './keys.js'
 import { createLimits, type Limits, withReadTurns } from './limits.js'
@@ -39,26 +40,15 @@ interface ConsoleParts {
   /** Makes thumbnails. If undefined, the list of runs has none. */
   readonly thumbnailEngine: Engine | undefined
   readonly passwords?: Passwords | undefined
-  /** Returns the progress of a run that this process renders. */
-  progressOf(id: string): number | undefined
-  positionOf(id: string): number | undefined
+  /** Returns the progress of a run that this process renders, if it reports any. */
+  renderStateOf(id: string): RenderState | undefined
   baseUrl(): string
   onError(error: unknown): void
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const {
-    store,
-    outputs,
-    clock,
-    rateLimiter,
-    models,
-    thumbnailEngine,
-    progressOf,
-    positionOf,
-    baseUrl,
-    onError,
-  } = parts
+  const { store, outputs, clock, rateLimiter, models, thumbnailEngine, renderStateOf, baseUrl, onError } =
+    parts
   const { passwords = createPasswords() } = parts
   const limits = createLimits(rateLimiter)
   const reads = withReadTurns(store)
@@ -73,8 +63,7 @@ export function createConsole(parts: ConsoleParts): Console {
       store: reads,
       models,
       hasThumbnails: thumbnailEngine !== undefined,
-      progressOf,
-      positionOf,
+      renderStateOf,
       baseUrl,
     }),
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),

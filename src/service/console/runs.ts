@@ -20,6 +20,7 @@ import type { Store } from '../store/contract.js'
 import { aspectRatioOf, promptOf } from '../store/rows.js'
 import {
   outputUrl,
+  type RenderState,
   runObject,
   type StoredFile,
   type StoredInput,
@@ -54,24 +55,21 @@ interface ConsoleRunsOptions {
     Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'findAccount'>
   readonly models: readonly ModelDocument[]
   readonly hasThumbnails: boolean
-  /** Returns the progress of a run that this process renders. */
-  progressOf(id: string): number | undefined
-  /** Returns the number of jobs before it, in the queue of the model's server. */
-  positionOf(id: string): number | undefined
+  /** Returns the progress of a run that this process renders, if it reports any. */
+  renderStateOf(id: string): RenderState | undefined
   baseUrl(): string
 }
 
 export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
-  const { store, models, hasThumbnails, progressOf, positionOf, baseUrl } = options
+  const { store, models, hasThumbnails, renderStateOf, baseUrl } = options
   const ratios = new Map(models.map((document) => [document.name, aspectRatioOf(defaultsOf(document))]))
   const summary = (run: RunColumns): RunSummary => {
     const aspectRatio = run.aspectRatio ?? ratios.get(run.model) ?? undefined
-    const progress = run.status === 'processing' ? (progressOf(run.id) ?? null) : null
-    const position = run.status === 'processing' ? (positionOf(run.id) ?? null) : null
+    const state = run.status === 'processing' ? renderStateOf(run.id) : undefined
     return {
       ...runSummary({ ...run, aspectRatio }, baseUrl(), hasThumbnails),
-      progress,
-      queue_position: position,
+      progress: state?.progress ?? null,
+      queue_position: state?.queue_position ?? null,
     }
   }
 

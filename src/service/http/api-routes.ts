@@ -12,7 +12,14 @@ import type { FileStore } from '../files/contract.js'
 import { defaultDocument } from '../models/served-model.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
-import { OUTPUTS_PATH, outputKey, runObject, type StoredOutput, type StoredRun } from '../stored-run.js'
+import {
+  OUTPUTS_PATH,
+  outputKey,
+  type RenderState,
+  runObject,
+  type StoredOutput,
+  type StoredRun,
+} from '../stored-run.js'
 import { isKnownTag } from './conditional-request.js'
 import { clientAddress } from './connections.js'
 import { type BodyLimits, leaveBodiesUnread, withBody } from './request-body.js'
@@ -28,10 +35,12 @@ export interface ApiRoutes {
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
   /** Base of all URLs of the service, without a trailing slash. Constant once requests arrive over a port. */
   baseUrl(): string
+  /** Returns the progress of a run that this process renders, if it reports any. */
+  renderStateOf(id: string): RenderState | undefined
 }
 
 export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Promise<void> {
-  const { endpoints, bodyLimits, baseUrl } = routes
+  const { endpoints, bodyLimits, baseUrl, renderStateOf } = routes
   const inTurn = createStatusTurns(bodyLimits.clock)
   app.decorateRequest('caller')
 
@@ -42,7 +51,10 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
     { accountId }: Caller,
     find: () => Promise<StoredRun>,
   ): Promise<string> {
-    const body = await inTurn(accountId, async () => writeJson(runObject(await find(), baseUrl())))
+    const body = await inTurn(accountId, async () => {
+      const run = await find()
+      return writeJson(runObject(run, baseUrl(), renderStateOf(run.id)))
+    })
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
     return body
   }

@@ -20,7 +20,7 @@ import type { Metrics } from '../metrics/index.js'
 import type { ServedModel } from '../models/served-model.js'
 import type { ReferenceLoader } from '../references/reference-loader.js'
 import type { Claims, Store } from '../store/contract.js'
-import type { StoredOutput, StoredRun } from '../stored-run.js'
+import type { RenderState, StoredOutput, StoredRun } from '../stored-run.js'
 import { createCanceledRuns } from './canceled-runs.js'
 import { type RenderOptions, removeOutputs, render, withReferences } from './render.js'
 import {
@@ -49,10 +49,8 @@ export interface Worker {
   wake(run: QueuedRun): void
   /** Must be called when a client polls a queued run. Matters only with `requested`. */
   request(run: QueuedRun): void
-  /** Returns the progress, up to 1, of a run that this worker renders. */
-  progressOf(id: string): number | undefined
-  /** Returns the number of jobs before a run that this worker renders, in the queue of a server. */
-  positionOf(id: string): number | undefined
+  /** Returns the progress of a run that this worker renders, if its engine reports any. */
+  renderStateOf(id: string): RenderState | undefined
   /** Must be called after a run was canceled. After `start`, this happens once a second. */
   stopCanceled(): void
   /** Aborts all renders; this does not count as a crash. Resolves within four seconds. */
@@ -105,8 +103,7 @@ interface WorkerState {
   readonly rendering: Set<StoredRun>
   /** Ids of claimed runs whose end is not recorded. */
   readonly held: Set<string>
-  readonly progressById: Map<string, number>
-  readonly positionById: Map<string, number>
+  readonly renderStates: Map<string, RenderState>
   claims: Claims | undefined
   claiming: Promise<void> | undefined
   claimAgain: boolean
@@ -139,8 +136,7 @@ export function createWorker(options: WorkerOptions): Worker {
     wake: (run) => wake(state, run),
     stopCanceled: () => void (state.claims !== undefined && canceledRuns.stop().catch(onError)),
     request: (run) => state.claims === 'requested' && wake(state, run),
-    progressOf: (id) => state.progressById.get(id),
-    positionOf: (id) => state.positionById.get(id),
+    renderStateOf: (id) => state.renderStates.get(id),
     async close() {
       closing.abort()
       state.tenure.abort(new JobDetached('The service stops.'))
@@ -174,8 +170,7 @@ function createState(options: WorkerOptions): WorkerState {
     requested: new Map(),
     rendering: new Set(),
     held: new Set(),
-    progressById: new Map(),
-    positionById: new Map(),
+    renderStates: new Map(),
     claims: undefined,
     claiming: undefined,
     claimAgain: false,
@@ -258,8 +253,7 @@ function begin(state: WorkerState, run: StoredRun): void {
     .finally(() => {
       rendering.delete(run)
       held.delete(run.id)
-      state.progressById.delete(run.id)
-      state.positionById.delete(run.id)
+      state.renderStates.delete(run.id)
       active.delete(work)
       fillSlots(state)
     })
@@ -304,7 +298,8 @@ function recordersOf(
   const { store, onError } = options
   return {
     onProgress: (fraction) => noteProgress(state, run, fraction),
-    onPosition: (position) => void state.positionById.set(run.id, position),
+    onPosition: (position) =>
+      void state.renderStates.set(run.id, { ...state.renderStates.get(run.id), queue_position: position }),
     enterOutputs: (outputs) =>
       persist(() => store.addOutputFiles(claimed(state, run), outputs), {
         maxRefusals: MAX_REFUSALS,
@@ -330,11 +325,11 @@ function recordersOf(
   }
 }
 
-function noteProgress({ progressById, log }: WorkerState, run: StoredRun, fraction: number): void {
-  const last = progressById.get(run.id) ?? 0
+function noteProgress({ renderStates, log }: WorkerState, run: StoredRun, fraction: number): void {
+  const last = renderStates.get(run.id)?.progress ?? 0
   // Also skips a value that is not a number.
   if (!(fraction > last && fraction <= 1)) return
-  progressById.set(run.id, fraction)
+  renderStates.set(run.id, { ...renderStates.get(run.id), progress: fraction })
   const tens = Math.floor(fraction * 10)
   const about = { run: run.id, model: run.model, percent: tens * 10 }
   if (tens > Math.floor(last * 10)) log.debug(about, 'run progress')

@@ -16,7 +16,7 @@ import {
   withStore,
 } from '../../support/console.js'
 import { createFamilyEngine, createInstantEngine, ONE_PIXEL_PNG } from '../../support/engines.js'
-import { ended, type TestService } from '../../support/service.js'
+import { ask, ended, type TestService } from '../../support/service.js'
 import { runSql } from '../../support/test-database.js'
 import { until } from '../../support/until.js'
 
@@ -229,9 +229,14 @@ describe('runs', () => {
     expect([progress, listed.status, listed.progress, listed.queue_position]).toEqual([
       ...[null, 'processing', 0.4, 12_000],
     ])
-    expect((await details()).service).not.toHaveProperty('progress')
+    expect((await ask(service, 'GET', `/api/v1/runs/${id}`)).body).toMatchObject({
+      ...{ status: 'processing', progress: 0.4, queue_position: 12_000 },
+    })
     end()
     await ended(service, id)
+    expect(Object.keys((await ask(service, 'GET', `/api/v1/runs/${id}`)).body)).toEqual([
+      ...['id', 'model', 'status', 'input', 'output', 'error', 'created_at', 'started_at', 'finished_at'],
+    ])
     expect(await details()).toMatchObject({ status: 'succeeded', progress: null, queue_position: null })
   })
 

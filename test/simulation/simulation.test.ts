@@ -14,6 +14,11 @@ test('in every history, a run is paid for once, ends, and its credits match the 
 })
 
 /** Seeds that have found a fault. */
-test.each([26, 37, 41])('the history %i', async (seed) => {
-  expect(await playHistory(seed)).toEqual([])
+test.each([
+  [26, false],
+  [37, false],
+  [41, false],
+  [66, true],
+])('the history %i (full disk: %s)', async (seed, hasFullDisk) => {
+  expect(await playHistory(seed, { hasFullDisk })).toEqual([])
 })

@@ -249,7 +249,8 @@ function begin(state: WorkerState, run: StoredRun): void {
   held.add(run.id)
   const work = state.canceledRuns
     .hold(run.id, state.tenure.signal, (signal) => processRun(state, run, signal))
-    .catch(state.options.onError)
+    // When the service closes, a failure that could not be recorded is no error: the run returns to the queue.
+    .catch((error) => error === state.closing.signal.reason || state.options.onError(error))
     .finally(() => {
       rendering.delete(run)
       held.delete(run.id)

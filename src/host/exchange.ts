@@ -30,6 +30,7 @@ export const exchange = (
     const { signal } = request
     if (signal?.aborted) return reject(signal.reason)
 
+    const startedAtMs = clock.monotonic()
     let controller: Dispatcher.DispatchController | undefined
     let sent = false
     let isOver = false
@@ -84,6 +85,8 @@ export const exchange = (
       onRequestStart(started) {
         controller = started
         if (isOver) return started.abort(new Error('the request was aborted'))
+        if (request.fresh && clock.monotonic() - startedAtMs > CONNECT_TIMEOUT_MS + MAX_LATENESS_MS)
+          return stop(new HttpFailure(TOO_LATE, { sent, code: 'UND_ERR_CONNECT_TIMEOUT' }))
         // undici now has a connection and will write the request. No byte was sent before.
         sent = true
         if (request.isSlow) silence.stop()
@@ -192,6 +195,12 @@ function createTimer(clock: Pick<Clock, 'alarm' | 'monotonic'>, ms: number, onTi
 /** Time for a connection, with all addresses of the host. */
 export const CONNECT_TIMEOUT_MS = 10_000
 
+/**
+ * After a suspension: another process may have taken over what the request would create. undici's own timer counts no
+ * time in which the process did not run.
+ */
+const TOO_LATE = `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`
+
 const ERROR_TEXTS: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the host name could not be looked up, because DNS did not answer',
   ECONNREFUSED: 'the connection was refused',
@@ -203,7 +212,7 @@ const ERROR_TEXTS: Readonly<Record<string, string>> = {
   EPIPE: 'the connection was closed',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
   ETIMEDOUT: 'the connection timed out',
-  UND_ERR_CONNECT_TIMEOUT: `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`,
+  UND_ERR_CONNECT_TIMEOUT: TOO_LATE,
   UND_ERR_HEADERS_OVERFLOW: 'the headers of the response are too large',
   UND_ERR_SOCKET: 'the connection was closed',
 }

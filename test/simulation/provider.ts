@@ -1,4 +1,5 @@
 /** A provider that charges for each job that has started, over a network that loses requests and answers. */
+import { CONNECT_TIMEOUT_MS } from '../../src/host/exchange.js'
 import { HttpFailure, type HttpResponse, type ServerRequest } from '../../src/host/http.js'
 import type { Charge } from '../../src/service/engines/engine.js'
 import { createJobEngine } from '../../src/service/engines/jobs.js'
@@ -103,7 +104,11 @@ export function createSimulatedProvider(random: Random, timeline: Timeline, { ha
       const clock = timeline.clockOf(host)
       const fetch = async (request: ServerRequest): Promise<HttpResponse> => {
         const { signal } = request
+        const startedAtMs = clock.monotonic()
         await clock.sleep(random.between(0, MAX_ANSWER_MS / 2), signal)
+        // A process that was suspended while it connected sends nothing (src/host/exchange.ts).
+        if (clock.monotonic() - startedAtMs > CONNECT_TIMEOUT_MS + MAX_ANSWER_MS)
+          throw failure('UND_ERR_CONNECT_TIMEOUT', false)
         const response = await respond(request).catch((error) => error as Error)
         const hangs = request.method === 'POST' && !isCalm && random.chance(0.05)
         await clock.sleep(hangs ? HANG_MS : random.between(0, MAX_ANSWER_MS), signal).catch(() => {

@@ -19,6 +19,7 @@ test.each([
   [37, false],
   [41, false],
   [66, true],
+  [410, false],
 ])('the history %i (full disk: %s)', async (seed, hasFullDisk) => {
   expect(await playHistory(seed, { hasFullDisk })).toEqual([])
 })

@@ -401,6 +401,17 @@ test('a run that takes too long cancels its job by its own id', async () => {
   expect(server.canceled).toEqual(['job_1'])
 })
 
+test('a worker that was suspended before the create, and lost the run meanwhile, sends nothing', async () => {
+  const { clock, creates, render, stored } = await open()
+  const save = async (job: StoredJob) => {
+    if (stored.length > 0) throw new JobDetached('Another worker has taken the run over.')
+    stored.push(job)
+    await clock.advance(60_000)
+  }
+  await expect(clock.runUntil(render({ save }))).rejects.toThrow(JobDetached)
+  expect(creates()).toBe(0)
+})
+
 test('a worker that has lost the run leaves its job to the other one, also when its time limit passes', async () => {
   const { server, clock, render } = await open({ polls: 50 })
   const stop = new AbortController()

@@ -39,6 +39,9 @@ export interface SendHooks extends Pick<RenderJob, 'onSend' | 'onRefused'> {
   readonly busy?: readonly number[]
 }
 
+/** Less than a lease: no other worker takes the run over in this time. */
+const MAX_SAVE_MS = 10_000
+
 interface UntilReady {
   /** Resolves with any answer but 503, 429 and those of `busy`. `limitMs`: 0 for a single try. */
   untilReady(
@@ -62,7 +65,10 @@ export function createUntilReady(parts: Pick<EngineParts, 'fetch' | 'clock'>, cl
     const startedAtMs = clock.monotonic()
     let deaths = 0
     const sendOnce = async (): Promise<Attempt> => {
+      const startedSavingAtMs = clock.now()
       await onSend?.()
+      // While this process was suspended, another worker may have taken the run over. The second call then throws.
+      if (clock.now() - startedSavingAtMs > MAX_SAVE_MS) await onSend?.()
       const sentAtMs = clock.monotonic()
       // The answer may arrive after the abort, and tell that the run was not accepted.
       const sentSignal = request.signal ?? signal

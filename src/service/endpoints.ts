@@ -182,7 +182,7 @@ export function createEndpoints({
       const nowMs = clock.now()
       const record = checkKey(key, await findKey(hashOfKey(key)), nowMs)
       checkAccess(record, ip)
-      const isWithinRate = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
+      const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
       if (!isWithinRate) throw new Refusal('RATE_LIMITED')
       recordUse(record.id, nowMs)
       return { keyId: record.id, accountId: record.accountId }

@@ -246,7 +246,7 @@ class History {
       store: withBudgetCheck(this.storeOf(host)),
       intake: createIntake(MODELS.map(({ document }) => document)),
       clock: this.timeline.clockOf(host),
-      rateLimiter: { take: async () => true, takeAll: async () => true },
+      rateLimiter: { take: async () => true },
       worker: { wake() {}, request() {}, stopCanceled() {} },
       findKey: async () => undefined,
       inputs: { put: async () => {}, remove: async () => {} },

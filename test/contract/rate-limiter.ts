@@ -79,7 +79,8 @@ export function rateLimiterContract(
         expect(await limiter.take(keys, LIMIT)).toBe(false)
     // None of the refused ones has counted.
     for (const isFree of [true, true, false]) expect(await limiter.take(['address'], LIMIT)).toBe(isFree)
-    for (const isFree of [true, true, true, false]) expect(await limiter.take(['another'], LIMIT)).toBe(isFree)
+    for (const isFree of [true, true, true, false])
+      expect(await limiter.take(['another'], LIMIT)).toBe(isFree)
     advance(99)
     expect(await limiter.take(['address', 'email'], LIMIT)).toBe(false)
     advance(1)

@@ -81,7 +81,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook('preClose', async () => {
     if (isDraining()) await drain(app, clock)
   })
-  if (metrics !== undefined) observeRequests(app, api?.bodyLimits.memory, metrics)
+  if (metrics !== undefined) observeRequests(app, metrics)
   // Close the connection of a client that has no valid key or still sends its body: others may need the connection.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)

@@ -46,18 +46,6 @@ export const formatWholeSeconds = (milliseconds: number): string => {
   return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000)
 }
 
-interface Range {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-/** `usually 8–15 s`, `usually takes 40 s`, `usually 50 s to 2 min`. Rounded up, so that it is never 0 s. */
-export function formatUsual({ fromMs, toMs }: Range, verb?: string): string {
-  const [from, to] = [fromMs, toMs].map((ms) => formatWholeSeconds(Math.max(1, Math.ceil(ms / 1000)) * 1000))
-  const range = toMs <= 59_000 ? `${from?.replace(' s', '')}–${to}` : `${from} to ${to}`
-  return ['usually', verb, from === to ? to : range].filter(Boolean).join(' ')
-}
-
 const DAY_MS = 86_400_000
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
 

@@ -84,8 +84,8 @@ export const CONSOLE_PATHS = {
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
   /**
-   * GET → a WebP image of at most 160 pixels (512 with `?size=large`) of the first image output. 404 `not_found` if the
-   * service cannot make a thumbnail, 410 `gone` if the file was removed, 503 if one may be available later.
+   * GET → a WebP image of at most 384 pixels of the first image output. 404 `not_found` if the service cannot make a
+   * thumbnail, 410 `gone` if the file was removed, 503 if one may be available later.
    */
   thumbnail: '/api/console/runs/:id/thumbnail',
   /** POST → 200 `RunDetails`. Cancels the run, unless it has ended. 404 `run_not_found`. */

@@ -103,16 +103,6 @@ it.each([
   expect(format.formatMoment(at(seconds), NOW, 'UTC')).toBe(text),
 )
 
-it.each([
-  [1_400, 3_300, 'usually 2–4 s'],
-  [8_000, 8_000, 'usually 8 s'],
-  [0, 10, 'usually 1 s'],
-  [35_000, 70_000, 'usually 35 s to 1 min 10 s'],
-  [59_001, 59_999, 'usually 1 min'],
-])('durations between %s and %s ms', (fromMs, toMs, text) =>
-  expect(format.formatUsual({ fromMs, toMs })).toBe(text),
-)
-
 it('the whole time has its zone', () => {
   expect(format.formatTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
   expect(format.formatTime(at(5), 'Asia/Tokyo')).toBe('Nov 22, 2026, 21:00:05 GMT+9')

@@ -167,7 +167,7 @@ describePages('the list of runs', (pages) => {
     fill(service, 150)
     const { page } = await service.open('#/runs', { hasClock: true })
     await rowOf(page, 'fox 150').waitFor()
-    await page.getByRole('button', { name: 'Small grid' }).click()
+    await page.getByRole('button', { name: 'Grid' }).click()
     const tile = (prompt: string) => page.getByRole('listitem').filter({ hasText: prompt })
     await tile('fox 150').waitFor()
     expect(await page.getByRole('table').count()).toBe(0)
@@ -191,13 +191,11 @@ describePages('the list of runs', (pages) => {
     engine.finish()
     await afterPolls(page, () => tile('WAIT for a wolf').getByText('succeeded').isVisible()).toBe(true)
 
-    await page.getByRole('button', { name: 'Large grid' }).click()
-    await expect.poll(async () => columnsOf(page)).toBeLessThan(columns)
     await page.evaluate('scrollTo(0, 1e9)')
     await tile('fox 1').last().waitFor()
     await page.reload()
     await tile('WAIT for a wolf').waitFor()
-    expect(await page.getByRole('button', { name: 'Large grid' }).getAttribute('aria-pressed')).toBe('true')
+    expect(await page.getByRole('button', { name: 'Grid' }).getAttribute('aria-pressed')).toBe('true')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'WAIT for a wolf' }).waitFor()
@@ -209,23 +207,21 @@ describePages('the list of runs', (pages) => {
     fill(service, 60)
     const { page } = await service.open('#/runs')
     await rowOf(page, 'fox 60').waitFor()
-    for (const size of ['Small grid', 'Large grid']) {
-      await page.getByRole('button', { name: size }).click()
-      await page.getByRole('listitem').filter({ hasText: 'fox 60' }).waitFor()
-      const wide = await gridOf(page)
-      expect(wide.tiles.length).toBeGreaterThan(10)
-      expect(wide.outside).toEqual([])
+    await page.getByRole('button', { name: 'Grid' }).click()
+    await page.getByRole('listitem').filter({ hasText: 'fox 60' }).waitFor()
+    const wide = await gridOf(page)
+    expect(wide.tiles.length).toBeGreaterThan(10)
+    expect(wide.outside).toEqual([])
 
-      await page.setViewportSize({ width: 390, height: 800 })
-      const narrow = async () => {
-        const { width, tiles, outside } = await gridOf(page)
-        return { isNarrow: width < 390, tileWidths: new Set(tiles.map((tile) => tile.width)).size, outside }
-      }
-      await expect.poll(narrow).toEqual({ isNarrow: true, tileWidths: 1, outside: [] })
-
-      await page.setViewportSize({ width: 1_280, height: 800 })
-      await expect.poll(() => gridOf(page)).toEqual(wide)
+    await page.setViewportSize({ width: 390, height: 800 })
+    const narrow = async () => {
+      const { width, tiles, outside } = await gridOf(page)
+      return { isNarrow: width < 390, tileWidths: new Set(tiles.map((tile) => tile.width)).size, outside }
     }
+    await expect.poll(narrow).toEqual({ isNarrow: true, tileWidths: 1, outside: [] })
+
+    await page.setViewportSize({ width: 1_280, height: 800 })
+    await expect.poll(() => gridOf(page)).toEqual(wide)
   })
 
   it('shows the first frame of a video, and plays it under the pointer alone', async () => {

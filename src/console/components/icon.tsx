@@ -37,8 +37,7 @@ const PATHS = {
   keyboard: 'M3 6.5h18v11H3zM7 10.5v.01M11 10.5v.01M15 10.5v.01M8 14h8M18.5 10.5v.01',
   filter: 'M4 6h16M7 12h10M10 18h4',
   list: 'M4 6h16M4 12h16M4 18h16',
-  'small-grid': 'M4 4h16v16H4zM9.3 4v16M14.7 4v16M4 9.3h16M4 14.7h16',
-  'large-grid': 'M4 4h16v16H4zM12 4v16M4 12h16',
+  grid: 'M4 4h16v16H4zM12 4v16M4 12h16',
 } as const
 
 export type IconName = keyof typeof PATHS

@@ -1,8 +1,8 @@
-/** The runs as a table or a grid of two sizes, the switch between them, and their keys. */
+/** The runs as a table or a grid, the switch between them, and their keys. */
 import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { Button } from '../components/button.js'
-import type { IconName } from '../components/icon.js'
 import { Time } from '../components/time.js'
+import { capitalized } from '../format.js'
 import { isShortcut } from '../shortcuts.js'
 import { savedStore, useStore } from '../store.js'
 import { RunStatus } from './run-details.js'
@@ -10,37 +10,28 @@ import { type DrawnRun, RunItem, type RunsProps } from './run-item.js'
 import { RunRows } from './run-rows.js'
 import { Thumbnail } from './thumbnail.js'
 
-const VIEWS = ['list', 'small', 'large'] as const
+const VIEWS = ['list', 'grid'] as const
 type View = (typeof VIEWS)[number]
 
 /** The choice is stored in this browser. */
 const viewStore = savedStore<View>('rushes.runs', VIEWS)
-
-const LABELS: Readonly<Record<View, readonly [label: string, icon: IconName]>> = {
-  list: ['List', 'list'],
-  small: ['Small grid', 'small-grid'],
-  large: ['Large grid', 'large-grid'],
-}
 
 export function ViewSwitch() {
   const view = useStore(viewStore)
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be a flex container in all browsers
     <div role="group" class="view-switch" aria-label="View">
-      {VIEWS.map((each) => {
-        const [label, icon] = LABELS[each]
-        return (
-          <Button
-            key={each}
-            kind="ghost"
-            size="small"
-            icon={icon}
-            label={label}
-            isPressed={each === view}
-            onClick={() => viewStore.set(() => each)}
-          />
-        )
-      })}
+      {VIEWS.map((each) => (
+        <Button
+          key={each}
+          kind="ghost"
+          size="small"
+          icon={each}
+          label={capitalized(each)}
+          isPressed={each === view}
+          onClick={() => viewStore.set(() => each)}
+        />
+      ))}
     </div>
   )
 }
@@ -61,7 +52,7 @@ export function RunsView(props: RunsProps) {
   }, [])
   if (view === 'list') return <RunRows {...props} />
   return (
-    <ul class={`run-tiles tiles-${view}`} aria-label="Runs" aria-busy={props.isStale || undefined}>
+    <ul class="run-tiles" aria-label="Runs" aria-busy={props.isStale || undefined}>
       {props.runs.map((run) => (
         <RunItem
           key={run.id}
@@ -77,7 +68,7 @@ export function RunsView(props: RunsProps) {
 
 const Tile = ({ run, link, choice, isPlaying, attributes }: DrawnRun) => (
   <li class="run-tile" {...attributes}>
-    <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} isLarge />
+    <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} />
     {choice}
     <span class="run-prompt">{link}</span>
     <span class="tile-about">

@@ -15,7 +15,7 @@ import { writeJson } from '../../../protocol/json.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
 import type { FileStore } from '../../files/contract.js'
-import { CONSOLE_BODIES, choiceIn, type Query } from '../../rules/console-requests.js'
+import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
 import { type ApiRoutes, announceRun, createStatusTurns, idempotencyKeyOf } from '../api-routes.js'
@@ -258,13 +258,12 @@ async function addThumbnailRoute(
   { limits, thumbnails }: Pick<Console, 'limits' | 'thumbnails'>,
 ): Promise<void> {
   app.addHook('onRequest', async (request) => limits.countThumbnail(sessionOf(request).user.id))
-  app.get<ById & { Querystring: Query }>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
+  app.get<ById>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
     const closed = new AbortController()
     const onClose = () => closed.abort(new Refusal('bad_request', 'The connection was closed.'))
     reply.raw.once('close', onClose)
     const { accountId } = sessionOf(request).user
-    const isLarge = choiceIn(request.query, 'size', ['large']) !== undefined
-    const { etag, read } = await thumbnails.find(accountId, request.params.id, isLarge)
+    const { etag, read } = await thumbnails.find(accountId, request.params.id)
     const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
     reply.headers({
       etag,

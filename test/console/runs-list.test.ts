@@ -14,7 +14,6 @@ import {
   withUpdate,
 } from '../../src/console/runs/run-list.js'
 import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/runs-filters.js'
-import { runAfterKey } from '../../src/console/runs/runs-view.js'
 import { timelineOf } from '../../src/console/runs/timeline.js'
 import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
 import type { LocalStatus } from '../../src/protocol/run-state.js'
@@ -199,27 +198,6 @@ test.each([
 ])('the pace: %s', (_, state, expected) =>
   expect(pollDelayMs({ isVisible: true, hasUnfinished: false, failures: 0, ...state })).toBe(expected),
 )
-
-describe('a key', () => {
-  // Eight runs in rows of three.
-  test.each([
-    ['j', 1, 0, 1],
-    ['ArrowDown', 1, 7, undefined],
-    ['ArrowRight', 1, 0, undefined],
-    ['k', 3, 0, undefined],
-    ['ArrowRight', 3, 2, 3],
-    ['ArrowLeft', 3, 3, 2],
-    ['ArrowRight', 3, 7, undefined],
-    ['ArrowDown', 3, 1, 4],
-    ['ArrowDown', 3, 5, 7],
-    ['ArrowDown', 3, 6, undefined],
-    ['ArrowUp', 3, 4, 1],
-    ['ArrowUp', 3, 2, undefined],
-    ['x', 3, 2, undefined],
-  ])('%s in %i columns, from run %i: %s', (key, columns, from, expected) =>
-    expect(runAfterKey(key, from, { columns, count: 8 })).toBe(expected),
-  )
-})
 
 describe('filters', () => {
   test.each([

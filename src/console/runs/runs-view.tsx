@@ -98,38 +98,14 @@ function runsInView(): readonly HTMLElement[] {
 export const idsInView = (): ReadonlySet<string | undefined> =>
   new Set(runsInView().map(({ dataset }) => dataset.run))
 
-/** `j` and `k` work on the whole page. Arrow keys work only if a run has the focus; otherwise they scroll the page. */
+/** `j` and `k` move the focus to the next and the previous run, and from elsewhere to the first run in view. */
 function onKey(event: KeyboardEvent): void {
-  if (!isShortcut(event)) return
+  if (!isShortcut(event) || (event.key !== 'j' && event.key !== 'k')) return
   const items = itemsOf()
   const focused = document.activeElement?.closest<HTMLElement>('[data-run]')
-  const isLetter = event.key === 'j' || event.key === 'k'
-  const other = items.findIndex(({ offsetTop }) => offsetTop !== items[0]?.offsetTop)
-  const grid = { columns: other === -1 ? items.length : other, count: items.length }
-  const next = focused
-    ? items[runAfterKey(event.key, items.indexOf(focused), grid) ?? -1]
-    : isLetter
-      ? runsInView()[0]
-      : undefined
+  const next = focused ? items[items.indexOf(focused) + (event.key === 'j' ? 1 : -1)] : runsInView()[0]
   if (next === undefined) return
   event.preventDefault()
   next.querySelector('a')?.focus({ preventScroll: true })
   next.scrollIntoView({ block: 'nearest' })
-}
-
-interface Grid {
-  readonly columns: number
-  /** Number of runs. */
-  readonly count: number
-}
-
-/** Index of the run that a key moves to. Undefined for other keys, and at the ends. */
-export function runAfterKey(key: string, from: number, { columns, count }: Grid): number | undefined {
-  const last = count - 1
-  if (key === 'j' || (columns > 1 && key === 'ArrowRight')) return from < last ? from + 1 : undefined
-  if (key === 'k' || (columns > 1 && key === 'ArrowLeft')) return from > 0 ? from - 1 : undefined
-  if (key === 'ArrowUp') return from >= columns ? from - columns : undefined
-  // The last row may have no tile below this one.
-  const isLastRow = Math.floor(from / columns) === Math.floor(last / columns)
-  return key === 'ArrowDown' && !isLastRow ? Math.min(last, from + columns) : undefined
 }

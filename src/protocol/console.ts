@@ -79,8 +79,6 @@ export const CONSOLE_PATHS = {
   models: '/api/console/models',
   /** GET with the query `RunsQuery` → `RunsPage`. POST a create request → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: these runs, and the runs after the cursor. */
-  updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
   /**
@@ -185,17 +183,8 @@ export interface RunsPage {
   readonly runs: readonly RunSummary[]
   /** Value of `before` for the next page; null on the last page. */
   readonly next: string | null
-  /** Value of `after` for `updates`: the account's newest run at the time of this response. */
-  readonly latest: string
-}
-
-export interface RunsUpdate {
   /** Current state of the runs in `ids`. */
   readonly changed: readonly RunSummary[]
-  /** Runs after the cursor, newest first; at most 100. If there are more, `next` is not null. */
-  readonly added: readonly RunSummary[]
-  readonly next: string | null
-  readonly latest: string
   readonly balance: number
 }
 

@@ -66,7 +66,6 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
   findRun: 'lookup',
   findRuns: 'page',
   listRuns: 'page',
-  latestRun: 'lookup',
   cancelRun: 'change',
   findStopping: 'lookup',
   settleCanceled: 'change',

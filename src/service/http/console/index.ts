@@ -123,7 +123,6 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   await app.register(addOwnerRoutes, options)
 
   app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
-  app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...selected(request)))
   app.get<ById>(CONSOLE_PATHS.run, async (request, reply) => {
     const account = accountOf(request)
     const body = await inTurn(account, async () => writeJson(await runs.find(account, request.params.id)))

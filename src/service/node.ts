@@ -171,7 +171,7 @@ export function createRendering({
 }: RenderingParts): Rendering {
   const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
   const { outputs, inputs } = storage
-  const lease = createWorkerLease({ store, clock, models, onError })
+  const lease = createWorkerLease({ store, clock, onError })
   const referenceFetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
   const { findImage, findOutput } = store
   const worker = createWorker({

@@ -81,7 +81,6 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
   returnRuns: 'change',
   recordCrash: 'change',
   queueLengths: 'page',
-  listModels: 'page',
   renewLease: 'change',
   extendLease: 'change',
   listWorkers: 'read',

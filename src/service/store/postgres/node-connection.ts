@@ -5,7 +5,6 @@
  */
 import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
-import type { CarriedModel } from '../model-use.js'
 import type { Row, SqlValue } from '../sql.js'
 import { isConnectionLost, isOverloaded } from './connection-errors.js'
 import { type Client, createClient, LOCKS, prepared, prepareSession, type RetryWindow } from './driver.js'
@@ -24,9 +23,8 @@ const SQL = {
   // Adds the row and takes the lock in one statement, so that no node sees the row without the lock.
   addWorker: `
     WITH added AS (
-      INSERT INTO workers (id, heartbeat_at, models) VALUES ($1, ${NOW_MS}, $2)
-      ON CONFLICT (id) DO UPDATE SET
-        heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at), models = excluded.models
+      INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
+      ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at)
       RETURNING slot
     )
     SELECT slot, pg_try_advisory_lock(${LOCKS}, slot) AS "isLocked" FROM added`,
@@ -50,7 +48,7 @@ const SQL = {
   askNothing: `SELECT 1`,
 } as const
 
-/** Executed once a second, so it does not read the models. */
+/** Executed once a second. */
 export const LIST_WORKERS = `
     SELECT id, heartbeat_at, NOT EXISTS (
       SELECT 1 FROM pg_locks
@@ -60,8 +58,8 @@ export const LIST_WORKERS = `
     FROM workers`
 
 export interface NodeConnection {
-  /** Adds a worker of these models with its lock, or renews its lease. */
-  addWorker(id: string, models?: readonly CarriedModel[]): Promise<void>
+  /** Adds a worker with its lock, or renews its lease. */
+  addWorker(id: string): Promise<void>
   /** Renews the lease of a worker. Returns false if the worker has no lease. */
   extendLease(id: string): Promise<boolean>
   /** Releases the worker's lock. Call it after the worker was removed. */
@@ -190,10 +188,10 @@ export function createNodeConnection({ url, node, retryWindow }: NodeConnectionO
   }
 
   return {
-    async addWorker(id, models = []) {
+    async addWorker(id) {
       workers.add(id)
       await onConnection(async (on) => {
-        const row = await queryRow(on.client, SQL.addWorker, id, JSON.stringify(models))
+        const row = await queryRow(on.client, SQL.addWorker, id)
         if (row !== undefined) await ensureLock(on, id, row)
       })
     },

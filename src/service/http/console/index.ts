@@ -1,7 +1,6 @@
 /**
  * HTTP routes of the console: the files of its page, the authentication endpoints (`session.ts`), and the page's data.
  */
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -18,7 +17,14 @@ import type { FileStore } from '../../files/contract.js'
 import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
-import { type ApiRoutes, announceRun, createStatusTurns, idempotencyKeyOf } from '../api-routes.js'
+import {
+  type ApiRoutes,
+  announceRun,
+  createStatusTurns,
+  idempotencyKeyOf,
+  sendTagged,
+  tagged,
+} from '../api-routes.js'
 import { isKnownTag } from '../conditional-request.js'
 import { leaveBodiesUnread, readJsonBodies, withBody } from '../request-body.js'
 import { sendStoredFile } from '../stored-file.js'
@@ -104,14 +110,9 @@ const selected = (request: FastifyRequest) => [accountOf(request), request.query
 
 /** Route of the models. Serializes them once: they stay the same until the service ends. */
 async function addModelsRoute(app: FastifyInstance, { models, limits }: Console): Promise<void> {
-  const bytes = Buffer.from(writeJson({ models }))
-  const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
+  const list = tagged(writeJson({ models }))
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
-  app.get(CONSOLE_PATHS.models, async (request, reply) => {
-    reply.headers({ etag, 'cache-control': 'private, no-cache', 'x-content-type-options': 'nosniff' })
-    if (isKnownTag(request.headers, etag)) return reply.code(304).send()
-    return reply.type('application/json; charset=utf-8').send(bytes)
-  })
+  app.get(CONSOLE_PATHS.models, (request, reply) => sendTagged(request, reply, list, 'private, no-cache'))
 }
 
 /** Routes of the page's data for every user, except creates and thumbnails, which have separate limits. */

@@ -171,10 +171,9 @@ describePages('API keys of the console', (pages) => {
     await page.route('**/api/console/keys', (route) => route.fulfill({ json: sent }))
     await page.getByRole('link', { name: 'API keys' }).click()
     await rowOf(page, 'bare').getByText('Active').waitFor()
-    sent = { keys: null, note: 'as it was sent' }
+    sent = { keys: null }
     await page.reload()
     await page.getByText('This page could not be displayed.').waitFor()
-    expect(await page.getByRole('region', { name: 'JSON' }).innerText()).toContain('"note": "as it was sent"')
     await page.getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
   })

@@ -1,7 +1,7 @@
 /** The list of runs: pages in any order give every run once, the newest first. */
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { pollDelayMs } from '../../src/console/runs/polling.js'
+import { pollDelayMs } from '../../src/console/polling.js'
 import {
   countAbove,
   listOfPage,

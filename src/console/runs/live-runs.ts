@@ -1,9 +1,9 @@
 /** The list of runs: loaded in pages, and updated by polling while it is shown. */
 import { CONSOLE_PATHS, type RunsPage } from '../../protocol/console.js'
 import { nextReadNumber, request, setBalance } from '../api.js'
+import { type PollResult, usePolling } from '../polling.js'
 import { type Action, useAction } from '../resource.js'
 import { createStore, useStore } from '../store.js'
-import { type PollResult, usePolling } from './polling.js'
 import { isFinished, listOfPage, type RunList, unfinishedIds, withHead, withOlder } from './run-list.js'
 import { type Filters, isSameFilter, stillMatches } from './runs-filters.js'
 import { idsInView } from './runs-view.js'

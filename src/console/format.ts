@@ -95,24 +95,6 @@ export function formatTime(iso: string | null | undefined, timeZone?: string): s
   }).format(time)
 }
 
-/** `14:48:13 · 3 minutes ago`, `Nov 22, 14:48:13 · 2 days ago`, or only `Nov 2, 2026, 14:48:13` after a week. */
-export function formatMoment(iso: string | null | undefined, now: number, timeZone?: string): string {
-  const time = parseTime(iso)
-  if (time === undefined) return DASH
-  const relativeTime = formatRelative(iso, now, timeZone)
-  const isDistant = relativeTime === formatDay(iso, timeZone)
-  const isToday = calendarDay(time, timeZone) === calendarDay(now, timeZone)
-  const local = dateFormat(timeZone, {
-    ...(isDistant && { year: 'numeric' }),
-    ...(!isToday && { month: 'short', day: 'numeric' }),
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-  }).format(time)
-  return isDistant ? local : `${local} · ${relativeTime}`
-}
-
 /** `Nov 22, 2026, 18:30:05 GMT+1 (Nov 22, 2026, 17:30:05 UTC)` */
 export function formatFullTime(iso: string | null | undefined, timeZone?: string): string {
   const [local, utc] = [formatTime(iso, timeZone), formatTime(iso, 'UTC')]

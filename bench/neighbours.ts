@@ -182,8 +182,8 @@ function floodsOf({ keys, largeIds }: Prepared): readonly Flood[] {
     { name: 'filter without a match', asks: [{ path: `${console}/runs?status=failed` }], ...often },
     { name: '100 runs of 0.8 MB, listed', asks: [{ path: `${console}/runs?limit=100` }], ...often },
     {
-      name: `updates of ${IDS} runs of 0.8 MB`,
-      asks: [{ path: `${console}/runs/updates?ids=${ids}` }],
+      name: `list with ${IDS} more runs of 0.8 MB`,
+      asks: [{ path: `${console}/runs?ids=${ids}` }],
       ...often,
     },
     { name: 'details of a run of 0.8 MB', asks: [{ path: `${console}/runs/${largeIds[0]}` }], ...often },

@@ -230,10 +230,6 @@ const MET: Readonly<Record<string, (place: Place) => Promise<readonly unknown[]>
     const [{ id }] = valuesOf((await place.run([...IMAGE, '--no-wait'])).stdout) as [{ id: string }]
     return await administered(place, 'run', 'cancel', id)
   },
-  'admin-models': async (place) => {
-    await place.run([...IMAGE, '--no-wait'])
-    return await administered(place, 'models', 'list')
-  },
   'admin-backup': (place) => administered(place, 'backup', join(place.folder, 'backup.db')),
   'admin-verify': (place) => administered(place, 'verify'),
   forget: async ({ run, loses }) => {

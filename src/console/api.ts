@@ -46,9 +46,6 @@ export const isOutage = (error: unknown): boolean =>
 /** Whether the notice about the connection explains this error, so that nothing else has to. */
 export const isExplained = (error: unknown): boolean => connectionStore.get() === 'lost' && isOutage(error)
 
-/** Body of the last response to a GET. The error page shows it. */
-export const lastAnswerStore = createStore<unknown>(undefined)
-
 /** Undefined until the first response; null if there is no valid session. */
 export const sessionStore = createStore<Session | null | undefined>(undefined)
 
@@ -165,10 +162,7 @@ async function requestOnce<Answer>(method: HttpMethod, path: string, options: Ap
     const error = errorOf(path, response, body)
     noteConnection(isOutage(error), answersBefore)
     // If the session has changed since the request was sent, the error is about the previous session.
-    if (error.code === 'not_signed_in' && sessionStore.get()?.id === session?.id) {
-      sessionStore.set(() => null)
-      lastAnswerStore.set(() => undefined)
-    }
+    if (error.code === 'not_signed_in' && sessionStore.get()?.id === session?.id) sessionStore.set(() => null)
     throw error
   }
   const isAnswer = response.status === 204 || options.isText === true || body !== undefined
@@ -176,7 +170,6 @@ async function requestOnce<Answer>(method: HttpMethod, path: string, options: Ap
   if (!isAnswer) throw badResponse(response.status)
   if (response.status === 204) return undefined as Answer
   if (options.isText) return text as Answer
-  if (method === 'GET') lastAnswerStore.set(() => body)
   return body as Answer
 }
 

@@ -46,18 +46,6 @@ export const formatWholeSeconds = (milliseconds: number): string => {
   return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000)
 }
 
-interface Range {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-/** `usually 8–15 s`, `usually takes 40 s`, `usually 50 s to 2 min`. Rounded up, so that it is never 0 s. */
-export function formatUsual({ fromMs, toMs }: Range, verb?: string): string {
-  const [from, to] = [fromMs, toMs].map((ms) => formatWholeSeconds(Math.max(1, Math.ceil(ms / 1000)) * 1000))
-  const range = toMs <= 59_000 ? `${from?.replace(' s', '')}–${to}` : `${from} to ${to}`
-  return ['usually', verb, from === to ? to : range].filter(Boolean).join(' ')
-}
-
 const DAY_MS = 86_400_000
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
 
@@ -105,24 +93,6 @@ export function formatTime(iso: string | null | undefined, timeZone?: string): s
     hourCycle: 'h23',
     timeZoneName: 'short',
   }).format(time)
-}
-
-/** `14:48:13 · 3 minutes ago`, `Nov 22, 14:48:13 · 2 days ago`, or only `Nov 2, 2026, 14:48:13` after a week. */
-export function formatMoment(iso: string | null | undefined, now: number, timeZone?: string): string {
-  const time = parseTime(iso)
-  if (time === undefined) return DASH
-  const relativeTime = formatRelative(iso, now, timeZone)
-  const isDistant = relativeTime === formatDay(iso, timeZone)
-  const isToday = calendarDay(time, timeZone) === calendarDay(now, timeZone)
-  const local = dateFormat(timeZone, {
-    ...(isDistant && { year: 'numeric' }),
-    ...(!isToday && { month: 'short', day: 'numeric' }),
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-  }).format(time)
-  return isDistant ? local : `${local} · ${relativeTime}`
 }
 
 /** `Nov 22, 2026, 18:30:05 GMT+1 (Nov 22, 2026, 17:30:05 UTC)` */

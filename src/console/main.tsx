@@ -4,11 +4,9 @@
  * in; then the URL fragment selects the page.
  */
 import { Component, type ComponentChildren, render } from 'preact'
-import { writeJson } from '../protocol/json.js'
 import { AccountPage } from './account/account-page.js'
-import { lastAnswerStore, refreshSession, sessionStore } from './api.js'
+import { refreshSession, sessionStore } from './api.js'
 import { LinkButton } from './components/button.js'
-import { CodeBlock } from './components/copy.js'
 import { EmptyState, ErrorNotice, Notice, RetryButton } from './components/notice.js'
 import { Page } from './components/page.js'
 import { Toasts } from './components/toast.js'
@@ -99,7 +97,7 @@ function MissingPage() {
   )
 }
 
-/** If drawing a component throws, shows the error and the last data from the service instead. */
+/** If drawing a component throws, shows the error instead. */
 class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, { readonly error: unknown }> {
   override state = { error: undefined as unknown }
 
@@ -111,18 +109,11 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
     const { error } = this.state
     if (error === undefined) return children
     const retry = <RetryButton onClick={() => this.setState({ error: undefined })} />
-    const data = lastAnswerStore.get()
     return (
       <div class="page">
         <Notice tone="bad" title="This page could not be displayed." action={retry}>
           {error instanceof Error ? error.message : String(error)}
         </Notice>
-        {data !== undefined && (
-          <details class="raw" open>
-            <summary>Last response of the service, as JSON</summary>
-            <CodeBlock code={writeJson(data, { indent: 2 })} label="JSON" />
-          </details>
-        )}
       </div>
     )
   }

@@ -4,8 +4,9 @@
  * no component is left, a toast shows the result.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { ApiError, connectionStore, isExplained, isOutage, sessionStore } from './api.js'
+import { ApiError, isOutage, sessionStore } from './api.js'
 import { toastError } from './components/toast.js'
+import { usePolling, useShownError } from './polling.js'
 import { createStore, type SharedValue, useStore } from './store.js'
 
 export interface Resource<Data> {
@@ -17,32 +18,6 @@ export interface Resource<Data> {
   reload(): void
   /** Changes the data. Does nothing if `deps` have changed since this function was returned. */
   set(change: (data: Data) => Data): void
-}
-
-/** Delays between retries after requests that got no response. */
-const RETRY_WAITS_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const
-
-/** Returns undefined while the notice about the connection explains the error. */
-export function useShownError(error: unknown): unknown {
-  useStore(connectionStore)
-  return isExplained(error) ? undefined : error
-}
-
-/**
- * Calls `retry` when the service answers again. Calls it only once until `succeeded` is called: the failure may be that
- * of one request.
- */
-export function whenReconnected(retry: () => void) {
-  let isArmed = true
-  const stop = connectionStore.subscribe(() => {
-    if (!isArmed || connectionStore.get() === 'lost') return
-    isArmed = false
-    retry()
-  })
-  const succeeded = () => {
-    isArmed = true
-  }
-  return { stop, succeeded }
 }
 
 /**
@@ -57,7 +32,6 @@ export function useResource<Data>(
   const [own] = useState(() => createStore<Data | undefined>(undefined))
   const store = kept ?? own
   const data = useStore(store)
-  const [error, setError] = useState<unknown>()
   const [isLoading, setLoading] = useState(true)
   const [round, setRound] = useState(0)
   const reading = useMemo(() => ({ isOver: false }), deps)
@@ -68,44 +42,28 @@ export function useResource<Data>(
     },
     [reading],
   )
-  useEffect(() => {
-    const controller = new AbortController()
-    const { signal } = controller
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let failure: unknown
-    const reconnection = whenReconnected(() => {
-      if (!isOutage(failure)) return
-      clearTimeout(timer)
-      void attempt(1)
-    })
-    const attempt = async (count: number): Promise<void> => {
-      setLoading(true)
-      failure = undefined
-      const before = store.get()
-      try {
-        const loaded = await load(signal)
-        if (signal.aborted) return
-        // The data was changed during the request, so the response may be older than the change. Read again.
-        if (!Object.is(store.get(), before)) return await attempt(0)
-        store.set(() => loaded)
-        setError(undefined)
-        reconnection.succeeded()
-      } catch (thrown) {
-        if (signal.aborted) return
-        failure = thrown
-        setError(thrown)
-        const wait = retryWaitMs(thrown, count)
-        if (wait !== undefined) timer = setTimeout(() => void attempt(count + 1), wait)
-      }
-      setLoading(false)
-    }
-    void attempt(0)
-    return () => {
-      controller.abort()
-      clearTimeout(timer)
-      reconnection.stop()
-    }
-  }, [...deps, round])
+  const { error } = usePolling(
+    {
+      async ask(signal) {
+        setLoading(true)
+        try {
+          // Read again if the data was changed during the request: the response may be older than the change.
+          for (;;) {
+            const before = store.get()
+            const loaded = await load(signal)
+            signal.throwIfAborted()
+            if (!Object.is(store.get(), before)) continue
+            store.set(() => loaded)
+            return 'done'
+          }
+        } finally {
+          if (!signal.aborted) setLoading(false)
+        }
+      },
+      isFinal: (thrown) => !(isOutage(thrown) || (thrown instanceof ApiError && thrown.status === 429)),
+    },
+    [...deps, round],
+  )
 
   const reload = useCallback(() => setRound((count) => count + 1), [])
   const set = useCallback(
@@ -114,13 +72,7 @@ export function useResource<Data>(
     },
     [reading],
   )
-  return { data, error: useShownError(error), isLoading, reload, set }
-}
-
-function retryWaitMs(thrown: unknown, count: number): number | undefined {
-  if (!(thrown instanceof ApiError)) return undefined
-  if (thrown.status === 429) return (thrown.retryAfterS ?? 10) * 1000
-  return isOutage(thrown) ? RETRY_WAITS_MS[Math.min(count, RETRY_WAITS_MS.length - 1)] : undefined
+  return { data, error, isLoading, reload, set }
 }
 
 export interface ActionState {

@@ -1,4 +1,4 @@
-// An engine that creates the thumbnails of the console. The input contains the path of a picture, and its size. Pictures are
+// An engine that creates the thumbnails of the console. The input contains the path of a picture. Pictures are
 // untrusted, like reference images: the cost of decoding is checked from the header first. Rejects for pictures that
 // are too expensive or corrupt.
 import { readFile } from 'node:fs/promises'
@@ -9,16 +9,14 @@ import { MAX_COST, MAX_PIXELS, readHeader } from './references.js'
 import type { Size } from './render-request.js'
 import { pixels } from './scenery/stage.js'
 
-/** Maximum sizes in pixels: twice the size in the list, for high-density screens, and the size in the grid. */
-const SMALL = { width: 160, height: 160 }
-const LARGE = { width: 512, height: 512 }
+/** Maximum size in pixels: sharp in the list, and good in the grid on high-density screens. */
+const SIZE = { width: 384, height: 384 }
 const NAME = 'thumbnail.webp'
 
 export function createThumbnailEngine(): Engine {
   return {
     async render({ input, folder, signal }) {
-      const size = input.isLarge === true ? LARGE : SMALL
-      const picture = await openPicture(await readFile(String(input.path)), size)
+      const picture = await openPicture(await readFile(String(input.path)), SIZE)
       const small = await picture.webp({ quality: 75 }).toBuffer()
       await writeOutput(folder, NAME, [small], signal)
       return [{ name: NAME, contentType: 'image/webp' }]

@@ -79,13 +79,11 @@ export const CONSOLE_PATHS = {
   models: '/api/console/models',
   /** GET with the query `RunsQuery` → `RunsPage`. POST a create request → 201 `RunDetails`. */
   runs: '/api/console/runs',
-  /** GET `?ids=a,b&after=<cursor>`, at most 100 ids → `RunsUpdate`: these runs, and the runs after the cursor. */
-  updates: '/api/console/runs/updates',
   /** GET → `RunDetails`. */
   run: '/api/console/runs/:id',
   /**
-   * GET → a WebP image of at most 160 pixels (512 with `?size=large`) of the first image output. 404 `not_found` if the
-   * service cannot make a thumbnail, 410 `gone` if the file was removed, 503 if one may be available later.
+   * GET → a WebP image of at most 384 pixels of the first image output. 404 `not_found` if the service cannot make a
+   * thumbnail, 410 `gone` if the file was removed, 503 if one may be available later.
    */
   thumbnail: '/api/console/runs/:id/thumbnail',
   /** POST → 200 `RunDetails`. Cancels the run, unless it has ended. 404 `run_not_found`. */
@@ -185,17 +183,8 @@ export interface RunsPage {
   readonly runs: readonly RunSummary[]
   /** Value of `before` for the next page; null on the last page. */
   readonly next: string | null
-  /** Value of `after` for `updates`: the account's newest run at the time of this response. */
-  readonly latest: string
-}
-
-export interface RunsUpdate {
   /** Current state of the runs in `ids`. */
   readonly changed: readonly RunSummary[]
-  /** Runs after the cursor, newest first; at most 100. If there are more, `next` is not null. */
-  readonly added: readonly RunSummary[]
-  readonly next: string | null
-  readonly latest: string
   readonly balance: number
 }
 

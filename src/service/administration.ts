@@ -18,7 +18,6 @@ import { newKey } from './secrets.js'
 import type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, NewKey } from './store/account-store.js'
 import { type StoreWrapper, wrapStore } from './store/calls.js'
 import { DatabaseUnavailable, type Store } from './store/contract.js'
-import type { ModelUse } from './store/model-use.js'
 import { explainDatabaseError, MOVED, openSqliteStore } from './store/sqlite/index.js'
 import type { StoredRun } from './stored-run.js'
 import { createUserAdministration, type UserAdministration } from './user-administration.js'
@@ -26,7 +25,6 @@ import { createUserAdministration, type UserAdministration } from './user-admini
 export type { Backup } from './backup.js'
 export type { AccountRecord, KeyDetails, KeyTerms, LedgerEntry, Verification } from './store/account-store.js'
 export type { UserDetails } from './store/console-store.js'
-export type { ModelUse } from './store/model-use.js'
 export type { UserWithLink } from './user-administration.js'
 
 /**
@@ -52,8 +50,6 @@ export interface Administration extends UserAdministration {
   addCredits(account: string, amount: number): Promise<AccountRecord>
   /** Lists ledger entries, newest first. */
   entries(account: string, limit?: number): Promise<readonly LedgerEntry[]>
-  /** Lists the models of running workers and of unfinished runs. */
-  models(): Promise<readonly ModelUse[]>
   /** Cancels a run of any account and model. A run that has ended stays as it is. */
   cancelRun(id: string): Promise<StoredRun>
   /** Also throws when the database is too damaged to read. */
@@ -243,7 +239,6 @@ function administrationOf(store: Store, clock: Pick<Clock, 'now'>): Omit<Adminis
       await accountOf(account)
       return await store.listEntries(account, limit ?? -1)
     },
-    models: () => store.listModels(),
     async cancelRun(id) {
       const found = await store.cancelRun(id, clock.now())
       const run = found && (await store.findRun(id, found.accountId))

@@ -72,117 +72,16 @@ interface EndpointsOptions {
   onError(error: unknown): void
 }
 
-export function createEndpoints({
-  store,
-  intake,
-  clock,
-  rateLimiter,
-  worker,
-  findKey,
-  inputs,
-  onQueuedRun,
-  onError,
-}: EndpointsOptions): Endpoints {
+export function createEndpoints(options: EndpointsOptions): Endpoints {
+  const { store, clock, rateLimiter, worker, findKey, onQueuedRun, onError } = options
   const recordUse = createUseRecorder(store.recordKeyUse, onError)
-
-  async function saveImages(images: readonly EmbeddedImage[]): Promise<readonly FileName[]> {
-    const saved: FileName[] = []
-    const unique = new Map(images.map((image) => [image.sha256, image]))
-    // Write one after the other, since the disk or storage also serves other requests.
-    for (const { sha256, data, content_type: contentType } of unique.values()) {
-      const known = await store.findImage(sha256)
-      const key = known ?? newImageKey(sha256)
-      // Write a known image too, in case its file was lost.
-      await inputs.put(key, { bytes: data }, { contentType })
-      const image = known === undefined ? { sha256, bytes: data.byteLength } : undefined
-      saved.push({ kind: 'input', key, image })
-    }
-    return saved
-  }
-
-  /** Removes the new images of a create that was not accepted. */
-  async function discard(saved: readonly FileName[]): Promise<void> {
-    for (const { key, image } of saved) if (image !== undefined) await inputs.remove(key).catch(onError)
-  }
-
-  /** Adds the run. Returns undefined if its images must be stored first, or again. */
-  async function add(run: NewRun): Promise<{ readonly id: string } | undefined> {
-    const added = await store.addRun(run)
-    if (!('refused' in added)) return added
-    if (added.refused === 'file_removed') return undefined
-    throw keyReused()
-  }
-
-  async function accept(
-    { accountId, keyId, isFree }: { accountId: number; keyId: number | undefined; isFree: boolean },
-    body: readonly Uint8Array[],
-    idempotencyKey: string | undefined,
-  ): Promise<CreatedRun> {
-    const nowMs = clock.now()
-    const idempotencyOf = (request: string): Idempotency | undefined =>
-      idempotencyKey === undefined
-        ? undefined
-        : { key: idempotencyKey, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
-    const repeated = async (id: string): Promise<CreatedRun> => {
-      const earlier = await store.findRun(id, accountId)
-      if (earlier === undefined) throw new Refusal('run_not_found')
-      return { run: earlier, price: 0, isRepeated: true }
-    }
-    const read = await intake.read(body).catch((error) => {
-      if (error instanceof Refusal && error.request !== undefined) return error
-      throw error
-    })
-    if (read instanceof Refusal) {
-      // The models may have changed since the first create.
-      const idempotency = idempotencyOf(read.request ?? '')
-      const earlier = idempotency && (await store.findCreated(accountId, idempotency))
-      if (earlier === undefined) throw read
-      return await repeated(earlier)
-    }
-    const { document, input, images, request } = read
-    const { name: model, kind } = document
-    const run: StoredRun = {
-      id: newRunId(),
-      accountId,
-      model,
-      kind,
-      status: 'queued',
-      input: withSeed(input, document),
-      outputs: [],
-      failure: undefined,
-      createdAtMs: nowMs,
-      startedAtMs: undefined,
-      finishedAtMs: undefined,
-    }
-    const price = isFree ? 0 : creditsOf(document, input)
-    const created = { ...run, keyId, price, idempotency: idempotencyOf(request) }
-    // A refused or repeated create stores no images.
-    let added = images.length === 0 ? undefined : await add({ ...created, onlyCheck: true })
-    for (let attempt = 1; added === undefined; attempt++) {
-      if (attempt > MAX_SAVES)
-        throw new Refusal('overloaded', 'A reference image was removed at this moment.')
-      const saved = await saveImages(images)
-      try {
-        added = await add({ ...created, files: [...namedOutputs(input), ...saved] })
-      } catch (error) {
-        // After another error, the run may have been added.
-        if (error instanceof Refusal) await discard(saved)
-        throw error
-      }
-      if (added?.id !== run.id) await discard(saved)
-    }
-    if (added.id !== run.id) return await repeated(added.id)
-    worker.wake(run)
-    return { run, price, isRepeated: false }
-  }
-
   return {
     async admit(authorization, ip) {
       const key = bearerKey(authorization)
       const nowMs = clock.now()
       const record = checkKey(key, await findKey(hashOfKey(key)), nowMs)
       checkAccess(record, ip)
-      const isWithinRate = await rateLimiter.take(String(record.id), record.rate ?? RUNS_LIMIT)
+      const isWithinRate = await rateLimiter.take([String(record.id)], record.rate ?? RUNS_LIMIT)
       if (!isWithinRate) throw new Refusal('RATE_LIMITED')
       recordUse(record.id, nowMs)
       return { keyId: record.id, accountId: record.accountId }
@@ -190,10 +89,10 @@ export function createEndpoints({
 
     create({ accountId, keyId }, body, idempotencyKey) {
       const stored = storedKeyId(keyId)
-      return accept({ accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
+      return accept(options, { accountId, keyId: stored, isFree: stored === undefined }, body, idempotencyKey)
     },
     createWithoutKey: (accountId, body, idempotencyKey) =>
-      accept({ accountId, keyId: undefined, isFree: false }, body, idempotencyKey),
+      accept(options, { accountId, keyId: undefined, isFree: false }, body, idempotencyKey),
 
     async findRun(caller, id) {
       const run = await store.findRun(id, caller.accountId)
@@ -213,6 +112,120 @@ export function createEndpoints({
       return run
     },
   }
+}
+
+interface Creator {
+  readonly accountId: number
+  readonly keyId: number | undefined
+  readonly isFree: boolean
+}
+
+async function accept(
+  options: EndpointsOptions,
+  { accountId, keyId, isFree }: Creator,
+  body: readonly Uint8Array[],
+  idempotencyKey: string | undefined,
+): Promise<CreatedRun> {
+  const { store, intake, clock, worker } = options
+  const nowMs = clock.now()
+  const idempotencyOf = (request: string): Idempotency | undefined =>
+    idempotencyKey === undefined
+      ? undefined
+      : { key: idempotencyKey, request, sinceMs: nowMs - IDEMPOTENCY_KEY_MS }
+  const read = await intake.read(body).catch((error) => {
+    if (error instanceof Refusal && error.request !== undefined) return error
+    throw error
+  })
+  if (read instanceof Refusal) {
+    // The models may have changed since the first create.
+    const idempotency = idempotencyOf(read.request ?? '')
+    const earlier = idempotency && (await store.findCreated(accountId, idempotency))
+    if (earlier === undefined) throw read
+    return await repeatedRun(store, earlier, accountId)
+  }
+  const { document, input, images, request } = read
+  const { name: model, kind } = document
+  const run: StoredRun = {
+    id: newRunId(),
+    accountId,
+    model,
+    kind,
+    status: 'queued',
+    input: withSeed(input, document),
+    outputs: [],
+    failure: undefined,
+    createdAtMs: nowMs,
+    startedAtMs: undefined,
+    finishedAtMs: undefined,
+  }
+  const price = isFree ? 0 : creditsOf(document, input)
+  const added = await addRun(options, { ...run, keyId, price, idempotency: idempotencyOf(request) }, images)
+  if (added !== run.id) return await repeatedRun(store, added, accountId)
+  worker.wake(run)
+  return { run, price, isRepeated: false }
+}
+
+async function repeatedRun(
+  store: EndpointsOptions['store'],
+  id: string,
+  accountId: number,
+): Promise<CreatedRun> {
+  const earlier = await store.findRun(id, accountId)
+  if (earlier === undefined) throw new Refusal('run_not_found')
+  return { run: earlier, price: 0, isRepeated: true }
+}
+
+/** Stores the images of the run and adds it. Returns its id, or that of an earlier run with its idempotency key. */
+async function addRun(
+  options: EndpointsOptions,
+  run: NewRun,
+  images: readonly EmbeddedImage[],
+): Promise<string> {
+  const { store, inputs, onError } = options
+  /** Returns undefined if the images of the run must be stored first, or again. */
+  const add = async (created: NewRun): Promise<string | undefined> => {
+    const added = await store.addRun(created)
+    if (!('refused' in added)) return added.id
+    if (added.refused === 'file_removed') return undefined
+    throw keyReused()
+  }
+  /** Removes the new images of a create that was not accepted. */
+  const discard = async (saved: readonly FileName[]): Promise<void> => {
+    for (const { key, image } of saved) if (image !== undefined) await inputs.remove(key).catch(onError)
+  }
+  // A refused or repeated create stores no images.
+  let added = images.length === 0 ? undefined : await add({ ...run, onlyCheck: true })
+  for (let attempt = 1; added === undefined; attempt++) {
+    if (attempt > MAX_SAVES) throw new Refusal('overloaded', 'A reference image was removed at this moment.')
+    const saved = await saveImages(options, images)
+    try {
+      added = await add({ ...run, files: [...namedOutputs(run.input), ...saved] })
+    } catch (error) {
+      // After another error, the run may have been added.
+      if (error instanceof Refusal) await discard(saved)
+      throw error
+    }
+    if (added !== run.id) await discard(saved)
+  }
+  return added
+}
+
+async function saveImages(
+  { store, inputs }: EndpointsOptions,
+  images: readonly EmbeddedImage[],
+): Promise<readonly FileName[]> {
+  const saved: FileName[] = []
+  const unique = new Map(images.map((image) => [image.sha256, image]))
+  // Write one after the other, since the disk or storage also serves other requests.
+  for (const { sha256, data, content_type: contentType } of unique.values()) {
+    const known = await store.findImage(sha256)
+    const key = known ?? newImageKey(sha256)
+    // Write a known image too, in case its file was lost.
+    await inputs.put(key, { bytes: data }, { contentType })
+    const image = known === undefined ? { sha256, bytes: data.byteLength } : undefined
+    saved.push({ kind: 'input', key, image })
+  }
+  return saved
 }
 
 /** Returns the references of a run that are outputs of this service. */

@@ -29,13 +29,20 @@ import { openData } from './data-folders.js'
 import { createFaults, type Faults } from './faults/index.js'
 import { StorageUnavailable } from './files/contract.js'
 import { createLocalStorage } from './files/local-files.js'
-import { createApp } from './http/app.js'
+import { closeApp, createApp } from './http/app.js'
 import { HTTP_LIMITS } from './http/connections.js'
 import { createInProcessFetch } from './http/in-process-fetch.js'
 import { isOpenToOthers, type Listening, listenOn } from './http/listening.js'
 import { type KeyLookup, openKeyLookup } from './key-lookup.js'
 import { createErrorLog, type Log, silentLog } from './log.js'
-import { type Api, createApi, createReadiness, createRendering } from './node.js'
+import {
+  type Api,
+  createApi,
+  createReadiness,
+  createRendering,
+  type NodeParts,
+  type Rendering,
+} from './node.js'
 import type { ConsoleStart, Service, ServiceOptions } from './service.js'
 import type { RunningStore } from './store/contract.js'
 import { openStore } from './store/open-store.js'
@@ -44,8 +51,7 @@ import { outputKey, outputOfUrl } from './stored-run.js'
 /** Base of output URLs while the service neither listens nor has a public URL. */
 const PLACEHOLDER_URL = 'http://localhost'
 
-/** Time limits for closing: for responses in progress, and for all steps together. */
-const RESPONSE_GRACE_MS = 3_000
+/** Time limit for all steps of closing. */
 const MAX_CLOSE_MS = 4_500
 
 const faultsOf = ({ faults = [], clock, onFault }: ServiceOptions): Faults | undefined =>
@@ -77,15 +83,21 @@ async function openDatabase(options: ServiceOptions, path: string): Promise<Open
   }
 }
 
+interface Running extends NodeParts {
+  readonly opened: Opened
+  readonly rendering: Rendering
+  readonly api: Api | undefined
+  closeHttp(): Promise<void>
+}
+
 /** Throws `RushesError` (usage) when the data folder cannot be used, or a later version wrote it. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { engine, clock, logging, metrics, role = 'all', trustedProxies = [], log = () => {} } = options
+  const { clock, logging, metrics, role = 'all', trustedProxies = [], log = () => {} } = options
   const publicUrl = options.publicUrl?.replace(/\/+$/, '')
   let listening: Listening | undefined
   let closing: Promise<void> | undefined
   let draining = false
   const isClosing = () => closing !== undefined
-  const baseUrl = () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL
 
   /** Replaced by Fastify's logger once the app exists. */
   let logger: Log = silentLog
@@ -96,76 +108,34 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     debug: (fields, message) => logger.debug(fields, message),
   }
   const onError = createErrorLog(log, { events, isClosing })
-
   const { folders, opened } = await openData(options.dataFolder, (path) => openDatabase(options, path))
   const { keys } = opened
-  const store = metrics?.observeStore(opened.store) ?? opened.store
-  const storage = options.storage ?? createLocalStorage(folders, clock)
-
-  const rendering = createRendering({
-    options,
-    store,
-    storage,
-    folders,
-    events,
-    onError,
-    mayFetchPrivate: () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies, role }),
-  })
-  const api: Api | undefined =
-    role === 'worker'
-      ? undefined
-      : createApi({
-          options,
-          store,
-          storage,
-          findKey: keys.find,
-          rateLimiter: opened.store.rateLimiter,
-          worker: rendering.worker,
-          events,
-          baseUrl,
-          onError,
-        })
-  const isWritable = createReadiness({
-    store,
-    clock,
-    isDiskFull: () => isDiskFull(options.dataFolder),
-    checkStorage: storage.check,
-  })
+  const node: NodeParts = {
+    ...{ options, folders, events, onError },
+    store: metrics?.observeStore(opened.store) ?? opened.store,
+    storage: options.storage ?? createLocalStorage(folders, clock),
+    baseUrl: () => publicUrl ?? listening?.url ?? PLACEHOLDER_URL,
+  }
+  const { store, storage } = node
+  const rendering = createRendering(
+    node,
+    () => !isOpenToOthers({ host: listening?.host, publicUrl, trustedProxies, role }),
+  )
+  const { worker } = rendering
+  const apiParts = { findKey: keys.find, rateLimiter: opened.store.rateLimiter, worker }
+  const api = role === 'worker' ? undefined : createApi(node, apiParts)
+  const isDataFull = () => isDiskFull(options.dataFolder)
+  const isWritable = createReadiness({ store, clock, isDiskFull: isDataFull, checkStorage: storage.check })
   const app = await createApp({
     api: api?.routes,
     console: api?.console,
     faults: faultsOf(options),
     isReady: async () => !isClosing() && (await isWritable()),
-    logging,
     limits: { ...HTTP_LIMITS, ...options.httpLimits },
-    clock,
-    trustedProxies,
-    metrics,
     isDraining: () => draining,
-    onError,
+    ...{ logging, clock, trustedProxies, metrics, onError },
   })
   logger = app.log
-
-  async function closeHttp(): Promise<void> {
-    const closed = app.close()
-    if (!(await settlesWithin(RESPONSE_GRACE_MS, closed, clock))) app.server.closeAllConnections()
-    await closed
-  }
-
-  async function closeAll(): Promise<void> {
-    opened.store.stopWaiting()
-    await Promise.all([
-      // Close the API only after HTTP: requests in progress still read their bodies.
-      closeHttp().then(api?.close),
-      rendering.close(),
-      engine.close?.(),
-      options.thumbnailEngine?.close?.(),
-      metrics?.close(),
-    ])
-    await store.close()
-    storage.close?.()
-  }
-
   return {
     apiKey: keys.newKey,
     console: opened.console,
@@ -181,23 +151,53 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     startRendering(claims) {
       if (role !== 'api') rendering.start(claims)
     },
-    returnAbandonedRuns: rendering.worker.reap,
-    async findOutputFile(url) {
-      const named = outputOfUrl(url)
-      const output = named && (await store.findOutput(named.token, named.name))
-      if (output === undefined) return undefined
-      const path = storage.outputs.pathOf?.(outputKey(output))
-      if (path === undefined) return undefined
-      const found = await storage.outputs.find(outputKey(output)).catch((error) => {
-        // Throw the disk's own error, since the terminal shows it.
-        throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
-      })
-      return found && { ...output, path }
-    },
+    returnAbandonedRuns: worker.reap,
+    findOutputFile: (url) => findOutputFile(node, url),
     async close({ drain = false } = {}) {
       draining ||= drain
-      closing ??= settlesWithin(MAX_CLOSE_MS, closeAll().catch(onError), clock).then(() => {})
+      const closed = () =>
+        closeAll({ ...node, opened, rendering, api, closeHttp: () => closeApp(app, clock) }).catch(onError)
+      closing ??= settlesWithin(MAX_CLOSE_MS, closed(), clock).then(() => {})
       await closing
     },
   }
+}
+
+async function closeAll({
+  options,
+  opened,
+  store,
+  storage,
+  rendering,
+  api,
+  closeHttp,
+}: Running): Promise<void> {
+  const { engine, thumbnailEngine, metrics } = options
+  opened.store.stopWaiting()
+  await Promise.all([
+    // Close the API only after HTTP: requests in progress still read their bodies.
+    closeHttp().then(api?.close),
+    rendering.close(),
+    engine.close?.(),
+    thumbnailEngine?.close?.(),
+    metrics?.close(),
+  ])
+  await store.close()
+  storage.close?.()
+}
+
+async function findOutputFile(
+  { store, storage }: NodeParts,
+  url: string,
+): ReturnType<Service['findOutputFile']> {
+  const named = outputOfUrl(url)
+  const output = named && (await store.findOutput(named.token, named.name))
+  if (output === undefined) return undefined
+  const path = storage.outputs.pathOf?.(outputKey(output))
+  if (path === undefined) return undefined
+  const found = await storage.outputs.find(outputKey(output)).catch((error) => {
+    // Throw the disk's own error, since the terminal shows it.
+    throw error instanceof StorageUnavailable ? (error.cause ?? error) : error
+  })
+  return found && { ...output, path }
 }

@@ -30,20 +30,22 @@ const DEFAULT_BODY_LIMIT_BYTES = 64 * 1_048_576
 /** Memory limit for all bodies in flight, as a number of bodies of the maximum size. */
 const BODIES_IN_FLIGHT = 4
 
-interface NodeParts {
+/** What all parts of a node use. */
+export interface NodeParts {
   readonly options: ServiceOptions
   readonly store: ServiceStore
-  readonly storage: Pick<Storage, 'outputs' | 'inputs' | 'root'>
+  readonly storage: Storage
+  readonly folders: DataFolders
+  readonly events: Log
+  baseUrl(): string
   onError(error: unknown): void
 }
 
-interface ApiParts extends NodeParts {
+interface ApiParts {
   readonly findKey: KeyLookup['find']
   /** Rate limiter of the database; undefined if the database has none. */
   readonly rateLimiter: RateLimiter | undefined
-  readonly worker: Pick<Worker, 'wake' | 'request' | 'stopCanceled' | 'renderStateOf'>
-  readonly events: Log
-  baseUrl(): string
+  readonly worker: Worker
 }
 
 export interface Api {
@@ -55,27 +57,19 @@ export interface Api {
 }
 
 /** Creates the endpoints with their limits, the thread that reads bodies, and the console. */
-export function createApi(parts: ApiParts): Api {
-  const { options, store, storage, findKey, worker, baseUrl, events, onError } = parts
+export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiParts): Api {
+  const { options, store, storage, baseUrl, events, onError } = node
   const { clock, bodyLimitBytes = DEFAULT_BODY_LIMIT_BYTES, publicUrl, console: page } = options
   const { outputs, inputs } = storage
   const models = (options.models ?? PREVIEW_MODELS).map(({ document }) => document)
   const rateLimiter = options.rateLimiter ?? parts.rateLimiter ?? createMemoryRateLimiter(clock)
   const intake = createIntake(models)
-  const endpoints = createEndpoints({
-    store,
-    intake,
-    clock,
-    rateLimiter,
-    worker,
-    findKey,
-    inputs,
-    // Another node may have the models of a run that this one only accepts.
-    ...((options.role ?? 'all') === 'all' && { onQueuedRun: reportUnserved(models, options.log, events) }),
-    onError,
-  })
   const routes: ApiRoutes = {
-    endpoints,
+    endpoints: createEndpoints({
+      ...{ store, intake, clock, rateLimiter, worker, findKey, inputs, onError },
+      // Another node may have the models of a run that this one only accepts.
+      ...((options.role ?? 'all') === 'all' && { onQueuedRun: reportUnserved(models, options.log, events) }),
+    }),
     baseUrl,
     renderStateOf: worker.renderStateOf,
     bodyLimits: {
@@ -90,20 +84,14 @@ export function createApi(parts: ApiParts): Api {
     files: outputs,
     findOutput: store.findOutput,
   }
+  const { thumbnailEngine, passwords } = options
+  const { renderStateOf } = worker
   return {
     routes,
     console: page && {
       console: createConsole({
-        store,
-        outputs,
-        clock,
-        rateLimiter,
-        models,
-        thumbnailEngine: options.thumbnailEngine,
-        passwords: options.passwords,
-        renderStateOf: worker.renderStateOf,
-        baseUrl,
-        onError,
+        ...{ store, outputs, clock, rateLimiter, models, thumbnailEngine, passwords },
+        ...{ renderStateOf, baseUrl, onError },
       }),
       api: routes,
       page,
@@ -145,68 +133,38 @@ const FOREIGN_FILES =
   'No files are removed: the folder or bucket belongs to another database, or has files that this one does not know. ' +
   `If this database is to own them, for example after a restore, make the file ${OWNER_KEY} there empty.`
 
-interface RenderingParts extends NodeParts {
-  readonly folders: Pick<DataFolders, 'work'>
-  readonly events: Log
-  /** Whether reference images may be fetched from private addresses. */
-  mayFetchPrivate(): boolean
-}
-
-interface Rendering {
+export interface Rendering {
   readonly worker: Worker
   start(claims: Claims | undefined): void
   /** Returns unfinished renders to the queue. */
   close(): Promise<void>
 }
 
-/** Creates the worker with its lease, the loader of reference images, and the removal of old files. */
-export function createRendering({
-  options,
-  store,
-  storage,
-  folders,
-  events,
-  onError,
-  mayFetchPrivate,
-}: RenderingParts): Rendering {
+/**
+ * Creates the worker with its lease, the loader of reference images, and the removal of old files. `mayFetchPrivate`:
+ * whether reference images may be fetched from private addresses.
+ */
+export function createRendering(
+  { options, store, storage, folders, events, onError }: NodeParts,
+  mayFetchPrivate: () => boolean,
+): Rendering {
   const { engine, clock, concurrency, metrics, retainMs, env = {}, models = PREVIEW_MODELS } = options
   const { outputs, inputs } = storage
-  const lease = createWorkerLease({ store, clock, models, onError })
-  const referenceFetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
+  const lease = createWorkerLease({ store, clock, onError })
+  const fetch = createReferenceFetch({ privateAllowed: mayFetchPrivate, clock, env })
   const { findImage, findOutput } = store
   const worker = createWorker({
-    store,
-    lease,
-    clock,
-    concurrency,
-    timeRender: metrics?.timeRender,
-    log: events,
-    onError,
-    engine,
-    models,
-    references: createReferenceLoader({
-      inputs,
-      outputs,
-      fetch: referenceFetch,
-      clock,
-      findImage,
-      findOutput,
-    }),
-    workFolder: join(folders.work, lease.id),
-    outputs,
+    ...{ store, lease, clock, concurrency, timeRender: metrics?.timeRender, log: events, onError },
+    ...{ engine, models, outputs, workFolder: join(folders.work, lease.id) },
+    references: createReferenceLoader({ inputs, outputs, fetch, clock, findImage, findOutput }),
   })
   const retention = createRetention({
-    store,
-    storage,
-    clock,
-    retainMs,
-    log: events,
+    ...{ store, storage, clock, retainMs, log: events, onError },
     onForeign() {
       options.log?.(FOREIGN_FILES)
       events.warn({}, FOREIGN_FILES)
     },
     removeWorkFolders: () => removeAbandonedFolders({ work: folders.work, store, clock, onError }),
-    onError,
   })
   return {
     worker,
@@ -215,11 +173,7 @@ export function createRendering({
       retention.start()
     },
     async close() {
-      await Promise.all([
-        worker.close().then(lease.release).catch(onError),
-        referenceFetch.close(),
-        retention.close(),
-      ])
+      await Promise.all([worker.close().then(lease.release).catch(onError), fetch.close(), retention.close()])
     },
   }
 }

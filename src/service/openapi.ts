@@ -8,8 +8,7 @@ import { createSchemaName, RUNS_PATH } from '../protocol/id.js'
 import { writeJson } from '../protocol/json.js'
 import { KINDS, type ModelDocument, type ParameterSchema } from '../protocol/models.js'
 import { inputProblems, unknownFields } from '../protocol/validate.js'
-import { defaultDocument } from './models/served-model.js'
-import { LOCAL_MODELS } from './names.js'
+import { defaultDocument, findDocument } from './models/served-model.js'
 import { MAX_IMAGES, MAX_PROMPT_CHARACTERS } from './rules/create-request.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -69,11 +68,11 @@ export function openapiDocument({ models, hasConsole, baseUrl }: DocumentedServi
       const create = path === RUNS_PATH && method === 'post' && requestBody?.content['application/json']
       if (create) {
         create.schema = withCreates(create.schema, named)
-        create.examples = createExamples(create.examples, models)
+        create.examples = validExamples(create.examples, models)
       }
       for (const { content } of Object.values(responses)) {
         const run = content?.['application/json']
-        if (run?.schema.$ref === refTo('Run').$ref) run.examples = runExamples(run.examples, models)
+        if (run?.schema.$ref === refTo('Run').$ref) run.examples = validExamples(run.examples, models)
       }
     }
   return document
@@ -187,32 +186,16 @@ const atMost = (schema: object, name: string, limit: number): number =>
 const describeDefault = (schema: ParameterSchema): string =>
   'default' in schema && schema.default !== undefined ? `; \`${schema.default}\` if it is absent` : ''
 
-/** Examples of the default models, without those that their schemas refuse. */
-function createExamples(examples: Record<string, Example> = {}, models: Models): Record<string, Example> {
-  const filled = Object.entries(examples).flatMap(([name, { value, ...example }]) => {
-    const kind = KINDS.find((each) => LOCAL_MODELS[each] === value.model)
-    const document = kind && defaultDocument(models, kind)
-    if (document === undefined || !isInputOf(document, value.input)) return []
-    return [[name, { ...example, value: { model: document.name, input: value.input } }]]
-  })
-  return Object.fromEntries(filled)
-}
-
-/** Runs of the default image model, if the service has one, with the fields that it has. */
-function runExamples(examples: Record<string, Example> = {}, models: Models): Record<string, Example> {
-  const document = defaultDocument(models, 'image') ?? models[0]
-  if (document === undefined) return {}
-  const filled = Object.entries(examples).map(([name, { value, ...example }]) => {
-    const { image_urls: images, ...fields } = value.input
-    const takesImages = images !== undefined && Object.hasOwn(document.input.properties, 'image_urls')
-    const input = {
-      ...(isInputOf(document, fields) && fields),
-      ...(takesImages && { image_urls: images }),
-    }
-    return [name, { ...example, value: { ...value, model: document.name, input } }]
-  })
-  return Object.fromEntries(filled)
-}
-
-const isInputOf = ({ input }: ModelDocument, values: Json): boolean =>
-  inputProblems(input, values).length + unknownFields(input, values).length === 0
+/** Leaves out the examples of models that the service does not have, or whose schemas refuse them. */
+const validExamples = (examples: Record<string, Example> = {}, models: Models): Record<string, Example> =>
+  Object.fromEntries(
+    Object.entries(examples).filter(([, { value }]) => {
+      const document = findDocument(models, value.model)
+      const { image_urls: images, ...fields } = value.input
+      return (
+        document !== undefined &&
+        inputProblems(document.input, fields).length + unknownFields(document.input, fields).length === 0 &&
+        (images === undefined || Object.hasOwn(document.input.properties, 'image_urls'))
+      )
+    }),
+  )

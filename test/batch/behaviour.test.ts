@@ -39,7 +39,7 @@ async function play(world: World) {
   async function ask(purpose: 'create' | 'status'): Promise<boolean> {
     const grant = await limiter.acquire(purpose)
     await clock.sleep(latencyMs(since()) / 2)
-    if (!(await service.take('key', RUNS_LIMIT))) turnedAway.push(since())
+    if (!(await service.take(['key'], RUNS_LIMIT))) turnedAway.push(since())
     const isGood = !isBroken(since())
     await clock.sleep(latencyMs(since()) / 2)
     grant.settle()

@@ -59,20 +59,6 @@ describePostgres('admin --database', () => {
     expect((await admin('account', 'list')).stdout).toBe('')
   })
 
-  it('verify finds a balance that was changed by hand', async () => {
-    const { url, admin } = await createAdmin()
-    await admin('account', 'create', 'acme', '--balance', '5')
-    expect(await admin('verify')).toMatchObject({ code: 0, stdout: 'ok\n' })
-    const server = await sharedPostgres()
-    await server.query('UPDATE rushes.accounts SET balance = 7', url)
-    const { code, stdout, stderr } = await admin('verify')
-    expect({ code, stdout }).toEqual({
-      code: 8,
-      stdout: 'Account acme has a balance of 7, and its entries sum to 5.\n',
-    })
-    expect(stderr).toContain('1 problem found in the database')
-  })
-
   it('leaves backups to the tools of PostgreSQL, and says which', async () => {
     const { home, admin } = await createAdmin()
     await admin('account', 'create', 'acme')
@@ -114,28 +100,5 @@ describePostgres('admin --database', () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toMatch(says)
     }
-  })
-
-  it('refuses the database of another program, and leaves it as it is', async () => {
-    const { url, admin } = await createAdmin()
-    const server = await sharedPostgres()
-    await server.query('CREATE TABLE notes (text text)', url)
-    expect(await admin('account', 'create', 'acme')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('is the database of another program'),
-    })
-    expect(await server.query("SELECT to_regnamespace('rushes') AS schema", url)).toEqual([{ schema: null }])
-  })
-
-  it('refuses another format', async () => {
-    const { url, admin } = await createAdmin()
-    await admin('account', 'create', 'acme')
-    const server = await sharedPostgres()
-    await server.query('UPDATE rushes.format SET version = 99', url)
-    const { code, stderr } = await admin('account', 'list')
-    expect(code).toBe(2)
-    expect(stderr).toMatch(
-      /was written by another version of rushes: it has format 99[\s\S]*Use that version/,
-    )
   })
 })

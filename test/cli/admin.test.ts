@@ -5,7 +5,6 @@ import { openDatabase } from '../../src/host/database.js'
 import { hashOfKey } from '../../src/service/secrets.js'
 import { SQLITE_SCHEMA } from '../../src/service/store/sqlite/database.js'
 import { createCliService, runCli } from '../support/cli.js'
-import { claimRun } from '../support/runs.js'
 import { temporaryFolder } from '../support/service.js'
 import { dataWords, openStoreOf, runSql, storedText, usesPostgres } from '../support/test-database.js'
 
@@ -220,27 +219,6 @@ describe('admin, beside a running service', () => {
     expect(json.code).toBe(8)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [expect.any(String)] })
     expect(JSON.parse(json.stderr).error.code).toBe('service_error')
-  })
-})
-
-describe('admin models list', () => {
-  it('shows the models of running workers, and those whose runs no worker renders', async () => {
-    const { service, admin, image } = await createAdmin({ rendering: false })
-    await image(service.apiKey, '-n', '2')
-    const store = await openStoreOf(service)
-    await store.renewLease('me', [{ name: 'acme/film', kind: 'video' }])
-    await claimRun(store, 'me')
-    expect(await admin('models', 'list')).toMatchObject({
-      code: 0,
-      stdout: 'acme/film\tvideo\t1\t0\t0\nrushes/preview-image\timage\t0\t1\t1\n',
-      stderr: expect.stringContaining('rushes/preview-image: no worker renders it; 1 queued.'),
-    })
-    const json = (await admin('models', 'list', '--json')).stdout.trimEnd().split('\n')
-    expect(json.map((line) => JSON.parse(line))).toEqual([
-      { model: 'acme/film', kind: 'video', workers: 1, queued: 0, processing: 0 },
-      { model: 'rushes/preview-image', kind: 'image', workers: 0, queued: 1, processing: 1 },
-    ])
-    await store.close()
   })
 })
 

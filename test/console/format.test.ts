@@ -1,7 +1,6 @@
 /** Numbers and times as the console shows them; a value that is missing is a dash and never an error. */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { describeAgent } from '../../src/console/account/account-page.js'
-import { barsOf, labelledDays, topOf } from '../../src/console/credits/credits-page.js'
 import * as format from '../../src/console/format.js'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
@@ -12,7 +11,6 @@ it.each([null, undefined, Number.NaN, 'x'] as never[])('%s is a dash', (value) =
   for (const write of [formatNumber, formatAmount, formatBytes, formatDuration, formatTime, formatDay])
     expect(write(value)).toBe('–')
   expect(format.formatRelative(value, NOW)).toBe('–')
-  expect(format.formatMoment(value, NOW)).toBe('–')
 })
 
 it.each([
@@ -94,25 +92,6 @@ it.each<[now: string, then: string, timeZone: string, text: string]>([
   expect(format.formatRelative(then, Date.parse(now), timeZone)).toBe(text),
 )
 
-it.each([
-  [0, '12:00:00 · just now'],
-  [-180, '11:57:00 · 3 minutes ago'],
-  [-86_400, 'Nov 21, 12:00:00 · yesterday'],
-  [-8 * 86_400, 'Nov 14, 2026, 12:00:00'],
-])('the moment %s seconds from now', (seconds, text) =>
-  expect(format.formatMoment(at(seconds), NOW, 'UTC')).toBe(text),
-)
-
-it.each([
-  [1_400, 3_300, 'usually 2–4 s'],
-  [8_000, 8_000, 'usually 8 s'],
-  [0, 10, 'usually 1 s'],
-  [35_000, 70_000, 'usually 35 s to 1 min 10 s'],
-  [59_001, 59_999, 'usually 1 min'],
-])('durations between %s and %s ms', (fromMs, toMs, text) =>
-  expect(format.formatUsual({ fromMs, toMs })).toBe(text),
-)
-
 it('the whole time has its zone', () => {
   expect(format.formatTime(at(5), 'UTC')).toBe('Nov 22, 2026, 12:00:05 UTC')
   expect(format.formatTime(at(5), 'Asia/Tokyo')).toBe('Nov 22, 2026, 21:00:05 GMT+9')
@@ -120,37 +99,6 @@ it('the whole time has its zone', () => {
   expect(format.formatFullTime(at(5), 'Asia/Tokyo')).toBe(
     'Nov 22, 2026, 21:00:05 GMT+9 (Nov 22, 2026, 12:00:05 UTC)',
   )
-})
-
-describe('the chart', () => {
-  it.each([
-    [[], 4],
-    [[0, 0], 4],
-    [[5], 10],
-    [[11, 3], 20],
-    [[21], 40],
-    [[41], 100],
-    [[1_000], 1_000],
-    [[1_001], 2_000],
-  ])('the top for %j is %s', (values, top) => expect(topOf(values)).toBe(top))
-
-  it('shows every value above zero, inside its area', () => {
-    const area = { left: 40, top: 10, width: 300, height: 100 }
-    const bars = barsOf([0, 0.01, 50, 100], 100, area)
-    expect(bars.map(({ height }) => height)).toEqual([0, 2, 50, 100])
-    for (const { x, y, width, height } of bars) {
-      expect([x >= 40, x + width <= 340, y >= 10, y + height]).toEqual([true, true, true, 110])
-    }
-    expect(barsOf([], 4, area)).toEqual([])
-  })
-
-  it.each([
-    [0, 500, []],
-    [1, 500, [0]],
-    [7, 700, [0, 1, 2, 3, 4, 5, 6]],
-    [30, 600, [1, 5, 9, 13, 17, 21, 25, 29]],
-    [30, 0, []],
-  ])('%s days on %s px', (count, width, days) => expect(labelledDays(count, width, 74)).toEqual(days))
 })
 
 it.each([

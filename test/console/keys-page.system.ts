@@ -3,13 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describePages } from '../support/browser.js'
 import { refusal, setBanned, withStore } from '../support/console.js'
-import {
-  holdAnswers,
-  openSignedIn,
-  pressBoth,
-  type ServedConsole,
-  serveConsole,
-} from '../support/console-page.js'
+import { holdAnswers, openSignedIn, type ServedConsole, serveConsole } from '../support/console-page.js'
 import { ask } from '../support/service.js'
 
 /** The status of a request with this key: 404 for a run that does not exist, when the key works. */
@@ -177,10 +171,9 @@ describePages('API keys of the console', (pages) => {
     await page.route('**/api/console/keys', (route) => route.fulfill({ json: sent }))
     await page.getByRole('link', { name: 'API keys' }).click()
     await rowOf(page, 'bare').getByText('Active').waitFor()
-    sent = { keys: null, note: 'as it was sent' }
+    sent = { keys: null }
     await page.reload()
     await page.getByText('This page could not be displayed.').waitFor()
-    expect(await page.getByRole('region', { name: 'JSON' }).innerText()).toContain('"note": "as it was sent"')
     await page.getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
   })
@@ -287,17 +280,9 @@ describePages('the keyboard', (pages) => {
     const { page } = await openSignedIn(pages, service, '#/account')
     const focused = page.locator('button:focus', { hasText: 'New key' })
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
-    await pressBoth(page, 'g', 'k')
+    await page.getByRole('link', { name: 'API keys' }).focus()
+    await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
-    const shortcuts = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
-    await page.keyboard.press('?')
-    await shortcuts.waitFor()
-    await pressBoth(page, 'g', 'c')
-    expect(page.url()).toContain('#/keys')
-    await page.keyboard.press('Escape')
-    // Nothing outside an open dialog can have the focus. One that the browser has closed has no role any more, but it is
-    // still there, and returns the focus when it is removed.
-    await page.locator('dialog').waitFor({ state: 'detached' })
 
     await page.getByRole('button', { name: 'Skip to the content' }).focus()
     await page.keyboard.press('Enter')

@@ -1,9 +1,9 @@
 /** Answers that come after the session has expired, a component was left or a form was changed. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { nextReadNumber, sessionStore, setBalance } from '../../src/console/api.js'
+import { type PollResult, startPolling } from '../../src/console/polling.js'
 import { actionState, addViewer, runAction } from '../../src/console/resource.js'
 import { createDrafts, EMPTY_DRAFT, type Form } from '../../src/console/runs/drafts.js'
-import { type PollResult, startPolling } from '../../src/console/runs/polling.js'
 import type { Reference } from '../../src/console/runs/references.js'
 import { createStore } from '../../src/console/store.js'
 import type { Session } from '../../src/protocol/console.js'
@@ -87,7 +87,6 @@ describe('a page whose browser has signed in as another user', () => {
     drafts.edit({ name: 'new', start: EMPTY_DRAFT }, () => ({ values: { prompt: 'of ann' } }))
     await new Promise(setImmediate)
     expect([sent.mock.calls.length, settled.mock.calls, written.mock.calls]).toEqual([1, [], []])
-    expect(api.lastAnswerStore.get()).toBeUndefined()
   })
 
   it('stays when the same user has another session', async () => {

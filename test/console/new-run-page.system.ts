@@ -6,7 +6,6 @@ import type { ModelSchema } from '../../src/protocol/models.js'
 import { PREVIEW_DOCUMENTS } from '../../src/service/models/served-model.js'
 import { describePages } from '../support/browser.js'
 import { FOX, PASSWORD, setBanned, withStore } from '../support/console.js'
-import { pressBoth } from '../support/console-page.js'
 import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { FLUX, UPSCALE } from './models.js'
 import {
@@ -99,21 +98,6 @@ describePages('a new run', (pages) => {
     await page.getByRole('link', { name: 'New run' }).click()
     await expect.poll(() => prompt(page).inputValue()).toBe('')
     await cost(page, 'Cost 1 · Balance 9,998')
-  })
-
-  it('is left with Escape and g k, which are not typed into it', async () => {
-    const service = await servePage(pages)
-    const { page } = await service.open('#/new')
-    await prompt(page).fill('a fox')
-    await page.keyboard.press('Escape')
-    await pressBoth(page, 'g', 'k')
-    await page.getByRole('heading', { name: 'API keys' }).waitFor()
-    await link(page, 'New run').click()
-    expect(await prompt(page).inputValue()).toBe('a fox')
-    // A choice takes no text.
-    await page.getByText('16:9', { exact: true }).click()
-    await pressBoth(page, 'g', 'k')
-    await page.getByRole('heading', { name: 'API keys' }).waitFor()
   })
 
   it('is created once, however often the button is pressed', async () => {
@@ -289,23 +273,6 @@ describePages('a new run', (pages) => {
     await create(page)
     await page.getByRole('heading', { level: 1, name: 'a wolf' }).waitFor()
     expect((await runsOf(service)).map(({ input }) => input?.prompt)).toEqual(['a wolf', 'a fox'])
-  })
-
-  it('leaves a dialog over the form open, and says below it that it is created', async () => {
-    const service = await servePage(pages)
-    const { page } = await service.open('#/new')
-    await prompt(page).fill('a fox')
-    const release = await holdCreates(page)
-    await create(page)
-    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
-    await page.getByRole('dialog').waitFor()
-    release()
-    await page.getByText('Run created.').waitFor()
-    expect(await page.getByRole('dialog').count()).toBe(1)
-    await page.keyboard.press('Escape')
-    expect(await prompt(page).inputValue()).toBe('')
-    await link(page, 'Show it').click()
-    await page.getByRole('link', { name: 'Run again with changes' }).waitFor()
   })
 
   it('that is created late leaves a dialog alone, and the balance right', async () => {

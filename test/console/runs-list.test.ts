@@ -1,7 +1,7 @@
-/** The list of runs: pages and updates in any order give every run once, the newest first. */
+/** The list of runs: pages in any order give every run once, the newest first. */
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { pollDelayMs } from '../../src/console/runs/polling.js'
+import { pollDelayMs } from '../../src/console/polling.js'
 import {
   countAbove,
   listOfPage,
@@ -11,10 +11,8 @@ import {
   unfinishedIds,
   withHead,
   withOlder,
-  withUpdate,
 } from '../../src/console/runs/run-list.js'
 import { filtersOf, isFiltered, isSameFilter } from '../../src/console/runs/runs-filters.js'
-import { runAfterKey } from '../../src/console/runs/runs-view.js'
 import { timelineOf } from '../../src/console/runs/timeline.js'
 import type { RunDetails, RunSummary, RunsPage } from '../../src/protocol/console.js'
 import type { LocalStatus } from '../../src/protocol/run-state.js'
@@ -43,24 +41,20 @@ const run = (
   ...more,
 })
 
-const page = (runs: readonly RunSummary[], next: string | null = null, latest = '9'): RunsPage => ({
-  runs,
-  next,
-  latest,
-})
-const update = (changed: readonly RunSummary[], added: readonly RunSummary[] = [], latest = '9') => ({
-  ...{ changed, added, latest, next: null, balance: 1 },
-})
+const page = (
+  runs: readonly RunSummary[],
+  next: string | null = null,
+  changed: readonly RunSummary[] = [],
+): RunsPage => ({ runs, next, changed, balance: 1 })
 const ids = ({ runs }: RunList): readonly string[] => runs.map(({ id }) => id)
 const statuses = ({ runs }: RunList): readonly string[] => runs.map(({ status }) => status)
 
 describe('the list', () => {
   it('appends older pages without repeats', () => {
     const first = listOfPage(page([run(4), run(3)], 'c3'))
-    const both = withOlder(first, page([run(3), run(2), run(1)], null, '12'), 'c3')
+    const both = withOlder(first, page([run(3), run(2), run(1)]), 'c3')
     expect(ids(both)).toEqual(['run_4', 'run_3', 'run_2', 'run_1'])
-    // The cursor of updates stays that of the first page: what came between is still to be read.
-    expect(both).toMatchObject({ next: null, latest: '9' })
+    expect(both.next).toBeNull()
   })
 
   it('leaves out a page that does not follow its last run: the list was begun again meanwhile', () => {
@@ -68,22 +62,18 @@ describe('the list', () => {
     expect(withOlder(again, page([run(2), run(1)]), 'c3')).toBe(again)
   })
 
-  it('puts new runs first, and replaces those that changed', () => {
-    const before = listOfPage(page([run(2, 'processing'), run(1, 'queued')], 'c1'))
-    const after = withUpdate(before, update([run(1, 'processing'), run(2)], [run(4), run(3)], '11'))
+  it('puts new runs first, and replaces those that changed, also below the first page', () => {
+    const before = listOfPage(page([run(3, 'processing'), run(2, 'queued'), run(1, 'queued')], 'c1'))
+    const after = withHead(before, page([run(4), run(3)], 'c3', [run(2, 'processing'), run(1)]))
     expect(ids(after)).toEqual(['run_4', 'run_3', 'run_2', 'run_1'])
-    expect(statuses(after)).toEqual(['succeeded', 'succeeded', 'succeeded', 'processing'])
-    expect(after).toMatchObject({ next: 'c1', latest: '11' })
+    expect(statuses(after)).toEqual(['succeeded', 'succeeded', 'processing', 'succeeded'])
+    expect(after.next).toBe('c1')
   })
 
-  it('adds a run once, however often it is sent', () => {
-    const list = withUpdate(listOfPage(page([run(1)])), update([], [run(2)]))
-    expect(ids(withUpdate(list, update([], [run(2), run(1)])))).toEqual(['run_2', 'run_1'])
-  })
-
-  it('keeps the same rows when nothing is different', () => {
-    const list = listOfPage(page([run(1, 'queued')]))
-    expect(withUpdate(list, update([run(1, 'queued')])).runs).toBe(list.runs)
+  it('keeps the same runs when nothing is different', () => {
+    const list = listOfPage(page([run(2, 'queued'), run(1, 'queued')], 'c1'))
+    const after = withHead(list, page([run(2, 'queued')], 'c2', [run(1, 'queued')]))
+    for (const [at, each] of list.runs.entries()) expect(after.runs[at]).toBe(each)
   })
 
   it.each<[LocalStatus, LocalStatus, LocalStatus]>([
@@ -93,11 +83,11 @@ describe('the list', () => {
     ['succeeded', 'processing', 'succeeded'],
     ['failed', 'queued', 'failed'],
   ])('%s, then %s: %s', (before, then, shown) =>
-    expect(statuses(withUpdate(listOfPage(page([run(1, before)])), update([run(1, then)])))).toEqual([shown]),
+    expect(statuses(withHead(listOfPage(page([run(1, before)])), page([run(1, then)])))).toEqual([shown]),
   )
 
   it('loses no run and repeats none, whatever comes in whatever order', () => {
-    const events = fc.array(fc.constantFrom('create', 'update', 'older', 'head'), { maxLength: 60 })
+    const events = fc.array(fc.constantFrom('create', 'older', 'head'), { maxLength: 60 })
     fc.assert(
       fc.property(fc.nat(12), fc.integer({ min: 1, max: 5 }), events, (already, size, steps) => {
         let created = already
@@ -105,19 +95,17 @@ describe('the list', () => {
         const read = (before: number): RunsPage => {
           const older = all().filter(({ id }) => Number(id.slice(4)) < before)
           const runs = older.slice(0, size)
-          return page(runs, older.length > size ? (runs.at(-1)?.id.slice(4) ?? null) : null, String(created))
+          return page(runs, older.length > size ? (runs.at(-1)?.id.slice(4) ?? null) : null)
         }
         let list = listOfPage(read(Number.POSITIVE_INFINITY))
         const refresh = () => {
-          const added = all().filter(({ id }) => Number(id.slice(4)) > Number(list.latest))
-          list = withUpdate(list, update([], added, String(created)))
+          list = withHead(list, read(Number.POSITIVE_INFINITY))
         }
         for (const step of steps) {
           if (step === 'create') created++
-          if (step === 'update') refresh()
           if (step === 'older' && list.next !== null)
             list = withOlder(list, read(Number(list.next)), list.next)
-          if (step === 'head') list = withHead(list, read(Number.POSITIVE_INFINITY))
+          if (step === 'head') refresh()
         }
         refresh()
         while (list.next !== null) list = withOlder(list, read(Number(list.next)), list.next)
@@ -135,9 +123,9 @@ describe('the first page of a filter', () => {
       'c5',
     )
     // 8 has entered the filter, 7 has left it.
-    const after = withHead(list, page([run(9), run(8), run(5)], 'c5', '10'))
+    const after = withHead(list, page([run(9), run(8), run(5)], 'c5'))
     expect(ids(after)).toEqual(['run_9', 'run_8', 'run_5', 'run_4', 'run_2'])
-    expect(after).toMatchObject({ next: 'c2', latest: '10' })
+    expect(after.next).toBe('c2')
   })
 
   it('drops what left the filter below its last run', () => {
@@ -147,9 +135,15 @@ describe('the first page of a filter', () => {
 
   it('says nothing of older runs when it is empty before the end of all runs', () => {
     const list = listOfPage(page([run(9), run(5)], 'c5'))
-    const after = withHead(list, page([], 'c8', '10'))
+    const after = withHead(list, page([], 'c8'))
     expect(ids(after)).toEqual(['run_9', 'run_5'])
-    expect(after).toMatchObject({ next: 'c5', latest: '10' })
+    expect(after.next).toBe('c5')
+  })
+
+  it('drops an older run whose status no longer matches', () => {
+    const list = listOfPage(page([run(9, 'queued'), run(5, 'queued'), run(4, 'queued')], 'c4'))
+    const head = page([run(9, 'queued')], 'c9', [run(5, 'processing')])
+    expect(ids(withHead(list, head, ({ status }) => status === 'queued'))).toEqual(['run_9', 'run_4'])
   })
 
   it.each([
@@ -199,27 +193,6 @@ test.each([
 ])('the pace: %s', (_, state, expected) =>
   expect(pollDelayMs({ isVisible: true, hasUnfinished: false, failures: 0, ...state })).toBe(expected),
 )
-
-describe('a key', () => {
-  // Eight runs in rows of three.
-  test.each([
-    ['j', 1, 0, 1],
-    ['ArrowDown', 1, 7, undefined],
-    ['ArrowRight', 1, 0, undefined],
-    ['k', 3, 0, undefined],
-    ['ArrowRight', 3, 2, 3],
-    ['ArrowLeft', 3, 3, 2],
-    ['ArrowRight', 3, 7, undefined],
-    ['ArrowDown', 3, 1, 4],
-    ['ArrowDown', 3, 5, 7],
-    ['ArrowDown', 3, 6, undefined],
-    ['ArrowUp', 3, 4, 1],
-    ['ArrowUp', 3, 2, undefined],
-    ['x', 3, 2, undefined],
-  ])('%s in %i columns, from run %i: %s', (key, columns, from, expected) =>
-    expect(runAfterKey(key, from, { columns, count: 8 })).toBe(expected),
-  )
-})
 
 describe('filters', () => {
   test.each([

@@ -56,7 +56,7 @@ describePages('thumbnails', (pages) => {
     const service = await servePage(pages, { engine })
     for (let count = 0; count < 3; count++) await service.create({ prompt: 'fox' })
     const opened = await service.open('#/runs')
-    await expect.poll(() => widths(opened)).toEqual([160, 160, 160])
+    await expect.poll(() => widths(opened)).toEqual([384, 384, 384])
     expect(requestsFor(opened, '/outputs/')).toEqual([])
     expect(requestsFor(opened, '/thumbnail').length).toBe(3)
 
@@ -66,7 +66,7 @@ describePages('thumbnails', (pages) => {
     })
     const transferred = `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/thumbnail')).map(({ transferSize }) => transferSize)`
     await opened.page.reload()
-    await expect.poll(() => widths(opened)).toEqual([160, 160, 160])
+    await expect.poll(() => widths(opened)).toEqual([384, 384, 384])
     // From the cache of the browser.
     expect(await opened.page.evaluate(transferred)).toEqual([0, 0, 0])
     expect(received).toEqual([true, true, true])

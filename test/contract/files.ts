@@ -129,14 +129,13 @@ export function filesContract(open: () => FilesOnClock, { canAge = true, canGoAw
     expect(await files.find('token/a.png')).toBeUndefined()
   })
 
-  test.skipIf(!canAge)('a file that exists is not written again, but its age begins anew', async () => {
+  test.skipIf(!canAge)('a file that exists is not written again', async () => {
     const { files, advance } = open()
     await files.put('a1b2', { bytes: Buffer.from('older') })
     advance?.(60_000)
-    expect(await older(files, 30_000)).toEqual(['a1b2'])
     await files.put('a1b2', { bytes: Buffer.from('newer') })
     expect(await textOf(files, 'a1b2')).toBe('older')
-    expect(await older(files, 30_000)).toEqual([])
+    expect(await older(files, 30_000)).toEqual(['a1b2'])
   })
 
   test.skipIf(!canAge)('files are listed by age', async () => {

@@ -25,7 +25,7 @@ export function rateLimiterContract(
           nowMs += pause
           advance(pause)
           const recent = granted.filter((at) => nowMs - at < LIMIT.windowMs).length
-          const isFree = await limiter.take('key', LIMIT)
+          const isFree = await limiter.take(['key'], LIMIT)
           expect(isFree).toBe(recent < LIMIT.requests)
           if (isFree) granted.push(nowMs)
         }
@@ -37,73 +37,74 @@ export function rateLimiterContract(
   test('keys do not count against each other', async () => {
     const { limiter } = await open()
     for (const key of ['one', 'other'])
-      for (const isFree of [true, true, true, false]) expect(await limiter.take(key, LIMIT)).toBe(isFree)
+      for (const isFree of [true, true, true, false]) expect(await limiter.take([key], LIMIT)).toBe(isFree)
   })
 
   test('requests at the same moment are counted one by one', async () => {
     const { limiter } = await open()
-    const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take('key', LIMIT)))
+    const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take(['key'], LIMIT)))
     expect(taken.filter((isFree) => isFree)).toHaveLength(3)
   })
 
   test('a limit that is changed applies from the next request on', async () => {
     const { limiter, advance } = await open()
-    for (let count = 0; count < 3; count++) await limiter.take('key', LIMIT)
-    expect(await limiter.take('key', LIMIT)).toBe(false)
-    expect(await limiter.take('key', { ...LIMIT, requests: 4 })).toBe(true)
-    expect(await limiter.take('key', { ...LIMIT, requests: 2 })).toBe(false)
+    for (let count = 0; count < 3; count++) await limiter.take(['key'], LIMIT)
+    expect(await limiter.take(['key'], LIMIT)).toBe(false)
+    expect(await limiter.take(['key'], { ...LIMIT, requests: 4 })).toBe(true)
+    expect(await limiter.take(['key'], { ...LIMIT, requests: 2 })).toBe(false)
     advance(100)
-    expect(await limiter.take('key', { ...LIMIT, requests: 2 })).toBe(true)
+    expect(await limiter.take(['key'], { ...LIMIT, requests: 2 })).toBe(true)
   })
 
   test('a window that is changed applies from the next request on', async () => {
     const { limiter, advance } = await open()
     for (const key of ['shorter', 'longer'])
-      for (let count = 0; count < 3; count++) await limiter.take(key, LIMIT)
+      for (let count = 0; count < 3; count++) await limiter.take([key], LIMIT)
     advance(50)
-    expect(await limiter.take('shorter', { ...LIMIT, windowMs: 50 })).toBe(true)
+    expect(await limiter.take(['shorter'], { ...LIMIT, windowMs: 50 })).toBe(true)
     advance(50)
-    expect(await limiter.take('longer', { ...LIMIT, windowMs: 101 })).toBe(false)
+    expect(await limiter.take(['longer'], { ...LIMIT, windowMs: 101 })).toBe(false)
   })
 
   test('a request under several keys counts under each of them, or under none', async () => {
     const { limiter, advance } = await open()
-    expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(true)
-    for (let count = 0; count < 2; count++) expect(await limiter.take('email', LIMIT)).toBe(true)
+    expect(await limiter.take(['address', 'email'], LIMIT)).toBe(true)
+    for (let count = 0; count < 2; count++) expect(await limiter.take(['email'], LIMIT)).toBe(true)
     for (let count = 0; count < 5; count++)
       for (const keys of [
         ['address', 'email'],
         ['email', 'address'],
         ['email', 'another'],
       ])
-        expect(await limiter.takeAll(keys, LIMIT)).toBe(false)
+        expect(await limiter.take(keys, LIMIT)).toBe(false)
     // None of the refused ones has counted.
-    for (const isFree of [true, true, false]) expect(await limiter.take('address', LIMIT)).toBe(isFree)
-    for (const isFree of [true, true, true, false]) expect(await limiter.take('another', LIMIT)).toBe(isFree)
+    for (const isFree of [true, true, false]) expect(await limiter.take(['address'], LIMIT)).toBe(isFree)
+    for (const isFree of [true, true, true, false])
+      expect(await limiter.take(['another'], LIMIT)).toBe(isFree)
     advance(99)
-    expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(false)
+    expect(await limiter.take(['address', 'email'], LIMIT)).toBe(false)
     advance(1)
     for (const isFree of [true, true, true, false])
-      expect(await limiter.takeAll(['address', 'email'], LIMIT)).toBe(isFree)
+      expect(await limiter.take(['address', 'email'], LIMIT)).toBe(isFree)
   })
 
   test('the same key twice is one request', async () => {
     const { limiter } = await open()
     for (const isFree of [true, true, true, false])
-      expect(await limiter.takeAll(['key', 'key'], LIMIT)).toBe(isFree)
-    expect(await limiter.takeAll([], LIMIT)).toBe(true)
+      expect(await limiter.take(['key', 'key'], LIMIT)).toBe(isFree)
+    expect(await limiter.take([], LIMIT)).toBe(true)
   })
 
   test('requests at the same moment under several keys are counted one by one, in any order of the keys', async () => {
     const { limiter } = await open()
     const taken = await Promise.all(
       Array.from({ length: 30 }, (_, at) =>
-        limiter.takeAll(at % 2 === 0 ? ['one', 'shared'] : ['shared', 'other'], LIMIT),
+        limiter.take(at % 2 === 0 ? ['one', 'shared'] : ['shared', 'other'], LIMIT),
       ),
     )
     expect(taken.filter((isFree) => isFree)).toHaveLength(3)
     const left = async (key: string): Promise<number> =>
-      (await limiter.take(key, LIMIT)) ? 1 + (await left(key)) : 0
+      (await limiter.take([key], LIMIT)) ? 1 + (await left(key)) : 0
     expect([await left('shared'), (await left('one')) + (await left('other'))]).toEqual([0, 3])
   })
 }

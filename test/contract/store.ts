@@ -397,34 +397,6 @@ export function storeContract(open: () => Store | Promise<Store>): void {
     expect(await claim(['acme/foreign'], { only: ['foreign'] })).toBe('foreign')
   })
 
-  test('the models are those of live workers and of unfinished runs', async () => {
-    const { store, add, claim } = await createMixedQueue()
-    expect(await store.listModels()).toEqual([])
-    const [still, film] = [
-      { name: 'acme/still', kind: 'image' },
-      { name: 'acme/film', kind: 'video' },
-    ] as const
-    await store.renewLease('me', [still, film])
-    await store.renewLease('other', [still])
-    for (const id of ['one', 'two', 'three']) await add(id, 0, 'acme/still')
-    for (const id of ['four', 'five']) await add(id, 1, 'acme/alone', 'video')
-    expect([await claim(['acme/still']), await claim(['acme/alone'])]).toEqual(['one', 'four'])
-    const none = { queued: 0, processing: 0 }
-    const models = [
-      { name: 'acme/alone', kind: 'video', workers: 0, queued: 1, processing: 1 },
-      { ...film, ...none, workers: 1 },
-      { ...still, workers: 2, queued: 2, processing: 1 },
-    ]
-    expect(await store.listModels()).toEqual(models)
-    await store.finishRun(held('one'), [])
-    await store.releaseWorker('other')
-    await store.renewLease('me', [film])
-    expect(await store.listModels()).toEqual([
-      ...models.slice(0, 2),
-      { ...still, workers: 0, queued: 2, processing: 0 },
-    ])
-  })
-
   test('a crash that is recorded again after a lost response does not count against the next attempt', async () => {
     const { store, addRun, statusOf, accountId } = await createStore()
     const id = await addRun()

@@ -65,14 +65,14 @@ beforeAll(async () => {
 })
 
 test.each([
-  ['a 4K PNG', () => teal(3_840, 2_160).png(), 160, 90],
-  ['a tall JPEG', () => teal(1_000, 2_000).jpeg(), 80, 160],
-  ['a photograph that was turned', () => teal(600, 400).jpeg().withMetadata({ orientation: 6 }), 107, 160],
-  ['an interlaced PNG', () => teal(1_200, 1_200).png({ progressive: true }), 160, 160],
-  ['a GIF', () => teal(320, 200).gif(), 160, 100],
-  ['an AVIF', () => teal(320, 200).avif({ effort: 0 }), 160, 100],
+  ['a 4K PNG', () => teal(3_840, 2_160).png(), 384, 216],
+  ['a tall JPEG', () => teal(1_000, 2_000).jpeg(), 192, 384],
+  ['a photograph that was turned', () => teal(600, 400).jpeg().withMetadata({ orientation: 6 }), 256, 384],
+  ['an interlaced PNG', () => teal(1_200, 1_200).png({ progressive: true }), 384, 384],
+  ['a GIF', () => teal(768, 480).gif(), 384, 240],
+  ['an AVIF', () => teal(768, 480).avif({ effort: 0 }), 384, 240],
   ['a small picture, which stays as it is', () => teal(40, 30).webp(), 40, 30],
-  ['a strip', () => teal(6_000, 2).png(), 160, 1],
+  ['a strip', () => teal(6_000, 2).png(), 384, 1],
 ])('%s', async (_, make, width, height) => {
   const small = await made(createThumbnailEngine(), await make().toBuffer())
   expect(await small.metadata()).toMatchObject({ format: 'webp', width, height })
@@ -110,5 +110,5 @@ test('in its process, hostile pictures are refused, and the process stays', asyn
     expect(error.message, name).toMatch(reason)
   }
   const small = await made(engine, sound)
-  expect(await small.metadata()).toMatchObject({ width: 160, height: 120 })
+  expect(await small.metadata()).toMatchObject({ width: 384, height: 288 })
 })

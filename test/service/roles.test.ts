@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { createInstantEngine } from '../support/engines.js'
 import { ask, createTestService, ended, temporaryFolder } from '../support/service.js'
-import { openStoreOf } from '../support/test-database.js'
 
 describe('roles', () => {
   it('an api node accepts runs and leaves them queued; a worker on the same data renders them', async () => {
@@ -41,13 +40,6 @@ describe('roles', () => {
       ['acme/one', 'acme/one'],
       ['acme/two', 'acme/two'],
     ])
-    const store = await openStoreOf(api)
-    expect(await store.listModels()).toEqual([
-      { name: 'acme/one', kind: 'image', workers: 1, queued: 0, processing: 0 },
-      { name: 'acme/three', kind: 'image', workers: 0, queued: 2, processing: 0 },
-      { name: 'acme/two', kind: 'image', workers: 1, queued: 0, processing: 0 },
-    ])
-    await store.close()
   })
 
   it('a worker answers health checks alone, and says why', async () => {

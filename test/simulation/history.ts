@@ -165,7 +165,7 @@ class History {
       if (!host.isDead && !isDiskFull(error))
         this.wrong.push(`a worker reports ${String((error as Error)?.stack ?? error)}`)
     }
-    const lease = createWorkerLease({ store, clock, models: MODELS, onError })
+    const lease = createWorkerLease({ store, clock, onError })
     const worker = createWorker({
       ...{ store, lease, clock, models: MODELS, concurrency: 4, onError, workFolder: this.workFolder },
       engine: { ...this.provider.createEngine(host), limitMs: () => TIME_LIMIT_MS },
@@ -246,7 +246,7 @@ class History {
       store: withBudgetCheck(this.storeOf(host)),
       intake: createIntake(MODELS.map(({ document }) => document)),
       clock: this.timeline.clockOf(host),
-      rateLimiter: { take: async () => true, takeAll: async () => true },
+      rateLimiter: { take: async () => true },
       worker: { wake() {}, request() {}, stopCanceled() {} },
       findKey: async () => undefined,
       inputs: { put: async () => {}, remove: async () => {} },

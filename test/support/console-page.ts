@@ -112,11 +112,6 @@ export async function sessionCookie(
   return browser.cookie
 }
 
-/** Presses two keys without a pause: the page takes them as one shortcut only within 1.5 s. */
-export async function pressBoth(page: BrowserPage, first: string, second: string): Promise<void> {
-  await Promise.all([page.keyboard.press(first), page.keyboard.press(second)])
-}
-
 export interface HeldAnswer {
   /** Sends the response. Resolves when the page has shown it. */
   release(): Promise<void>

@@ -13,7 +13,6 @@ import {
   verifyCommand,
 } from '../admin/database.js'
 import { keyCommands } from '../admin/keys.js'
-import { modelsCommands } from '../admin/models.js'
 import { runCommands } from '../admin/runs.js'
 import { userCommands } from '../admin/users.js'
 import type { CommandEnvironment } from '../context/context.js'
@@ -24,7 +23,6 @@ const GROUPS = [
   ['key', 'Manage API keys', keyCommands],
   ['credits', 'Manage balances', creditsCommands],
   ['user', 'Manage the users of the console', userCommands],
-  ['models', 'Show the models of the service', modelsCommands],
   ['run', 'Cancel runs, and decide on runs whose outcome is unknown', runCommands],
 ] as const
 

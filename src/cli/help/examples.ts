@@ -195,8 +195,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ['rushes admin run adopt run_3f2a video_17'],
     ['rushes admin run adopt run_3f2a video_17 --data ./data'],
   ],
-  'rushes admin models': [['rushes admin models list'], ['rushes admin models list --json']],
-  'rushes admin models list': [['rushes admin models list'], ['rushes admin models list --json']],
   'rushes admin run cancel': [
     ['rushes admin run cancel run_7k2m9x'],
     ['rushes admin run cancel run_7k2m9x --database postgres://db/rushes'],

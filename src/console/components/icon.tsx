@@ -7,11 +7,6 @@ const PATHS = {
   user: 'M16.5 7.5a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM4 21a8 8 0 0 1 16 0',
   users: 'M13 8a4 4 0 1 1-8 0 4 4 0 0 1 8 0zM2 20a7 7 0 0 1 14 0M16 4.3a4 4 0 0 1 0 7.4M18 14a7 7 0 0 1 4 6',
   'sign-out': 'M10 4H5v16h5M15 8l4 4-4 4M19 12H9.5',
-  sun:
-    'M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM12 2v2M12 20v2M4.9 4.9l1.4 1.4M17.7 17.7l1.4 1.4' +
-    'M2 12h2M20 12h2M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4',
-  moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z',
-  system: 'M3 5h18v11H3zM9 20h6M12 16v4',
   copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
   check: 'M5 12.5l4.5 4.5L19 7.5',
   close: 'M6 6l12 12M18 6L6 18',
@@ -34,11 +29,9 @@ const PATHS = {
   down: 'M6 9l6 6 6-6',
   image: 'M4 4.5h16v15H4zM4 16l5-5 4.5 4.5 2.5-2.5 4 4M15.5 9v.01',
   video: 'M3 6h12v12H3zM15 10.5l6-3.5v10l-6-3.5',
-  keyboard: 'M3 6.5h18v11H3zM7 10.5v.01M11 10.5v.01M15 10.5v.01M8 14h8M18.5 10.5v.01',
   filter: 'M4 6h16M7 12h10M10 18h4',
   list: 'M4 6h16M4 12h16M4 18h16',
-  'small-grid': 'M4 4h16v16H4zM9.3 4v16M14.7 4v16M4 9.3h16M4 14.7h16',
-  'large-grid': 'M4 4h16v16H4zM12 4v16M4 12h16',
+  grid: 'M4 4h16v16H4zM12 4v16M4 12h16',
 } as const
 
 export type IconName = keyof typeof PATHS

@@ -1,6 +1,6 @@
-import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
-import { formatFullTime, formatMoment, formatRelative } from '../format.js'
-import { createStore } from '../store.js'
+import { useEffect, useState } from 'preact/hooks'
+import { formatFullTime, formatRelative } from '../format.js'
+import { createStore, useStore } from '../store.js'
 
 /** Current time, the base of relative times. */
 const nowStore = createStore(Date.now())
@@ -8,32 +8,20 @@ const TICK_MS = 15_000
 let users = 0
 let timer: ReturnType<typeof setInterval> | undefined
 
-/**
- * Returns a value that depends on the current time. Draws again only if the value changes: a list can have thousands of
- * times. The shared timer runs only while a component uses it.
- */
-function useTick<Value>(read: (now: number) => Value): Value {
-  const [, draw] = useReducer((count: number) => count + 1, 0)
-  const value = read(nowStore.get())
-  const drawn = useRef({ read, value })
-  drawn.current = { read, value }
+/** Returns the current time, which is drawn again four times a minute. One timer runs while a component uses it. */
+export function useNow(): number {
+  const now = useStore(nowStore)
   useEffect(() => {
-    const stop = nowStore.subscribe(() => {
-      if (drawn.current.read(nowStore.get()) !== drawn.current.value) draw(undefined)
-    })
     if (users++ === 0) nowStore.set(() => Date.now())
     timer ??= setInterval(() => nowStore.set(() => Date.now()), TICK_MS)
     return () => {
-      stop()
       if (--users > 0) return
       clearInterval(timer)
       timer = undefined
     }
   }, [])
-  return value
+  return now
 }
-
-export const useNow = (): number => useTick((now) => now)
 
 export interface TimeProps {
   readonly at: string | null | undefined
@@ -43,21 +31,11 @@ export interface TimeProps {
 
 /** Relative time, with the full time in the title. */
 export function Time({ at, none = '–' }: TimeProps) {
-  const text = useTick((now) => formatRelative(at, now))
+  const text = formatRelative(at, useNow())
   if (at === null || at === undefined) return <span class="muted">{none}</span>
   return (
     <time dateTime={at} title={formatFullTime(at)}>
       {text}
-    </time>
-  )
-}
-
-/** Local and relative time, with the full time in the title. */
-export function Moment({ at }: { readonly at: string }) {
-  const now = useNow()
-  return (
-    <time dateTime={at} title={formatFullTime(at)}>
-      {formatMoment(at, now)}
     </time>
   )
 }

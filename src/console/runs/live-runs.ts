@@ -1,19 +1,11 @@
 /** The list of runs: loaded in pages, and updated by polling while it is shown. */
-import { CONSOLE_PATHS, type RunSummary, type RunsPage, type RunsUpdate } from '../../protocol/console.js'
+import { CONSOLE_PATHS, type RunsPage } from '../../protocol/console.js'
 import { nextReadNumber, request, setBalance } from '../api.js'
+import { type PollResult, usePolling } from '../polling.js'
 import { type Action, useAction } from '../resource.js'
 import { createStore, useStore } from '../store.js'
-import { type PollResult, usePolling } from './polling.js'
-import {
-  isFinished,
-  listOfPage,
-  type RunList,
-  unfinishedIds,
-  withHead,
-  withOlder,
-  withUpdate,
-} from './run-list.js'
-import { type Filters, isFiltered, isSameFilter, stillMatches } from './runs-filters.js'
+import { isFinished, listOfPage, type RunList, unfinishedIds, withHead, withOlder } from './run-list.js'
+import { type Filters, isSameFilter, stillMatches } from './runs-filters.js'
 import { idsInView } from './runs-view.js'
 
 /** The last shown list. Kept on other pages, for the back button and for the links to the newer and older run. */
@@ -25,17 +17,18 @@ interface Feed {
 export const feedStore = createStore<Feed | undefined>(undefined)
 
 const PAGE_SIZE = 100
-/** Maximum number of pages of new runs to load after the tab was hidden. If there are more, reload the list. */
-const MAX_CATCH_UP_PAGES = 50
 
-const readPage = (filters: Filters, signal?: AbortSignal, before?: string): Promise<RunsPage> =>
-  request<RunsPage>('GET', CONSOLE_PATHS.runs, {
-    query: { ...filters, before, limit: PAGE_SIZE },
-    ...(signal !== undefined && { signal }),
-  })
-
-const beginList = (filters: Filters, page: RunsPage): void =>
-  feedStore.set(() => ({ filters, list: listOfPage(page) }))
+/** Reads a page, and the balance. `ids`: runs of other pages whose changes are read too. */
+async function readPage(
+  filters: Filters,
+  { signal, ...more }: { before?: string; ids?: string; signal?: AbortSignal },
+): Promise<RunsPage> {
+  const read = nextReadNumber()
+  const query = { ...filters, ...more, limit: PAGE_SIZE }
+  const page = await request<RunsPage>('GET', CONSOLE_PATHS.runs, { query, ...(signal && { signal }) })
+  setBalance(page.balance, read)
+  return page
+}
 
 /** Changes the list. Does nothing if the filters have changed since. */
 const changeList = (filters: Filters, change: (list: RunList) => RunList): void =>
@@ -68,65 +61,27 @@ async function readOlder(): Promise<void> {
   const { filters, list } = feedStore.get() ?? {}
   const before = list?.next ?? null
   if (filters === undefined || before === null) return
-  const page = await readPage(filters, undefined, before)
+  const page = await readPage(filters, { before })
   changeList(filters, (now) => withOlder(now, page, before))
 }
 
-/** Loads the list, or its changes if it is loaded. */
+/** Reads the first page again, and the unfinished runs of the others. */
 async function refresh(filters: Filters, signal: AbortSignal): Promise<PollResult> {
   const feed = feedStore.get()
-  if (feed === undefined || !isSameFilter(feed.filters, filters))
-    beginList(filters, await readPage(filters, signal))
-  else await update(filters, feed.list, signal)
+  if (feed === undefined || !isSameFilter(feed.filters, filters)) {
+    const page = await readPage(filters, { signal })
+    feedStore.set(() => ({ filters, list: listOfPage(page) }))
+  } else {
+    const ids = unfinishedIds(feed.list.runs, idsInView).join(',')
+    const page = await readPage(filters, { signal, ids })
+    changeList(filters, (list) => withHead(list, page, (run) => stillMatches(filters, run)))
+  }
   return feedStore.get()?.list.runs.every(isFinished) ? 'finished' : 'unfinished'
-}
-
-async function update(filters: Filters, list: RunList, signal: AbortSignal): Promise<void> {
-  const ids = unfinishedIds(list.runs, idsInView).join(',')
-  const query = { ids, after: list.latest }
-  const read = nextReadNumber()
-  const news = await request<RunsUpdate>('GET', CONSOLE_PATHS.updates, { query, signal })
-  setBalance(news.balance, read)
-  if (!isFiltered(filters)) {
-    const added = await allAdded(news, list, signal)
-    if (added === undefined) beginList(filters, await readPage(filters, signal))
-    else changeList(filters, (current) => withUpdate(current, { ...news, added }))
-    return
-  }
-  changeList(filters, (current) => {
-    // Keep `latest` until the first page has been read: if that fails, the next poll must find the new runs again.
-    const changed = withUpdate(current, { ...news, added: [], latest: current.latest })
-    return { ...changed, runs: changed.runs.filter((run) => stillMatches(filters, run)) }
-  })
-  // Only the service knows which new runs match the filter. With a status filter, a run that is not in the list may
-  // match now, so always read the first page.
-  if (news.added.length === 0 && filters.status === undefined) return
-  const head = await readPage(filters, signal)
-  changeList(filters, (current) => withHead(current, head))
-}
-
-/** Returns all new runs, without a gap to the loaded ones. Undefined if there are too many pages. */
-async function allAdded(
-  { added, next }: RunsUpdate,
-  list: RunList,
-  signal: AbortSignal,
-): Promise<readonly RunSummary[] | undefined> {
-  const known = new Set(list.runs.map(({ id }) => id))
-  const all = [...added]
-  let before = next
-  for (let pages = 0; before !== null; pages++) {
-    if (pages === MAX_CATCH_UP_PAGES) return undefined
-    const page: RunsPage = await readPage({}, signal, before)
-    const fresh = page.runs.filter(({ id }) => !known.has(id))
-    all.push(...fresh)
-    before = fresh.length < page.runs.length ? null : page.next
-  }
-  return all
 }
 
 /** Loads the newest runs for the links to the newer and older run, if a run's page was opened by its URL. */
 export async function readFirstRuns(signal: AbortSignal): Promise<void> {
   if (feedStore.get() !== undefined) return
-  const page = await readPage({}, signal)
+  const page = await readPage({}, { signal })
   feedStore.set((feed) => feed ?? { filters: {}, list: listOfPage(page) })
 }

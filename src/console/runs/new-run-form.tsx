@@ -64,8 +64,8 @@ export function NewRunForm({ form, models }: NewRunFormProps) {
   const create = useAction(() => createRun(form, model), {
     name: `create ${form.name}`,
     onDone: (created) => {
-      // Stay on the form if a dialog is open or the user has changed the form.
-      if (created.isChanged || document.querySelector('dialog[open]') !== null) setCreated(created.run)
+      // Stay on the form if the user has changed it.
+      if (created.isChanged) setCreated(created.run)
       else navigate(linkTo('runs', { param: created.run.id }))
     },
     onMissed: showCreatedToast,

@@ -7,8 +7,8 @@ import { type LocalStatus, progressText } from '../../protocol/run-state.js'
 import { printable, printableJson } from '../../protocol/text.js'
 import { Badge, type Tone } from '../components/notice.js'
 import { Card } from '../components/page.js'
-import { Moment, useSeconds } from '../components/time.js'
-import { formatCredits, formatDuration } from '../format.js'
+import { useSeconds } from '../components/time.js'
+import { formatCredits, formatDuration, formatFullTime, formatTime } from '../format.js'
 import { linkTo } from '../routes.js'
 import { labelOf, SOURCES } from './form-fields.js'
 import { isFinished } from './run-list.js'
@@ -88,7 +88,9 @@ function Timeline({ run }: { readonly run: RunDetails }) {
       {timelineOf(run, now).map((entry, index) => (
         <li key={index} class={`timeline-entry timeline-${entry.tone}`}>
           <span class="timeline-label">{entry.label}</span>
-          <Moment at={entry.at} />
+          <time dateTime={entry.at} title={formatFullTime(entry.at)}>
+            {formatTime(entry.at)}
+          </time>
           {entry.durationMs !== undefined && entry.durationMs >= MIN_SHOWN_MS && (
             <span class="timeline-duration">
               {formatDuration(entry.durationMs)} {entry.during}

@@ -1,22 +1,19 @@
-/** The loaded runs, newest first. Merges pages and updates without duplicates or gaps. */
-import type { RunSummary, RunsPage, RunsUpdate } from '../../protocol/console.js'
+/** The loaded runs, newest first. Merges pages without duplicates or gaps. */
+import type { RunSummary, RunsPage } from '../../protocol/console.js'
 import type { LocalStatus } from '../../protocol/run-state.js'
 
 export interface RunList {
   readonly runs: readonly RunSummary[]
   /** Cursor of the next older page; null if all runs are loaded. */
   readonly next: string | null
-  /** Cursor for the next update: the account's newest run at the time of the last response. */
-  readonly latest: string
 }
 
 export const isFinished = ({ status }: { readonly status: LocalStatus }): boolean =>
   status !== 'queued' && status !== 'processing'
 
-export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
+export const listOfPage = ({ runs, next }: Pick<RunsPage, 'runs' | 'next'>): RunList => ({
   runs: withoutRepeats(runs),
   next,
-  latest,
 })
 
 /**
@@ -24,50 +21,40 @@ export const listOfPage = ({ runs, next, latest }: RunsPage): RunList => ({
  * would leave a gap.
  */
 export const withOlder = (list: RunList, page: RunsPage, before: string): RunList =>
-  list.next === before
-    ? { ...list, runs: withoutRepeats([...list.runs, ...page.runs]), next: page.next }
-    : list
-
-/** Adds new runs at the start and replaces changed runs. The update must be complete (`next` is null). */
-export function withUpdate(list: RunList, { changed, added, latest }: RunsUpdate): RunList {
-  const runs = withChanges(list.runs, changed)
-  return { ...list, latest, runs: added.length === 0 ? runs : withoutRepeats([...added, ...runs]) }
-}
+  list.next === before ? { runs: withoutRepeats([...list.runs, ...page.runs]), next: page.next } : list
 
 /**
- * Replaces the start of a filtered list with the current first page. With a filter, runs can appear or disappear
- * anywhere in the list when their status changes. Keeps runs that are older than the page, and all runs if the page is
- * empty but not the last one.
+ * Replaces the start of the list with the current first page, in which runs can appear and disappear. Keeps runs that are
+ * older than the page, with their changes, and all runs if the page is empty but not the last one. A run that is the
+ * same stays the same object, so that it is not drawn again.
  */
-export function withHead(list: RunList, page: RunsPage): RunList {
-  const last = page.runs.at(-1)
-  if (page.next === null) return listOfPage(page)
-  if (last === undefined) return { ...list, latest: page.latest }
-  const ids = new Set(page.runs.map(({ id }) => id))
+export function withHead(
+  list: RunList,
+  { runs, next, changed }: Omit<RunsPage, 'balance'>,
+  isMatch: (run: RunSummary) => boolean = () => true,
+): RunList {
+  const before = new Map(list.runs.map((run) => [run.id, run]))
+  const newer = (run: RunSummary): RunSummary => {
+    const known = before.get(run.id)
+    // A late response can show a finished run as unfinished.
+    return known && (isSame(known, run) || (isFinished(known) && !isFinished(run))) ? known : run
+  }
+  const head = runs.map(newer)
+  if (next === null) return listOfPage({ runs: head, next })
+  const changes = new Map(changed.map((run) => [run.id, newer(run)]))
+  const last = head.at(-1)
+  const ids = new Set(head.map(({ id }) => id))
   // Only runs after the last common run can be older than the page.
   const overlap = list.runs.findLastIndex(({ id }) => ids.has(id))
-  const older = overlap === -1 ? [] : list.runs.slice(overlap + 1).filter((run) => isOlder(run, last))
+  const rest = last === undefined ? list.runs : overlap === -1 ? [] : list.runs.slice(overlap + 1)
+  const older = rest
+    .filter((run) => last === undefined || run.created_at <= last.created_at)
+    .map((run) => changes.get(run.id) ?? run)
   // If no older runs are kept, the list ends where the page ends.
-  const next = older.length === 0 ? page.next : list.next
-  return { runs: withoutRepeats([...page.runs, ...older]), next, latest: page.latest }
-}
-
-const isOlder = (one: RunSummary, other: RunSummary): boolean => one.created_at <= other.created_at
-
-/**
- * Replaces changed runs. Ignores a late response that shows a finished run as unfinished. Returns the same array if
- * nothing has changed.
- */
-function withChanges(runs: readonly RunSummary[], changed: readonly RunSummary[]): readonly RunSummary[] {
-  const byId = new Map(changed.map((run) => [run.id, run]))
-  let isChanged = false
-  const merged = runs.map((run) => {
-    const now = byId.get(run.id)
-    if (now === undefined || (isFinished(run) && !isFinished(now)) || isSame(run, now)) return run
-    isChanged = true
-    return now
-  })
-  return isChanged ? merged : runs
+  return {
+    runs: withoutRepeats([...head, ...older.filter(isMatch)]),
+    next: last === undefined || older.length > 0 ? list.next : next,
+  }
 }
 
 /** Compares the fields that can change. Outputs change only together with the status. */

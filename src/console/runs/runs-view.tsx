@@ -1,8 +1,8 @@
-/** The runs as a table or a grid of two sizes, the switch between them, and their keys. */
+/** The runs as a table or a grid, the switch between them, and their keys. */
 import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { Button } from '../components/button.js'
-import type { IconName } from '../components/icon.js'
 import { Time } from '../components/time.js'
+import { capitalized } from '../format.js'
 import { isShortcut } from '../shortcuts.js'
 import { savedStore, useStore } from '../store.js'
 import { RunStatus } from './run-details.js'
@@ -10,37 +10,28 @@ import { type DrawnRun, RunItem, type RunsProps } from './run-item.js'
 import { RunRows } from './run-rows.js'
 import { Thumbnail } from './thumbnail.js'
 
-const VIEWS = ['list', 'small', 'large'] as const
+const VIEWS = ['list', 'grid'] as const
 type View = (typeof VIEWS)[number]
 
 /** The choice is stored in this browser. */
 const viewStore = savedStore<View>('rushes.runs', VIEWS)
-
-const LABELS: Readonly<Record<View, readonly [label: string, icon: IconName]>> = {
-  list: ['List', 'list'],
-  small: ['Small grid', 'small-grid'],
-  large: ['Large grid', 'large-grid'],
-}
 
 export function ViewSwitch() {
   const view = useStore(viewStore)
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be a flex container in all browsers
     <div role="group" class="view-switch" aria-label="View">
-      {VIEWS.map((each) => {
-        const [label, icon] = LABELS[each]
-        return (
-          <Button
-            key={each}
-            kind="ghost"
-            size="small"
-            icon={icon}
-            label={label}
-            isPressed={each === view}
-            onClick={() => viewStore.set(() => each)}
-          />
-        )
-      })}
+      {VIEWS.map((each) => (
+        <Button
+          key={each}
+          kind="ghost"
+          size="small"
+          icon={each}
+          label={capitalized(each)}
+          isPressed={each === view}
+          onClick={() => viewStore.set(() => each)}
+        />
+      ))}
     </div>
   )
 }
@@ -61,7 +52,7 @@ export function RunsView(props: RunsProps) {
   }, [])
   if (view === 'list') return <RunRows {...props} />
   return (
-    <ul class={`run-tiles tiles-${view}`} aria-label="Runs" aria-busy={props.isStale || undefined}>
+    <ul class="run-tiles" aria-label="Runs" aria-busy={props.isStale || undefined}>
       {props.runs.map((run) => (
         <RunItem
           key={run.id}
@@ -77,7 +68,7 @@ export function RunsView(props: RunsProps) {
 
 const Tile = ({ run, link, choice, isPlaying, attributes }: DrawnRun) => (
   <li class="run-tile" {...attributes}>
-    <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} isLarge />
+    <Thumbnail key={`${run.id} ${run.status}`} run={run} isPlaying={isPlaying} />
     {choice}
     <span class="run-prompt">{link}</span>
     <span class="tile-about">
@@ -107,38 +98,14 @@ function runsInView(): readonly HTMLElement[] {
 export const idsInView = (): ReadonlySet<string | undefined> =>
   new Set(runsInView().map(({ dataset }) => dataset.run))
 
-/** `j` and `k` work on the whole page. Arrow keys work only if a run has the focus; otherwise they scroll the page. */
+/** `j` and `k` move the focus to the next and the previous run, and from elsewhere to the first run in view. */
 function onKey(event: KeyboardEvent): void {
-  if (!isShortcut(event)) return
+  if (!isShortcut(event) || (event.key !== 'j' && event.key !== 'k')) return
   const items = itemsOf()
   const focused = document.activeElement?.closest<HTMLElement>('[data-run]')
-  const isLetter = event.key === 'j' || event.key === 'k'
-  const other = items.findIndex(({ offsetTop }) => offsetTop !== items[0]?.offsetTop)
-  const grid = { columns: other === -1 ? items.length : other, count: items.length }
-  const next = focused
-    ? items[runAfterKey(event.key, items.indexOf(focused), grid) ?? -1]
-    : isLetter
-      ? runsInView()[0]
-      : undefined
+  const next = focused ? items[items.indexOf(focused) + (event.key === 'j' ? 1 : -1)] : runsInView()[0]
   if (next === undefined) return
   event.preventDefault()
   next.querySelector('a')?.focus({ preventScroll: true })
   next.scrollIntoView({ block: 'nearest' })
-}
-
-interface Grid {
-  readonly columns: number
-  /** Number of runs. */
-  readonly count: number
-}
-
-/** Index of the run that a key moves to. Undefined for other keys, and at the ends. */
-export function runAfterKey(key: string, from: number, { columns, count }: Grid): number | undefined {
-  const last = count - 1
-  if (key === 'j' || (columns > 1 && key === 'ArrowRight')) return from < last ? from + 1 : undefined
-  if (key === 'k' || (columns > 1 && key === 'ArrowLeft')) return from > 0 ? from - 1 : undefined
-  if (key === 'ArrowUp') return from >= columns ? from - columns : undefined
-  // The last row may have no tile below this one.
-  const isLastRow = Math.floor(from / columns) === Math.floor(last / columns)
-  return key === 'ArrowDown' && !isLastRow ? Math.min(last, from + columns) : undefined
 }

@@ -3,7 +3,6 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RunOutput, RunSummary } from '../../protocol/console.js'
 import { type MediaType, mediaTypeOf } from '../../protocol/media.js'
 import { Icon } from '../components/icon.js'
-import { withQuery } from '../routes.js'
 import { isFinished } from './run-list.js'
 
 const THUMBNAIL_TYPES: readonly MediaType[] = ['image', 'video']
@@ -12,12 +11,10 @@ interface ThumbnailProps {
   readonly run: RunSummary
   /** True if the pointer or the focus is on the run. */
   readonly isPlaying: boolean
-  /** True for a tile. */
-  readonly isLarge?: boolean
 }
 
 /** Thumbnail of the first output. */
-export function Thumbnail({ run, isPlaying, isLarge = false }: ThumbnailProps) {
+export function Thumbnail({ run, isPlaying }: ThumbnailProps) {
   const [isLost, setLost] = useState(false)
   const [isLoaded, setLoaded] = useState(false)
   const output = run.outputs.find(({ content_type: type }) => THUMBNAIL_TYPES.includes(mediaTypeOf(type)))
@@ -31,14 +28,12 @@ export function Thumbnail({ run, isPlaying, isLarge = false }: ThumbnailProps) {
   const onLost = () => setLost(true)
   if (mediaTypeOf(output.content_type) === 'video')
     return <VideoThumb output={output} isPlaying={isPlaying} onLost={onLost} />
-  // If the thumbnail fails, do not load the output instead: it may be too large for the browser.
-  const source =
-    run.thumbnail === null ? output.path : withQuery(run.thumbnail, { size: isLarge ? 'large' : undefined })
   return (
     <span class="thumb">
       {!isLoaded && <Icon name="image" />}
       <img
-        src={source}
+        // If the thumbnail fails, do not load the output instead: it may be too large for the browser.
+        src={run.thumbnail ?? output.path}
         alt=""
         loading="lazy"
         decoding="async"

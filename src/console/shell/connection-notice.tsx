@@ -1,7 +1,7 @@
 /** The only notice of a service that does not answer, or of a proxy that answers in its place. Reconnects by itself. */
 import { connectionStore, refreshSession } from '../api.js'
 import { Button } from '../components/button.js'
-import { usePolling } from '../runs/polling.js'
+import { usePolling } from '../polling.js'
 import { useStore } from '../store.js'
 
 export function ConnectionNotice() {

@@ -1,9 +1,8 @@
 /** Frame around every page: navigation, balance, signed-in user, and notices about the account or the connection. */
 import type { ComponentChildren } from 'preact'
-import { useCallback, useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import type { Session } from '../../protocol/console.js'
 import { Button } from '../components/button.js'
-import { Dialog } from '../components/dialog.js'
 import { Icon, type IconName } from '../components/icon.js'
 import { Notice } from '../components/notice.js'
 import { toastError } from '../components/toast.js'
@@ -11,9 +10,6 @@ import { formatNumber } from '../format.js'
 import { LostSecrets, NewSecrets } from '../keys/key-dialogs.js'
 import { linkTo, type PageName } from '../routes.js'
 import { signOut } from '../session.js'
-import { SHORTCUTS, useShortcuts } from '../shortcuts.js'
-import { useStore } from '../store.js'
-import { setTheme, THEME_NAMES, THEMES, type Theme, themeStore } from '../theme.js'
 import { Brand } from './centered.js'
 
 interface NavigationItem {
@@ -40,8 +36,6 @@ export interface ShellProps {
 
 export function Shell({ session, page, children }: ShellProps) {
   const main = useRef<HTMLElement>(null)
-  const [isListShown, setListShown] = useState(false)
-  useShortcuts(useCallback(() => setListShown(true), []))
   return (
     <div class="shell">
       <button type="button" class="skip-link" onClick={() => main.current?.focus()}>
@@ -52,13 +46,12 @@ export function Shell({ session, page, children }: ShellProps) {
           <Brand />
         </a>
         <Navigation page={page} isOwner={session.role === 'owner'} />
-        <Footer session={session} onShortcuts={() => setListShown(true)} />
+        <Footer session={session} />
       </header>
       <main class="main" ref={main} tabIndex={-1}>
         <Banners session={session} />
         {children}
       </main>
-      {isListShown && <ShortcutsDialog onClose={() => setListShown(false)} />}
       <NewSecrets />
     </div>
   )
@@ -81,21 +74,9 @@ function Navigation({ page, isOwner }: { readonly page: PageName | undefined; re
   )
 }
 
-interface FooterProps {
-  readonly session: Session
-  readonly onShortcuts: () => void
-}
-
-/** The buttons that change the page come first, the one that ends the session last: between them is the balance. */
-function Footer({ session: { email, role, account }, onShortcuts }: FooterProps) {
+function Footer({ session: { email, role, account } }: { readonly session: Session }) {
   return (
     <div class="sidebar-foot">
-      <div class="sidebar-tools">
-        <Button kind="ghost" size="small" class="shortcuts-button" icon="keyboard" onClick={onShortcuts}>
-          Keyboard shortcuts
-        </Button>
-        <ThemeButton />
-      </div>
       <a class="balance" href={linkTo(role === 'owner' ? 'credits' : 'account')}>
         <span class="balance-label">Balance</span>
         <strong>{formatNumber(account.balance)}</strong> <span class="balance-unit">credits</span>
@@ -124,42 +105,5 @@ function Banners({ session }: { readonly session: Session }) {
         </Notice>
       )}
     </div>
-  )
-}
-
-function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
-  return (
-    <Dialog title="Keyboard shortcuts" onClose={onClose}>
-      <dl class="shortcuts">
-        {SHORTCUTS.map(({ keys, label }) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>
-              {keys.map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </Dialog>
-  )
-}
-
-const THEME_ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' }
-
-function ThemeButton() {
-  const theme = useStore(themeStore)
-  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system'
-  return (
-    <Button
-      kind="ghost"
-      size="small"
-      icon={THEME_ICONS[theme]}
-      label={`Theme: ${THEME_NAMES[theme]}. Change to ${THEME_NAMES[next]}`}
-      onClick={() => setTheme(next)}
-    >
-      {`Theme: ${THEME_NAMES[theme]}`}
-    </Button>
   )
 }

@@ -38,7 +38,7 @@ export interface Limits {
 /** Keys in the rate limiter begin with a word, to differ from API keys, which have a number. */
 export function createLimits(rateLimiter: RateLimiter): Limits {
   async function take(keys: readonly string[], limit: RateLimit): Promise<void> {
-    if (!(await rateLimiter.takeAll(keys, limit))) throw new Refusal('RATE_LIMITED')
+    if (!(await rateLimiter.take(keys, limit))) throw new Refusal('RATE_LIMITED')
   }
   const byAddress = (address: string) => `auth address ${clientOf(address)}`
   return {

@@ -5,7 +5,6 @@ import {
   type RunOutput,
   type RunSummary,
   type RunsPage,
-  type RunsUpdate,
 } from '../../protocol/console.js'
 import { mediaTypeOf } from '../../protocol/media.js'
 import { KINDS, type ModelDocument } from '../../protocol/models.js'
@@ -15,7 +14,7 @@ import { LOCAL_STATUSES } from '../../protocol/run-state.js'
 import { choiceIn, cursorIn, numberIn, type Query, textIn } from '../rules/console-requests.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
-import type { ConsoleStore, FoundRuns, ListedRun } from '../store/console-store.js'
+import type { ConsoleStore, ListedRun } from '../store/console-store.js'
 import type { Store } from '../store/contract.js'
 import { aspectRatioOf, promptOf } from '../store/rows.js'
 import {
@@ -34,12 +33,10 @@ const MAX_SEARCH_LENGTH = 1_000
 const MAX_IDS = 100
 const MAX_IDS_LENGTH = 6_000
 const MAX_PROMPT_CHARACTERS = 500
-const NO_RUNS: FoundRuns = { runs: [], next: undefined }
 
 /** Queries and ids are unchecked values of requests. All functions throw `Refusal`: 400, 404. */
 export interface ConsoleRuns {
   list(accountId: number, query: Query): Promise<RunsPage>
-  updates(accountId: number, query: Query): Promise<RunsUpdate>
   find(accountId: number, id: string): Promise<RunDetails>
   /** Returns an image that was sent with the run. `position` is its index in `image_urls`. */
   findReference(accountId: number, id: string, position: string): Promise<StoredFile>
@@ -52,7 +49,7 @@ export interface ConsoleRuns {
 
 interface ConsoleRunsOptions {
   readonly store: Pick<Store, 'findRun' | 'findImage'> &
-    Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'latestRun' | 'findAccount'>
+    Pick<ConsoleStore, 'listRuns' | 'findRuns' | 'findAccount'>
   readonly models: readonly ModelDocument[]
   readonly hasThumbnails: boolean
   /** Returns the progress of a run that this process renders, if it reports any. */
@@ -82,9 +79,9 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
 
   return {
     async list(accountId, query) {
-      const limit = numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
       const filter = {
         accountId,
+        limit: numberIn(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT,
         before: cursorIn(query, 'before'),
         status: choiceIn(query, 'status', LOCAL_STATUSES),
         kind: choiceIn(query, 'kind', KINDS),
@@ -92,32 +89,18 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
         key: keyIn(query),
         search: textIn(query, 'search', MAX_SEARCH_LENGTH),
       }
-      // Read it before the list: the page then gets a run created between the two reads twice, rather than never.
-      const latest = await store.latestRun(accountId)
-      const { runs, next } = await store.listRuns({ ...filter, limit })
-      return {
-        runs: runs.map(summary),
-        next: cursorOf(next),
-        latest: String(latest),
-      }
-    },
-
-    async updates(accountId, query) {
       const ids = textIn(query, 'ids', MAX_IDS_LENGTH)?.split(',') ?? []
       if (ids.length > MAX_IDS) throw refusalSaying('invalid_input', `ids has more than ${MAX_IDS} runs.`)
-      const latest = await store.latestRun(accountId)
-      const after = cursorIn(query, 'after') ?? latest
-      const [changed, found, account] = await Promise.all([
+      const [{ runs, next }, changed, account] = await Promise.all([
+        store.listRuns(filter),
         ids.length === 0 ? [] : store.findRuns(ids, accountId),
-        after >= latest ? NO_RUNS : store.listRuns({ accountId, after, limit: MAX_LIMIT }),
         store.findAccount(accountId),
       ])
       if (account === undefined) throw new Refusal('not_found')
       return {
+        runs: runs.map(summary),
+        next: next === undefined ? null : String(next),
         changed: changed.map(summary),
-        added: found.runs.map(summary),
-        next: cursorOf(found.next),
-        latest: String(Math.max(latest, found.runs[0]?.sequence ?? 0)),
         balance: account.balance,
       }
     },
@@ -153,8 +136,6 @@ export function createConsoleRuns(options: ConsoleRunsOptions): ConsoleRuns {
     },
   }
 }
-
-const cursorOf = (next: number | undefined): string | null => (next === undefined ? null : String(next))
 
 /** Filter by key. `console` selects runs without a key. */
 const keyIn = (query: Query): number | 'console' | undefined =>

@@ -27,12 +27,8 @@ const MAX_BYTES = 64 * 1_048_576
 const TIMEOUT_MS = 30_000
 /** Maximum number of failed pictures in memory. */
 const MAX_REMEMBERED = 1_000
-/**
- * Failures in a row after which a picture is refused for a while, so that page reloads do not delay other thumbnails.
- */
-const MAX_FAILURES = 2
-/** Time after which failures are forgotten, since a busy machine may have caused them. */
-const FORGOTTEN_AFTER_MS = 600_000
+/** Time for which a picture that failed is refused, so that page reloads do not delay other thumbnails. */
+const REFUSED_MS = 600_000
 /** Message of a system error, such as "ENOSPC: no space left on device", which the picture did not cause. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: /
 
@@ -47,8 +43,8 @@ interface Thumbnail {
 }
 
 export interface Thumbnails {
-  /** `isLarge`: for the grid of runs. Throws `Refusal`: 404, 410. */
-  find(accountId: number, runId: string, isLarge: boolean): Promise<Thumbnail>
+  /** Throws `Refusal`: 404, 410. */
+  find(accountId: number, runId: string): Promise<Thumbnail>
 }
 
 interface ThumbnailsOptions {
@@ -60,64 +56,35 @@ interface ThumbnailsOptions {
   onError(error: unknown): void
 }
 
-interface Failures {
-  readonly count: number
-  readonly lastAtMs: number
-}
-
 export function createThumbnails({ store, files, engine, clock, onError }: ThumbnailsOptions): Thumbnails {
-  /** Failures by the SHA-256 of the picture. */
-  const failures = new Map<string, Failures>()
+  /** Times of failures, by the SHA-256 of the picture. */
+  const failures = new Map<string, number>()
   const slots = createSlots(MAX_AT_ONCE, {
     maxWaiting: MAX_WAITING,
     refusal: () => refusalSaying('overloaded', 'Too many thumbnails are requested at this moment.'),
   })
 
-  function failuresOf({ sha256 }: StoredOutput): Failures | undefined {
-    const found = failures.get(sha256)
-    const isForgotten = found !== undefined && clock.monotonic() - found.lastAtMs >= FORGOTTEN_AFTER_MS
-    return isForgotten ? undefined : found
-  }
+  const isRefused = ({ sha256 }: StoredOutput): boolean =>
+    clock.monotonic() - (failures.get(sha256) ?? Number.NEGATIVE_INFINITY) < REFUSED_MS
 
-  const isUnreadable = (output: StoredOutput): boolean => (failuresOf(output)?.count ?? 0) >= MAX_FAILURES
-
-  /** Counts overlapping attempts as one, since they may have failed for the same reason. */
-  function countFailure(output: StoredOutput, startedAtMs: number, weight: number): void {
-    const last = failuresOf(output)
-    if (last !== undefined && startedAtMs < last.lastAtMs) return
-    const [oldest] = failures.keys()
-    if (failures.size >= MAX_REMEMBERED && oldest !== undefined) failures.delete(oldest)
-    failures.set(output.sha256, { count: (last?.count ?? 0) + weight, lastAtMs: clock.monotonic() })
-  }
-
-  /** Throws the error to send. A failure that the picture may not have caused can be retried once. */
-  function refuse(error: unknown, output: StoredOutput, startedAtMs: number): never {
+  /** Throws the error to send. */
+  function refuse(error: unknown, { sha256 }: StoredOutput): never {
     if (error instanceof RendererClosed) throw new Refusal('not_ready')
     if (error instanceof StorageUnavailable || isDiskUnusable(error)) throw error
-    if (error instanceof RendererCrashed) onError(error)
     if (SYSTEM_ERROR.test(messageOf(error))) throw thumbnailFailed()
-    const isPictureFault = !(error instanceof RendererCrashed || error instanceof Refusal)
-    countFailure(output, startedAtMs, isPictureFault ? MAX_FAILURES : 1)
-    throw isUnreadable(output) ? noThumbnail() : thumbnailFailed()
+    if (error instanceof RendererCrashed) onError(error)
+    const [oldest] = failures.keys()
+    if (failures.size >= MAX_REMEMBERED && oldest !== undefined) failures.delete(oldest)
+    failures.set(sha256, clock.monotonic())
+    throw noThumbnail()
   }
 
-  async function make(
-    engine: Engine,
-    output: StoredOutput,
-    file: FoundFile,
-    isLarge: boolean,
-  ): Promise<Uint8Array> {
+  async function make(engine: Engine, output: StoredOutput, file: FoundFile): Promise<Uint8Array> {
     const folder = await makeOwnFolder(tmpdir(), 'rushes-thumbnail-')
     const work = async (signal: AbortSignal) => {
       const path =
         files.pathOf?.(outputKey(output)) ?? (await copy(file, join(folder.path, 'picture'), signal))
-      const job = {
-        kind: 'image',
-        input: { path, isLarge },
-        folder: folder.path,
-        references: [],
-        signal,
-      } as const
+      const job = { kind: 'image', input: { path }, folder: folder.path, references: [], signal } as const
       const [made] = await engine.render(job)
       await folder.check()
       const thumbnail = await folder.openFile(made?.name ?? '')
@@ -131,7 +98,7 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
   }
 
   return {
-    async find(accountId, runId, isLarge) {
+    async find(accountId, runId) {
       const [run] = await store.findRuns([runId], accountId)
       if (run === undefined) throw new Refusal('run_not_found')
       const output = pictureOf(run)
@@ -140,19 +107,14 @@ export function createThumbnails({ store, files, engine, clock, onError }: Thumb
       const file = await files.find(outputKey(output))
       if (file === undefined) throw new Refusal('gone')
       return {
-        etag: `"${output.sha256}-thumbnail${isLarge ? '-large' : ''}"`,
+        etag: `"${output.sha256}-thumbnail"`,
         async read(signal) {
-          if (file.bytes > MAX_BYTES || isUnreadable(output)) throw noThumbnail()
+          if (file.bytes > MAX_BYTES || isRefused(output)) throw noThumbnail()
           return await slots.use(
             async () => {
               // Another request for this picture may have failed while this one waited.
-              if (isUnreadable(output)) throw noThumbnail()
-              const startedAtMs = clock.monotonic()
-              const thumbnail = await make(engine, output, file, isLarge).catch((error) =>
-                refuse(error, output, startedAtMs),
-              )
-              failures.delete(output.sha256)
-              return thumbnail
+              if (isRefused(output)) throw noThumbnail()
+              return await make(engine, output, file).catch((error) => refuse(error, output))
             },
             { signal },
           )

@@ -37,9 +37,9 @@ export type FileSource = { readonly path: string } | { readonly bytes: Uint8Arra
 
 export interface FileStore {
   /**
-   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved. If the key
-   * exists with the same size, only renews its age. If the storage does not respond, rejects with `StorageUnavailable`,
-   * as do all other methods.
+   * Stores a file completely or not at all, and resolves when it is on the disk. A source file may be moved. Writes
+   * nothing if the key exists with the same size. If the storage does not respond, rejects with `StorageUnavailable`, as
+   * do all other methods.
    */
   put(key: string, source: FileSource, options?: PutOptions): Promise<void>
   /** Returns undefined only if the storage responds and does not have the file. */

@@ -87,10 +87,12 @@ export function createLocalFiles(folder: string, clock: Pick<Clock, 'now'>): Fil
       if (bytes instanceof Error && !isStored) throw bytes
       try {
         // Replaces a file that a crash of the system left incomplete.
-        if (!isStored) await moveIntoPlace(path, source)
-        // Sets the start of the age, independent of the time at which the source was written.
-        const now = new Date(clock.now())
-        await utimes(path, now, now)
+        if (!isStored) {
+          await moveIntoPlace(path, source)
+          // Sets the start of the age, independent of the time at which the source was written.
+          const now = new Date(clock.now())
+          await utimes(path, now, now)
+        }
         // Writes the names to the disk before the database records the file as stored.
         for (const each of new Set([dirname(path), folder])) await flushFolder(each)
       } catch (error) {

@@ -1,16 +1,13 @@
 /**
  * Files in an S3 bucket, below a prefix. An upload becomes visible when it is complete. All errors are
- * `StorageUnavailable`.
- *
- * If a key exists, `put` copies the object onto itself, which is the only way to renew its age. The storage's clock
- * sets the time of an object; this machine's clock decides whether a listed object is older.
+ * `StorageUnavailable`. The storage's clock sets the time of an object; this machine's clock decides whether a listed
+ * object is older.
  */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { PassThrough, type Readable } from 'node:stream'
 import {
   AbortMultipartUploadCommand,
-  CopyObjectCommand,
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
@@ -34,12 +31,6 @@ import {
 import { asStorageError, isMissing, isNotFound } from './s3-errors.js'
 
 const SIGNED_FOR_S = 3_600
-
-/**
- * Minimum age at which an object is copied, because many creates with the same image would copy it many times. The
- * minimum retention is one minute.
- */
-const RENEWED_AFTER_MS = 30_000
 
 export interface S3FilesOptions {
   readonly client: S3Client
@@ -104,24 +95,12 @@ export function createS3Files({
     return withStorageErrors(Body as Readable)
   }
 
-  async function renew(key: string, head: HeadObjectCommandOutput): Promise<void> {
-    if (clock.now() - ageStart(head) < RENEWED_AFTER_MS) return
-    const { Bucket, Key } = objectAt(key)
-    const CopySource = `${Bucket}/${Key.split('/').map(encodeURIComponent).join('/')}`
-    // Without REPLACE, the storage rejects a copy of an object onto itself.
-    const metadata = { MetadataDirective: 'REPLACE', ContentType: head.ContentType } as const
-    await orStorageError(
-      'CopyObject',
-      client.send(new CopyObjectCommand({ Bucket, Key, CopySource, ...metadata })),
-    )
-  }
-
   return {
     async put(key, source, { contentType, signal }: PutOptions = {}) {
       const head = await fetchHead(key)
       // Compares sizes, because a storage that stores in several steps may have kept a part if it was stopped in
       // between.
-      if (head !== undefined && head.ContentLength === (await bytesOf(source))) return await renew(key, head)
+      if (head?.ContentLength === (await bytesOf(source))) return
       try {
         await upload({ ...objectAt(key), ContentType: contentType }, source, signal)
       } catch (error) {

@@ -87,30 +87,38 @@ export async function addRunRoutes(app: FastifyInstance, routes: ApiRoutes): Pro
   })
 
   const list = modelList(routes.models)
-  app.get(MODELS_PATH, async (request, reply) => {
-    reply.headers({ etag: list.etag, 'cache-control': 'private, no-cache' })
-    if (isKnownTag(request.headers, list.etag)) return reply.code(304).send()
-    return reply.type('application/json; charset=utf-8').send(list.bytes)
-  })
+  app.get(MODELS_PATH, (request, reply) => sendTagged(request, reply, list, 'private, no-cache'))
 }
 
 /** The list of the models, which stays the same until the service ends. The documents contain nothing about engines. */
-function modelList(models: readonly ModelDocument[]): TaggedBytes {
+function modelList(models: readonly ModelDocument[]): TaggedJson {
   const listed = models.map((document) =>
     documentJson({ ...document, default: defaultDocument(models, document.kind) === document }),
   )
-  return tagged(Buffer.from(writeJson({ models: listed })))
+  return tagged(writeJson({ models: listed }))
 }
 
-interface TaggedBytes {
+/** JSON that stays the same, with its strong ETag. */
+interface TaggedJson {
   readonly bytes: Buffer
   readonly etag: string
 }
 
-const tagged = (bytes: Buffer): TaggedBytes => ({
-  bytes,
-  etag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
-})
+export function tagged(text: string): TaggedJson {
+  const bytes = Buffer.from(text)
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` }
+}
+
+export function sendTagged(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  { bytes, etag }: TaggedJson,
+  cacheControl: string,
+): FastifyReply {
+  reply.headers({ etag, 'cache-control': cacheControl })
+  if (isKnownTag(headers, etag)) return reply.code(304).send()
+  return reply.type('application/json; charset=utf-8').send(bytes)
+}
 
 /**
  * Returns the Idempotency-Key, with which a client can repeat a create without paying twice. Throws `Refusal` (400) for
@@ -204,21 +212,16 @@ export async function addOpenapiRoute(
   app: FastifyInstance,
   { models, hasConsole, baseUrl }: ApiRoutes,
 ): Promise<void> {
-  let rendered: ({ readonly baseUrl: string } & TaggedBytes) | undefined
+  let rendered: ({ readonly baseUrl: string } & TaggedJson) | undefined
 
   async function render() {
     if (rendered?.baseUrl === baseUrl()) return rendered
     // Load it at the first request, since most services never get one.
     const { openapiText } = await import('../openapi.js')
     const text = openapiText({ models, hasConsole, baseUrl: baseUrl() })
-    rendered = { baseUrl: baseUrl(), ...tagged(Buffer.from(text)) }
+    rendered = { baseUrl: baseUrl(), ...tagged(text) }
     return rendered
   }
 
-  app.get(OPENAPI_PATH, async (request, reply) => {
-    const { bytes, etag } = await render()
-    reply.headers({ etag, 'cache-control': 'no-cache' })
-    if (isKnownTag(request.headers, etag)) return reply.code(304).send()
-    return reply.type('application/json; charset=utf-8').send(bytes)
-  })
+  app.get(OPENAPI_PATH, async (request, reply) => sendTagged(request, reply, await render(), 'no-cache'))
 }

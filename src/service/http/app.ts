@@ -3,6 +3,7 @@
  * them.
  */
 import { type FastifyInstance, fastify, LogController } from 'fastify'
+import { settlesWithin } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { writeJson } from '../../protocol/json.js'
 import type { Faults } from '../faults/index.js'
@@ -81,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook('preClose', async () => {
     if (isDraining()) await drain(app, clock)
   })
-  if (metrics !== undefined) observeRequests(app, api?.bodyLimits.memory, metrics)
+  if (metrics !== undefined) observeRequests(app, metrics)
   // Close the connection of a client that has no valid key or still sends its body: others may need the connection.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (reply.statusCode === 401 || raw.complete === false) closeAfter(reply, clock)
@@ -104,6 +105,15 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   if (options.console !== undefined) await app.register(addConsoleRoutes, options.console)
   await app.ready()
   return app
+}
+
+/** Time for responses in progress when the service closes. */
+const RESPONSE_GRACE_MS = 3_000
+
+export async function closeApp(app: FastifyInstance, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  const closed = app.close()
+  if (!(await settlesWithin(RESPONSE_GRACE_MS, closed, clock))) app.server.closeAllConnections()
+  await closed
 }
 
 function isDecodable(url: string): boolean {

@@ -1,11 +1,9 @@
 /** Operation of the service: the log, request metrics, the metrics port, and health checks. */
-import { promisify } from 'node:util'
 import { type FastifyInstance, type FastifyServerOptions, fastify } from 'fastify'
 import { escapeControls } from '../../protocol/text.js'
 import type { Caller } from '../rules/key-checks.js'
 import { Refusal } from '../rules/refusal.js'
 import { refusalOf, sendNotFound, sendRefusal } from './error-responses.js'
-import type { BodyMemory } from './request-body.js'
 
 export interface Logging {
   readonly level: 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -49,49 +47,22 @@ export function logRequests(app: FastifyInstance, logging: Logging | undefined):
 
 export interface HttpMetrics {
   countRequest(request: {
-    /** Undefined for bytes that are not a request. */
-    readonly method: string | undefined
+    readonly method: string
     /** Pattern of the route, never the URL. Undefined for a request without a route. */
     readonly route: string | undefined
     readonly status: number
-    /** Time from the headers to the end of the response; undefined for bytes that are not a request. */
-    readonly ms: number | undefined
+    /** Time from the headers to the end of the response. */
+    readonly ms: number
   }): void
   countRefusal(refusal: Refusal): void
-  /** Counts a connection that was closed at once because too many were open. */
-  countDroppedConnection(): void
-  /** Registers functions that are called at each scrape. */
-  measureHttp(readings: { countConnections(): Promise<number>; bodyBytes(): number }): void
 }
 
-/** Statuses with which Fastify answers bytes that are not a request; 400 for all others. */
-const RAW_STATUSES: Readonly<Record<string, number>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-}
-
-/** Reports responses, connections and bodies to the metrics. Call it before the routes are registered. */
-export function observeRequests(
-  app: FastifyInstance,
-  bodies: Pick<BodyMemory, 'usedBytes'> | undefined,
-  metrics: HttpMetrics,
-): void {
+/** Reports responses to the metrics. Call it before the routes are registered. */
+export function observeRequests(app: FastifyInstance, metrics: HttpMetrics): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request
     metrics.countRequest({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime })
     done()
-  })
-  const { server } = app
-  // Count these too: bytes that are not HTTP, and headers that are too large or too slow, never become a request.
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException) => {
-    const status = RAW_STATUSES[code] ?? 400
-    if (code !== 'ECONNRESET')
-      metrics.countRequest({ method: undefined, route: undefined, status, ms: undefined })
-  })
-  server.on('drop', metrics.countDroppedConnection)
-  metrics.measureHttp({
-    countConnections: promisify(server.getConnections.bind(server)),
-    bodyBytes: bodies?.usedBytes ?? (() => 0),
   })
 }
 

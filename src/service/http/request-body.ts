@@ -98,8 +98,6 @@ export interface BodyMemory {
   take(owner: number, bodyBytes: number, furtherBytes: number): boolean
   /** Releases all memory of a body. */
   release(owner: number, bodyBytes: number): void
-  /** Number of bytes that count toward the limit. */
-  usedBytes(): number
 }
 
 export const FREE_BYTES = 65_536
@@ -126,7 +124,6 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
       return true
     },
     release: (owner, bodyBytes) => add(owner, -counted(bodyBytes)),
-    usedBytes: () => total,
   }
 }
 

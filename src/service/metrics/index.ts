@@ -32,20 +32,19 @@ export function createMetrics(clock: Pick<Clock, 'monotonic' | 'sleep'>): Metric
   const instruments = createInstruments(registry)
   const { rendering, renderSeconds } = instruments
   const all = Registry.merge([registry, processMetrics()])
-  const gaugeReads: (() => Promise<void>)[] = []
-  const onScrape: OnScrape = (read) => void gaugeReads.push(read)
+  let readQueue = async () => {}
 
   async function text(): Promise<string> {
-    await Promise.all(gaugeReads.map((read) => read()))
+    await readQueue()
     return await all.metrics()
   }
 
   const app = createMetricsApp(all.contentType, text)
 
   return {
-    ...createHttpMetrics(instruments, onScrape),
+    ...createHttpMetrics(instruments),
     observeStore(store) {
-      onScrape(createQueueReading(instruments, store, clock))
+      readQueue = createQueueReading(instruments, store, clock)
       return wrapStore(store, countChanges(instruments))
     },
     async timeRender(kind, render) {
@@ -90,9 +89,6 @@ function processMetrics(): Registry {
   return processRegistry
 }
 
-/** Registers a function that is called before each scrape, to set gauges. */
-type OnScrape = (read: () => Promise<void>) => void
-
 const NO_ROUTE = 'none'
 const OTHER_METHOD = 'other'
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST']
@@ -106,14 +102,11 @@ const LIMITS: Partial<Readonly<Record<RefusalCode, string>>> = {
   overloaded: 'bodies',
 }
 
-/** Counts requests, connections and refusals. Labels are closed lists, since clients choose addresses and methods. */
-const createHttpMetrics = (
-  { requests, requestSeconds, connections, bodyBytes, refusals }: Instruments,
-  onScrape: OnScrape,
-): HttpMetrics => ({
-  countRequest({ method = '', route = NO_ROUTE, status, ms }) {
+/** Counts requests and refusals. Labels are closed lists, since clients choose addresses and methods. */
+const createHttpMetrics = ({ requests, requestSeconds, refusals }: Instruments): HttpMetrics => ({
+  countRequest({ method, route = NO_ROUTE, status, ms }) {
     requests.inc({ method: METHODS.includes(method) ? method : OTHER_METHOD, route, status })
-    if (ms !== undefined) requestSeconds.observe({ route }, ms / 1_000)
+    requestSeconds.observe({ route }, ms / 1_000)
   },
   countRefusal({ code, message }) {
     // Other limits use the same code, with another message.
@@ -121,18 +114,12 @@ const createHttpMetrics = (
     const limit = LIMITS[code]
     if (limit !== undefined && !isOther) refusals.inc({ limit })
   },
-  countDroppedConnection: () => refusals.inc({ limit: 'connections' }),
-  measureHttp(readings) {
-    onScrape(async () => {
-      bodyBytes.set(readings.bodyBytes())
-      connections.set(await readings.countConnections())
-    })
-  },
 })
 
 /** Maximum time that a scrape waits for the length of the queue. Prometheus waits 10 s for the scrape. */
 const QUEUE_LIMIT_MS = 1_000
 
+/** Returns the function that sets the gauge before each scrape. */
 function createQueueReading(
   { queueLength }: Instruments,
   store: Pick<ServiceStore, 'queueLengths'>,
@@ -201,19 +188,9 @@ function createInstruments(registry: Registry) {
       buckets: REQUEST_BUCKETS_S,
       registers,
     }),
-    connections: new Gauge({
-      name: 'rushes_http_connections',
-      help: 'Open connections of clients.',
-      registers,
-    }),
-    bodyBytes: new Gauge({
-      name: 'rushes_http_request_body_bytes',
-      help: 'Memory of request bodies in flight that counts toward the limit (all but the first 64 KiB of each).',
-      registers,
-    }),
     refusals: new Counter({
       name: 'rushes_limit_refusals_total',
-      help: 'Requests and connections that were refused because of a limit, by limit.',
+      help: 'Requests that were refused because of a limit, by limit.',
       labelNames: ['limit'],
       registers,
     }),
@@ -254,7 +231,7 @@ function createInstruments(registry: Registry) {
     }),
   }
   // Start each series with 0, so that its first increase is visible too.
-  for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies', 'connections'])
+  for (const limit of ['rate', 'quota', 'spend_limit', 'balance', 'bodies'])
     instruments.refusals.inc({ limit }, 0)
   for (const status of ['succeeded', 'failed', 'canceled']) instruments.runsFinished.inc({ status }, 0)
   for (const kind of KINDS) instruments.rendering.set({ kind }, 0)

@@ -123,14 +123,11 @@ async function writeAll(client: Client, { source, url, id, signal }: RowsCopy): 
   // Blocks writes of other processes to these tables until the commit.
   await client.query('LOCK TABLE accounts, keys, runs, credits, workers IN EXCLUSIVE MODE')
   await refuseData(client, url)
-  const columns = await columnsOf(client)
   for (const table of TABLES) {
     const { name } = table
     for (const page of pagesOf(source, table)) {
       signal?.throwIfAborted()
-      const list = Object.keys(page[0] ?? {})
-        .filter((column) => columns.has(`${name}.${column}`))
-        .join(', ')
+      const list = Object.keys(page[0] ?? {}).join(', ')
       // The rows get the types of the table's columns.
       const text = `INSERT INTO ${name} (${list}) SELECT ${list} FROM json_populate_recordset(null::${name}, $1)`
       await client.query(text, [JSON.stringify(page)])
@@ -159,22 +156,12 @@ async function refuseData(client: Client, url: string): Promise<void> {
     )
 }
 
-/** Returns the columns of all tables, as `table.column`. A column is copied if both databases have it. */
-async function columnsOf(client: Client): Promise<ReadonlySet<string>> {
-  const { rows } = await client.query(
-    "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'rushes'",
-  )
-  return new Set(rows.map(({ table_name, column_name }) => `${table_name}.${column_name}`))
-}
-
 const PAGE_ROWS = 500
 /** Maximum bytes of the long texts in one page. A larger row is a page by itself. */
 const PAGE_BYTES = 4 * 1024 * 1024
 
 interface CopiedTable {
   readonly name: string
-  /** SQLite table or subquery to read from. Default: the table of this name. */
-  readonly from?: string
   /** Columns that order and page the rows. Together they are unique. */
   readonly key: readonly string[]
   /** SQL for the bytes of a row, for tables with long texts. */
@@ -267,7 +254,7 @@ const NUMBERED = [
 
 export function* pagesOf(
   { all }: Pick<OpenDatabase, 'all'>,
-  { name, from = name, key, bytes = '0', convert = (row) => row }: CopiedTable,
+  { name, key, bytes = '0', convert = (row) => row }: CopiedTable,
 ): Generator<readonly CopiedRow[]> {
   const order = key.join(', ')
   const parameters = (first: number) => key.map((_, at) => `?${first + at}`).join(', ')
@@ -276,7 +263,7 @@ export function* pagesOf(
   for (;;) {
     const after = last === undefined ? 'true' : `(${order}) > (${parameters(1)})`
     const next = all(
-      `SELECT ${order}, ${bytes} AS page_bytes FROM ${from} WHERE ${after} ORDER BY ${order} LIMIT ${PAGE_ROWS}`,
+      `SELECT ${order}, ${bytes} AS page_bytes FROM ${name} WHERE ${after} ORDER BY ${order} LIMIT ${PAGE_ROWS}`,
       ...(last ?? []),
     )
     const page = next.slice(0, countThatFit(next))
@@ -284,7 +271,7 @@ export function* pagesOf(
     const first = keyOf(page[0])
     last = keyOf(page.at(-1))
     const rows = all(
-      `SELECT * FROM ${from} WHERE (${order}) >= (${parameters(1)}) AND (${order}) <= (${parameters(1 + key.length)})`,
+      `SELECT * FROM ${name} WHERE (${order}) >= (${parameters(1)}) AND (${order}) <= (${parameters(1 + key.length)})`,
       ...first,
       ...last,
     )

@@ -44,21 +44,19 @@ export function createPostgresRateLimiter(
     run(REMOVE_IDLE).catch(() => {})
   }
 
-  const takeWith = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
+  const takeOne = async (queries: Pick<Queries, 'run'>, key: string, { requests, windowMs }: RateLimit) =>
     (await queries.run(TAKE, key, requests, Math.round(windowMs * 1_000))) > 0
 
   return {
-    async take(key, limit) {
-      sweep()
-      return await takeWith({ run }, key, limit)
-    },
-    async takeAll(keys, limit) {
+    async take(keys, limit) {
       sweep()
       // Use the same order for all requests, so that two requests do not wait for each other's rows.
       const inOrder = [...new Set(keys)].sort()
+      const [only] = inOrder
+      if (only !== undefined && inOrder.length === 1) return await takeOne({ run }, only, limit)
       return await transaction(
         async (queries) => {
-          for (const key of inOrder) if (!(await takeWith(queries, key, limit))) throw new Refused()
+          for (const key of inOrder) if (!(await takeOne(queries, key, limit))) throw new Refused()
           return true
         },
         { repeatable: true },

@@ -9,12 +9,10 @@ export interface RateLimit {
 /** Asynchronous, so that several nodes can share a limiter. */
 export interface RateLimiter {
   /**
-   * Counts one request for this key and returns true. If a window would have more requests than the limit, counts
-   * nothing and returns false. A request stops counting exactly one window after it was made.
+   * Counts one request for each of these keys and returns true. If a window of one of them would have more requests than
+   * the limit, counts nothing and returns false. A request stops counting exactly one window after it was made.
    */
-  take(key: string, limit: RateLimit): Promise<boolean>
-  /** Counts one request for each of these keys, or for none if one of them has reached the limit. */
-  takeAll(keys: readonly string[], limit: RateLimit): Promise<boolean>
+  take(keys: readonly string[], limit: RateLimit): Promise<boolean>
 }
 
 interface RequestTimes {
@@ -48,25 +46,23 @@ export function createMemoryRateLimiter(
     }
   }
 
-  function takeAllAt(keys: readonly string[], { requests, windowMs }: RateLimit, nowMs: number): boolean {
-    sweep(nowMs)
-    const all = [...new Set(keys)].map((key) => {
-      const taken: RequestTimes = byKey.get(key) ?? { timesMs: [], windowMs }
-      taken.windowMs = windowMs
-      removeExpired(taken, nowMs)
-      return { key, taken }
-    })
-    if (all.some(({ taken }) => taken.timesMs.length >= requests)) return false
-    for (const { key, taken } of all) {
-      taken.timesMs.push(nowMs)
-      byKey.set(key, taken)
-    }
-    return true
-  }
-
   return {
-    take: async (key, limit) => takeAllAt([key], limit, clock.monotonic()),
-    takeAll: async (keys, limit) => takeAllAt(keys, limit, clock.monotonic()),
+    async take(keys, { requests, windowMs }) {
+      const nowMs = clock.monotonic()
+      sweep(nowMs)
+      const all = [...new Set(keys)].map((key) => {
+        const taken: RequestTimes = byKey.get(key) ?? { timesMs: [], windowMs }
+        taken.windowMs = windowMs
+        removeExpired(taken, nowMs)
+        return { key, taken }
+      })
+      if (all.some(({ taken }) => taken.timesMs.length >= requests)) return false
+      for (const { key, taken } of all) {
+        taken.timesMs.push(nowMs)
+        byKey.set(key, taken)
+      }
+      return true
+    },
     get size() {
       return byKey.size
     },

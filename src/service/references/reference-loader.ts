@@ -1,7 +1,7 @@
 /** Saves the reference images of a run as files, from the service's storage or over the network. */
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { onAbort, raceAbort, withTimeout } from '../../host/abort.js'
+import { raceAbort, withTimeout } from '../../host/abort.js'
 import type { Clock } from '../../host/clock.js'
 import { isSystemError } from '../../host/system-error.js'
 import type { FileStore } from '../files/contract.js'
@@ -71,7 +71,7 @@ export function createReferenceLoader({
     async load({ image_urls: sources }, folder, signal) {
       if (!Array.isArray(sources)) return []
       const files: (string | undefined)[] = new Array(sources.length).fill(undefined)
-      const room = createRoom(maxBytes)
+      const room: Room = { ofImage: maxBytes.ofImage, left: maxBytes.ofRun }
       const pathAt = (index: number): string => join(folder, String(index + 1))
       const remote: { readonly index: number; readonly url: URL }[] = []
       const copies = allSettled(
@@ -89,19 +89,12 @@ export function createReferenceLoader({
       const fetchAll = (limited: AbortSignal) =>
         allSettled(
           remote.map(async ({ index, url }) => {
-            files[index] = await room.share(index, limited, async (take, dropped) => {
-              const chunks = await fetch.get(url, dropped)
-              return chunks && (await save(async () => chunks, pathAt(index), take))
-            })
+            files[index] = await fetchInto(pathAt(index), () => fetch.get(url, limited), room)
           }),
         )
       const reason = () => new Error('the hosts took too long')
       await withTimeout(fetchAll, { timeoutMs: FETCH_LIMIT_MS, reason, clock, signal })
       signal.throwIfAborted()
-      for (const index of room.dropped) {
-        await rm(pathAt(index), { force: true })
-        files[index] = undefined
-      }
       return files
     },
   }
@@ -119,7 +112,8 @@ async function copyInto(
   { files, key, bytes }: OwnFile,
   room: Room,
 ): Promise<string | undefined> {
-  if (!room.reserve(bytes)) return undefined
+  if (bytes > Math.min(room.ofImage, room.left)) return undefined
+  room.left -= bytes
   const found = await files.find(key)
   return found?.bytes === bytes ? await save(() => found.read(), path) : undefined
 }
@@ -145,73 +139,32 @@ async function save(
   }
 }
 
+/** What the references of one run may still have, in bytes. */
 interface Room {
-  /** Counts a file of this size. Returns false if it does not fit. */
-  reserve(bytes: number): boolean
-  /** Indexes of the images that failed or did not fit. */
-  readonly dropped: ReadonlySet<number>
-  /**
-   * Runs one of several fetches of unknown sizes. Returns undefined if it fails. `take` counts bytes before they are
-   * written; when they do not fit, the image with the highest `index` is dropped, so that the first ones stay, however
-   * fast each host is.
-   */
-  share(
-    index: number,
-    signal: AbortSignal,
-    work: (take: (bytes: number) => void, dropped: AbortSignal) => Promise<string | undefined>,
-  ): Promise<string | undefined>
+  readonly ofImage: number
+  left: number
 }
 
-interface Share {
-  readonly index: number
-  readonly dropped: AbortController
-  bytes: number
-}
-
-/** Limits the size of the references of one run. */
-function createRoom({ ofImage, ofRun }: typeof MAX_BYTES): Room {
-  const shares = new Set<Share>()
-  const dropped = new Set<number>()
-  let left = ofRun
-
-  function drop(share: Share): void {
-    shares.delete(share)
-    dropped.add(share.index)
-    left += share.bytes
-    share.dropped.abort(new Error('too large'))
+/** Fetches an image of unknown size. Returns undefined if it fails or does not fit. Throws errors of the folder's disk. */
+async function fetchInto(
+  path: string,
+  get: () => Promise<AsyncIterable<Uint8Array> | undefined>,
+  room: Room,
+): Promise<string | undefined> {
+  let taken = 0
+  const take = (bytes: number) => {
+    if (bytes > Math.min(room.ofImage - taken, room.left)) throw new Error('too large')
+    room.left -= bytes
+    taken += bytes
   }
-
-  return {
-    dropped,
-    reserve(bytes) {
-      if (bytes > Math.min(ofImage, left)) return false
-      left -= bytes
-      return true
-    },
-    async share(index, signal, work) {
-      const own: Share = { index, dropped: new AbortController(), bytes: 0 }
-      const removeListener = onAbort(signal, () => own.dropped.abort(signal.reason))
-      shares.add(own)
-      const take = (bytes: number) => {
-        if (own.bytes + bytes > ofImage) drop(own)
-        while (bytes > left && shares.has(own))
-          drop([...shares].reduce((last, each) => (each.index > last.index ? each : last), own))
-        own.dropped.signal.throwIfAborted()
-        left -= bytes
-        own.bytes += bytes
-      }
-      try {
-        // A complete file stays counted, and can still be dropped.
-        return await work(take, own.dropped.signal)
-      } catch (error) {
-        if (shares.has(own)) drop(own)
-        // Throw errors of the folder's disk. A network error is an `HttpFailure`.
-        if (isSystemError(error)) throw error
-        return undefined
-      } finally {
-        removeListener()
-      }
-    },
+  try {
+    const chunks = await get()
+    return chunks && (await save(async () => chunks, path, take))
+  } catch (error) {
+    room.left += taken
+    // A network error is an `HttpFailure`.
+    if (isSystemError(error)) throw error
+    return undefined
   }
 }
 

@@ -30,9 +30,8 @@ export interface ListedRun extends Omit<StoredRun, 'input'> {
 
 export interface RunFilter {
   readonly accountId: number
-  /** Lists only runs with a sequence below `before` and above `after`. */
+  /** Lists only runs with a smaller sequence. */
   readonly before?: number | undefined
-  readonly after?: number | undefined
   readonly limit: number
   readonly status?: LocalStatus | undefined
   readonly kind?: Kind | undefined
@@ -99,8 +98,6 @@ export interface ConsoleStore {
   listRuns(filter: RunFilter): Promise<FoundRuns>
   /** Returns the runs in any order. Omits runs of other accounts. */
   findRuns(ids: readonly string[], accountId: number): Promise<readonly ListedRun[]>
-  /** Returns the sequence of the newest run. 0 if the account has no runs. */
-  latestRun(accountId: number): Promise<number>
   /** Newest first. */
   listAccountKeys(page: KeyPage): Promise<readonly KeyDetails[]>
   /** Returns undefined if the account has no key with this id. */

@@ -39,8 +39,6 @@ export const consoleStatements = ({ inList, index }: Dialect) => ({
 
   outputsOfRuns: `SELECT * FROM outputs WHERE run_id ${inList('$1')} ORDER BY run_id, position`,
 
-  latestRun: `SELECT coalesce(max(sequence), 0) AS latest FROM runs WHERE account_id = $1`,
-
   // With the condition of the index keys_listed, so that a page does not read the archived keys that it skips. `+ 0` keeps the
   // planner on the index keys_of_user.
   listAccountKeys: (includesArchived: boolean, isOfUser: boolean) => `
@@ -113,7 +111,6 @@ export function createConsoleStore(database: Database): ConsoleStore {
       const known = ids.filter((id) => !hasNul(id))
       return await runsOf(await all(SQL.findRuns, known, accountId))
     },
-    latestRun: async (accountId) => Number((await get(SQL.latestRun, accountId))?.latest),
     async listAccountKeys({
       accountId,
       before = Number.MAX_SAFE_INTEGER,
@@ -180,7 +177,6 @@ function pageOf<Item extends { readonly sequence: number }>(
 const rangeConditions = (filter: RunFilter): readonly Condition[] => [
   { sql: 'runs.account_id = ?', value: filter.accountId },
   ...conditionIfSet('runs.sequence < ?', filter.before),
-  ...conditionIfSet('runs.sequence > ?', filter.after),
 ]
 
 /** All conditions except the search, which each database writes differently. */

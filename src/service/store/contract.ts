@@ -10,7 +10,6 @@ import type { AccountState } from '../rules/key-checks.js'
 import type { RunFailure, StoredImage, StoredInput, StoredOutput, StoredRun } from '../stored-run.js'
 import type { AccountStore } from './account-store.js'
 import type { ConsoleStore, UserStore } from './console-store.js'
-import type { CarriedModel, ModelUse } from './model-use.js'
 
 /**
  * A process that renders runs. Its row is its lease: no other worker takes its claimed runs until the lease expires.
@@ -210,11 +209,8 @@ export interface Store extends AccountStore, UserStore, ConsoleStore, FileRecord
   /** Returns the number of queued runs of each kind. Called often, so it must be fast for a queue of any length. */
   queueLengths(): Promise<Readonly<Record<Kind, number>>>
 
-  /** Lists the models of live workers and of unfinished runs, by name. */
-  listModels(): Promise<readonly ModelUse[]>
-
-  /** Adds this process as a worker that renders these models (default: none), or renews its lease. */
-  renewLease(id: string, models?: readonly CarriedModel[]): Promise<void>
+  /** Adds this process as a worker, or renews its lease. */
+  renewLease(id: string): Promise<void>
   /**
    * Renews the lease of a worker. Returns false if it has no lease: it was reaped, and other workers can own its runs.
    */

@@ -52,7 +52,7 @@ export async function openStoreThread(path: string): Promise<RunningStore> {
 
   const readers = { lookup: start('lookup'), page: start('page') }
   // Makes both readers open the file now, so that all threads use the same file if it is replaced later.
-  const openingRead: StoreRequest = { method: 'latestRun', args: [0], route: 'lookup' }
+  const openingRead: StoreRequest = { method: 'findAccount', args: [0], route: 'lookup' }
   await Promise.all(Object.values(readers).map((reader) => reader.ask(openingRead)))
 
   const call: StoreCall = async (method, args) => {

@@ -1,7 +1,6 @@
 /** The queue: claims of workers, their leases, and what becomes of the runs of a worker that has ended. */
 import { KINDS, type Kind } from '../../protocol/models.js'
 import type { CrashLimit, FailedRuns, Store } from './contract.js'
-import { countUnfinishedSql, modelUses } from './model-use.js'
 import { hasJob, jobOf, RUN_COLUMNS, runOfRow } from './rows.js'
 import { createFailure } from './runs.js'
 import type { Database, Dialect, Row, Transaction } from './sql.js'
@@ -95,13 +94,6 @@ export const queueStatements = (dialect: Dialect) => ({
     SELECT count(*) FILTER (WHERE kind = 'video') AS video, count(*) FILTER (WHERE kind = 'image') AS image
     FROM runs${dialect.index('runs_queued')} WHERE status = 'queued'`,
 
-  countUnfinished: countUnfinishedSql(
-    `runs${dialect.index('runs_queued')}`,
-    `runs${dialect.index('runs_rendering')}`,
-  ),
-
-  listCarried: `SELECT id, models FROM workers`,
-
   removeExpiredWorker: `DELETE FROM workers WHERE id = $1 AND heartbeat_at = $2`,
 
   removeWorker: `DELETE FROM workers WHERE id = $1`,
@@ -109,13 +101,11 @@ export const queueStatements = (dialect: Dialect) => ({
 
 type QueueStore = Pick<
   Store,
-  'claimRun' | 'returnRuns' | 'recordCrash' | 'queueLengths' | 'listModels' | 'reapWorker' | 'releaseWorker'
+  'claimRun' | 'returnRuns' | 'recordCrash' | 'queueLengths' | 'reapWorker' | 'releaseWorker'
 >
 
 /** The leases of workers, which each database proves in its own way. */
 export type LeaseStore = Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers'> & {
-  /** Ids of the workers that have not ended. */
-  listLive(): Promise<readonly string[]>
   /** Forgets a worker whose row is removed. */
   forget(id: string): Promise<void>
 }
@@ -192,11 +182,6 @@ export function createQueueStore(database: Database, leases: LeaseStore): QueueS
     async queueLengths() {
       const row = await get(SQL.queueLengths)
       return Object.fromEntries(KINDS.map((kind) => [kind, Number(row?.[kind])])) as Record<Kind, number>
-    },
-    async listModels() {
-      const live = await leases.listLive()
-      const workers = (await all(SQL.listCarried)).filter(({ id }) => live.includes(String(id)))
-      return modelUses(await all(SQL.countUnfinished), workers)
     },
     async reapWorker({ id, heartbeatAtMs }, limit, nowMs) {
       const failed = await transaction(

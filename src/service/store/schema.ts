@@ -85,12 +85,11 @@ CREATE INDEX keys_of_user ON keys (user_id, id) WHERE user_id IS NOT NULL;
 CREATE INDEX keys_active ON keys (account_id) WHERE NOT disabled;
 CREATE INDEX keys_listed ON keys (account_id, id) WHERE archived_at IS NULL;
 
--- A row is a lease of a process that renders runs of these models (JSON).
+-- A row is a lease of a process that renders runs.
 CREATE TABLE workers (
   id           text PRIMARY KEY,
   -- On PostgreSQL, the number of the advisory lock that the worker holds while it is connected.
   slot         ${slot},
-  models       text NOT NULL,
   heartbeat_at ${integer} NOT NULL
 )${changing};
 

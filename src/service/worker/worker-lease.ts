@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import type { Clock, Disarm } from '../../host/clock.js'
 import { removeFolder } from '../../host/own-folder.js'
 import { errorCode } from '../../host/system-error.js'
-import type { ServedModel } from '../models/served-model.js'
 import { newWorkerId } from '../secrets.js'
 import type { Store, WorkerRecord } from '../store/contract.js'
 import { CRASH_LIMIT } from './run-failure.js'
@@ -42,8 +41,6 @@ export interface WorkerLease {
 export interface WorkerLeaseOptions {
   readonly store: Pick<Store, 'renewLease' | 'extendLease' | 'listWorkers' | 'reapWorker' | 'releaseWorker'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'alarm'>
-  /** The models that this worker renders. */
-  readonly models: readonly ServedModel[]
   onError(error: unknown): void
 }
 
@@ -57,8 +54,7 @@ interface ObservedHeartbeat {
   readonly disconnectedAtMs: number | undefined
 }
 
-export function createWorkerLease({ store, clock, models, onError }: WorkerLeaseOptions): WorkerLease {
-  const carried = models.map(({ document: { name, kind } }) => ({ name, kind }))
+export function createWorkerLease({ store, clock, onError }: WorkerLeaseOptions): WorkerLease {
   const id = newWorkerId()
   let acquired: Promise<void> | undefined
   let stopWork = async () => {}
@@ -84,7 +80,7 @@ export function createWorkerLease({ store, clock, models, onError }: WorkerLease
   async function acquireAfter(stopped: Promise<void>): Promise<void> {
     try {
       await stopped
-      if (!released) await store.renewLease(id, carried)
+      if (!released) await store.renewLease(id)
     } catch (error) {
       // For example a full disk. The next call of `acquire` tries again.
       acquired = undefined

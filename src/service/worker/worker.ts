@@ -250,7 +250,9 @@ function begin(state: WorkerState, run: StoredRun): void {
   const work = state.canceledRuns
     .hold(run.id, state.tenure.signal, (signal) => processRun(state, run, signal))
     // When the service closes, a failure that could not be recorded is no error: the run returns to the queue.
-    .catch((error) => error === state.closing.signal.reason || state.options.onError(error))
+    .catch((error) => {
+      if (error !== state.closing.signal.reason) state.options.onError(error)
+    })
     .finally(() => {
       rendering.delete(run)
       held.delete(run.id)

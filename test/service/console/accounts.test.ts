@@ -89,7 +89,7 @@ test('every route of the console, with the session of another account', async ()
   for (const { method, path } of routes) {
     await service.clock.advance(1_000)
     const id = owner.idOf(path)
-    const asked = `${path.replace(':id', String(id))}${path === CONSOLE_PATHS.updates ? `?after=0&ids=${owner.run.id}` : ''}`
+    const asked = `${path.replace(':id', String(id))}${path === CONSOLE_PATHS.runs ? `?ids=${owner.run.id}` : ''}`
     const answer = await stranger.ask(method, asked, BODIES[`${method} ${path}`])
     const text = JSON.stringify(answer.body)
     const about = `${method} ${path}`
@@ -99,9 +99,9 @@ test('every route of the console, with the session of another account', async ()
       expect(answer.body.error.code).toBe(path.startsWith(CONSOLE_PATHS.run) ? 'run_not_found' : 'not_found')
   }
   expect(await stateOf(owner.browser)).toEqual({ ...before, sessions: expect.anything() })
-  const updates = await stranger.get(`${CONSOLE_PATHS.updates}?ids=${owner.run.id}&after=0`)
-  expect(updates.body.changed).toEqual([])
-  expect(updates.body.added.map(({ prompt }: { prompt: string }) => prompt)).toEqual(['a fox'])
+  const listed = await stranger.get(`${CONSOLE_PATHS.runs}?ids=${owner.run.id}`)
+  expect(listed.body.changed).toEqual([])
+  expect(listed.body.runs.map(({ prompt }: { prompt: string }) => prompt)).toEqual(['a fox'])
   const own = await stateOf(stranger)
   expect(own.keys.keys.map(({ name }: { name: string }) => name)).toEqual(['mine'])
   expect(own.credits.balance).toBe(9_999)

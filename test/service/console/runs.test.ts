@@ -240,7 +240,7 @@ describe('runs', () => {
     expect(await details()).toMatchObject({ status: 'succeeded', progress: null, queue_position: null })
   })
 
-  test('the list has pages, the newest first, and says what is new', async () => {
+  test('the list has pages, the newest first, with the state of other runs and the balance', async () => {
     const service = await createConsoleService()
     const browser = await signInByLink(service)
     const ids = (await createByKey(service, 7)).reverse()
@@ -257,32 +257,12 @@ describe('runs', () => {
     expect((await page('limit=7')).next).toBeNull()
     expect(first.runs[0]).toMatchObject({ key: { id: 1, name: 'first' }, price: 1, aspect_ratio: '1:1' })
 
-    const updates = async (query: string) => (await browser.get(`${CONSOLE_PATHS.updates}?${query}`)).body
-    expect(await updates(`after=${first.latest}`)).toEqual({
-      changed: [],
-      added: [],
-      next: null,
-      latest: first.latest,
-      balance: 9_993,
-    })
+    expect([first.changed, first.balance]).toEqual([[], 9_993])
     const { id } = await createInConsole(browser)
-    const more = await updates(`ids=${ids[0]},run_none,${ids[6]}&after=${first.latest}`)
-    expect(idsOf(more.added)).toEqual([id])
+    const more = await page(`limit=1&ids=${ids[0]},run_none,${ids[6]}`)
+    expect(idsOf(more.runs)).toEqual([id])
     expect(idsOf(more.changed).sort()).toEqual([ids[0], ids[6]].sort())
-    expect([Number(more.latest) > Number(first.latest), more.balance]).toEqual([true, 9_992])
-    expect(await updates(`after=${more.latest}`)).toMatchObject({ added: [], latest: more.latest })
-    expect(await updates('')).toMatchObject({ changed: [], added: [], latest: more.latest })
-    expect(idsOf((await updates('after=0')).added)).toEqual([id, ...ids])
-  })
-
-  test('of more than 100 new runs the newest come, and where to go on', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    const ids = (await addRuns(service, 103)).reverse()
-    const { added, next, latest } = (await browser.get(`${CONSOLE_PATHS.updates}?after=0`)).body
-    expect([idsOf(added), latest]).toEqual([ids.slice(0, 100), expect.any(String)])
-    const { runs } = (await browser.get(`${CONSOLE_PATHS.runs}?before=${next}`)).body
-    expect(idsOf(runs)).toEqual(ids.slice(100))
+    expect(more.balance).toBe(9_992)
   })
 
   test('the filters', async () => {
@@ -353,8 +333,7 @@ describe('a query', () => {
     [CONSOLE_PATHS.runs, 'kind=toString', /kind/],
     [CONSOLE_PATHS.runs, 'key=mine', /key/],
     [CONSOLE_PATHS.runs, `search=${'x'.repeat(1_001)}`, /search has more than 1000/],
-    [CONSOLE_PATHS.updates, `ids=${'x,'.repeat(100)}x`, /ids has more than 100/],
-    [CONSOLE_PATHS.updates, 'after=now', /after/],
+    [CONSOLE_PATHS.runs, `ids=${'x,'.repeat(100)}x`, /ids has more than 100/],
     [CONSOLE_PATHS.credits, 'limit=101', /limit/],
     [CONSOLE_PATHS.keys, 'before=x', /before/],
     [CONSOLE_PATHS.credits, 'kind=gift', /kind: "gift" is not one of added, charge, refund/],

@@ -42,7 +42,6 @@ const ENDPOINTS: readonly (readonly [
   ['GET', PATHS.models, undefined, undefined, 200, 200],
   ['GET', PATHS.runs, undefined, undefined, 200, 200],
   ['POST', PATHS.runs, undefined, FOX, 201, 201],
-  ['GET', PATHS.updates, undefined, undefined, 200, 200],
   ['GET', PATHS.run, 'run', undefined, 200, 200],
   ['GET', PATHS.thumbnail, 'run', undefined, 404, 404],
   ['GET', PATHS.reference.replace(':position', '0'), 'run', undefined, 404, 404],

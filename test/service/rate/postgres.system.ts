@@ -69,7 +69,7 @@ describePostgres('on PostgreSQL', () => {
 
   const takeMany = async (limiters: readonly RateLimiter[], count: number, limit = LIMIT) => {
     const taken = await Promise.all(
-      Array.from({ length: count }, (_, at) => limiters[at % limiters.length]?.take('shared', limit)),
+      Array.from({ length: count }, (_, at) => limiters[at % limiters.length]?.take(['shared'], limit)),
     )
     return taken.filter((isFree) => isFree).length
   }
@@ -95,7 +95,7 @@ describePostgres('on PostgreSQL', () => {
   test('a limit of 1,000 is exact', async () => {
     const { limiter, advance } = open()
     const limit = { requests: 1_000, windowMs: 1_000 }
-    await limiter.take('shared', limit)
+    await limiter.take(['shared'], limit)
     advance(500)
     expect(await takeMany([limiter], 1_050, limit)).toBe(999)
     advance(500)
@@ -104,9 +104,9 @@ describePostgres('on PostgreSQL', () => {
 
   test('idle keys are removed', async () => {
     const { limiter, advance, keys } = open()
-    await limiter.take('one', LIMIT)
+    await limiter.take(['one'], LIMIT)
     advance(60_000)
-    await limiter.take('other', LIMIT)
+    await limiter.take(['other'], LIMIT)
     await expect.poll(keys).toEqual([expect.stringContaining('other')])
   })
 })

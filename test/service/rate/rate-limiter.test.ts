@@ -16,9 +16,9 @@ rateLimiterContract(open)
 test('idle keys are forgotten', async () => {
   const { limiter, advance } = open()
   const limit = { requests: 3, windowMs: 100 }
-  for (let key = 0; key < 1_000; key++) await limiter.take(`key ${key}`, limit)
+  for (let key = 0; key < 1_000; key++) await limiter.take([`key ${key}`], limit)
   expect(limiter.size).toBe(1_000)
   advance(10_000)
-  await limiter.take('another', limit)
+  await limiter.take(['another'], limit)
   expect(limiter.size).toBe(1)
 })

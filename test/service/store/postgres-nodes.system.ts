@@ -2,7 +2,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/host/clock.js'
 import { RUNS_PATH } from '../../../src/protocol/id.js'
-import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../../src/service/names.js'
 import { createReadiness } from '../../../src/service/node.js'
 import {
@@ -193,12 +192,7 @@ describePostgres('on PostgreSQL', () => {
     await add('one')
     await claimRun(third, 'third')
     const clock = createManualClock()
-    const lease = createWorkerLease({
-      store: one,
-      clock,
-      models: PREVIEW_MODELS,
-      onError: () => {},
-    })
+    const lease = createWorkerLease({ store: one, clock, onError: () => {} })
     onTestFinished(() => lease.release())
     await lease.acquire()
     await proxy.close()

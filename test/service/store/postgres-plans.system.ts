@@ -38,7 +38,7 @@ describePostgres('on a new database', () => {
        INSERT INTO runs (id, account_id, model, kind, input, price, status, created_at)
        SELECT 'run_' || i, 1 + i % ${accounts}, CASE WHEN i = 20019 THEN 'acme/mine' ELSE 'acme/other' END, 'image', '{}', 0, 'queued', 0
        FROM generate_series(0, 20019) AS i;
-       INSERT INTO workers (id, models, heartbeat_at) VALUES ('me', '[]', 0)`,
+       INSERT INTO workers (id, heartbeat_at) VALUES ('me', 0)`,
         url,
       )
       if (when === 'after') await server.query('ANALYZE rushes.runs, rushes.turns', url)

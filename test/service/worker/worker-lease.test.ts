@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { PREVIEW_MODELS } from '../../../src/service/models/served-model.js'
 import type { WorkerRecord } from '../../../src/service/store/contract.js'
 import { createWorkerLease } from '../../../src/service/worker/worker-lease.js'
 import { createManualClock } from '../../support/clock.js'
@@ -33,7 +32,7 @@ function createLeases() {
       rows.delete(id)
     },
   }
-  const createLease = () => createWorkerLease({ store, clock, models: PREVIEW_MODELS, onError: () => {} })
+  const createLease = () => createWorkerLease({ store, clock, onError: () => {} })
   const fill = (full: boolean) => {
     isFull = full
   }

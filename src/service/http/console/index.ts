@@ -1,7 +1,6 @@
 /**
  * HTTP routes of the console: the files of its page, the authentication endpoints (`session.ts`), and the page's data.
  */
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -15,10 +14,17 @@ import { writeJson } from '../../../protocol/json.js'
 import type { Console } from '../../console/index.js'
 import type { Page, PageFile } from '../../console/page.js'
 import type { FileStore } from '../../files/contract.js'
-import { CONSOLE_BODIES, choiceIn, type Query } from '../../rules/console-requests.js'
+import { CONSOLE_BODIES, type Query } from '../../rules/console-requests.js'
 import { bestCoding, pagePolicy } from '../../rules/page-rules.js'
 import { Refusal } from '../../rules/refusal.js'
-import { type ApiRoutes, announceRun, createStatusTurns, idempotencyKeyOf } from '../api-routes.js'
+import {
+  type ApiRoutes,
+  announceRun,
+  createStatusTurns,
+  idempotencyKeyOf,
+  sendTagged,
+  tagged,
+} from '../api-routes.js'
 import { isKnownTag } from '../conditional-request.js'
 import { leaveBodiesUnread, readJsonBodies, withBody } from '../request-body.js'
 import { sendStoredFile } from '../stored-file.js'
@@ -104,14 +110,9 @@ const selected = (request: FastifyRequest) => [accountOf(request), request.query
 
 /** Route of the models. Serializes them once: they stay the same until the service ends. */
 async function addModelsRoute(app: FastifyInstance, { models, limits }: Console): Promise<void> {
-  const bytes = Buffer.from(writeJson({ models }))
-  const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
+  const list = tagged(writeJson({ models }))
   app.addHook('onRequest', async (request) => limits.countRequest(sessionOf(request).user.id))
-  app.get(CONSOLE_PATHS.models, async (request, reply) => {
-    reply.headers({ etag, 'cache-control': 'private, no-cache', 'x-content-type-options': 'nosniff' })
-    if (isKnownTag(request.headers, etag)) return reply.code(304).send()
-    return reply.type('application/json; charset=utf-8').send(bytes)
-  })
+  app.get(CONSOLE_PATHS.models, (request, reply) => sendTagged(request, reply, list, 'private, no-cache'))
 }
 
 /** Routes of the page's data for every user, except creates and thumbnails, which have separate limits. */
@@ -123,7 +124,6 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
   await app.register(addOwnerRoutes, options)
 
   app.get(CONSOLE_PATHS.runs, (request) => runs.list(...selected(request)))
-  app.get(CONSOLE_PATHS.updates, (request) => runs.updates(...selected(request)))
   app.get<ById>(CONSOLE_PATHS.run, async (request, reply) => {
     const account = accountOf(request)
     const body = await inTurn(account, async () => writeJson(await runs.find(account, request.params.id)))
@@ -258,13 +258,12 @@ async function addThumbnailRoute(
   { limits, thumbnails }: Pick<Console, 'limits' | 'thumbnails'>,
 ): Promise<void> {
   app.addHook('onRequest', async (request) => limits.countThumbnail(sessionOf(request).user.id))
-  app.get<ById & { Querystring: Query }>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
+  app.get<ById>(CONSOLE_PATHS.thumbnail, async (request, reply) => {
     const closed = new AbortController()
     const onClose = () => closed.abort(new Refusal('bad_request', 'The connection was closed.'))
     reply.raw.once('close', onClose)
     const { accountId } = sessionOf(request).user
-    const isLarge = choiceIn(request.query, 'size', ['large']) !== undefined
-    const { etag, read } = await thumbnails.find(accountId, request.params.id, isLarge)
+    const { etag, read } = await thumbnails.find(accountId, request.params.id)
     const bytes = isKnownTag(request.headers, etag) ? undefined : await read(closed.signal)
     reply.headers({
       etag,

@@ -11,6 +11,7 @@ import {
   createPool,
   createRetryWindow,
   LOCKS,
+  type Pool,
   type PoolClient,
   prepared,
   type RetryWindow,
@@ -44,123 +45,32 @@ export function createDatabase({
   const pool = createPool(url, maxConnections, statementTimeoutMs)
   // An idle connection was lost. The next statement uses another one. Without a listener, the process would exit.
   pool.on('error', () => {})
-
-  async function onConnection<Result>(
-    use: (client: PoolClient) => Promise<Outcome<Result>>,
-  ): Promise<Outcome<Result>> {
-    let client: PoolClient
-    try {
-      client = await pool.connect()
-    } catch (error) {
-      return { error, isUnknown: false }
-    }
-    // A connection that is lost between statements emits `error`. Without a listener, the process would exit.
-    const ignore = () => {}
-    client.on('error', ignore)
-    let outcome: Outcome<Result> | undefined
-    try {
-      outcome = await use(client)
-      if ('error' in outcome) forgetValues(outcome.error)
-      return outcome
-    } finally {
-      client.removeListener('error', ignore)
-      const isLost = outcome !== undefined && 'error' in outcome && isConnectionLost(outcome.error)
-      client.release(isLost)
-    }
-  }
-
-  /** Retries the attempt on another connection after a lost connection. */
-  async function attempts<Result>(
-    attempt: (mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
-    repeatable: boolean,
-  ): Promise<Result> {
-    const startedMs = retryWindow.clock.monotonic()
-    let mayHaveCommitted = false
-
-    function decide(outcome: Outcome<Result>, number: number): RetryDecision<Result> {
-      if ('value' in outcome) return { done: outcome.value }
-      const { error, isUnknown } = outcome
-      mayHaveCommitted ||= isUnknown
-      if (isOverloaded(error) || (mayHaveCommitted && !repeatable))
-        return { fail: new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted }) }
-      if (!isConnectionLost(error) && !isSerializationFailure(error)) return { fail: error }
-      const retryInMs = retryWindow.pauseMs(startedMs, number)
-      if (retryInMs === undefined)
-        return { fail: new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted }) }
-      return { retryInMs }
-    }
-
-    return await retry<Outcome<Result>, Result>({
-      attempt: () => attempt(mayHaveCommitted),
-      decide,
-      clock: retryWindow.clock,
-    })
-  }
-
-  const single: Send = (text, values) =>
+  const onConnection = <Result>(
+    use: (client: PoolClient, mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
+    repeatable = true,
+  ): Promise<Result> =>
     attempts(
-      () =>
-        onConnection((client) =>
-          client.query({ ...prepared(text), values: [...values] }).then(
-            (value) => ({ value }),
-            (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
-          ),
-        ),
-      true,
+      retryWindow,
+      (mayHaveCommitted) => attemptOn(pool, (client) => use(client, mayHaveCommitted)),
+      repeatable,
     )
-
-  async function attemptTransaction<Result>(
-    client: PoolClient,
-    mayHaveCommitted: boolean,
-    work: (transaction: Transaction) => Promise<Result>,
-  ): Promise<Outcome<Result>> {
-    let isCommitting = false
-    const queries = queriesOn(
-      async (text, values) => await client.query({ ...prepared(text), values: [...values] }),
-    )
-    const begun = client.query('BEGIN')
-    begun.catch(() => {})
-    try {
-      const value = await work({ ...queries, mayHaveCommitted })
-      await begun
-      isCommitting = true
-      await client.query('COMMIT')
-      return { value }
-    } catch (error) {
-      const isLost = isConnectionLost(error)
-      if (!isLost) await client.query('ROLLBACK').catch(() => {})
-      return { error, isUnknown: isLost && isCommitting }
-    }
-  }
 
   return {
     dialect: POSTGRES,
-    ...queriesOn(single),
+    ...queriesOn((text, values) =>
+      onConnection((client) =>
+        client.query({ ...prepared(text), values: [...values] }).then(
+          (value) => ({ value }),
+          (error: unknown) => ({ error, isUnknown: isConnectionLost(error) }),
+        ),
+      ),
+    ),
     transaction: (work, { repeatable = false } = {}) =>
-      attempts(
-        (mayHaveCommitted) => onConnection((client) => attemptTransaction(client, mayHaveCommitted, work)),
+      onConnection(
+        (client, mayHaveCommitted) => attemptTransaction(client, mayHaveCommitted, work),
         repeatable,
       ),
-    snapshot: (work) =>
-      attempts(
-        () =>
-          onConnection(async (client) => {
-            const slow = { query_timeout: MAX_SLOW_MS }
-            try {
-              await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-              await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
-              const value = await work(
-                queriesOn((text, values) => client.query({ ...slow, text, values: [...values] } as never)),
-              )
-              await client.query('COMMIT')
-              return { value }
-            } catch (error) {
-              if (!isConnectionLost(error)) await client.query('ROLLBACK').catch(() => {})
-              return { error, isUnknown: false }
-            }
-          }),
-        true,
-      ),
+    snapshot: (work) => onConnection((client) => attemptSnapshot(client, work)),
     async close() {
       retryWindow.stop()
       // A server that does not respond must not delay the exit.
@@ -169,6 +79,97 @@ export function createDatabase({
         new Promise((resolve) => setTimeout(resolve, MAX_END_MS).unref()),
       ])
     },
+  }
+}
+
+/** Retries the attempt on another connection after a lost connection. */
+function attempts<Result>(
+  { clock, pauseMs }: RetryWindow,
+  attempt: (mayHaveCommitted: boolean) => Promise<Outcome<Result>>,
+  repeatable: boolean,
+): Promise<Result> {
+  const startedMs = clock.monotonic()
+  let mayHaveCommitted = false
+
+  function decide(outcome: Outcome<Result>, number: number): RetryDecision<Result> {
+    if ('value' in outcome) return { done: outcome.value }
+    const { error, isUnknown } = outcome
+    mayHaveCommitted ||= isUnknown
+    const unavailable = { fail: new DatabaseUnavailable(error, { isUnknown: mayHaveCommitted }) }
+    if (isOverloaded(error) || (mayHaveCommitted && !repeatable)) return unavailable
+    if (!isConnectionLost(error) && !isSerializationFailure(error)) return { fail: error }
+    const retryInMs = pauseMs(startedMs, number)
+    return retryInMs === undefined ? unavailable : { retryInMs }
+  }
+
+  return retry<Outcome<Result>, Result>({ attempt: () => attempt(mayHaveCommitted), decide, clock })
+}
+
+async function attemptOn<Result>(
+  pool: Pool,
+  use: (client: PoolClient) => Promise<Outcome<Result>>,
+): Promise<Outcome<Result>> {
+  let client: PoolClient
+  try {
+    client = await pool.connect()
+  } catch (error) {
+    return { error, isUnknown: false }
+  }
+  // A connection that is lost between statements emits `error`. Without a listener, the process would exit.
+  const ignore = () => {}
+  client.on('error', ignore)
+  let outcome: Outcome<Result> | undefined
+  try {
+    outcome = await use(client)
+    if ('error' in outcome) forgetValues(outcome.error)
+    return outcome
+  } finally {
+    client.removeListener('error', ignore)
+    const isLost = outcome !== undefined && 'error' in outcome && isConnectionLost(outcome.error)
+    client.release(isLost)
+  }
+}
+
+async function attemptTransaction<Result>(
+  client: PoolClient,
+  mayHaveCommitted: boolean,
+  work: (transaction: Transaction) => Promise<Result>,
+): Promise<Outcome<Result>> {
+  let isCommitting = false
+  const queries = queriesOn(
+    async (text, values) => await client.query({ ...prepared(text), values: [...values] }),
+  )
+  const begun = client.query('BEGIN')
+  begun.catch(() => {})
+  try {
+    const value = await work({ ...queries, mayHaveCommitted })
+    await begun
+    isCommitting = true
+    await client.query('COMMIT')
+    return { value }
+  } catch (error) {
+    const isLost = isConnectionLost(error)
+    if (!isLost) await client.query('ROLLBACK').catch(() => {})
+    return { error, isUnknown: isLost && isCommitting }
+  }
+}
+
+async function attemptSnapshot<Result>(
+  client: PoolClient,
+  work: (queries: Queries) => Promise<Result>,
+): Promise<Outcome<Result>> {
+  const slow = { query_timeout: MAX_SLOW_MS }
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    await client.query('SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on')
+    const value = await work(
+      queriesOn((text, values) => client.query({ ...slow, text, values: [...values] } as never)),
+    )
+    await client.query('COMMIT')
+    return { value }
+  } catch (error) {
+    if (!isConnectionLost(error)) await client.query('ROLLBACK').catch(() => {})
+    return { error, isUnknown: false }
   }
 }
 

@@ -67,13 +67,10 @@ function storeAt(url: string, { maxConnections = MAX_CONNECTIONS, clock }: Postg
     retryWindow,
   })
   const connection = createNodeConnection({ url, node, retryWindow })
-  const listWorkers = async () => (await database.all(LIST_WORKERS)).map(workerOfRow)
   const leases: LeaseStore = {
     renewLease: connection.addWorker,
     extendLease: connection.extendLease,
-    listWorkers,
-    listLive: async () =>
-      (await listWorkers()).filter(({ isDisconnected }) => !isDisconnected).map(({ id }) => id),
+    listWorkers: async () => (await database.all(LIST_WORKERS)).map(workerOfRow),
     forget: (id) => connection.forgetWorker(id).catch(() => {}),
   }
   const store = createStore(database, leases, pages)

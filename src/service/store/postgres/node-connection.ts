@@ -5,7 +5,6 @@
  */
 import { type RetryDecision, retry, stepOf } from '../../../host/retry.js'
 import { DatabaseUnavailable } from '../contract.js'
-import type { CarriedModel } from '../model-use.js'
 import type { Row, SqlValue } from '../sql.js'
 import { isConnectionLost, isOverloaded } from './connection-errors.js'
 import { type Client, createClient, LOCKS, prepared, prepareSession, type RetryWindow } from './driver.js'
@@ -24,9 +23,8 @@ const SQL = {
   // Adds the row and takes the lock in one statement, so that no node sees the row without the lock.
   addWorker: `
     WITH added AS (
-      INSERT INTO workers (id, heartbeat_at, models) VALUES ($1, ${NOW_MS}, $2)
-      ON CONFLICT (id) DO UPDATE SET
-        heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at), models = excluded.models
+      INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
+      ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(workers.heartbeat_at + 1, excluded.heartbeat_at)
       RETURNING slot
     )
     SELECT slot, pg_try_advisory_lock(${LOCKS}, slot) AS "isLocked" FROM added`,
@@ -50,7 +48,7 @@ const SQL = {
   askNothing: `SELECT 1`,
 } as const
 
-/** Executed once a second, so it does not read the models. */
+/** Executed once a second. */
 export const LIST_WORKERS = `
     SELECT id, heartbeat_at, NOT EXISTS (
       SELECT 1 FROM pg_locks
@@ -60,8 +58,8 @@ export const LIST_WORKERS = `
     FROM workers`
 
 export interface NodeConnection {
-  /** Adds a worker of these models with its lock, or renews its lease. */
-  addWorker(id: string, models?: readonly CarriedModel[]): Promise<void>
+  /** Adds a worker with its lock, or renews its lease. */
+  addWorker(id: string): Promise<void>
   /** Renews the lease of a worker. Returns false if the worker has no lease. */
   extendLease(id: string): Promise<boolean>
   /** Releases the worker's lock. Call it after the worker was removed. */
@@ -88,139 +86,157 @@ interface Connection {
   readonly slots: Map<string, number>
 }
 
-export function createNodeConnection({ url, node, retryWindow }: NodeConnectionOptions): NodeConnection {
-  const workers = new Set<string>()
-  const listeners = new Set<() => void>()
-  let connection: Promise<Connection> | undefined
-  let attempt = 0
-  let timer: NodeJS.Timeout | undefined
-  let isClosed = false
+interface ConnectionState extends NodeConnectionOptions {
+  readonly workers: Set<string>
+  readonly listeners: Set<() => void>
+  connection: Promise<Connection> | undefined
+  /** Connections in a row that were lost or could not be established. */
+  losses: number
+  timer: NodeJS.Timeout | undefined
+  isClosed: boolean
+}
 
-  const isNeeded = () => !isClosed && workers.size + listeners.size > 0
-
-  function connected(): Promise<Connection> {
-    if (connection !== undefined) return connection
-    clearTimeout(timer)
-    const opening = open()
-    connection = opening
-    opening.catch(() => onLost(opening))
-    return opening
+export function createNodeConnection(options: NodeConnectionOptions): NodeConnection {
+  const state: ConnectionState = {
+    ...options,
+    workers: new Set(),
+    listeners: new Set(),
+    connection: undefined,
+    losses: 0,
+    timer: undefined,
+    isClosed: false,
   }
-
-  async function open(): Promise<Connection> {
-    const client = createClient(url, { pipeline: true })
-    // A lost connection emits `error` and `end`, in either order. `end` is handled below.
-    client.on('error', () => {})
-    await client.connect()
-    client.on('notification', ({ payload }) => payload !== node && announce())
-    try {
-      await prepareSession(client)
-      await client.query(`LISTEN ${QUEUED}`)
-      const slots = new Map<string, number>()
-      for (const id of workers) await extend({ client, slots }, id)
-      attempt = 0
-      client.once('end', () => onLost(current))
-      const current = connection
-      announce()
-      return { client, slots }
-    } catch (error) {
-      client.end().catch(() => {})
-      throw error
-    }
-  }
-
-  /** Schedules a reconnect, unless another call has already replaced the connection. */
-  function onLost(lost: Promise<Connection> | undefined): void {
-    if (connection !== lost) return
-    connection = undefined
-    if (!isNeeded()) return
-    attempt++
-    timer = setTimeout(() => connected().catch(() => {}), stepOf(RECONNECT_STEPS_MS, attempt)).unref()
-  }
-
-  function announce(): void {
-    for (const listener of listeners) listener()
-  }
-
-  /**
-   * Renews the lease, and takes the lock if this connection does not hold it. Returns false if the worker has no lease.
-   */
-  async function extend(on: Connection, id: string): Promise<boolean> {
-    const row = await queryRow(on.client, SQL.extendLease, id, on.slots.has(id))
-    if (row === undefined) return false
-    await ensureLock(on, id, row)
-    return true
-  }
-
-  async function ensureLock(on: Connection, id: string, { slot, isLocked }: Row): Promise<void> {
-    if (isLocked === true) return void on.slots.set(id, Number(slot))
-    await queryRow(on.client, SQL.endHolder, Number(slot))
-    const again = await queryRow(on.client, SQL.extendLease, id, false)
-    if (again?.isLocked === true) on.slots.set(id, Number(slot))
-  }
-
-  /** Runs `work` on the connection. Reconnects and retries if the connection is lost. */
-  function onConnection<Result>(work: (on: Connection) => Promise<Result>): Promise<Result> {
-    const startedMs = retryWindow.clock.monotonic()
-
-    async function attempt(): Promise<Attempt<Result>> {
-      const current = connected()
-      try {
-        return { value: await work(await current) }
-      } catch (error) {
-        if (isConnectionLost(error)) {
-          // Closes the connection, which can still be open although its statement got no response.
-          current.then(({ client }) => client.end()).catch(() => {})
-          onLost(current)
-        }
-        return { error }
-      }
-    }
-
-    function decide(outcome: Attempt<Result>, number: number): RetryDecision<Result> {
-      if ('value' in outcome) return { done: outcome.value }
-      const { error } = outcome
-      if (isOverloaded(error)) return { fail: new DatabaseUnavailable(error) }
-      if (!isConnectionLost(error)) return { fail: error }
-      const retryInMs = isClosed ? undefined : retryWindow.pauseMs(startedMs, number)
-      return retryInMs === undefined ? { fail: new DatabaseUnavailable(error) } : { retryInMs }
-    }
-
-    return retry<Attempt<Result>, Result>({ attempt, decide, clock: retryWindow.clock })
-  }
-
   return {
-    async addWorker(id, models = []) {
-      workers.add(id)
-      await onConnection(async (on) => {
-        const row = await queryRow(on.client, SQL.addWorker, id, JSON.stringify(models))
+    async addWorker(id) {
+      state.workers.add(id)
+      await onConnection(state, async (on) => {
+        const row = await queryRow(on.client, SQL.addWorker, id)
         if (row !== undefined) await ensureLock(on, id, row)
       })
     },
-    extendLease: (id) => onConnection((on) => extend(on, id)),
+    extendLease: (id) => onConnection(state, (on) => extend(on, id)),
     async forgetWorker(id) {
-      workers.delete(id)
-      if (connection === undefined) return
-      const { client, slots } = await connection
+      state.workers.delete(id)
+      if (state.connection === undefined) return
+      const { client, slots } = await state.connection
       const slot = slots.get(id)
       slots.delete(id)
       if (slot !== undefined) await queryRow(client, SQL.unlock, slot)
     },
     onQueued(listener) {
-      listeners.add(listener)
-      connected().catch(() => {})
-      return () => void listeners.delete(listener)
+      state.listeners.add(listener)
+      connected(state).catch(() => {})
+      return () => void state.listeners.delete(listener)
     },
     async check() {
-      if (isNeeded()) await onConnection(({ client }) => queryRow(client, SQL.askNothing))
+      if (isNeeded(state)) await onConnection(state, ({ client }) => queryRow(client, SQL.askNothing))
     },
     async close() {
-      isClosed = true
-      clearTimeout(timer)
-      const last = await connection?.catch(() => undefined)
+      state.isClosed = true
+      clearTimeout(state.timer)
+      const last = await state.connection?.catch(() => undefined)
       await last?.client.end().catch(() => {})
     },
   }
+}
+
+const isNeeded = ({ isClosed, workers, listeners }: ConnectionState): boolean =>
+  !isClosed && workers.size + listeners.size > 0
+
+function connected(state: ConnectionState): Promise<Connection> {
+  if (state.connection !== undefined) return state.connection
+  clearTimeout(state.timer)
+  const opening = open(state)
+  state.connection = opening
+  opening.catch(() => onLost(state, opening))
+  return opening
+}
+
+async function open(state: ConnectionState): Promise<Connection> {
+  const client = createClient(state.url, { pipeline: true })
+  // A lost connection emits `error` and `end`, in either order. `end` is handled below.
+  client.on('error', () => {})
+  await client.connect()
+  client.on('notification', ({ payload }) => payload !== state.node && announce(state))
+  try {
+    await prepareSession(client)
+    await client.query(`LISTEN ${QUEUED}`)
+    const slots = new Map<string, number>()
+    for (const id of state.workers) await extend({ client, slots }, id)
+    state.losses = 0
+    const current = state.connection
+    client.once('end', () => onLost(state, current))
+    announce(state)
+    return { client, slots }
+  } catch (error) {
+    client.end().catch(() => {})
+    throw error
+  }
+}
+
+/** Schedules a reconnect, unless another call has already replaced the connection. */
+function onLost(state: ConnectionState, lost: Promise<Connection> | undefined): void {
+  if (state.connection !== lost) return
+  state.connection = undefined
+  if (!isNeeded(state)) return
+  state.losses++
+  const reconnect = () => connected(state).catch(() => {})
+  state.timer = setTimeout(reconnect, stepOf(RECONNECT_STEPS_MS, state.losses)).unref()
+}
+
+function announce({ listeners }: ConnectionState): void {
+  for (const listener of listeners) listener()
+}
+
+/**
+ * Renews the lease, and takes the lock if this connection does not hold it. Returns false if the worker has no lease.
+ */
+async function extend(on: Connection, id: string): Promise<boolean> {
+  const row = await queryRow(on.client, SQL.extendLease, id, on.slots.has(id))
+  if (row === undefined) return false
+  await ensureLock(on, id, row)
+  return true
+}
+
+async function ensureLock(on: Connection, id: string, { slot, isLocked }: Row): Promise<void> {
+  if (isLocked === true) return void on.slots.set(id, Number(slot))
+  await queryRow(on.client, SQL.endHolder, Number(slot))
+  const again = await queryRow(on.client, SQL.extendLease, id, false)
+  if (again?.isLocked === true) on.slots.set(id, Number(slot))
+}
+
+/** Runs `work` on the connection. Reconnects and retries if the connection is lost. */
+function onConnection<Result>(
+  state: ConnectionState,
+  work: (on: Connection) => Promise<Result>,
+): Promise<Result> {
+  const { clock, pauseMs } = state.retryWindow
+  const startedMs = clock.monotonic()
+
+  async function attempt(): Promise<Attempt<Result>> {
+    const current = connected(state)
+    try {
+      return { value: await work(await current) }
+    } catch (error) {
+      if (isConnectionLost(error)) {
+        // Closes the connection, which can still be open although its statement got no response.
+        current.then(({ client }) => client.end()).catch(() => {})
+        onLost(state, current)
+      }
+      return { error }
+    }
+  }
+
+  function decide(outcome: Attempt<Result>, number: number): RetryDecision<Result> {
+    if ('value' in outcome) return { done: outcome.value }
+    const { error } = outcome
+    if (isOverloaded(error)) return { fail: new DatabaseUnavailable(error) }
+    if (!isConnectionLost(error)) return { fail: error }
+    const retryInMs = state.isClosed ? undefined : pauseMs(startedMs, number)
+    return retryInMs === undefined ? { fail: new DatabaseUnavailable(error) } : { retryInMs }
+  }
+
+  return retry<Attempt<Result>, Result>({ attempt, decide, clock })
 }
 
 async function queryRow(

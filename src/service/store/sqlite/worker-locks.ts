@@ -20,12 +20,12 @@ const NOW_MS = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 
 const SQL = {
   renewLease: `
-    INSERT INTO workers (id, models, heartbeat_at) VALUES ($1, $2, ${NOW_MS})
-    ON CONFLICT (id) DO UPDATE SET models = excluded.models, heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
+    INSERT INTO workers (id, heartbeat_at) VALUES ($1, ${NOW_MS})
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = max(heartbeat_at + 1, excluded.heartbeat_at)`,
 
   extendLease: `UPDATE workers SET heartbeat_at = max(heartbeat_at + 1, ${NOW_MS}) WHERE id = $1`,
 
-  // Executed once a second, so it does not read the models.
+  // Executed once a second.
   listWorkers: `SELECT id, heartbeat_at FROM workers`,
 } as const
 
@@ -35,17 +35,15 @@ export function createLeases({ all, run, transaction }: Database, locks: WorkerL
     heartbeatAtMs: Number(row.heartbeat_at),
     hasEnded: locks.hasEnded(String(row.id)),
   })
-  const listWorkers = async () => (await all(SQL.listWorkers)).map(workerOfRow)
   return {
-    renewLease: (id, models = []) =>
+    renewLease: (id) =>
       transaction(async (tx) => {
         const others = (await tx.all(SQL.listWorkers)).map((row) => String(row.id))
         locks.hold(id, others)
-        await tx.run(SQL.renewLease, id, JSON.stringify(models))
+        await tx.run(SQL.renewLease, id)
       }),
     extendLease: async (id) => (await run(SQL.extendLease, id)) > 0,
-    listWorkers,
-    listLive: async () => (await listWorkers()).filter(({ hasEnded }) => !hasEnded).map(({ id }) => id),
+    listWorkers: async () => (await all(SQL.listWorkers)).map(workerOfRow),
     forget: async (id) => locks.remove(id),
   }
 }

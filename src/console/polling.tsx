@@ -1,8 +1,8 @@
 /** Polls the service: the hook, the polling loop, its intervals, and the notice for failed polls. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, isOutage, messageOf } from '../api.js'
-import { Notice, RetryButton } from '../components/notice.js'
-import { useShownError, whenReconnected } from '../resource.js'
+import { ApiError, connectionStore, isExplained, isOutage, messageOf } from './api.js'
+import { Notice, RetryButton } from './components/notice.js'
+import { useStore } from './store.js'
 
 export interface Polling {
   /** Error of the last poll; undefined after a successful one, and while the notice about the connection explains it. */
@@ -59,6 +59,29 @@ export function usePolling(options: PollingOptions, deps: readonly unknown[]): P
     }
   }, deps)
   return { error: useShownError(error), retry: useCallback(() => poller.current?.askNow(), []) }
+}
+
+/** Returns undefined while the notice about the connection explains the error. */
+export function useShownError(error: unknown): unknown {
+  useStore(connectionStore)
+  return isExplained(error) ? undefined : error
+}
+
+/**
+ * Calls `retry` when the service answers again. Calls it only once until `succeeded` is called: the failure may be that
+ * of one request.
+ */
+function whenReconnected(retry: () => void) {
+  let isArmed = true
+  const stop = connectionStore.subscribe(() => {
+    if (!isArmed || connectionStore.get() === 'lost') return
+    isArmed = false
+    retry()
+  })
+  const succeeded = () => {
+    isArmed = true
+  }
+  return { stop, succeeded }
 }
 
 /** `done` ends the polling. */

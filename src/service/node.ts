@@ -85,7 +85,6 @@ export function createApi(parts: ApiParts): Api {
     },
     logPrompts: options.logging?.prompts ?? false,
     models,
-    hasConsole: page !== undefined,
     files: outputs,
     findOutput: store.findOutput,
   }

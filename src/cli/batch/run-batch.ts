@@ -12,7 +12,6 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { reasonUnwritable } from '../../host/directories.js'
-import type { TriedNames } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -125,12 +124,11 @@ export function refuseUnwritable(
   { manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>,
 ): void {
   const checked = new Set<string>()
-  const tried: TriedNames = new Map()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
       const row = `${entry.name}, line ${entry.at.line}`
       const path = withExtension(file, LONGEST_EXTENSION)
-      const problem = fileSystem.nameProblem(resolve(manifest.folder, path), tried)
+      const problem = fileSystem.nameProblem(resolve(manifest.folder, path))
       if (problem !== undefined)
         throw usageError(
           `Cannot write ${file} (${row}): ${problem}. Nothing was sent.`,

@@ -119,7 +119,7 @@ const withScheme = (value: string): string => (value.includes('://') ? value : `
 const isProxyUrl = (value: string, { protocol, hostname, pathname, search, hash, username, password }: URL) =>
   /^https?:$/.test(protocol) &&
   !/[\s\\]|^["'`]|["'`]$|^https?:(?!\/\/)/i.test(value) &&
-  !/[<>^|{}]/.test(hostname) &&
+  !/["'`<>^|{}]/.test(hostname) &&
   `${pathname}${search}${hash}` === '/' &&
   isDecodable(username) &&
   isDecodable(password)

@@ -8,7 +8,7 @@ import { batchCommand } from '../commands/batch.js'
 import { plural } from '../terminal/format.js'
 import { type Allowance, createShare, leftJson, leftText } from './allowance.js'
 import { errorAnswer, errorResult, notReady } from './answers.js'
-import type { CollectedOutput, JobOutcome } from './job.js'
+import { abandon, type CollectedOutput, type JobOutcome } from './job.js'
 import type { JobKey, McpSession, SessionTask } from './session.js'
 import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
@@ -50,7 +50,7 @@ export async function planBatch(session: McpSession, call: Call): Promise<Answer
   const describe = () => 'reading the manifest'
   const waited = await session.wait(job.done, { call, sinceMs, jobs: [job], describe })
   if (waited !== 'done') {
-    job.abandon()
+    abandon(job)
     throw notReady('The plan', 'plan_batch')
   }
   const { errors, warnings, objects } = await job.done

@@ -49,9 +49,9 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const active = activeSteps(planned)
   if (active.length > 0) await claim.check()
   refuseUnwritable(ctx, prepared)
-  const connection = active.some(needsService)
-    ? await ctx.connect({ missing: prepared.missing, render: true })
-    : undefined
+  const isConnected = active.some(needsService)
+  if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
+  const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model } of active)
     if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
   checkLimits(ctx, prepared)

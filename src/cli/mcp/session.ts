@@ -8,7 +8,7 @@ import { onAbort } from '../../host/abort.js'
 import type { SignalName } from '../../host/interrupts.js'
 import { createWatchedFiles } from '../batch/watched-files.js'
 import { once } from '../context/command-settings.js'
-import type { Connection, ConnectOptions, Context } from '../context/context.js'
+import type { Connection, Context } from '../context/context.js'
 import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
 import { KEY_VARIABLES, variable } from '../settings/table.js'
@@ -158,7 +158,7 @@ const inSession = (state: SessionState, of: Context): Context => ({
   ...of,
   // With `--local`, the service in this process keeps the models that it was opened with.
   models: of.globals.local ? of.models : once(of.openModels),
-  connect: (connectOptions) => connect(state, of, connectOptions),
+  connect: () => connect(state, of),
   withLocal: once(() => inSession(state, of.withLocal())),
 })
 
@@ -197,13 +197,7 @@ async function openAllowance(
   return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
 }
 
-function connect(
-  { connections }: SessionState,
-  from: Context,
-  connectOptions: ConnectOptions = {},
-): Promise<Connection> {
-  // Throws an error with all missing settings.
-  if ((connectOptions.missing ?? []).length > 0) return from.connect(connectOptions)
+function connect({ connections }: SessionState, from: Context): Promise<Connection> {
   const known = connections.get(from) ?? from.connect({ render: true })
   connections.set(from, known)
   // Do not cache a failure: the next call may find a key that was stored in the meantime.

@@ -120,7 +120,6 @@ describe('docs/openapi.json', () => {
   test('is what a service with the built-in models sends', () => {
     const text = openapiText({
       models: PREVIEW_MODELS.map(({ document }) => document),
-      hasConsole: true,
       baseUrl: 'http://127.0.0.1:7878',
     })
     expect(JSON.parse(text)).toEqual(JSON.parse(read('docs/openapi.json')))

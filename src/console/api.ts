@@ -65,12 +65,9 @@ export function adoptSession(session: Session): void {
   }
   const { page } = parseRoute(location.hash)
   // The URL may contain a run id or a search text of the previous user.
-  if (page !== undefined && !SHARED_PAGES.includes(page)) navigate(linkTo(page), { replace: true })
+  if (page !== undefined && page !== 'link') navigate(linkTo(page), { replace: true })
   startOver()
 }
-
-/** Pages whose URL contains no user data. */
-const SHARED_PAGES: readonly (string | undefined)[] = ['link', 'login']
 
 /** Hides all data and reloads the page. */
 export function startOver(): void {

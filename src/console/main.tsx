@@ -21,7 +21,6 @@ import { useSessionCheck } from './session.js'
 import { Centered } from './shell/centered.js'
 import { ConnectionNotice } from './shell/connection-notice.js'
 import { Shell } from './shell/shell.js'
-import { LoginPage } from './sign-in/login-page.js'
 import { FirstPasswordPage, LinkPage, SignInPage } from './sign-in/sign-in-page.js'
 import { useStore } from './store.js'
 import { applyTheme } from './theme.js'
@@ -53,7 +52,6 @@ function Entrance({ route }: { readonly route: Route }) {
   if (token !== undefined) return <LinkPage token={token} session={session} />
   if (session === null) return <SignInPage />
   if (route.page === 'link') return <FirstPasswordPage />
-  if (route.page === 'login') return <LoginPage query={route.query} />
   return (
     <Shell session={session} page={route.page}>
       <ErrorBoundary key={`${route.page}/${route.param}`}>

@@ -1,7 +1,7 @@
 /** Maps pages to URL fragments, such as `#/runs?status=failed` and `#/runs/<id>`. */
 import { useLayoutEffect, useState } from 'preact/hooks'
 
-export const PAGES = ['runs', 'new', 'keys', 'credits', 'users', 'account', 'link', 'login'] as const
+export const PAGES = ['runs', 'new', 'keys', 'credits', 'users', 'account', 'link'] as const
 export type PageName = (typeof PAGES)[number]
 
 export interface Route {

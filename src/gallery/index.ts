@@ -52,8 +52,6 @@ export interface GalleryRun {
   /** Milliseconds since the epoch. */
   readonly time: number
   readonly tookMs?: number | undefined
-  /** Command that creates the run again. Undefined if a single command cannot do this. */
-  readonly again?: string | undefined
   readonly files: readonly GalleryFile[]
 }
 

@@ -239,7 +239,6 @@ function show(item) {
   said.textContent = ''
   actions.replaceChildren(
     ...[
-      ['Copy command', run.again],
       ['Copy run id', run.id],
       ['Copy prompt', run.prompt],
     ].flatMap(([words, text]) => (text ? [copyButton(words, text)] : [])),

@@ -64,3 +64,16 @@ export const systemClock: Clock = {
     }
   },
 }
+
+/** Calls `work` every `ms`, until disarmed. */
+export function every(clock: Pick<Clock, 'alarm'>, ms: number, work: () => void): Disarm {
+  let disarm: Disarm
+  const arm = () => {
+    disarm = clock.alarm(ms, () => {
+      work()
+      arm()
+    })
+  }
+  arm()
+  return () => disarm()
+}

@@ -35,10 +35,9 @@ export function makeFolders(path: string, mode?: number): void {
 /**
  * Returns why no file can be created in a folder, or undefined if one can. Creates a file and removes it again, because
  * permissions do not show network folders, access lists and the rights of root. Of a folder that does not exist yet, the
- * nearest parent is checked. An early check: the later write can still fail. `characters` become part of the name of that
- * file: some file systems do not accept them.
+ * nearest parent is checked. An early check: the later write can still fail.
  */
-export function reasonUnwritable(folder: string, characters = ''): string | undefined {
+export function reasonUnwritable(folder: string): string | undefined {
   try {
     // A current folder that was removed still looks like a folder.
     if (!isAbsolute(folder)) process.cwd()
@@ -49,7 +48,7 @@ export function reasonUnwritable(folder: string, characters = ''): string | unde
   for (let path = join(dirname(folder), basename(folder)); ; path = dirname(path)) {
     try {
       if (!statSync(path).isDirectory()) return `${path} is a file, not a folder`
-      return reasonWithoutFileIn(path, characters)
+      return reasonWithoutFileIn(path)
     } catch (error) {
       if (!NOT_THERE.has(errorCode(error) ?? '') || dirname(path) === path) return describeError(error, path)
     }
@@ -64,8 +63,8 @@ export const nearestFolder = (path: string): string => {
   return parent === path || isFolder(parent) ? parent : nearestFolder(parent)
 }
 
-function reasonWithoutFileIn(folder: string, characters: string): string | undefined {
-  const path = join(folder, `.rushes-${process.pid}-${process.hrtime.bigint()}${characters}.part`)
+function reasonWithoutFileIn(folder: string): string | undefined {
+  const path = join(folder, `.rushes-${process.pid}-${process.hrtime.bigint()}.part`)
   try {
     closeSync(openSync(path, 'wx', 0o600))
     unlinkSync(path)

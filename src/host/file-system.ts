@@ -7,7 +7,7 @@ import { lstatSync } from 'node:fs'
 import { link } from 'node:fs/promises'
 import { join, resolve, win32 } from 'node:path'
 import { printable } from '../protocol/text.js'
-import { nearestFolder, reasonUnwritable } from './directories.js'
+import { nearestFolder } from './directories.js'
 import { describeReason, errorCode } from './system-error.js'
 
 export interface FileSystem {
@@ -20,9 +20,9 @@ export interface FileSystem {
   opensOtherSpelling(path: string): boolean
   /**
    * Returns why no file can have this path, because of its names: `file names on Windows cannot contain "?"`. Undefined
-   * if a file can. `tried`: the characters that earlier calls have tried in a folder, which are not tried again.
+   * if a file can.
    */
-  nameProblem(path: string, tried?: TriedNames): string | undefined
+  nameProblem(path: string): string | undefined
   /** Whether the mode of a file shows who can read it. */
   readonly hasModes: boolean
   /** Whether a folder can be flushed to disk. */
@@ -30,9 +30,6 @@ export interface FileSystem {
   /** Whether a file can be removed or replaced while a program has it open. */
   readonly replacesOpenFiles: boolean
 }
-
-/** Whether a folder refuses characters, by folder and characters. */
-export type TriedNames = Map<string, boolean>
 
 export function fileSystemOf(platform: NodeJS.Platform): FileSystem {
   const isWindows = platform === 'win32'
@@ -98,26 +95,11 @@ function windowsReason(name: string): string | undefined {
 /** Every file system accepts names up to this length: the shortest limit, of eCryptfs, is 143. */
 const SHORT_BYTES = 128
 
-/** Tries it in the folder, because a disk of Windows or a network folder may be mounted there. */
-function posixNameProblem(path: string, tried: TriedNames = new Map()): string | undefined {
-  const special = (text: string) => [...new Set(text.match(/[<>:"|?*\\\u0001-\u001f]/g))].join('')
-  const long = (text: string) => text.split('/').filter((name) => Buffer.byteLength(name) > SHORT_BYTES)
-  if (special(path) === '' && long(path).length === 0) return undefined
+function posixNameProblem(path: string): string | undefined {
+  const long = path.split('/').filter((name) => Buffer.byteLength(name) > SHORT_BYTES)
+  if (long.length === 0) return undefined
   const folder = nearestFolder(resolve(path))
-  const missing = resolve(path).slice(folder.length)
-  const characters = special(missing)
-  if (characters !== '' && refusesCharacters(folder, characters, tried))
-    return `the file system does not accept these characters in a name: ${printable(characters)}`
-  return long(missing).some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
-}
-
-function refusesCharacters(folder: string, characters: string, tried: TriedNames): boolean {
-  const key = `${folder}/${characters}`
-  const refuses =
-    tried.get(key) ??
-    (reasonUnwritable(folder, characters) !== undefined && reasonUnwritable(folder) === undefined)
-  tried.set(key, refuses)
-  return refuses
+  return long.some((name) => isTooLong(join(folder, name))) ? TOO_LONG : undefined
 }
 
 function isTooLong(path: string): boolean {

@@ -103,46 +103,26 @@ export function findProxy(env: NodeJS.ProcessEnv, protocol: string): URL | undef
   const variable = names.flatMap((name) => [name.toLowerCase(), name]).find((name) => env[name])
   const value = variable === undefined ? '' : (env[variable] ?? '').trim()
   if (variable === undefined || value === '') return undefined
-  const problem = proxyProblem(value)
-  if (problem !== undefined)
-    throw usageError(
-      `${variable} is not a valid proxy URL: ${problem}.`,
-      'Examples: http://proxy.example.com:3128, http://user:password@proxy.example.com:3128',
-    )
-  return urlOf(value)
+  const url = URL.canParse(withScheme(value)) ? new URL(withScheme(value)) : undefined
+  if (url !== undefined && isProxyUrl(value, url)) return url
+  throw usageError(
+    `${variable} is not a valid proxy URL.`,
+    'Examples: http://proxy.example.com:3128, http://user:password@proxy.example.com:3128. In a user name and a ' +
+      'password, percent-encode special characters: \\ is %5C, / is %2F, # is %23, % is %25.',
+  )
 }
-
-/** Returns the host names that bypass the proxy, separated by commas. */
-export const noProxy = (env: NodeJS.ProcessEnv): string => env.no_proxy || env.NO_PROXY || ''
 
 /** Reads an address without a protocol as http, like curl. */
-const urlOf = (value: string): URL | undefined => {
-  const address = value.includes('://') ? value : `http://${value}`
-  return URL.canParse(address) ? new URL(address) : undefined
-}
+const withScheme = (value: string): string => (value.includes('://') ? value : `http://${value}`)
 
-/**
- * Returns the problem of a proxy URL, or undefined. Checked here because undici rejects some values with unclear
- * errors.
- */
-function proxyProblem(value: string): string | undefined {
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(value)?.[1]?.toLowerCase()
-  if (/^["'`]|["'`]$/.test(value)) return 'it contains quotes'
-  if (/\s/.test(value)) return 'it contains a space'
-  if (value.includes('\\'))
-    return 'it contains a backslash (in a user name such as DOMAIN\\user, write \\ as %5C)'
-  if (/^https?:(?!\/\/)/i.test(value)) return 'two slashes are missing after the protocol'
-  if (scheme !== undefined && scheme !== 'http' && scheme !== 'https')
-    return `${scheme} proxies are not supported, only http and https`
-  const url = urlOf(value)
-  if (url === undefined) return 'host, port or user name cannot be read'
-  if (!isDecodable(url.username) || !isDecodable(url.password))
-    return 'its user name or password contains a "%" that is not an escape (write %25)'
-  if (/["'`<>^|\\{}]/.test(url.hostname)) return 'its host name contains an invalid character'
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
-    return 'it has a path, a query or a fragment after the host (in a password, write / as %2F, ? as %3F, # as %23)'
-  return undefined
-}
+/** Checked here because undici rejects some values with unclear errors, or reads them as another host. */
+const isProxyUrl = (value: string, { protocol, hostname, pathname, search, hash, username, password }: URL) =>
+  /^https?:$/.test(protocol) &&
+  !/[\s\\]|^["'`]|["'`]$|^https?:(?!\/\/)/i.test(value) &&
+  !/["'`<>^|{}]/.test(hostname) &&
+  `${pathname}${search}${hash}` === '/' &&
+  isDecodable(username) &&
+  isDecodable(password)
 
 function isDecodable(text: string): boolean {
   try {
@@ -152,3 +132,6 @@ function isDecodable(text: string): boolean {
     return false
   }
 }
+
+/** Returns the host names that bypass the proxy, separated by commas. */
+export const noProxy = (env: NodeJS.ProcessEnv): string => env.no_proxy || env.NO_PROXY || ''

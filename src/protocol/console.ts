@@ -18,8 +18,6 @@ export const AUTH_PATHS = {
   link: '/api/auth/link',
   /** GET → 200 `Session`. */
   session: '/api/auth/session',
-  /** POST `LoginCode` → 200 `NewKeyAnswer`. Used by `rushes login --web`; needs no session. */
-  login: '/api/auth/login',
 } as const
 
 /**
@@ -116,8 +114,6 @@ export const CONSOLE_PATHS = {
   sessions: '/api/console/sessions',
   /** DELETE → 204. */
   session: '/api/console/sessions/:id',
-  /** POST `LoginRequest` → 201 `LoginGrant`. */
-  logins: '/api/console/logins',
 } as const
 
 export interface ModelList {
@@ -309,27 +305,4 @@ export interface SessionList {
     readonly address: string | null
     readonly user_agent: string | null
   }[]
-}
-
-/**
- * Body of POST `logins`. `rushes login --web` opens
- * `<base>/#/login?port=<port>&challenge=<challenge>&state=<state>&name=<host>`. After the user confirms, the
- * page posts this body and navigates to `http://127.0.0.1:<port>/?code=<code>&state=<state>`. The command
- * then posts the code and the verifier, and receives a key. The challenge is the SHA-256 of the verifier as base64url.
- * With this exchange, the key does not appear in a URL or on a page.
- */
-export interface LoginRequest {
-  readonly challenge: string
-  /** Name of the new key. */
-  readonly name: string
-}
-
-export interface LoginGrant {
-  /** Single-use code; expires after 60 s. */
-  readonly code: string
-}
-
-export interface LoginCode {
-  readonly code: string
-  readonly verifier: string
 }

@@ -92,10 +92,6 @@ export const OPENAPI_PATH = '/api/v1/openapi.json'
 /** Path of the list of a service's models. */
 export const MODELS_PATH = '/api/v1/models'
 
-/** Returns the name of the schema for the body of a create of the kind's default model, in the OpenAPI document. */
-export const createSchemaName = (kind: string): string =>
-  `Create${kind.charAt(0).toUpperCase()}${kind.slice(1)}Run`
-
 /** Removes trailing slashes from a base URL: `https://host/prefix`. */
 const withoutSlash = (baseUrl: string): string => baseUrl.replace(/\/+$/, '')
 

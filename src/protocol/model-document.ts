@@ -83,7 +83,8 @@ export const schemaJson = (schema: ModelSchema): Json => ({
   ),
 })
 
-const isUsableName = (name: unknown): name is string =>
+/** Whether a name is a model's, and safe to print. */
+export const isUsableName = (name: unknown): name is string =>
   typeof name === 'string' &&
   name.length <= MAX_NAME_CHARACTERS &&
   isModelName(name) &&

@@ -11,17 +11,6 @@ const MIN_SECRET_LENGTH = 8
 /** Minimum length of a secret after its own escapes were replaced. */
 const MIN_PLAIN_LENGTH = 4
 
-/**
- * The possible escapes of a character: none, JSON (`\u0072`, `\/`), URL (`%72`), or both. A secret may itself contain
- * `%` and `\`, so the text is decoded in each of these ways.
- */
-const ESCAPES: readonly RegExp[] = [
-  /(?!)/y,
-  /\\(?:u00([\da-f]{2})|(["\\/]))/iy,
-  /%([\da-f]{2})/iy,
-  /\\(?:u00([\da-f]{2})|(["\\/]))|%([\da-f]{2})/iy,
-]
-
 /** An incomplete escape at the end of a text. */
 const TORN_ESCAPE = /(?:%[\da-f]?|\\|\\?u(?:0(?:0[\da-f]?)?)?)$/i
 
@@ -45,39 +34,24 @@ export function createRedact(secret: string): (text: string) => string {
   if (secret.length < MIN_SECRET_LENGTH) return (text) => text
   const literal = createSearch(secret)
   const { codes, length } = readWholly(secret)
-  const plain =
-    length < MIN_PLAIN_LENGTH ? undefined : createSearch(String.fromCharCode(...codes.subarray(0, length)))
+  const plain = length < MIN_PLAIN_LENGTH ? secret : String.fromCharCode(...codes.subarray(0, length))
+  const decoded = createSearch(plain)
   return (text) => {
-    const hasEscapes = /[\\%]/.test(text)
-    const escapePatterns = hasEscapes ? ESCAPES : ESCAPES.slice(0, 1)
-    const spans = escapePatterns.flatMap((escapePattern) =>
-      spansOf(text, readOnce(text, escapePattern), literal),
-    )
-    if (hasEscapes && plain !== undefined) spans.push(...spansOf(text, readWholly(text), plain))
+    const spans = spansOf(text, readAsIs(text), literal)
+    if (/[\\%]/.test(text)) spans.push(...spansOf(text, readWholly(text), decoded))
     return withoutSpans(text, spans)
   }
 }
 
-/** Decodes each escape once. */
-function readOnce(text: string, escapePattern: RegExp): DecodedText {
-  const decodedText = emptyText(text.length)
-  let length = 0
-  for (let at = 0; at < text.length; length++) {
-    decodedText.starts[length] = at
-    let code = text.charCodeAt(at++)
-    if (code === PERCENT || code === BACKSLASH) {
-      escapePattern.lastIndex = at - 1
-      const found = escapePattern.exec(text)
-      if (found !== null) {
-        const [whole, json, itself, url] = found
-        code = itself?.charCodeAt(0) ?? Number.parseInt(json ?? url ?? '', 16)
-        at += whole.length - 1
-      }
-    }
-    decodedText.codes[length] = code
-    decodedText.ends[length] = at
+/** A secret may itself contain escapes, which `readWholly` would join with the text before it. */
+function readAsIs(text: string): DecodedText {
+  const { codes, starts, ends } = emptyText(text.length)
+  for (let at = 0; at < text.length; at++) {
+    codes[at] = text.charCodeAt(at)
+    starts[at] = at
+    ends[at] = at + 1
   }
-  return { ...decodedText, length }
+  return { codes, starts, ends, length: text.length }
 }
 
 /**

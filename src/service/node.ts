@@ -80,7 +80,6 @@ export function createApi(node: NodeParts, { findKey, worker, ...parts }: ApiPar
     },
     logPrompts: options.logging?.prompts ?? false,
     models,
-    hasConsole: page !== undefined,
     files: outputs,
     findOutput: store.findOutput,
   }

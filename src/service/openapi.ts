@@ -3,8 +3,7 @@
  * text is changed there. This file fills in the URL and the models of a service. Pure.
  */
 import source from '../../docs/openapi.json?raw'
-import { AUTH_PATHS } from '../protocol/console.js'
-import { createSchemaName, RUNS_PATH } from '../protocol/id.js'
+import { RUNS_PATH } from '../protocol/id.js'
 import { writeJson } from '../protocol/json.js'
 import { KINDS, type ModelDocument, type ParameterSchema } from '../protocol/models.js'
 import { inputProblems, unknownFields } from '../protocol/validate.js'
@@ -16,8 +15,6 @@ type Models = readonly ModelDocument[]
 
 export interface DocumentedService {
   readonly models: Models
-  /** Whether the service has the endpoint of `rushes login --web`. */
-  readonly hasConsole: boolean
   /** Base of all URLs of the service, without a trailing slash. */
   readonly baseUrl: string
 }
@@ -37,7 +34,6 @@ interface Operation {
 
 /** The parts of the document that this file reads or changes. */
 interface OpenapiDocument {
-  tags: readonly { readonly name: string }[]
   readonly paths: Record<string, Readonly<Record<string, Operation>>>
   readonly components: { schemas: Record<string, Json> }
 }
@@ -47,13 +43,9 @@ const SOURCE_URL = 'http://127.0.0.1:7878'
 /** Names of the schemas of models in the source. */
 const MODEL_SCHEMA = /^Create|Input$/
 
-export function openapiDocument({ models, hasConsole, baseUrl }: DocumentedService): OpenapiDocument {
+export function openapiDocument({ models, baseUrl }: DocumentedService): OpenapiDocument {
   const document: OpenapiDocument = JSON.parse(source.replaceAll(SOURCE_URL, baseUrl))
   const { paths, components } = document
-  if (!hasConsole) {
-    delete paths[AUTH_PATHS.login]
-    document.tags = document.tags.filter(({ name }) => name !== 'authentication')
-  }
   const named = nameSchemas(models)
   const { Run, ...others } = Object.fromEntries(
     Object.entries(components.schemas).filter(([name]) => !MODEL_SCHEMA.test(name)),
@@ -101,7 +93,7 @@ function nameSchemas(models: Models): readonly SchemaNames[] {
     const wanted = pascalCase(defaults.includes(document) ? document.kind : document.name)
     for (let number = 1; ; number++) {
       const base = number === 1 ? wanted : `${wanted}${number}`
-      const names = { create: createSchemaName(base), input: `${base}Input`, stored: `${base}RunInput` }
+      const names = { create: `Create${base}Run`, input: `${base}Input`, stored: `${base}RunInput` }
       if (Object.values(names).some((name) => taken.has(name))) continue
       for (const name of Object.values(names)) taken.add(name)
       return { document, ...names }

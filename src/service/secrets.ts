@@ -32,5 +32,5 @@ export const newWorkerId = (): string => `worker_${randomBytes(12).toString('hex
 /** 240 random bits: anyone who has an output's URL can read the output, so the token must not be guessable. */
 export const newToken = (): string => randomBytes(30).toString('base64url')
 
-/** 256 random bits, for sessions, sign-in links and login codes. Like keys, they are stored only as `hashOfKey`. */
+/** 256 random bits, for sessions and sign-in links. Like keys, they are stored only as `hashOfKey`. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')

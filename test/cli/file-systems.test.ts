@@ -1,5 +1,5 @@
 /** Whole commands on file systems that Linux does not have: without hard links, without letter case, with Windows' names. */
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ManifestEntry } from '../../src/batch/manifest/index.js'
@@ -113,20 +113,6 @@ it('a batch creates a file whose name has the longest length with its extension'
   expect(batch.pictures()).toEqual([`${name}.png`])
   batch.write([{ ...FOX, output: `${name}xx.{ext}` }])
   expect(await batch.run(['--force'])).toMatchObject({ code: 2 })
-})
-
-it('a batch tries the characters of its names once in a folder', async () => {
-  const rows = ['fox', 'hen', 'owl'].map((name) => ({ name, prompt: name, output: `${name}:1.png` }))
-  const batch = await createFamily(rows)
-  const created: boolean[] = []
-  const nameProblem: FileSystem['nameProblem'] = (path, tried) => {
-    utimesSync(batch.folder, 0, 0)
-    const problem = systemFiles.nameProblem(path, tried)
-    created.push(statSync(batch.folder).mtimeMs > 0)
-    return problem
-  }
-  expect(await batch.run([], { fileSystem: { ...systemFiles, nameProblem } })).toMatchObject({ code: 0 })
-  expect(created).toEqual([true, false, false])
 })
 
 describe('a foreign file whose name differs in letter case or Unicode form', () => {

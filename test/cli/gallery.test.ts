@@ -95,7 +95,6 @@ describe('gallery', () => {
         ...{ size: `${ONE_PIXEL_PNG.length} B`, width: 1, height: 1, ratio: 1 },
       },
     ])
-    expect(fox?.again).toBe(`rushes run image 'a fox' --model rushes/preview-image`)
   })
 
   it('prints one object with --json', async () => {
@@ -180,7 +179,6 @@ describe('gallery', () => {
     expect(desk.ids()).toEqual(['run_moved', 'run_never'])
     expect(desk.shown()[1]?.files[0]).toMatchObject({ media: 'image', width: 1 })
     expect(desk.shown()[1]?.files[0]?.href).toMatch(/^\.\.\/.*\/state\/local\/outputs\/tok-1\/image\.png$/)
-    expect(desk.shown()[1]?.again).toBe(`rushes run image 'a fox' --model acme/still-1 --local`)
   })
 
   it('takes the filters of list; the limit counts runs with files', async () => {
@@ -217,40 +215,6 @@ describe('gallery', () => {
   it('opens the page with --open', async () => {
     const desk = createDesk()
     expect(await desk.gallery('--open')).toMatchObject({ code: 0, opened: [desk.page] })
-  })
-})
-
-describe('the command that repeats a run', () => {
-  it('has the flags that reach it from anywhere, and its reference images', async () => {
-    const desk = createDesk()
-    desk.add('run_a', { 'a.png': 'a' }, {}, 'https://one.example.com')
-    const fromA = { prompt: `it's`, image_urls: ['https://cdn.example.com/run_a/a.png?signature=1'] }
-    desk.add('run_b', { 'b.png': 'b' }, { input: fromA }, 'https://one.example.com')
-    const lost = { sha256: 'f'.repeat(64), bytes: 9, content_type: 'image/png' }
-    desk.add('run_c', { 'c.png': 'c' }, { input: { prompt: 'x', image_urls: [lost] } })
-    await desk.gallery('--base-url', 'https://one.example.com')
-    const [b, a] = desk.shown()
-    expect(a?.again).toBe(`rushes run image 'a fox' --model acme/still-1 --base-url https://one.example.com`)
-    expect(b?.again).toBe(
-      String.raw`rushes run image 'it'\''s' -i run:run_a --model acme/still-1 --base-url https://one.example.com`,
-    )
-    await desk.gallery()
-    // The image that it needs is no longer on this machine.
-    expect(desk.shown()[0]).not.toHaveProperty('again')
-  })
-
-  it('names the earlier run by the whole link of its output, without the signature', async () => {
-    const desk = createDesk()
-    const address = 'http://127.0.0.1:1'
-    const imageOf = (id: string, more = '') => `https://cdn.example.com/file?id=${id}${more}`
-    const add = (id: string, images: readonly string[]) =>
-      desk.add(id, { [`${id}.png`]: id }, { input: { prompt: 'x', image_urls: images } }, address, [
-        imageOf(id),
-      ])
-    add('run_a', [])
-    add('run_b', [imageOf('run_a', '&signature=2'), 'https://other.example.com/file?id=run_a'])
-    await desk.gallery('--base-url', address)
-    expect(desk.shown()[0]?.again).toContain(`-i run:run_a -i 'https://other.example.com/file?id=run_a' `)
   })
 })
 

@@ -1,5 +1,5 @@
 /** `rushes mcp` in process: the SDK's client, the real service and the journal, on a manual clock. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -413,47 +413,6 @@ describe('the limit of 45 s', () => {
     expect(engine.jobs.length).toBeLessThanOrEqual(1)
     const unknown = await mcp.call('cancel_run', { ids: ['run_none'] })
     expect(unknown.structured.error).toMatchObject({ code: 'run_not_found' })
-  })
-
-  it('holds for a slow plan: the next call gets that plan, unless the manifest has changed since', async () => {
-    const service = await createCliService()
-    // Files are read in real time, and take longer than 45 s of this clock.
-    let isSlow = false
-    const clock = {
-      ...service.clock,
-      alarm(ms: number, ring: () => void) {
-        if (!isSlow || ms !== 45_000) return service.clock.alarm(ms, ring)
-        isSlow = false
-        queueMicrotask(ring)
-        return () => {}
-      },
-    }
-    const mcp = await openMcp({ ...service, clock })
-    write(mcp, 'shots.yaml', MANIFEST)
-    write(mcp, 'other.yaml', MANIFEST)
-    // Loads what a plan needs.
-    await mcp.call('plan_batch', { manifest: 'other.yaml' })
-    const planLate = () => {
-      isSlow = true
-      return mcp.call('plan_batch', { manifest: 'shots.yaml' })
-    }
-    const late = await planLate()
-    expect(late.structured.error).toMatchObject({
-      code: 'wait_timeout',
-      message: 'The plan is not ready after 45 s. Nothing was sent.',
-      hint: 'Call plan_batch again with the same arguments to continue waiting.',
-    })
-    // Takes as long as the rest of the other plan.
-    await mcp.call('plan_batch', { manifest: 'other.yaml' })
-    // Had the plan begun now, it would see a file in the way.
-    mkdirSync(join(mcp.folder, 'out'))
-    write(mcp, 'out/a.png', 'not an output')
-    const plan = () => mcp.call('plan_batch', { manifest: 'shots.yaml' })
-    expect((await plan()).structured).toMatchObject({ create: 2, rows: [{ name: 'a' }, { name: 'b' }] })
-    expect((await plan()).structured).not.toMatchObject({ create: 2 })
-    await planLate()
-    write(mcp, 'shots.yaml', 'runs:\n  - { name: c, kind: image, prompt: a cat }\n')
-    expect((await plan()).structured).toMatchObject({ create: 1, rows: [{ name: 'c' }] })
   })
 
   it('waits for several runs, into a folder', async () => {

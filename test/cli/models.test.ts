@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkList, documentsInLines, findInLines } from '../../src/cli/models/kept-list.js'
+import { checkList, findKept } from '../../src/cli/models/kept-list.js'
 import { isOld } from '../../src/cli/models/known-models.js'
 import { readLine } from '../../src/cli/models/model-program.js'
 import { createProgram } from '../../src/cli/program.js'
@@ -71,16 +71,14 @@ describe('a kept list', () => {
     expect(isOld({ askedAtMs: Number.isFinite(asked) ? nowMs + asked * MINUTE : 0 }, nowMs)).toBe(old)
   })
 
-  it('is read by the line of one model', () => {
-    const { lines, warning } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
+  it('has the documents by their names', () => {
+    const { warning, ...list } = checkList([CINEMA, STILL, { ...CINEMA, name: 'a/"b\\' }])
     expect(warning).toBeUndefined()
     for (const name of ['acme/cinema-2', 'acme/still-2', 'a/"b\\'])
-      expect(findInLines(lines, name)?.name).toBe(name)
-    for (const name of ['acme/still', 'still-2', 'acme/still-2","kind', '__proto__/x'])
-      expect(findInLines(lines, name)).toBeUndefined()
-    // The last line was cut off.
-    expect(findInLines(lines.subarray(0, -3), 'a/"b\\')).toBeUndefined()
-    expect(documentsInLines(Buffer.from(`${lines}{"name":`))).toHaveLength(3)
+      expect(findKept(list, name)?.name).toBe(name)
+    for (const name of ['acme/still', 'still-2', '__proto__', 'toString'])
+      expect(findKept(list, name)).toBeUndefined()
+    expect(findKept({ documents: { 'a/b': '{"name":' } }, 'a/b')).toBeUndefined()
   })
 
   it('leaves out what is not valid, and says it in one sentence', () => {
@@ -104,8 +102,8 @@ describe('a kept list', () => {
       { name: 'acme/sound', kind: 'audio' },
       STILL,
     ]
-    const { lines, invalid, warning } = checkList([...hostile, STILL])
-    expect(documentsInLines(lines).map(({ name }) => name)).toEqual(['acme/still-2'])
+    const { documents, invalid, warning } = checkList([...hostile, STILL])
+    expect(Object.keys(documents)).toEqual(['acme/still-2'])
     expect(invalid).toEqual(
       expect.arrayContaining(['acme/many', 'acme/deep', 'acme/contradiction', 'acme/sound']),
     )
@@ -116,7 +114,7 @@ describe('a kept list', () => {
 
   it('of 5,000 models is read', () => {
     const models = Array.from({ length: 5_000 }, (_, at) => ({ ...STILL, name: `acme/still-${at}` }))
-    expect(findInLines(checkList(models).lines, 'acme/still-4999')?.name).toBe('acme/still-4999')
+    expect(findKept(checkList(models), 'acme/still-4999')?.name).toBe('acme/still-4999')
   })
 })
 

@@ -74,7 +74,7 @@ describe('what is usual', () => {
 describe('what the service says of a render', () => {
   it('is in the spinner and in the sign of life of the only run', () => {
     const far = { ...board, detail: '12,653 before it' }
-    expect(spinnerText(far, 5_000).text).toBe('run_1 processing, 12,653 before it')
+    expect(spinnerText(far, 5_000).text).toBe('processing, 12,653 before it · run_1')
     expect(stillWaitingLine(far, 60_000)).toBe(
       'still waiting for 1 of 1 run (processing, 12,653 before it, 1 min 00 s)',
     )
@@ -156,22 +156,18 @@ describe('the line beside the spinner', () => {
   const wide = { ...board, statuses: new Map([['狐'.repeat(30), '狸']]) }
 
   it.each<[string, Board, number, string]>([
-    ['whole', one, 80, 'run_9f16k352rrqtqcnggw31 processing 41 s (usually 35–50 s)'],
-    ['without what is usual', one, 60, 'run_9f16k352rrqtqcnggw31 processing 41 s'],
-    ['without the id', one, 40, 'processing 41 s'],
-    ['cut', one, 14, 'proc… 41 s'],
+    ['whole', one, 80, 'processing · run_9f16k352rrqtqcnggw31 41 s (usually 35–50 s)'],
+    ['without what is usual', one, 60, 'processing · run_9f16k352rrqtqcnggw31 41 s'],
+    ['cut', one, 30, 'processing · run_9f1… 41 s'],
     ['the time alone', one, 8, ' 41 s'],
     [
-      'a bar',
+      'of a download',
       { ...going, typical: undefined },
       120,
-      'run_9f16k352rrqtqcnggw31 processing · downloading [#####---------------] 25 % of 12.0 MiB 41 s',
+      'processing · downloading 25 % of 12.0 MiB · run_9f16k352rrqtqcnggw31 41 s',
     ],
-    ['no bar', going, 80, 'run_9f16k352rrqtqcnggw31 processing · downloading 25 % 41 s'],
-    ['no bar and no id', going, 40, 'processing · downloading 25 % 41 s'],
-    ['several', many, 80, '2 of 4 done · 2 succeeded, 1 queued · downloading 4.9 KiB 41 s'],
-    ['several, without counts', many, 50, '2 of 4 done · downloading 4.9 KiB 41 s'],
-    ['several, the number alone', many, 24, '2 of 4 done 41 s'],
+    ['several', many, 80, '2 of 4 done · downloading 4.9 KiB · 2 succeeded, 1 queued 41 s'],
+    ['several, cut', many, 24, '2 of 4 done · … 41 s'],
     ['nothing yet', { ...board, statuses: new Map() }, 80, 'starting 41 s'],
   ])('%s', (_, given, columns, said) => {
     const { text, times } = spinnerText(given, 41_000, columns)

@@ -9,8 +9,6 @@ import { ONE_PIXEL_PNG } from '../support/engines.js'
 import { FLUX } from './models.js'
 import { giveFiles, servePage } from './service-with-page.js'
 
-const LOGIN = `#/login?port=40123&challenge=${'a'.repeat(43)}&state=${'b'.repeat(22)}&name=ada-laptop`
-
 const SENT = `data:image/png;base64,${ONE_PIXEL_PNG.toString('base64')}`
 
 const press = (name: string) => (page: Page) => page.getByRole('button', { name }).first().click()
@@ -48,7 +46,6 @@ const PAGES: readonly (readonly [fragment: string, drawn: string, act?: (page: P
   ['#/new', 'Create run', fillWrongly],
   ['#/new', 'Create run', fillOtherModel],
   ['#/nowhere', 'Go to Runs'],
-  [LOGIN, 'Create key'],
 ]
 
 async function expectFitEverywhere(page: Page): Promise<void> {

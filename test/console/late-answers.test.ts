@@ -64,7 +64,6 @@ describe('a page whose browser has signed in as another user', () => {
     ['#/runs?search=secret', '#/runs'],
     ['#/runs/run_1', '#/runs'],
     ['#/link/token', '#/link/token'],
-    ['#/login?port=1', '#/login?port=1'],
   ])('shows nothing, and loads again: %s', async (before, after) => {
     const { api, location, reload } = await openPage(before)
     api.adoptSession(session('bob'))

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { entriesQuery, readFilter } from '../../src/console/credits/ledger.js'
 import { linkTo, PAGES, parseRoute, relativePath, withQuery } from '../../src/console/routes.js'
-import { readLoginQuery, returnAddress } from '../../src/console/sign-in/login-page.js'
 import { CONSOLE_PATHS } from '../../src/protocol/console.js'
 
 describe('a fragment', () => {
@@ -56,31 +55,3 @@ it.each([
 ])('the filter of the ledger %j', (query: Record<string, string>, expected) =>
   expect(entriesQuery(readFilter(query))).toEqual(expected ?? query),
 )
-
-describe('the address of rushes login --web', () => {
-  const valid = { port: '40123', challenge: 'a'.repeat(43), state: 'b'.repeat(22), name: 'ada-laptop' }
-
-  it('is read', () => {
-    const login = readLoginQuery({ ...valid, name: ' ada-laptop ' })
-    expect(login).toEqual({ ...valid, port: 40_123 })
-    expect(login && returnAddress(login, 'c&d')).toBe(
-      `http://127.0.0.1:40123/?code=c%26d&state=${valid.state}`,
-    )
-  })
-
-  it('has a name that is shown as it is created', () => {
-    expect(readLoginQuery({ ...valid, name: 'ada\u202etpot\u0007\n' })?.name).toBe('adatpot')
-    expect(readLoginQuery({ ...valid, name: '\u202e\u0007' })).toBeUndefined()
-  })
-
-  it.each([
-    ['port', ['', '0', '65536', '080', '1e3', '80@evil.example', '80/../x', '-1', '123456', ' 80', '８０']],
-    ['challenge', ['', 'a', 'a'.repeat(44), `${'a'.repeat(42)}=`]],
-    ['state', ['', 'short', 'a b c d e f g']],
-    ['name', ['', '  ', 'a'.repeat(101)]],
-  ] as const)('is refused with another %s', (name, values) => {
-    for (const value of values) expect(readLoginQuery({ ...valid, [name]: value }), value).toBeUndefined()
-    const { [name]: _, ...rest } = valid
-    expect(readLoginQuery(rest)).toBeUndefined()
-  })
-})

@@ -1,10 +1,7 @@
-/** Signing in and out on the page: passwords, links, `rushes login --web` and sessions. */
-import { createHash, randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** Signing in and out on the page: passwords, links and sessions. */
 import type { Page } from 'playwright-core'
-import { expect, it, onTestFinished } from 'vitest'
-import { AUTH_PATHS, CONSOLE_PATHS } from '../../src/protocol/console.js'
+import { expect, it } from 'vitest'
+import { AUTH_PATHS } from '../../src/protocol/console.js'
 import { describePages } from '../support/browser.js'
 import { addUser, createBrowser, createUser, PASSWORD } from '../support/console.js'
 import {
@@ -265,73 +262,5 @@ describePages('signing out of the console', (pages) => {
       password: 'another long password',
     })
     expect(signedIn.status).toBe(200)
-  })
-})
-
-describePages('rushes login --web', (pages) => {
-  const verifier = randomBytes(32).toString('base64url')
-  const challenge = createHash('sha256').update(verifier).digest('base64url')
-  const state = randomBytes(16).toString('base64url')
-  const fragment = (port: string | number, name = 'ada-laptop') =>
-    `#/login?${new URLSearchParams({ port: String(port), challenge, state, name })}`
-
-  /** A command that waits for its code. */
-  async function listen(): Promise<{ readonly port: number; readonly queries: string[] }> {
-    const queries: string[] = []
-    const server = createServer((request, response) => {
-      if (request.url?.startsWith('/?')) queries.push(request.url.slice(2))
-      response.end('You can close this page.')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    return { port: (server.address() as AddressInfo).port, queries }
-  }
-
-  it('creates a key after it was confirmed, for a name that is only text', async () => {
-    const service = await serveConsole()
-    const { port, queries } = await listen()
-    const name = '<img src=x onerror=alert(1)>'
-    const { page } = await openSignedIn(pages, service, fragment(port, name), {
-      elsewhere: `http://127.0.0.1:${port}`,
-    })
-    await page.getByText(name, { exact: true }).waitFor()
-    const browser = await createUser(service, 'ben@example.com')
-    const keys = async () => (await browser.get(CONSOLE_PATHS.keys)).body.keys.length
-    const before = await keys()
-    await page.getByRole('button', { name: 'Create key' }).click()
-    await page.getByText('You can close this page.').waitFor()
-    const query = new URLSearchParams(queries[0])
-    expect(query.get('state')).toBe(state)
-    expect(await keys()).toBe(before)
-    const answer = await createBrowser(service).post(AUTH_PATHS.login, { code: query.get('code'), verifier })
-    expect(answer).toMatchObject({ status: 200, body: { key: { name } } })
-    expect(await keys()).toBe(before + 1)
-  })
-
-  it('stays on the page to which the user went before the answer', async () => {
-    const service = await serveConsole()
-    const { port, queries } = await listen()
-    const { page } = await openSignedIn(pages, service, fragment(port))
-    const { taken } = await holdAnswers(page, 'POST', `**${CONSOLE_PATHS.logins}`)
-    await page.getByRole('button', { name: 'Create key' }).click()
-    const late = await taken(0)
-    await page.evaluate('location.hash = "#/keys"')
-    await heading(page, 'API keys').waitFor()
-    await late.release()
-    expect([page.url(), queries]).toEqual([`${service.url}/#/keys`, []])
-  })
-
-  it('creates nothing when it is cancelled, or when the URL is incomplete', async () => {
-    const service = await serveConsole()
-    const { port, queries } = await listen()
-    const { page, requests } = await openSignedIn(pages, service, fragment('80/../evil'), {
-      elsewhere: `http://127.0.0.1:${port}`,
-    })
-    await page.getByText('This URL is incomplete. Nothing was created.').waitFor()
-    await page.goto(`${service.url}/${fragment(port)}`)
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('You can close this page.').waitFor()
-    expect(queries).toEqual([`error=access_denied&state=${state}`])
-    expect(requests.filter((each) => each.endsWith(CONSOLE_PATHS.logins))).toEqual([])
   })
 })

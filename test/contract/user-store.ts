@@ -22,11 +22,9 @@ export function userContract(open: () => Store | Promise<Store>): void {
       })
     const addLink = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
       store.addLink({ hash, userId: of, nowMs, expiresAtMs })
-    const addLogin = (hash: string, { of = userId, nowMs = 10, expiresAtMs = 100 } = {}) =>
-      store.addLogin({ hash, userId: of, challenge: 'sha', name: 'laptop', nowMs, expiresAtMs })
     const hashes = async (of = userId, nowMs = 20) =>
       (await store.listSessions(of, nowMs)).map(({ hash }) => hash)
-    return { store, accountId, userId, other, addSession, addLink, addLogin, hashes }
+    return { store, accountId, userId, other, addSession, addLink, hashes }
   }
 
   async function addUser(store: Store, accountId: number, email: string): Promise<number> {
@@ -129,38 +127,32 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect((await shown(100))[0]).toEqual([userId, 0, 50])
     })
 
-    test('a removed user is gone with sessions, links and codes, and the id is not given again', async () => {
-      const { store, accountId, other, addSession, addLink, addLogin, hashes } = await createStore()
+    test('a removed user is gone with sessions and links, and the id is not given again', async () => {
+      const { store, accountId, other, addSession, addLink, hashes } = await createStore()
       await addSession('s', { userId: other })
       await addSession('of ann')
       await addLink('l', { of: other })
-      await addLogin('c', { of: other })
       expect(await store.removeUser('BOB@example.com')).toBe(true)
       expect(await store.removeUser('bob@example.com')).toBe(false)
       expect(await store.findUser('bob@example.com')).toBeUndefined()
       expect(await store.findSession('s', 20)).toBeUndefined()
       expect(await store.useLink('l', 20)).toBeUndefined()
-      expect(await store.useLogin('c', 20)).toBeUndefined()
       expect(await hashes()).toEqual(['of ann'])
       expect(await addUser(store, accountId, 'bob@example.com')).toBeGreaterThan(other)
       // What a request of the removed user still adds has no effect.
       await addSession('late', { userId: other })
       await addLink('late', { of: other })
-      await addLogin('late', { of: other })
       expect(await store.findSession('late', 20)).toBeUndefined()
       expect(await store.useLink('late', 20)).toBeUndefined()
-      expect(await store.useLogin('late', 20)).toBeUndefined()
     })
 
     test('a password that is set ends all but the session in which it was set', async () => {
-      const { store, userId, other, addSession, addLink, addLogin, hashes } = await createStore()
+      const { store, userId, other, addSession, addLink, hashes } = await createStore()
       await addSession('kept', { fromLink: true })
       await addSession('ended')
       await addSession('of bob', { userId: other, fromLink: true })
       await addLink('l')
-      await addLogin('c')
       await addLink('l of bob', { of: other })
-      await addLogin('c of bob', { of: other })
       await store.setPassword(userId, 'scrypt$1', 'kept')
       expect(await store.findUser('ann@example.com')).toMatchObject({ password: 'scrypt$1' })
       expect(await hashes()).toEqual(['kept'])
@@ -168,66 +160,42 @@ export function userContract(open: () => Store | Promise<Store>): void {
         fromLink: false,
         user: { password: 'scrypt$1' },
       })
-      expect([await store.useLink('l', 20), await store.useLogin('c', 20)]).toEqual([undefined, undefined])
+      expect(await store.useLink('l', 20)).toBeUndefined()
       expect(await store.findSession('of bob', 20)).toMatchObject({
         fromLink: true,
         user: { password: undefined },
       })
       expect(await store.useLink('l of bob', 20)).toMatchObject({ id: other })
-      expect(await store.useLogin('c of bob', 20)).toMatchObject({ user: { id: other } })
     })
   })
 
-  type Opened = Awaited<ReturnType<typeof createStore>>
-  const SECRETS = [
-    {
-      name: 'a link',
-      add: ({ addLink }: Opened, ...args: Parameters<Opened['addLink']>) => addLink(...args),
-      use: ({ store }: Opened, hash: string, nowMs: number) => store.useLink(hash, nowMs),
-      gives: ({ userId }: Opened) => ({
-        id: userId,
-        email: 'ann@example.com',
-        account: 'acme',
-        banned: false,
-      }),
-    },
-    {
-      name: 'a login code',
-      add: ({ addLogin }: Opened, ...args: Parameters<Opened['addLogin']>) => addLogin(...args),
-      use: ({ store }: Opened, hash: string, nowMs: number) => store.useLogin(hash, nowMs),
-      gives: ({ userId, accountId }: Opened) => ({
-        user: { id: userId, email: 'ann@example.com', accountId, role: 'owner', banned: false },
-        challenge: 'sha',
-        name: 'laptop',
-      }),
-    },
-  ]
-  describe.each(SECRETS)('$name', ({ add, use, gives }) => {
-    test('gives what it stands for once, also to callers at the same time', async () => {
-      const opened = await createStore()
-      await add(opened, 'l')
-      const given = await Promise.all(Array.from({ length: 8 }, () => use(opened, 'l', 20)))
-      expect(given.filter((each) => each !== undefined)).toMatchObject([gives(opened)])
-      expect(await use(opened, 'l', 20)).toBeUndefined()
+  describe('a link', () => {
+    test('gives its user once, also to callers at the same time', async () => {
+      const { store, userId, addLink } = await createStore()
+      await addLink('l')
+      const given = await Promise.all(Array.from({ length: 8 }, () => store.useLink('l', 20)))
+      expect(given.filter((each) => each !== undefined)).toMatchObject([
+        { id: userId, email: 'ann@example.com', account: 'acme', banned: false },
+      ])
+      expect(await store.useLink('l', 20)).toBeUndefined()
     })
 
     test('is found until its time, tells of a ban, and does not end another one', async () => {
-      const opened = await createStore()
-      for (const hash of ['before', 'at']) await add(opened, hash)
-      await opened.store.setBanned('acme', true)
-      const found = await use(opened, 'before', 99)
-      expect(found && 'user' in found ? found.user : found).toMatchObject({ banned: true })
-      expect(await use(opened, 'at', 100)).toBeUndefined()
-      expect(await use(opened, 'unknown', 20)).toBeUndefined()
+      const { store, addLink } = await createStore()
+      for (const hash of ['before', 'at']) await addLink(hash)
+      await store.setBanned('acme', true)
+      expect(await store.useLink('before', 99)).toMatchObject({ banned: true })
+      expect(await store.useLink('at', 100)).toBeUndefined()
+      expect(await store.useLink('unknown', 20)).toBeUndefined()
     })
 
     test('that has expired is removed when another one is added', async () => {
-      const opened = await createStore()
-      await add(opened, 'old', { of: opened.other })
-      await add(opened, 'new', { nowMs: 100, expiresAtMs: 200 })
+      const { store, other, addLink } = await createStore()
+      await addLink('old', { of: other })
+      await addLink('new', { nowMs: 100, expiresAtMs: 200 })
       // By a clock that was set back it would be found.
-      expect(await use(opened, 'old', 20)).toBeUndefined()
-      expect(await use(opened, 'new', 20)).toBeDefined()
+      expect(await store.useLink('old', 20)).toBeUndefined()
+      expect(await store.useLink('new', 20)).toBeDefined()
     })
   })
 
@@ -268,14 +236,14 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await store.findSession('old', 20)).toBeUndefined()
     })
 
-    test('that have expired are removed, 500 with each session, link or code that is added', async () => {
-      const { store, addSession, addLogin } = await createStore()
+    test('that have expired are removed, 500 with each session or link that is added', async () => {
+      const { store, addSession, addLink } = await createStore()
       for (let n = 0; n < 600; n++) await addSession(`old_${n}`)
       const left = async () => (await store.listUsers(50))[0]?.sessions
       expect(await left()).toBe(600)
-      await addLogin('one', { nowMs: 100, expiresAtMs: 200 })
+      await addLink('one', { nowMs: 100, expiresAtMs: 200 })
       expect(await left()).toBe(100)
-      await addLogin('two', { nowMs: 100, expiresAtMs: 200 })
+      await addLink('two', { nowMs: 100, expiresAtMs: 200 })
       expect(await left()).toBe(0)
     })
 
@@ -307,25 +275,16 @@ export function userContract(open: () => Store | Promise<Store>): void {
       expect(await hashes(other)).toEqual(['of bob'])
     })
 
-    test('links and codes of the user end with all sessions, and not with one', async () => {
-      const { store, userId, other, addSession, addLink, addLogin } = await createStore()
-      for (const name of ['first', 'second']) {
-        await addLink(name)
-        await addLogin(name)
-      }
+    test('links of the user end with all sessions, and not with one', async () => {
+      const { store, userId, other, addSession, addLink } = await createStore()
+      for (const name of ['first', 'second']) await addLink(name)
       await addLink('of bob', { of: other })
-      await addLogin('of bob', { of: other })
       await addSession('s')
       await store.endSession('s')
       expect(await store.useLink('first', 20)).toMatchObject({ id: userId })
-      expect(await store.useLogin('first', 20)).toMatchObject({ user: { id: userId } })
       await store.endSessions(userId)
-      expect([await store.useLink('second', 20), await store.useLogin('second', 20)]).toEqual([
-        undefined,
-        undefined,
-      ])
+      expect(await store.useLink('second', 20)).toBeUndefined()
       expect(await store.useLink('of bob', 20)).toMatchObject({ id: other })
-      expect(await store.useLogin('of bob', 20)).toMatchObject({ user: { id: other } })
     })
 
     test('the last used are listed first, without those that have expired', async () => {

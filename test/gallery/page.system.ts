@@ -240,11 +240,11 @@ describePages('the page of rushes gallery', (pages) => {
     expect(await page.locator('#viewer dl').textContent()).toContain(`Marks${said}`)
   })
 
-  it('copies the run id and the command from disk, also where a page has no access to the clipboard', async () => {
+  it('copies the run id and the prompt from disk, also where a page has no access to the clipboard', async () => {
     const place = temporaryFolder()
     put(place, 'a.png')
-    const again = `rushes run image 'it'\\''s </script>' --local`
-    const url = writePage(place, [{ again }])
+    const prompt = `it's </script>`
+    const url = writePage(place, [{ prompt }])
     for (const hasClipboard of [true, false]) {
       const { page } = await pages.open(url, { permissions: ['clipboard-read', 'clipboard-write'] })
       if (!hasClipboard)
@@ -257,8 +257,8 @@ describePages('the page of rushes gallery', (pages) => {
         return page.getByLabel('Search').inputValue()
       }
       for (const [name, text] of [
-        ['Copy command', again],
         ['Copy run id', 'run_0'],
+        ['Copy prompt', prompt],
       ] as const) {
         await page.locator('.tile').first().click()
         await page.getByRole('button', { name }).click()
@@ -332,7 +332,7 @@ describePages('the page of rushes gallery', (pages) => {
     const url = writePage(
       place,
       [
-        { again: 'rushes run image x' },
+        {},
         { paths: [film, 'a.png'], model: 'acme/cinema-1', labels: ['spring'] },
         { prompt: 'x'.repeat(400) },
       ],

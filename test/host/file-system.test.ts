@@ -42,7 +42,7 @@ describe('the names of files on Windows', () => {
 })
 
 describe('the file system of a folder', () => {
-  it('accepts a name with the characters that Windows refuses where a file can have it', () => {
+  it('accepts a name with the characters that Windows refuses', () => {
     const folder = temporaryFolder()
     expect(systemFiles.nameProblem(join(folder, 'not/yet/a:b?*"<>|.png'))).toBeUndefined()
     expect(systemFiles.nameProblem('a:b?.png')).toBeUndefined()

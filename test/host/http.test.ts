@@ -39,27 +39,27 @@ describe('the proxy of an address', () => {
   })
 
   it.each([
-    ['http://user:secret%zz@p:1', /contains a "%" that is not an escape/],
-    ['http://us%er:secret@p:1', /contains a "%" that is not an escape/],
-    ['http://p:1/secret', /has a path/],
-    ['http://user:sec/ret@p:1', /cannot be read|has a path/],
-    ['http://user:sec#ret@p:1', /cannot be read|has a path/],
-    ['http://p:1?secret', /has a path/],
-    ['http:/secret', /two slashes are missing/],
-    ['http:secret', /two slashes are missing/],
-    ['"http://p:1"', /contains quotes/],
-    ["'secret:1'", /contains quotes/],
-    ['http://sec"ret:1', /invalid character|cannot be read/],
-    ['socks5://user:secret@p:1', /socks5 proxies are not supported/],
-    ['ftp://secret', /ftp proxies are not supported/],
-    ['http://p secret:1', /contains a space/],
-    ['http://DOMAIN\\user:secret@p:1', /write \\ as %5C/],
-    ['DOMAIN\\user:secret@p:1', /write \\ as %5C/],
-    ['http://p:99999', /cannot be read/],
-    ['http://', /cannot be read/],
-    ['user:secret@', /cannot be read/],
-    ['http://secret%20x:1', /invalid character|cannot be read/],
-  ])('%s is refused, by the name of its variable and without its value', (value, problem) => {
+    'http://user:secret%zz@p:1',
+    'http://us%er:secret@p:1',
+    'http://p:1/secret',
+    'http://user:sec/ret@p:1',
+    'http://user:sec#ret@p:1',
+    'http://p:1?secret',
+    'http:/secret',
+    'http:secret',
+    '"http://p:1"',
+    "'secret:1'",
+    'http://sec"ret:1',
+    'socks5://user:secret@p:1',
+    'ftp://secret',
+    'http://p secret:1',
+    'http://DOMAIN\\user:secret@p:1',
+    'DOMAIN\\user:secret@p:1',
+    'http://p:99999',
+    'http://',
+    'user:secret@',
+    'http://secret%20x:1',
+  ])('%s is refused, by the name of its variable and without its value', (value) => {
     for (const variable of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) {
       let error: unknown
       try {
@@ -70,8 +70,7 @@ describe('the proxy of an address', () => {
       expect(error).toBeInstanceOf(RushesError)
       const { code, exitCode, message, hint } = error as RushesError
       expect({ code, exitCode }).toEqual({ code: 'usage', exitCode: 2 })
-      expect(message.startsWith(`${variable} is not a valid proxy URL: `)).toBe(true)
-      expect(message).toMatch(problem)
+      expect(message).toBe(`${variable} is not a valid proxy URL.`)
       expect(`${message} ${hint}`).not.toMatch(/secret|sec|zz/)
     }
   })

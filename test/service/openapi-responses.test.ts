@@ -7,7 +7,6 @@ import { openAdministration } from '../../src/service/administration.js'
 import { PREVIEW_MODELS } from '../../src/service/models/served-model.js'
 import { LOCAL_MODELS } from '../../src/service/names.js'
 import type { KeyTerms } from '../../src/service/store/account-store.js'
-import { meetLogin } from '../support/console-exchanges.js'
 import { createCommandedEngine, ONE_PIXEL_PNG } from '../support/engines.js'
 import { heardAfter } from '../support/heard-after.js'
 import { createDocumentCheck, type Exchange } from '../support/openapi.js'
@@ -47,7 +46,6 @@ type Ask = (
 test('every response is as documented, and every documented response is real', async () => {
   const check = createDocumentCheck({
     models: PREVIEW_MODELS.map(({ document }) => document),
-    hasConsole: true,
     baseUrl: TEST_BASE_URL,
   })
   const problems: string[] = []
@@ -65,7 +63,6 @@ test('every response is as documented, and every documented response is real', a
   await meetBrokenConnections(see)
   await meetTooManyBodies(see)
   await meetTooManyStatusRequests(checkedAsk)
-  await meetLogin(see)
   expect(problems).toEqual([])
   expect(check.unmet()).toEqual([])
 })
@@ -73,7 +70,6 @@ test('every response is as documented, and every documented response is real', a
 test('a response that the document does not have is noticed', () => {
   const { problemsOf } = createDocumentCheck({
     models: PREVIEW_MODELS.map(({ document }) => document),
-    hasConsole: true,
     baseUrl: TEST_BASE_URL,
   })
   const said = (status: number, body: unknown, path = `${RUNS_PATH}/run_x`) =>

@@ -32,7 +32,6 @@ const BOAT = {
 
 const check = createDocumentCheck({
   models: PREVIEW_MODELS.map(({ document }) => document),
-  hasConsole: true,
   baseUrl: TEST_BASE_URL,
 })
 const { document } = check
@@ -181,7 +180,7 @@ test('it allows a text or an object where a parameter is both, and has no cost',
     }),
   })
   const models = served === undefined ? [] : [served.document]
-  const text = JSON.stringify(JSON.parse(openapiText({ models, hasConsole: false, baseUrl: TEST_BASE_URL })))
+  const text = JSON.stringify(JSON.parse(openapiText({ models, baseUrl: TEST_BASE_URL })))
   expect(text).toContain('"size":{"anyOf":[{"type":"string","enum":["square"]},{"type":"object"}]')
   expect(text).not.toContain('0.123')
 })

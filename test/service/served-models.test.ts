@@ -182,7 +182,6 @@ test('the OpenAPI document is valid for any models, and agrees with the service'
   const models = [...MANY, ...odd]
   const check = createDocumentCheck({
     models: models.map(({ document }) => document),
-    hasConsole: false,
     baseUrl: TEST_BASE_URL,
   })
   expect(await new Validator().validate(structuredClone(check.document) as never)).toEqual({ valid: true })

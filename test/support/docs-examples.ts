@@ -47,7 +47,6 @@ const LINES_NOT_HERE: Readonly<Record<string, string>> = {
   'rushes models save': 'needs an earlier command with --engine; cli/local-engine.test.ts',
   'rushes batch shots.yaml --watch': 'e2e/batch.test.ts: waits until it is interrupted',
   'rushes gallery --open': 'opens a program; cli/gallery.test.ts',
-  'rushes login --web': 'needs a person at a browser; cli/login-web.test.ts',
   'source <(rushes completion zsh)': 'for another shell; e2e/completion.test.ts',
   'rushes completion fish > ~/.config/fish/completions/rushes.fish': 'needs the folder of the shell',
 }

@@ -176,7 +176,7 @@ export interface PreparedBatch extends BatchWords {
   readonly plan: Plan
   readonly creates: KnownCreates | undefined
   readonly options: BatchOptions
-  /** Missing models. `ctx.connect` reports them together with other missing settings. */
+  /** Missing models. `ctx.missingError` reports them together with other missing settings. */
   readonly missing: readonly Missing[]
 }
 

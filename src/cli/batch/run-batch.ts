@@ -12,7 +12,6 @@ import { withExtension } from '../../download/file-names.js'
 import { EXIT, RushesError, usageError } from '../../errors.js'
 import { onAbort } from '../../host/abort.js'
 import { reasonUnwritable } from '../../host/directories.js'
-import type { TriedNames } from '../../host/file-system.js'
 import { asRushesError, Interruption, interrupted } from '../../host/interrupts.js'
 import { identityOf } from '../../journal/identity.js'
 import { RUNS_LIMIT } from '../../protocol/limits.js'
@@ -50,9 +49,9 @@ export async function runBatch(ctx: Context, prepared: PreparedBatch, claim: Bat
   const active = activeSteps(planned)
   if (active.length > 0) await claim.check()
   refuseUnwritable(ctx, prepared)
-  const connection = active.some(needsService)
-    ? await ctx.connect({ missing: prepared.missing, render: true })
-    : undefined
+  const isConnected = active.some(needsService)
+  if (isConnected && prepared.missing.length > 0) throw await ctx.missingError(prepared.missing)
+  const connection = isConnected ? await ctx.connect({ render: true }) : undefined
   for (const { action, model } of active)
     if (action.do === 'create' && model !== undefined) connection?.checkModel?.(model)
   checkLimits(ctx, prepared)
@@ -125,12 +124,11 @@ export function refuseUnwritable(
   { manifest, plan }: Pick<PreparedBatch, 'manifest' | 'plan'>,
 ): void {
   const checked = new Set<string>()
-  const tried: TriedNames = new Map()
   for (const { entry, outputs } of activeSteps(plan).filter(needsService))
     for (const { file } of outputs) {
       const row = `${entry.name}, line ${entry.at.line}`
       const path = withExtension(file, LONGEST_EXTENSION)
-      const problem = fileSystem.nameProblem(resolve(manifest.folder, path), tried)
+      const problem = fileSystem.nameProblem(resolve(manifest.folder, path))
       if (problem !== undefined)
         throw usageError(
           `Cannot write ${file} (${row}): ${problem}. Nothing was sent.`,

@@ -9,28 +9,21 @@ import { confirm } from '../terminal/confirm.js'
 import { showRuns } from './status.js'
 
 export interface CancelOptions extends RunChoice {
-  readonly yes: boolean
-}
-
-interface CancelFlags {
-  readonly last?: boolean
-  readonly all?: boolean
-  readonly label?: readonly string[]
   readonly yes?: boolean
 }
 
 export function register(command: Command, { run }: CommandEnvironment, cancel = cancelCommand): void {
   addRunIds(command, { hasAll: true })
     .addOption(new Option('--yes', 'Do not ask before canceling several runs with --all'))
-    .action((ids: string[], { last = false, all = false, label, yes = false }: CancelFlags) =>
-      run(command, (ctx) => cancel(ctx, { ids, last, all, label, yes })),
+    .action((ids: string[], flags: Omit<CancelOptions, 'ids'>) =>
+      run(command, (ctx) => cancel(ctx, { ...flags, all: flags.all === true, ids })),
     )
 }
 
 export async function cancelCommand(ctx: Context, options: CancelOptions): Promise<number> {
   const { out, interrupts } = ctx
   const runs = await selectRuns(ctx, options)
-  const needsAnswer = options.all === true && !options.yes && runs.length > 1
+  const needsAnswer = options.all === true && options.yes !== true && runs.length > 1
   if (needsAnswer && (await confirm(ctx, `Cancel all ${runs.length} unfinished runs?`)) === 'no')
     throw usageError('Nothing was canceled.')
   const { errors, states } = await showRuns(ctx, runs, ({ client }, id) =>

@@ -14,16 +14,9 @@ import { plural } from '../terminal/format.js'
 
 export interface ForgetOptions {
   readonly names: readonly string[]
-  readonly finished: boolean
-  readonly olderThan: string | undefined
-  /** Labels as typed. */
-  readonly label: readonly string[]
-  readonly yes: boolean
-}
-
-interface ForgetFlags {
   readonly finished?: boolean
   readonly olderThan?: string
+  /** Labels as typed. */
   readonly label?: readonly string[]
   readonly yes?: boolean
 }
@@ -35,8 +28,8 @@ export function register(command: Command, { run }: CommandEnvironment, forget =
     .addOption(new Option('--older-than <duration>', 'Select runs created longer ago, for example 30d'))
     .addOption(labelOption('Select runs with this label (repeatable: runs with all of them)'))
     .addOption(new Option('--yes', 'Do not ask before removing unfinished or unconfirmed runs'))
-    .action((names: string[], { finished = false, olderThan, label = [], yes = false }: ForgetFlags) =>
-      run(command, (ctx) => forget(ctx, { names, finished, olderThan, label, yes })),
+    .action((names: string[], flags: Omit<ForgetOptions, 'names'>) =>
+      run(command, (ctx) => forget(ctx, { ...flags, names })),
     )
 }
 
@@ -68,7 +61,7 @@ export async function forgetCommand(ctx: Context, options: ForgetOptions): Promi
 async function chosenRows(
   ctx: Context,
   journal: Journal,
-  { names, finished, olderThan, label }: ForgetOptions,
+  { names, finished = false, olderThan, label }: ForgetOptions,
 ): Promise<readonly (JournalRun | RushesError)[]> {
   const { globals, clock } = ctx
   const labels = labelsOf(label)

@@ -47,7 +47,6 @@ export async function galleryCommand(ctx: Context, options: GalleryOptions): Pro
       'Create them with `rushes batch`, or leave out the name to show all results.',
     )
   const collected = await collectGallery({
-    ctx,
     journal,
     filter,
     folder: dirname(resolve(path)),

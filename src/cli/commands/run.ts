@@ -172,11 +172,7 @@ export async function runCommand(ctx: Context, requested: RequestOptions, flags:
     checkLimit(created)
     return 0
   }
-  if (model === undefined || body === undefined) {
-    // Reports all missing settings in one error, including the service URL and the key.
-    await ctx.connect({ missing: request.missing })
-    return 0
-  }
+  if (model === undefined || body === undefined) throw await ctx.missingError(request.missing)
   if (wait) {
     const { checkTarget } = await import('../runs/check-target.js')
     checkTarget(ctx, delivery, { runs: count, kind: request.kind })

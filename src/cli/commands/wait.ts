@@ -11,19 +11,12 @@ export interface WaitCommandOptions extends RunChoice {
   readonly delivery: DeliveryOptions
 }
 
-interface WaitFlags extends DeliveryOptions {
-  readonly last?: boolean
-  readonly all?: boolean
-  readonly label?: readonly string[]
-}
-
 export function register(command: Command, { run }: CommandEnvironment, waitForRuns = waitCommand): void {
   addRunIds(command, { hasAll: true })
   addDeliveryOptions(command)
-  command.action((ids: string[], flags: WaitFlags) => {
-    const { last = false, all = false, label } = flags
-    return run(command, (ctx) => waitForRuns(ctx, { ids, last, all, label, delivery: flags }))
-  })
+  command.action((ids: string[], flags: Omit<RunChoice, 'ids'> & DeliveryOptions) =>
+    run(command, (ctx) => waitForRuns(ctx, { ...flags, all: flags.all === true, ids, delivery: flags })),
+  )
 }
 
 export async function waitCommand(ctx: Context, options: WaitCommandOptions): Promise<number> {

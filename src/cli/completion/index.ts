@@ -157,12 +157,8 @@ const modelNames: SuggestionSource = async ({ command }, names) =>
     ...(await names.models(undefined)),
   ])
 
-const accounts: SuggestionSource = async (_, names) => suggest((await names.service()).accounts)
-const keys: SuggestionSource = async (_, names) => suggest((await names.service()).keys)
-const users: SuggestionSource = async (_, names) => suggest(await names.users())
-
 /**
- * Suggestions for the value of a flag, by the flag, or by the name of the value in the help: `<path>`, `<account>`. A
+ * Suggestions for the value of a flag, by the flag, or by the name of the value in the help: `<path>`, `<kind>`. A
  * value without a row gets no suggestions.
  */
 const VALUES: Readonly<Record<string, SuggestionSource>> = {
@@ -173,7 +169,6 @@ const VALUES: Readonly<Record<string, SuggestionSource>> = {
   source: sources,
   'provider/name': models,
   name: async (_, names) => suggest(await names.profiles()),
-  account: accounts,
   kind: () => words(KINDS),
   '--label': async (_, names) => words(await names.labels()),
   status: async (_, names) => words([...new Set((await names.everyRun()).map(({ status }) => status))]),
@@ -200,16 +195,6 @@ const ARGUMENTS: Readonly<Record<string, SuggestionSource>> = {
   'config set key': () => settings(),
   'config unset key': () => settings(),
   'profile use name': async (_, names) => suggest(await names.profiles()),
-  'admin account ban name': accounts,
-  'admin account unban name': accounts,
-  'admin key disable key': keys,
-  'admin key enable key': keys,
-  'admin key archive key': keys,
-  'admin key set key': keys,
-  'admin user remove email': users,
-  'admin user link email': users,
-  'admin credits add account': accounts,
-  'admin credits list account': accounts,
   'admin backup file': files,
 }
 

@@ -1,5 +1,5 @@
 /**
- * Names on this machine for completion: runs, models, profiles, accounts. Skips what cannot be read. Uses no key and no
+ * Names on this machine for completion: runs, models, profiles. Skips what cannot be read. Uses no key and no
  * network, and creates no file.
  */
 import { existsSync } from 'node:fs'
@@ -7,11 +7,10 @@ import { join } from 'node:path'
 import type { RecentRun } from '../../journal/readonly-queries.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
-import { DATABASE_NAME } from '../../service/data-folders.js'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
-import { profileIn, profilesIn, settingsOf } from '../settings/config-file.js'
-import { foldersOf, JOURNAL_FILE, SERVICE_FOLDER } from '../settings/folders.js'
+import { settingsOf } from '../settings/config-file.js'
+import { foldersOf, JOURNAL_FILE } from '../settings/folders.js'
 import { createQuickSettings, readOr } from '../settings/quick-settings.js'
 import { MODEL_SETTINGS } from '../settings/required-settings.js'
 
@@ -34,10 +33,6 @@ export interface LocalNames {
   /** Names of the models that `rushes models add` stored. */
   added(): Promise<readonly string[]>
   profiles(): Promise<readonly Completion[]>
-  /** Accounts and key numbers of the local service whose data is in the state folder. */
-  service(): Promise<{ readonly accounts: readonly Completion[]; readonly keys: readonly Completion[] }>
-  /** Emails of the console users of that local service. */
-  users(): Promise<readonly Completion[]>
 }
 
 const MAX_RUNS = 1_000
@@ -57,8 +52,7 @@ const isSafeInQuotes = (text: string): boolean => !/^:|["'$`\\!\p{C}]/u.test(tex
 
 export function createLocalNames(env: Env, globals: Globals): LocalNames {
   const folders = foldersOf(env)
-  const serviceDatabase = join(folders.state, SERVICE_FOLDER, DATABASE_NAME)
-  const { configFile, setting, address } = createQuickSettings(env, globals)
+  const { config, setting, address } = createQuickSettings(env, globals)
 
   const fromJournal = <Found>(
     read: (queries: typeof import('../../journal/readonly-queries.js'), path: string) => readonly Found[],
@@ -110,34 +104,17 @@ export function createLocalNames(env: Env, globals: Globals): LocalNames {
           .documents.map(({ name }) => name)
           .filter(isPlainWord)
       }),
-    async profiles() {
-      const file = await configFile()
-      return Object.keys(profilesIn(file))
-        .filter((value) => value !== '' && value === printable(value) && !value.startsWith('-'))
-        .map((value) => ({ value, about: settingsOf(profileIn(file, value), ['baseUrl']).baseUrl ?? '' }))
-    },
-    service: () =>
-      readOr({ accounts: [], keys: [] }, async () => {
-        if (!existsSync(serviceDatabase)) return { accounts: [], keys: [] }
-        const { readAccountNames } = await import('../../service/store/sqlite/account-names.js')
-        const { accounts, keys } = readAccountNames(serviceDatabase)
-        return {
-          accounts: accounts
-            .filter(({ name }) => isPlainWord(name))
-            .map(({ name, balance }) => ({ value: name, about: `${balance} credits` })),
-          keys: keys.map(({ id, name, account }) => ({
-            value: String(id),
-            about: shortened(printable(`${name} of ${account}`), ABOUT_LENGTH),
-          })),
-        }
-      }),
-    users: () =>
+    profiles: () =>
       readOr([], async () => {
-        if (!existsSync(serviceDatabase)) return []
-        const { readUsers } = await import('../../service/store/sqlite/account-names.js')
-        return readUsers(serviceDatabase)
-          .filter(({ email }) => isPlainWord(email))
-          .map(({ email, account }) => ({ value: email, about: account }))
+        const names = (await config.profiles()).filter(
+          (name) => name !== '' && name === printable(name) && !name.startsWith('-'),
+        )
+        return Promise.all(
+          names.map(async (value) => {
+            const { baseUrl = '' } = settingsOf(await config.read(value), ['baseUrl'])
+            return { value, about: baseUrl }
+          }),
+        )
       }),
   }
 }

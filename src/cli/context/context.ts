@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { ApiClient } from '../../client/index.js'
 import type { DownloadedFile, Downloader } from '../../download/index.js'
-import { usageError } from '../../errors.js'
+import { type RushesError, usageError } from '../../errors.js'
 import { type Clock, systemClock } from '../../host/clock.js'
 import { type FileSystem, systemFiles } from '../../host/file-system.js'
 import type { Fetch } from '../../host/http.js'
@@ -64,8 +64,6 @@ export interface Connection {
 }
 
 export interface ConnectOptions {
-  /** Other missing settings of the command. One error reports them with the missing settings of the connection. */
-  readonly missing?: readonly Missing[]
   /** With `--local`: whether this process renders the runs that it waits for. */
   readonly render?: boolean
 }
@@ -101,6 +99,8 @@ export interface Context extends Io {
   /** Opens them again, for one part of a long command. */
   openModels(): Promise<KnownModels>
   connect(options?: ConnectOptions): Promise<Connection>
+  /** Returns one error for these missing settings and for those of the connection. */
+  missingError(missing: readonly Missing[]): Promise<RushesError>
   /** Whether `--local`, RUSHES_LOCAL or the setting `local` selects the local service. */
   isLocal(): Promise<boolean>
   /** Returns this context with `--local`. Both share streams, files and closing. */
@@ -231,8 +231,8 @@ export function createContext(options: ContextOptions, shared: Partial<Shared> =
     openModels: () => modelsOf(opening, ctx),
     fetch,
     clientFor: (address, apiKey) => clientFor(opening, address, apiKey),
-    connect: (needs = {}) =>
-      globals.local ? connectLocal(opening, ctx, needs) : connectRemote(opening, needs),
+    connect: (needs = {}) => (globals.local ? connectLocal(opening, ctx, needs) : connectRemote(opening)),
+    missingError: (missing) => missingWith(opening, missing),
     isLocal,
     withLocal: once(() => {
       const { baseUrl: _, ...others } = globals
@@ -372,26 +372,34 @@ async function clientFor(opening: Opening, baseUrl: string, apiKey: string): Pro
   })
 }
 
-async function connectRemote(opening: Opening, { missing = [] }: ConnectOptions): Promise<Connection> {
-  const { settings, fetch } = opening
-  const earlier = opening.connected
+async function connectRemote(opening: Opening): Promise<Connection> {
+  const { settings, fetch, connected } = opening
   opening.connected = undefined
-  if (earlier !== undefined && missing.length === 0) return earlier
+  if (connected !== undefined) return connected
   const address = await settings.findBaseUrl()
-  if (address === undefined) throw missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
-  const apiKey = await settings.findApiKey(new URL(address).origin)
-  if (apiKey === undefined) throw missingError([...missing, settings.noKeyFor(address)])
-  if (missing.length > 0) throw missingError(missing)
+  const apiKey = address && (await settings.findApiKey(new URL(address).origin))
+  if (address === undefined || apiKey === undefined) throw await missingWith(opening, [])
   opening.remote ??= await clientFor(opening, address, apiKey)
   return { client: opening.remote, fetch: await fetch() }
+}
+
+/** Reports all missing settings at once, so that the user can fix them together. */
+async function missingWith(
+  { settings, options }: Opening,
+  missing: readonly Missing[],
+): Promise<RushesError> {
+  if (options.globals.local) return missingError(missing)
+  const address = await settings.findBaseUrl()
+  if (address === undefined) return missingError([NO_BASE_URL, ...missing, ...(await settings.missingKey())])
+  const apiKey = await settings.findApiKey(new URL(address).origin)
+  return missingError(apiKey === undefined ? [...missing, settings.noKeyFor(address)] : missing)
 }
 
 async function connectLocal(
   opening: Opening,
   ctx: Context,
-  { missing = [], render = false }: ConnectOptions,
+  { render = false }: ConnectOptions,
 ): Promise<Connection> {
-  if (missing.length > 0) throw missingError(missing)
   const { env, out } = opening.options
   const { folders, settings, clock, fetch } = opening
   const { openLocal } = await import('./connections.js')

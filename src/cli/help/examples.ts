@@ -92,7 +92,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   'rushes models remove': [['rushes models remove acme/still-2'], ['rushes models remove acme/cinema-2']],
   'rushes login': [
     ['rushes login --base-url https://api.example.com'],
-    ['rushes login --web', 'sign in with a browser'],
     ['rushes login --profile work --no-verify < key.txt', 'from a file'],
   ],
   'rushes logout': [['rushes logout'], ['rushes logout --profile work']],

@@ -1,112 +1,13 @@
-/** Answers of the tools: runs as results, errors and estimates. Pure. */
+/** Answers of the tools: runs as results, and errors. Unknown values are null. Pure. */
 import { RushesError } from '../../errors.js'
-import {
-  flag,
-  type JsonSchema,
-  list,
-  orNull,
-  type Properties,
-  text as textSchema,
-} from '../../protocol/json-schema.js'
 import { type FileMarks, marksText } from '../../protocol/media.js'
 import { isObject } from '../../protocol/parse.js'
 import { printable } from '../../protocol/text.js'
 import { formatBytes } from '../../protocol/units.js'
 import { errorJson } from '../terminal/output.js'
 import type { Job, JobOutcome } from './job.js'
-import { type Answer, MAX_WAIT_MS, type ObjectSchema, type ResultFile, shownPath } from './tool.js'
+import { type Answer, MAX_WAIT_MS, type ResultFile, shownPath } from './tool.js'
 import { inToolWords } from './tool-words.js'
-
-/**
- * Schemas of `structuredContent`. Short, because they are part of the tool list. Unknown values are null. A call that
- * fails before a run exists has only `error`.
- */
-const shape = (properties: Properties): ObjectSchema => ({ type: 'object', properties })
-const ANY_OBJECT: JsonSchema = { type: 'object' }
-const INTEGER: JsonSchema = { type: 'integer' }
-const AMOUNT: JsonSchema = { type: 'number' }
-
-/** `error` has the same form as under `--json`. */
-const COMMON = { error: ANY_OBJECT, warnings: list(textSchema()) } as const
-
-const RUN = shape({
-  id: orNull(textSchema()),
-  state: { enum: ['running', 'succeeded', 'failed', 'unknown'] },
-  status: orNull(textSchema()),
-  kind: orNull(textSchema()),
-  model: orNull(textSchema()),
-  urls: list(textSchema()),
-  files: list(
-    shape({
-      path: textSchema(),
-      bytes: INTEGER,
-      content_type: textSchema(),
-      sha256: textSchema(),
-      content_credentials: orNull(flag()),
-      digital_source_type: orNull(textSchema()),
-    }),
-  ),
-  request_id: orNull(textSchema()),
-  error: orNull(ANY_OBJECT),
-})
-
-/** The estimate is null without a price. */
-const MONEY = { estimate: orNull(AMOUNT), currency: orNull(textSchema()) } as const
-/** The amount is null without a limit. */
-const LEFT = { left_in_session: INTEGER, estimate_left_in_session: orNull(AMOUNT) } as const
-
-export const RUN_OUTPUT = shape({ runs: list(RUN), ...COMMON })
-export const CREATE_OUTPUT = shape({ runs: list(RUN), ...MONEY, ...LEFT, ...COMMON })
-
-export const MODELS_OUTPUT = shape({
-  models: ANY_OBJECT,
-  model: ANY_OBJECT,
-  configured: ANY_OBJECT,
-  known: list(ANY_OBJECT),
-  known_left_out: INTEGER,
-  ...LEFT,
-  ...COMMON,
-})
-
-export const LIST_OUTPUT = shape({
-  runs: list(
-    shape({
-      id: orNull(textSchema()),
-      key: orNull(textSchema()),
-      request_id: orNull(textSchema()),
-      status: textSchema(),
-      kind: orNull(textSchema()),
-      model: textSchema(),
-      created_at: orNull(textSchema()),
-      prompt: textSchema(),
-      files: list(textSchema()),
-      address: textSchema(),
-      ...MONEY,
-      labels: list(textSchema()),
-    }),
-  ),
-  ...COMMON,
-})
-
-export const SHOW_OUTPUT = shape({ run: ANY_OBJECT, ...COMMON })
-
-const ROWS = { rows: list(ANY_OBJECT), rows_left_out: INTEGER } as const
-
-export const PLAN_OUTPUT = shape({
-  create: INTEGER,
-  ...LEFT,
-  summary: ANY_OBJECT,
-  ...ROWS,
-  ...COMMON,
-})
-
-export const BATCH_OUTPUT = shape({
-  is_running: flag(),
-  ...LEFT,
-  summary: orNull(ANY_OBJECT),
-  ...ROWS,
-  ...COMMON,
-})
 
 interface RunResult {
   readonly id: string | null

@@ -8,7 +8,7 @@ import { batchCommand } from '../commands/batch.js'
 import { plural } from '../terminal/format.js'
 import { type Allowance, createShare, leftJson, leftText } from './allowance.js'
 import { errorAnswer, errorResult, notReady } from './answers.js'
-import type { CollectedOutput, JobOutcome } from './job.js'
+import { abandon, type CollectedOutput, type JobOutcome } from './job.js'
 import type { JobKey, McpSession, SessionTask } from './session.js'
 import { type Answer, type Call, type ResultFile, shownPath } from './tool.js'
 
@@ -39,20 +39,20 @@ const onImageIn =
   (path: string): void =>
     void paths.file(path, 'image_urls')
 
-export async function planBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {
+export async function planBatch(session: McpSession, call: Call): Promise<Answer> {
   const sinceMs = session.base.clock.monotonic()
   const { path, flags } = manifestOf(session, call)
   const { allowance } = await session.money()
-  const key = { name: `plan ${path} ${JSON.stringify(flags)}`, arguments: await contentOf(path) }
-  const known = finished.get(key.name)
-  const isCurrent = known?.arguments === key.arguments && !known.task.job.isStopped
-  const task = known !== undefined && isCurrent ? known.task : startPlan()
-  const { job } = task
-  finished.set(key.name, { arguments: key.arguments, task })
+  const [dryRun, onImage] = [{ ...flags, dryRun: true }, onImageIn(session)]
+  const { job } = session.start({}, (ctx) =>
+    batchCommand(ctx, { manifest: path, flags: dryRun, onImage, allowance: createShare(allowance) }),
+  )
   const describe = () => 'reading the manifest'
   const waited = await session.wait(job.done, { call, sinceMs, jobs: [job], describe })
-  if (waited !== 'done') throw notReady('The plan', 'plan_batch')
-  forget(finished, key, task)
+  if (waited !== 'done') {
+    abandon(job)
+    throw notReady('The plan', 'plan_batch')
+  }
   const { errors, warnings, objects } = await job.done
   const { rows, summary } = partsOf(objects)
   const [error] = errors
@@ -80,19 +80,9 @@ export async function planBatch(session: McpSession, finished: Finished, call: C
     },
     isError: error !== undefined,
   }
-
-  function startPlan(): SessionTask {
-    const [dryRun, onImage] = [{ ...flags, dryRun: true }, onImageIn(session)]
-    return session.start({ key }, (ctx) =>
-      batchCommand(ctx, { manifest: path, flags: dryRun, onImage, allowance: createShare(allowance) }),
-    )
-  }
 }
 
-/**
- * Returns the hash of the manifest, because a plan is valid only for its content. Empty if the file cannot be read,
- * which the plan reports.
- */
+/** Returns the hash of the manifest. Empty if the file cannot be read, which the batch reports. */
 const contentOf = (manifest: string): Promise<string> => sha256OfFile(manifest).catch(() => '')
 
 /** Results that no call has received yet. They are kept because another batch would pay again for rows that failed. */
@@ -101,8 +91,8 @@ export type Finished = Map<string, StartedTask>
 interface StartedTask {
   readonly arguments: string
   readonly task: SessionTask
-  /** Hash of the manifest of a batch, as it was when the batch started. */
-  readonly content?: string
+  /** Hash of the manifest, as it was when the batch started. */
+  readonly content: string
 }
 
 export async function runBatch(session: McpSession, finished: Finished, call: Call): Promise<Answer> {

@@ -168,10 +168,7 @@ async function create(ctx: Context, job: CreateJob): Promise<void> {
   const { image_urls: _, ...others } = input
   const sent = requestOptions(kind, model, hasModel ? input : others, takesImages)
   const request = await buildRequest(ctx, sent)
-  if (request.model === undefined || request.body === undefined) {
-    await ctx.connect({ missing: request.missing })
-    return
-  }
+  if (request.model === undefined || request.body === undefined) throw await ctx.missingError(request.missing)
   const options: DeliveryOptions = { ...delivery, download: true }
   if (earlier !== undefined) {
     if (earlier.identity !== identityOf(request.model, request.input)) throw otherRequest(requestId)

@@ -1,20 +1,10 @@
 /** The tools as an agent sees them: names, descriptions that state what costs money, and schemas. Pure. */
-import { flag, integer, type JsonSchema, list, type Properties, text } from '../../protocol/json-schema.js'
 import { MAX_LABELS } from '../../protocol/labels.js'
 import { KINDS, type Kind, type ModelDocument } from '../../protocol/models.js'
 import { builtInSchema } from '../../protocol/parameters.js'
 import { LOCAL_MODELS } from '../../service/names.js'
-import {
-  BATCH_OUTPUT,
-  CREATE_OUTPUT,
-  LIST_OUTPUT,
-  MODELS_OUTPUT,
-  PLAN_OUTPUT,
-  RUN_OUTPUT,
-  SHOW_OUTPUT,
-} from './answers.js'
 import { IMAGES, parametersFor } from './model-arguments.js'
-import type { ObjectSchema, ToolDefinition } from './tool.js'
+import type { JsonSchema, ObjectSchema, Properties, ToolDefinition } from './tool.js'
 
 export const MAX_IDS = 20
 const MAX_REQUEST_ID = 200
@@ -43,8 +33,15 @@ export interface SessionFacts {
   readonly documents: Readonly<Partial<Record<Kind, ModelDocument>>>
 }
 
-const count = (description: string, minimum: number, maximum: number): JsonSchema =>
-  integer(description, { minimum, maximum })
+const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  type: 'string',
+  description,
+  ...more,
+})
+const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
+const count = (description: string, minimum: number, maximum: number): JsonSchema => ({
+  ...{ type: 'integer', description, minimum, maximum },
+})
 const object = (properties: Properties, required: readonly string[] = []): ObjectSchema => ({
   type: 'object',
   properties,
@@ -60,7 +57,9 @@ const IDS: JsonSchema = {
   description: 'Run ids, as returned by create_*, or by list_runs',
 }
 
-const labels = (about: string): JsonSchema => ({ ...list({ type: 'string' }, about), maxItems: MAX_LABELS })
+const labels = (description: string): JsonSchema => ({
+  ...{ type: 'array', items: { type: 'string' }, maxItems: MAX_LABELS, description },
+})
 
 const DELIVERY = {
   output: text(
@@ -136,7 +135,6 @@ export function definitionsFor(
         kind: text('Only this kind', { enum: KINDS }),
         model: text('Only this model, with its parameters as JSON Schema', { minLength: 1 }),
       }),
-      outputSchema: MODELS_OUTPUT,
       annotations: READS,
     },
     ...KINDS.map((kind) => {
@@ -156,7 +154,6 @@ export function definitionsFor(
           { ...parameters, model: MODEL, ...CREATE },
           schema.required.filter((name) => Object.hasOwn(parameters, name)),
         ),
-        outputSchema: CREATE_OUTPUT,
         annotations: WRITES,
       }
     }),
@@ -177,7 +174,6 @@ export function definitionsFor(
         },
         ['model', 'input'],
       ),
-      outputSchema: CREATE_OUTPUT,
       annotations: WRITES,
     },
     {
@@ -191,7 +187,6 @@ export function definitionsFor(
         labels: labels(`In place of ids: the ${MAX_IDS} oldest unfinished runs with all of these labels`),
         ...DELIVERY,
       }),
-      outputSchema: RUN_OUTPUT,
       annotations: { ...WRITES, idempotentHint: true },
     },
     {
@@ -201,7 +196,6 @@ export function definitionsFor(
         'Ask the service for the current status of runs, once. Free; saves nothing. To wait for a result use ' +
         'wait_run instead of calling this in a loop.',
       inputSchema: object({ ids: IDS }, ['ids']),
-      outputSchema: RUN_OUTPUT,
       annotations: { ...READS, openWorldHint: true },
     },
     {
@@ -211,7 +205,6 @@ export function definitionsFor(
         'Ask the service to cancel runs that have not ended, only if the user wants that. Free. A canceled run has no ' +
         'result, and its price may not be refunded. Not every service can cancel runs.',
       inputSchema: object({ ids: IDS }, ['ids']),
-      outputSchema: RUN_OUTPUT,
       annotations: { ...WRITES, idempotentHint: true },
     },
     {
@@ -229,7 +222,6 @@ export function definitionsFor(
         everywhere: flag('Also runs that were created in other folders of this machine. Default false'),
         labels: labels('Only runs with all of these labels'),
       }),
-      outputSchema: LIST_OUTPUT,
       annotations: READS,
     },
     {
@@ -242,7 +234,6 @@ export function definitionsFor(
         { id: text('Run id, or the key of an unconfirmed run such as ~3f2a', { minLength: 1 }) },
         ['id'],
       ),
-      outputSchema: SHOW_OUTPUT,
       annotations: READS,
     },
     {
@@ -252,7 +243,6 @@ export function definitionsFor(
         'Save the outputs of runs that have succeeded, for example again to another path. Free. Does not wait: ' +
         'for a run that is still running use wait_run.',
       inputSchema: object({ ids: IDS, ...DELIVERY }, ['ids']),
-      outputSchema: RUN_OUTPUT,
       annotations: { ...WRITES, idempotentHint: true },
     },
     {
@@ -263,7 +253,6 @@ export function definitionsFor(
         'runs that would be paid, and their estimate. Free, sends nothing. Always call it before ' +
         'run_batch. Waits up to 45 s.',
       inputSchema: object(BATCH, ['manifest']),
-      outputSchema: PLAN_OUTPUT,
       annotations: READS,
     },
     {
@@ -283,7 +272,6 @@ export function definitionsFor(
         },
         ['manifest'],
       ),
-      outputSchema: BATCH_OUTPUT,
       annotations: WRITES,
     },
   ]

@@ -3,8 +3,8 @@
  * job then continues without the call, so that no response and no output is lost.
  */
 import type { RushesError } from '../../errors.js'
-import { onAbort } from '../../host/abort.js'
-import type { Clock } from '../../host/clock.js'
+import { raceAbort, withTimeout } from '../../host/abort.js'
+import { type Clock, every } from '../../host/clock.js'
 import {
   asRushesError,
   createInterrupts,
@@ -43,62 +43,44 @@ export interface JobOutcome extends CollectedOutput {
   readonly errors: readonly RushesError[]
 }
 
+/** A job with its state, which only the functions below change, and the call that waits for it. */
 export interface Job {
-  /** Id of the job's run. Undefined until it is known. */
-  readonly id: string | undefined
-  /** The last status of each run. */
-  readonly states: ReadonlyMap<string, RunState>
-  /** Ids of the runs that it has created. */
-  readonly created: readonly string[]
-  /** Estimate of the last create, or of the run that was found. Undefined without a price. */
-  readonly estimate: RunEstimate | undefined
+  readonly options: JobOptions
+  readonly interrupts: InterruptSource
+  readonly out: Output
   readonly collected: CollectedOutput
-  readonly isDone: boolean
-  /** Whether a create was sent and has no response yet. */
-  readonly isUnanswered: boolean
-  /** Never rejects. */
-  readonly done: Promise<JobOutcome>
-  /** Resolves when there is a run, or when the job is done. */
-  readonly known: Promise<void>
+  /** Id of the job's run. Undefined until it is known. */
+  id: string | undefined
+  /** The last status of each run. */
+  readonly states: Map<string, RunState>
+  /** Ids of the runs that it has created. */
+  readonly created: string[]
+  /** Estimate of the last create, or of the run that was found. Undefined without a price. */
+  estimate: RunEstimate | undefined
+  /** Number of creates that were sent and have no response. */
+  unanswered: number
+  isDone: boolean
   /** Whether it was interrupted: it ends soon, and no call can join it. */
-  readonly isStopped: boolean
+  isStopped: boolean
+  /** No call waits for it: it stops when the creates that were sent are answered. */
+  isAbandoned: boolean
   /** Number of calls that wait for it. */
   waiters: number
   /** Called at each change that is worth a progress notification. */
   onChange: (() => void) | undefined
-  /** Called when no call waits for it. Stops the job, but first waits for the response to a create that was sent. */
-  abandon(): void
-  /** Called when a call waits for it again. */
-  join(): void
-  interrupt(by: SignalName): void
+  /** Resolves when there is a run, or when the job is done. */
+  readonly known: Promise<void>
+  setKnown(): void
+  /** Never rejects. */
+  readonly done: Promise<JobOutcome>
 }
+
+type JobState = Omit<Job, 'done'>
 
 /** Called with the estimate of the run, and with its id if it already exists. */
 export type OnFound = (id: string | undefined, estimate: RunEstimate | undefined) => void
 
 export type JobFunction = (ctx: Context, found: OnFound) => Promise<unknown>
-
-/** The state behind a `Job`. */
-interface JobState extends Pick<Job, 'collected' | 'known'> {
-  readonly options: JobOptions
-  readonly interrupts: InterruptSource
-  readonly out: Output
-  readonly states: Map<string, RunState>
-  readonly created: string[]
-  id: string | undefined
-  estimate: RunEstimate | undefined
-  /** Number of creates that were sent and have no response. */
-  unanswered: number
-  isUnanswered: boolean
-  isDone: boolean
-  isStopped: boolean
-  /** No call waits for it. */
-  isAbandoned: boolean
-  waiters: number
-  onChange: (() => void) | undefined
-  /** Resolves `known`. */
-  setKnown(): void
-}
 
 export function startJob(options: JobOptions, work: JobFunction): Job {
   let setKnown = () => {}
@@ -109,7 +91,7 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
     ...createCollector(options.base.out),
     ...{ options, known, setKnown, interrupts: createInterrupts(), states: new Map(), created: [] },
     ...{ id: options.id, estimate: undefined, unanswered: 0, waiters: 0, onChange: undefined },
-    ...{ isUnanswered: false, isDone: false, isStopped: false, isAbandoned: false },
+    ...{ isDone: false, isStopped: false, isAbandoned: false },
   }
   if (state.id !== undefined) setKnown()
   const found: OnFound = (id, estimate) => {
@@ -127,22 +109,18 @@ export function startJob(options: JobOptions, work: JobFunction): Job {
       setKnown()
       return { ...state.collected, errors: [...errors, ...state.collected.errors] }
     })
-  return Object.assign(state, {
-    done,
-    abandon() {
-      state.isAbandoned = true
-      stopIfAbandoned(state)
-    },
-    join() {
-      state.isAbandoned = false
-    },
-    interrupt: (by: SignalName) => interrupt(state, by),
-  })
+  return Object.assign(state, { done })
 }
 
-function interrupt(state: JobState, by: SignalName): void {
-  state.isStopped = true
-  state.interrupts.interrupt(by)
+/** Called when no call waits for it. Stops the job, but first waits for the response to a create that was sent. */
+export function abandon(job: Job): void {
+  job.isAbandoned = true
+  stopIfAbandoned(job)
+}
+
+export function interrupt(job: JobState, by: SignalName): void {
+  job.isStopped = true
+  job.interrupts.interrupt(by)
 }
 
 function stopIfAbandoned(state: JobState): void {
@@ -192,7 +170,6 @@ function observedNote(state: JobState, note: CreateNote, base: Context): CreateN
   const setUnanswered = (is: boolean) => {
     state.unanswered += Number(is) - Number(isUnanswered)
     isUnanswered = is
-    state.isUnanswered = state.unanswered > 0
     stopIfAbandoned(state)
   }
   return {
@@ -240,35 +217,21 @@ interface WaitLimits {
 }
 
 /** Waits until the work has ended, the limit has passed, or the call is cancelled. Does not stop the work. */
-export function waitAtMost(
+export async function waitAtMost(
   work: Promise<unknown>,
   { clock, sinceMs, limitMs, signal, tick }: WaitLimits,
 ): Promise<Waited> {
-  return new Promise((resolve) => {
-    const settle = (waited: Waited) => {
-      disarm()
-      stopTicks()
-      forget()
-      resolve(waited)
-    }
-    let disarm = () => {}
-    let stopTicks = () => {}
-    const arm = () => {
-      if (tick === undefined) return
-      stopTicks = clock.alarm(tick.everyMs, () => {
-        tick.call()
-        arm()
-      })
-    }
-    arm()
-    disarm = clock.alarm(sinceMs + limitMs - clock.monotonic(), () => settle('late'))
-    let forget = () => {}
-    forget = onAbort(signal, () => settle('cancelled'))
-    work.then(
-      () => settle('done'),
-      () => settle('done'),
-    )
-  })
+  const late = new Error('late')
+  const stopTicks = tick && every(clock, tick.everyMs, tick.call)
+  try {
+    const timeout = { timeoutMs: sinceMs + limitMs - clock.monotonic(), reason: () => late, clock, signal }
+    await withTimeout((limited) => raceAbort(work, limited), timeout)
+    return 'done'
+  } catch (error) {
+    return error === late ? 'late' : signal.aborted ? 'cancelled' : 'done'
+  } finally {
+    stopTicks?.()
+  }
 }
 
 export interface CollectedOutput {

@@ -1,8 +1,8 @@
 /** The parameters of a model as arguments of a tool. Pure. */
 import { writeJson } from '../../protocol/json.js'
-import type { JsonSchema } from '../../protocol/json-schema.js'
 import type { ModelSchema, ParameterSchema } from '../../protocol/models.js'
 import { printable, shortened } from '../../protocol/text.js'
+import type { JsonSchema } from './tool.js'
 
 /** Ways to name an image in `image_urls`. */
 export const IMAGES =

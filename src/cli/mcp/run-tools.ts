@@ -21,9 +21,9 @@ import { modelFor } from '../settings/required-settings.js'
 import { leftJson } from './allowance.js'
 import { errorAnswer, runResult, runsAnswer } from './answers.js'
 import { MAX_IDS } from './definitions.js'
-import type { Job, JobOutcome } from './job.js'
+import { abandon, type Job, type JobOutcome } from './job.js'
 import type { McpSession, SavedDelivery, SessionTask } from './session.js'
-import { type Answer, type Call, MAX_WAIT_MS, shownPath } from './tool.js'
+import { type Answer, type Call, shownPath } from './tool.js'
 
 const DEFAULT_LIST = 20
 /** Maximum length of a prompt in a list, in characters. */
@@ -122,7 +122,7 @@ export async function getRuns(
     jobs,
     describe: () => 'asking the service',
   })
-  if (waited === 'late') for (const job of jobs) job.abandon()
+  if (waited === 'late') for (const job of jobs) abandon(job)
   const results = await Promise.all(
     jobs.map(async (job) =>
       runResult(job, waited === 'done' ? await job.done : withoutAnswer(job, tool), {}),
@@ -143,24 +143,8 @@ function withoutAnswer({ id, collected }: Job, tool: 'get_run' | 'cancel_run'): 
 }
 
 /** Runs a command that sends no request. */
-async function local(
-  session: McpSession,
-  call: Call,
-  work: (ctx: Context) => Promise<unknown>,
-): Promise<JobOutcome> {
-  const { job } = session.start({}, work)
-  const waited = await session.wait(job.done, {
-    call,
-    sinceMs: session.base.clock.monotonic(),
-    jobs: [job],
-    describe: () => 'working',
-  })
-  if (waited === 'done') return job.done
-  job.abandon()
-  throw new RushesError('wait_timeout', `Not ready after ${MAX_WAIT_MS / 1_000} s.`, {
-    hint: 'Call again, with a smaller limit where the tool has one.',
-  })
-}
+const runLocally = (session: McpSession, work: (ctx: Context) => Promise<unknown>): Promise<JobOutcome> =>
+  session.start({}, work).job.done
 
 export async function listRuns(session: McpSession, call: Call): Promise<Answer> {
   const { limit = DEFAULT_LIST, status, kind, model, since, everywhere = false, labels = [] } = call.args
@@ -170,7 +154,7 @@ export async function listRuns(session: McpSession, call: Call): Promise<Answer>
   const definedFilters = Object.fromEntries(
     Object.entries(filters).filter(([, value]) => value !== undefined),
   )
-  const { objects, errors, warnings } = await local(session, call, (ctx) =>
+  const { objects, errors, warnings } = await runLocally(session, (ctx) =>
     listCommand(ctx, { limit: String(limit), here: everywhere !== true, label, ...definedFilters }),
   )
   const [error] = errors
@@ -205,7 +189,7 @@ const lineOf = ({ id, key, status, kind, created_at, prompt, files }: Brief): st
   )
 
 export async function showRun(session: McpSession, call: Call): Promise<Answer> {
-  const { objects, errors, warnings } = await local(session, call, (ctx) =>
+  const { objects, errors, warnings } = await runLocally(session, (ctx) =>
     showCommand(ctx, { name: String(call.args.id), again: false }),
   )
   const [error] = errors

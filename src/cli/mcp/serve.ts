@@ -87,7 +87,7 @@ async function toolsOf(session: McpSession, finished: Finished): Promise<Tools> 
     list_runs: (call) => listRuns(session, call),
     show_run: (call) => showRun(session, call),
     download_run: (call) => followRuns(session, call, { isDownload: true }),
-    plan_batch: (call) => planBatch(session, finished, call),
+    plan_batch: (call) => planBatch(session, call),
     run_batch: (call) => runBatch(session, finished, call),
   }
   return definitionsFor(facts).map((definition) => ({ definition, call: calls[definition.name] }))

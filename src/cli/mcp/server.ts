@@ -2,7 +2,7 @@
  * MCP protocol of `rushes mcp`: lists the tools, checks arguments, sends progress notifications, cancels calls, and
  * returns errors as results. Only this file imports the SDK.
  */
-import { pipeline, type Readable, Transform, type Writable } from 'node:stream'
+import { finished, type Readable, type Writable } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -14,7 +14,6 @@ import {
   type ServerNotification,
 } from '@modelcontextprotocol/sdk/types.js'
 import { usageError } from '../../errors.js'
-import type { JsonSchema } from '../../protocol/json-schema.js'
 import { MAX_BODY_BYTES } from '../../protocol/limits.js'
 import type { ParameterSchema } from '../../protocol/models.js'
 import { findInexact } from '../../protocol/parameters.js'
@@ -25,6 +24,7 @@ import {
   type Answer,
   type Arguments,
   type CallResult,
+  type JsonSchema,
   nameOf,
   resultOf,
   type ToolDefinition,
@@ -185,32 +185,8 @@ export async function connectStdio(
   server: McpServer,
   { stdin, stdout }: { readonly stdin: Readable; readonly stdout: Writable },
 ): Promise<{ readonly disconnected: Promise<void> }> {
-  const lines = createWholeLines(MAX_BODY_BYTES)
   // The transport does not detect the end of its input.
-  const ended = new Promise<void>((resolve) => void pipeline(stdin, lines, () => resolve()))
-  await server.connect(new StdioServerTransport(lines, stdout, { maxBufferSize: MAX_BODY_BYTES }))
+  const ended = new Promise<void>((resolve) => void finished(stdin, { writable: false }, () => resolve()))
+  await server.connect(new StdioServerTransport(stdin, stdout, { maxBufferSize: MAX_BODY_BYTES }))
   return { disconnected: Promise.race([ended, server.closed]) }
-}
-
-const LINE_END = 0x0a
-
-/**
- * Joins the chunks of a line. The SDK copies and searches the whole line at each chunk, which takes a minute for 60 MiB.
- * Passes a longer line than `maxBytes` in parts, which the SDK refuses.
- */
-export function createWholeLines(maxBytes: number): Transform {
-  let chunks: Buffer[] = []
-  let bytes = 0
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      chunks.push(chunk)
-      bytes += chunk.byteLength
-      if (chunk.includes(LINE_END) || bytes > maxBytes) {
-        this.push(Buffer.concat(chunks))
-        chunks = []
-        bytes = 0
-      }
-      done()
-    },
-  })
 }

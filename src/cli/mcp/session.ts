@@ -8,7 +8,7 @@ import { onAbort } from '../../host/abort.js'
 import type { SignalName } from '../../host/interrupts.js'
 import { createWatchedFiles } from '../batch/watched-files.js'
 import { once } from '../context/command-settings.js'
-import type { Connection, ConnectOptions, Context } from '../context/context.js'
+import type { Connection, Context } from '../context/context.js'
 import { maxCostOf, openPrices, type Prices } from '../models/prices.js'
 import { resumeCommand } from '../runs/resume.js'
 import { KEY_VARIABLES, variable } from '../settings/table.js'
@@ -16,7 +16,16 @@ import { plural } from '../terminal/format.js'
 import type { Output } from '../terminal/output.js'
 import { type Allowance, createAllowance } from './allowance.js'
 import { type CallPaths, createPaths, isSpecial } from './call-paths.js'
-import { type Job, type JobFunction, type JobOptions, startJob, type Waited, waitAtMost } from './job.js'
+import {
+  abandon,
+  interrupt,
+  type Job,
+  type JobFunction,
+  type JobOptions,
+  startJob,
+  type Waited,
+  waitAtMost,
+} from './job.js'
 import { type Call, MAX_WAIT_MS } from './tool.js'
 
 export interface McpSessionOptions {
@@ -149,7 +158,7 @@ const inSession = (state: SessionState, of: Context): Context => ({
   ...of,
   // With `--local`, the service in this process keeps the models that it was opened with.
   models: of.globals.local ? of.models : once(of.openModels),
-  connect: (connectOptions) => connect(state, of, connectOptions),
+  connect: () => connect(state, of),
   withLocal: once(() => inSession(state, of.withLocal())),
 })
 
@@ -188,13 +197,7 @@ async function openAllowance(
   return createAllowance({ maxRuns: options.maxRuns, maxCost, currency })
 }
 
-function connect(
-  { connections }: SessionState,
-  from: Context,
-  connectOptions: ConnectOptions = {},
-): Promise<Connection> {
-  // Throws an error with all missing settings.
-  if ((connectOptions.missing ?? []).length > 0) return from.connect(connectOptions)
+function connect({ connections }: SessionState, from: Context): Promise<Connection> {
   const known = connections.get(from) ?? from.connect({ render: true })
   connections.set(from, known)
   // Do not cache a failure: the next call may find a key that was stored in the meantime.
@@ -244,7 +247,7 @@ async function wait(
   const report = () => call.progress(describe())
   for (const job of jobs) {
     job.waiters++
-    job.join()
+    job.isAbandoned = false
     job.onChange = report
   }
   const tick = { everyMs: TICK_MS, call: report }
@@ -256,7 +259,7 @@ async function wait(
   }
   if (waited === 'cancelled') {
     const left = jobs.filter(({ isDone, waiters }) => !isDone && waiters === 0)
-    for (const job of left) job.abandon()
+    for (const job of left) abandon(job)
     for (const job of left) noteStillRunning(out, job)
   }
   return waited
@@ -273,15 +276,15 @@ function noteStillRunning({ note }: Output, job: Job): void {
 async function close(state: SessionState, by: SignalName): Promise<void> {
   const { out, interrupts } = state.base
   const left = [...state.running].map(({ job }) => job)
-  for (const job of left) job.interrupt(by)
+  for (const job of left) interrupt(job, by)
   // Interrupts again at the second signal. The first one is normal: most clients send SIGTERM after closing standard
   // input.
   const forget = onAbort(interrupts.second, () => {
-    for (const job of left) job.interrupt(by)
+    for (const job of left) interrupt(job, by)
   })
   // Warn before waiting: a client may kill the server.
   await warnOfOpenRuns(state)
-  if (left.some(({ isUnanswered }) => isUnanswered))
+  if (left.some(({ unanswered }) => unanswered > 0))
     out.warn(
       'Waiting up to 10 s for the responses to creates that were sent. If the server is killed before, ' +
         '`rushes list --status unconfirmed` shows them.',

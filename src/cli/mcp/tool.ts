@@ -1,7 +1,6 @@
 /** A tool of the server: its definition as data, a call by an agent, and the result of the call. Pure. */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { JsonSchema, Properties } from '../../protocol/json-schema.js'
 import { printable, printableJson, withoutControls } from '../../protocol/text.js'
 
 /** Maximum duration of a call. Clients time out after 60 s. */
@@ -13,7 +12,6 @@ export interface ToolDefinition {
   /** Text for the agent: what the tool does, what it costs, and what to do next. */
   readonly description: string
   readonly inputSchema: ObjectSchema
-  readonly outputSchema: ObjectSchema
   readonly annotations: {
     readonly readOnlyHint: boolean
     readonly destructiveHint: boolean
@@ -21,6 +19,9 @@ export interface ToolDefinition {
     readonly openWorldHint: boolean
   }
 }
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+export type Properties = Readonly<Record<string, JsonSchema>>
 
 export interface ObjectSchema extends JsonSchema {
   readonly type: 'object'

@@ -14,15 +14,7 @@ import { addedModelPath, foldersOf, type ListOwner } from '../settings/folders.j
 import { createQuickSettings } from '../settings/quick-settings.js'
 import { LOCAL_ADDRESS } from '../settings/table.js'
 import { findAdded, listAdded } from './added-models.js'
-import {
-  checkList,
-  documentsInLines,
-  findInLines,
-  type KeptList,
-  NOT_ASKED,
-  readKept,
-  writeKept,
-} from './kept-list.js'
+import { checkList, findKept, type KeptList, NOT_ASKED, readKept, writeKept } from './kept-list.js'
 import type { LocalEngine } from './local-engine.js'
 
 /** Where a document comes from. */
@@ -171,7 +163,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
 
   function find(name: string): ModelDocument | undefined {
     if (local !== undefined) return local.find((document) => document.name === name)
-    const added = findOwn(name) ?? findInLines(kept().lines, name)
+    const added = findOwn(name) ?? findKept(kept(), name)
     return added === 'invalid' ? undefined : added
   }
 
@@ -217,7 +209,7 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     // Without a writable state folder, the list is only in memory.
     read = onDisk() ?? before
     if (isOld(read, ask.clock.now())) await refreshInTime()
-    return !before.lines.equals(kept().lines)
+    return JSON.stringify(before.documents) !== JSON.stringify(kept().documents)
   }
 
   return {
@@ -234,9 +226,8 @@ export function createKnownModels(options: KnownModelsOptions): KnownModels {
     },
     oldListOf(name) {
       if (ask === undefined || !isOld(kept(), ask.clock.now())) return undefined
-      const { askedAtMs, lines } = kept()
-      const isListed = findAdded(configFolder, name) === undefined && findInLines(lines, name) !== undefined
-      return isListed ? askedAtMs : undefined
+      const isListed = findAdded(configFolder, name) === undefined && findKept(kept(), name) !== undefined
+      return isListed ? kept().askedAtMs : undefined
     },
     get hasList() {
       return local === undefined && kept().hasList
@@ -266,7 +257,9 @@ function listOf(
   const names = new Set(added.map(({ name }) => name))
   const isDamaged = (name: string) =>
     invalid.length > 0 && invalid.includes(addedModelPath(configFolder, name))
-  const others = documentsInLines(kept().lines).filter(({ name }) => !names.has(name) && !isDamaged(name))
+  const others = Object.keys(kept().documents)
+    .filter((name) => !names.has(name) && !isDamaged(name))
+    .flatMap((name) => findKept(kept(), name) ?? [])
   return [...from('added', added), ...from('service', others)]
 }
 

@@ -60,7 +60,8 @@ export function createConfigFile(folder: string): ConfigFile {
     unreadKeys: async (profile) => unreadKeysIn(file(), profile),
     defaultProfile() {
       try {
-        return defaultProfileIn(file())
+        const name = file()[DEFAULT_KEY]
+        return typeof name === 'string' && name !== '' ? name : undefined
       } catch {
         return undefined
       }
@@ -76,11 +77,6 @@ export function createConfigFile(folder: string): ConfigFile {
 
 /** Key of the file with the name of the default profile. */
 const DEFAULT_KEY = 'profile'
-
-export function defaultProfileIn(file: unknown): string | undefined {
-  const name = isObject(file) ? file[DEFAULT_KEY] : undefined
-  return typeof name === 'string' && name !== '' ? name : undefined
-}
 
 export interface ChosenProfile {
   readonly name: string
@@ -150,7 +146,7 @@ const unreadable = (path: string, error: unknown) =>
   )
 
 /** Parses the file without the byte order mark that some Windows editors add. */
-export function parseConfig(text: string): Record<string, unknown> {
+function parseConfig(text: string): Record<string, unknown> {
   const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
   if (!isObject(value)) throw new Error('it must be a JSON object ({…})')
   const { profiles = {} } = value
@@ -173,11 +169,12 @@ export interface StoredKey {
   readonly origin: string
 }
 
-/** Returns the profiles of a config file by name. */
-export const profilesIn = (file: unknown): Readonly<Record<string, unknown>> =>
-  isObject(file) && isObject(file.profiles) ? file.profiles : {}
+type RawConfig = Readonly<Record<string, unknown>>
 
-export function profileIn(file: unknown, name: string): RawProfile {
+/** Returns the profiles of a config file by name. */
+const profilesIn = ({ profiles }: RawConfig): RawConfig => (isObject(profiles) ? profiles : {})
+
+function profileIn(file: RawConfig, name: string): RawProfile {
   const profiles = profilesIn(file)
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined
   return isObject(found) ? found : {}
@@ -220,7 +217,7 @@ export function storedKeyOf({ apiKey }: RawProfile): StoredKey | undefined {
 }
 
 /** Returns the paths of all API keys in a config file, except the key that `rushes login` stores. */
-function unreadKeysIn(file: unknown, profile: string): readonly string[] {
+function unreadKeysIn(file: RawConfig, profile: string): readonly string[] {
   const raw = profileIn(file, profile)
   const keysOf = (holder: unknown) =>
     Object.keys(isObject(holder) ? holder : {}).filter((key) => /^api[-_]?key$/i.test(key))

@@ -29,7 +29,7 @@ export const addedModelPath = (configFolder: string, model: string): string =>
 
 /** The kept list of models of a service, as one account sees it. */
 export const keptListPath = (stateFolder: string, { address, account }: ListOwner): string =>
-  join(stateFolder, 'models', `${fileNameOf(address)}-${account}.jsonl`)
+  join(stateFolder, 'models', `${fileNameOf(address)}-${account}.json`)
 
 export interface ListOwner {
   /** URL of the service. */

@@ -3,24 +3,21 @@
  * read, and warns of nothing.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Globals } from '../flags/globals.js'
 import type { Env } from '../process/io.js'
 import {
+  type ConfigFile,
   chooseProfile,
-  defaultProfileIn,
-  parseConfig,
-  profileIn,
+  createConfigFile,
   type RawProfile,
   settingsOf,
   storedKeyOf,
 } from './config-file.js'
-import { configPath, foldersOf } from './folders.js'
+import { foldersOf } from './folders.js'
 import { CONFIG_KEYS, findSetting, isLocal, LOCAL_ADDRESS, type SettingName, variable } from './table.js'
 
 export interface QuickSettings {
-  /** Content of the config file; undefined if it cannot be read. */
-  configFile(): Promise<unknown>
+  readonly config: ConfigFile
   setting(name: SettingName, flag?: string): Promise<string | undefined>
   /** The service's name in the journal: its URL, or `local`. Undefined if none is set, or if it is not valid. */
   address(): Promise<string | undefined>
@@ -55,24 +52,16 @@ export const readOr = async <Value>(fallback: Value, read: () => Promise<Value> 
 }
 
 export function createQuickSettings(env: Env, globals: Globals): QuickSettings {
-  const configFile = (): Promise<unknown> =>
-    readOr(undefined, () => parseConfig(readFileSync(configPath(foldersOf(env).config), 'utf8')))
-
-  const profile = async (): Promise<RawProfile> => {
-    const content = await configFile()
-    return profileIn(
-      content,
-      chooseProfile({ flag: globals.profile, env }, () => defaultProfileIn(content)).name,
-    )
-  }
-
+  const config = createConfigFile(foldersOf(env).config)
+  const { name: profileName } = chooseProfile({ flag: globals.profile, env }, config.defaultProfile)
+  const profile = () => readOr<RawProfile>({}, () => config.read(profileName))
   const file = async (): Promise<Readonly<Record<string, string>>> => settingsOf(await profile(), CONFIG_KEYS)
 
   const setting: QuickSettings['setting'] = (name, flag) =>
     readOr(undefined, async () => findSetting(name, { flag, env, file: await file() })?.value)
 
   return {
-    configFile,
+    config,
     setting,
     async address() {
       if (await readOr(false, () => isLocal({ globals, env, file }))) return LOCAL_ADDRESS

@@ -3,7 +3,7 @@
  * the status of a run changes, and one line per minute during the wait. Writes nothing with `--quiet` or `--json`.
  * With `--progress json`, all of them get lines of JSON instead.
  */
-import type { Clock, Disarm } from '../../host/clock.js'
+import { every } from '../../host/clock.js'
 import type { Context } from '../context/context.js'
 import { variable } from '../settings/table.js'
 import { formatDuration } from './format.js'
@@ -124,7 +124,7 @@ async function draw(ctx: Context, board: () => Board, live: ReadonlyMap<string, 
 function drawLines({ clock, out }: Context, board: () => Board): Drawing {
   const startedAtMs = clock.monotonic()
   const elapsed = () => clock.monotonic() - startedAtMs
-  const end = everyMinute(clock, () => out.note(stillWaitingLine(board(), elapsed())))
+  const end = every(clock, STILL_WAITING_INTERVAL_MS, () => out.note(stillWaitingLine(board(), elapsed())))
   return {
     changed(run) {
       if (run === undefined) return
@@ -147,7 +147,7 @@ function drawJson({ clock, out }: Context, board: () => Board): Drawing {
     isLate = false
     out.progress(progressJson(board(), printedAtMs - startedAtMs, run))
   }
-  const disarm = everyMinute(clock, print)
+  const disarm = every(clock, STILL_WAITING_INTERVAL_MS, print)
   return {
     changed(run) {
       isLate = run === undefined && clock.monotonic() - printedAtMs < JSON_INTERVAL_MS
@@ -158,18 +158,6 @@ function drawJson({ clock, out }: Context, board: () => Board): Drawing {
       if (isLate) print()
     },
   }
-}
-
-function everyMinute(clock: Clock, work: () => void): Disarm {
-  let disarm: Disarm = () => {}
-  const arm = () => {
-    disarm = clock.alarm(STILL_WAITING_INTERVAL_MS, () => {
-      work()
-      arm()
-    })
-  }
-  arm()
-  return () => disarm()
 }
 
 async function drawSpinner(

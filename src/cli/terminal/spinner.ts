@@ -18,7 +18,6 @@ const MAX_ROWS = 8
 /** Columns for the spinner, two spaces and one free column: some terminals wrap when the last column is filled. */
 const SPINNER_COLUMNS = 4
 const DEFAULT_COLUMNS = 80
-const BAR_WIDTH = 20
 
 export interface Screen {
   readonly columns: number | undefined
@@ -52,8 +51,8 @@ export interface SpinnerText {
 }
 
 /**
- * Returns one line that fits the terminal. The least important parts are left out first, then the text is shortened. A
- * wrapped line would leave parts on the screen when the window is resized.
+ * Returns one line that fits the terminal, with the most important part first. A wrapped line would leave parts on the
+ * screen when the window is resized.
  */
 export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_COLUMNS): SpinnerText {
   const room = columns - SPINNER_COLUMNS
@@ -62,17 +61,12 @@ export function spinnerText(board: Board, elapsedMs: number, columns = DEFAULT_C
     board.typical === undefined || board.expectedMs !== undefined
       ? formatElapsed(elapsedMs, board.expectedMs)
       : `${time} (${formatTypicalDuration(board.typical)})`
-  const [full = '', ...shorter] = textsOf(board)
-  const candidates = [
-    { text: full, times: withTypical },
-    ...[full, ...shorter].map((text) => ({ text, times: time })),
-  ]
-  const fitting = candidates.find(({ text, times }) => columnsOf(`${text} ${times}`) <= room)
-  if (fitting !== undefined) return fitting
-  const left = room - time.length - 1
+  const text = textOf(board)
+  const times = columnsOf(`${text} ${withTypical}`) <= room ? withTypical : time
+  const left = room - times.length - 1
   return left < 1
     ? { text: '', times: cutToColumns(time, Math.max(1, room)) }
-    : { text: cutToColumns(candidates.at(-1)?.text ?? '', left), times: time }
+    : { text: cutToColumns(text, left), times }
 }
 
 /** Returns the number of rows that wrapping adds to the text in a window of `columns`. */
@@ -83,43 +77,20 @@ export function addedRows(text: string, columns = DEFAULT_COLUMNS): number {
     .reduce((sum, line) => sum + Math.max(0, Math.ceil(columnsOf(line) / columns) - 1), 0)
 }
 
-/** Returns texts from the longest to the shortest. */
-function textsOf({ statuses, detail, runs, ended, activity, amount }: Board): readonly string[] {
-  const joined = (...parts: readonly (string | undefined)[]) =>
-    parts.filter((each) => each !== undefined && each !== '').join(' · ')
+function textOf({ statuses, detail, runs, ended, activity, amount }: Board): string {
   const shorten = (text: string) => shortened(printable(text), 60)
-  const long = amount === undefined ? activity : transferText(amount)
-  const short = amount === undefined ? activity : shareText(amount)
-  if (runs === 1) {
-    const [only] = statuses
-    if (only === undefined) return [joined(long) || 'starting', joined(short) || 'starting']
-    const [id, status] = [shorten(only[0]), shorten(withDetail(only[1], detail))]
-    return [joined(`${id} ${status}`, long), joined(`${id} ${status}`, short), joined(status, short)]
-  }
-  const done = `${ended} of ${runs} done`
-  const counts = shorten(countByStatus(statuses.values()))
-  return [joined(done, counts, long), joined(done, counts, short), joined(done, short), done]
+  const doing = amount === undefined ? activity : transferText(amount)
+  const [[id = '', status = ''] = []] = statuses
+  const parts =
+    runs === 1
+      ? [shorten(withDetail(status, detail)), doing, shorten(id)]
+      : [`${ended} of ${runs} done`, doing, shorten(countByStatus(statuses.values()))]
+  return parts.filter(Boolean).join(' · ') || 'starting'
 }
 
-/**
- * For example `downloading [#####---------------] 25 % of 12.3 MiB`, or only the received bytes when the length is
- * unknown.
- */
-export function transferText(amount: TransferProgress): string {
-  const share = shareOf(amount)
-  if (share === undefined) return shareText(amount)
-  const full = Math.round(share * BAR_WIDTH)
-  return (
-    `downloading [${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${Math.floor(share * 100)} % of ` +
-    `${formatBytes(amount.totalBytes ?? 0)}`
-  )
+/** For example `downloading 25 % of 12.3 MiB`, or only the received bytes when the length is unknown. */
+function transferText({ receivedBytes, totalBytes }: TransferProgress): string {
+  if (totalBytes === undefined || totalBytes === 0) return `downloading ${formatBytes(receivedBytes)}`
+  const percent = Math.floor(Math.min(1, receivedBytes / totalBytes) * 100)
+  return `downloading ${percent} % of ${formatBytes(totalBytes)}`
 }
-
-/** For example `downloading 25 %`. */
-function shareText(amount: TransferProgress): string {
-  const share = shareOf(amount)
-  return `downloading ${share === undefined ? formatBytes(amount.receivedBytes) : `${Math.floor(share * 100)} %`}`
-}
-
-const shareOf = ({ receivedBytes, totalBytes }: TransferProgress): number | undefined =>
-  totalBytes === undefined || totalBytes === 0 ? undefined : Math.min(1, receivedBytes / totalBytes)

@@ -67,7 +67,7 @@ export function createConsole(parts: ConsoleParts): Console {
       baseUrl,
     }),
     thumbnails: createThumbnails({ store, files: outputs, engine: thumbnailEngine, clock, onError }),
-    keys: createConsoleKeys({ store: reads, clock, limits }),
+    keys: createConsoleKeys({ store: reads, clock }),
     credits: createCredits({ store: reads, clock }),
     users: createConsoleUsers({ store: reads, clock, baseUrl }),
   }

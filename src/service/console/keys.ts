@@ -1,29 +1,14 @@
-/**
- * The API keys of an account: users manage them on the console, and `rushes login --web` creates them. Without HTTP.
- */
-import { createHash } from 'node:crypto'
+/** The API keys of an account, which users manage on the console. Without HTTP. */
 import type { Clock } from '../../host/clock.js'
-import type {
-  ConsoleKey,
-  KeyList,
-  KeyTermsBody,
-  LoginCode,
-  LoginGrant,
-  LoginRequest,
-  NewKeyAnswer,
-} from '../../protocol/console.js'
+import type { ConsoleKey, KeyList, KeyTermsBody, NewKeyAnswer } from '../../protocol/console.js'
 import { formatRate } from '../rate/rate-limiter.js'
 import { choiceIn, cursorIn, idIn, type Query } from '../rules/console-requests.js'
-import { keyNameOf, keyTermsOf } from '../rules/key-terms.js'
+import { keyTermsOf } from '../rules/key-terms.js'
 import { Refusal, refusalSaying } from '../rules/refusal.js'
 import { isoOrNull } from '../rules/times.js'
-import { hashOfKey, newKey, newSecret, sameHash } from '../secrets.js'
+import { newKey } from '../secrets.js'
 import type { AccountStore, KeyDetails } from '../store/account-store.js'
-import type { ConsoleStore, UserRecord, UserStore } from '../store/console-store.js'
-import type { Limits } from './limits.js'
-
-/** Lifetime of a login code. Longer than the window of the rate limit, so that a command can retry after it. */
-const CODE_MS = 120_000
+import type { ConsoleStore, UserRecord } from '../store/console-store.js'
 
 const PAGE_SIZE = 100
 
@@ -38,40 +23,20 @@ export interface ConsoleKeys {
   change(user: UserRecord, id: string, body: KeyTermsBody): Promise<ConsoleKey>
   /** Disables the key for good, and leaves it out of lists. */
   archive(user: UserRecord, id: string): Promise<ConsoleKey>
-  /** Returns a code that `rushes login --web` exchanges for a key. Throws `Refusal`: 400, 403. */
-  grantLogin(user: UserRecord, request: LoginRequest): Promise<LoginGrant>
-  /** Creates a key for a login code. Throws `Refusal`: 401, 403, 429. */
-  exchangeLogin(address: string, code: LoginCode): Promise<NewKeyAnswer>
 }
 
 interface ConsoleKeysOptions {
   readonly store: Pick<AccountStore, 'addKey' | 'changeKey' | 'archiveKey'> &
-    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'> &
-    Pick<UserStore, 'addLogin' | 'useLogin'>
+    Pick<ConsoleStore, 'listAccountKeys' | 'findAccountKey'>
   readonly clock: Pick<Clock, 'now'>
-  readonly limits: Pick<Limits, 'countAuthentication'>
 }
 
-export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions): ConsoleKeys {
+export function createConsoleKeys({ store, clock }: ConsoleKeysOptions): ConsoleKeys {
   async function find(user: UserRecord, id: string): Promise<KeyDetails> {
     const key = await store.findAccountKey(idIn(id), user.accountId)
     const isShown = user.role === 'owner' || key?.userId === user.id
     if (key === undefined || !isShown) throw new Refusal('not_found')
     return key
-  }
-
-  const create: ConsoleKeys['create'] = async (user, body) => {
-    const { apiKey, ...secret } = newKey()
-    const nowMs = clock.now()
-    const id = await store.addKey({
-      ...keyTermsOf(body, nowMs),
-      ...secret,
-      name: body.name,
-      accountId: user.accountId,
-      userId: user.id,
-      nowMs,
-    })
-    return { key: keyBody(await find(user, String(id))), api_key: apiKey }
   }
 
   return {
@@ -90,7 +55,19 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
       }
     },
 
-    create,
+    async create(user, body) {
+      const { apiKey, ...secret } = newKey()
+      const nowMs = clock.now()
+      const id = await store.addKey({
+        ...keyTermsOf(body, nowMs),
+        ...secret,
+        name: body.name,
+        accountId: user.accountId,
+        userId: user.id,
+        nowMs,
+      })
+      return { key: keyBody(await find(user, String(id))), api_key: apiKey }
+    },
 
     async change(user, id, body) {
       const terms = keyTermsOf(body, clock.now())
@@ -103,24 +80,6 @@ export function createConsoleKeys({ store, clock, limits }: ConsoleKeysOptions):
       const key = await find(user, id)
       await store.archiveKey(key.id, clock.now())
       return keyBody(await find(user, id))
-    },
-
-    async grantLogin({ id: userId }, { challenge, name }) {
-      const code = newSecret()
-      const nowMs = clock.now()
-      const login = { hash: hashOfKey(code), userId, challenge, name: keyNameOf(name) }
-      await store.addLogin({ ...login, nowMs, expiresAtMs: nowMs + CODE_MS })
-      return { code }
-    },
-
-    async exchangeLogin(address, { code, verifier }) {
-      await limits.countAuthentication(address)
-      // A wrong verifier means that the code leaked, so it is used up in this case too.
-      const login = await store.useLogin(hashOfKey(code), clock.now())
-      const challenge = createHash('sha256').update(verifier).digest('base64url')
-      if (login === undefined || !sameHash(login.challenge, challenge)) throw new Refusal('invalid_code')
-      if (login.user.banned) throw new Refusal('account_banned')
-      return await create(login.user, { name: login.name })
     },
   }
 }

@@ -30,7 +30,6 @@ export interface ApiRoutes {
   readonly bodyLimits: BodyLimits
   readonly logPrompts: boolean
   readonly models: readonly ModelDocument[]
-  readonly hasConsole: boolean
   readonly files: Pick<FileStore, 'find' | 'signedUrl'>
   findOutput(token: string, name: string): Promise<StoredOutput | undefined>
   /** Base of all URLs of the service, without a trailing slash. Constant once requests arrive over a port. */
@@ -208,17 +207,14 @@ export async function addOutputRoutes(
  * Route of the OpenAPI document. It needs no key and no rate limit, since the document contains nothing about accounts
  * or runs.
  */
-export async function addOpenapiRoute(
-  app: FastifyInstance,
-  { models, hasConsole, baseUrl }: ApiRoutes,
-): Promise<void> {
+export async function addOpenapiRoute(app: FastifyInstance, { models, baseUrl }: ApiRoutes): Promise<void> {
   let rendered: ({ readonly baseUrl: string } & TaggedJson) | undefined
 
   async function render() {
     if (rendered?.baseUrl === baseUrl()) return rendered
     // Load it at the first request, since most services never get one.
     const { openapiText } = await import('../openapi.js')
-    const text = openapiText({ models, hasConsole, baseUrl: baseUrl() })
+    const text = openapiText({ models, baseUrl: baseUrl() })
     rendered = { baseUrl: baseUrl(), ...tagged(text) }
     return rendered
   }

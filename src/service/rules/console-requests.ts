@@ -108,16 +108,11 @@ export const CONSOLE_BODIES = {
     ['password'],
   ),
   link: object({ token: { ...secret, description: 'The last part of the sign-in link' } }, ['token']),
-  login: object({ code: secret, verifier: secret }, ['code', 'verifier']),
   // Refuse unknown fields: otherwise the client would assume that they were set.
   newKey: { ...object(keyTerms, ['name']), additionalProperties: false },
   changedKey: { ...object(keyTerms), additionalProperties: false },
   invitedUser: object({ email, role }, ['email', 'role']),
   changedUser: { ...object({ role }, ['role']), additionalProperties: false },
-  grantedLogin: object(
-    { challenge: { type: 'string', pattern: '^[A-Za-z0-9_-]{43}$' }, name: { type: 'string' } },
-    ['challenge', 'name'],
-  ),
 } as const
 
 /** A validation error of Ajv. */

@@ -10,7 +10,6 @@ const FURTHER = {
   not_signed_in: { status: 401, cause: 'This needs a session: sign in.' },
   invalid_credentials: { status: 401, cause: 'The email or the password is not correct.' },
   invalid_link: { status: 401, cause: 'The sign-in link is not valid, has been used or has expired.' },
-  invalid_code: { status: 401, cause: 'The code is not valid, has been used or has expired.' },
   foreign_origin: { status: 403, cause: 'The request comes from another website.' },
   https_required: { status: 403, cause: 'Signing in needs HTTPS, except on this machine.' },
   owner_only: { status: 403, cause: 'Only an owner of the account may do this.' },

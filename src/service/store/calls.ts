@@ -58,8 +58,6 @@ export const ROUTES: Readonly<Record<StoreMethod, StoreRoute>> = {
   endSessionById: 'change',
   endSessions: 'change',
   listSessions: 'page',
-  addLogin: 'change',
-  useLogin: 'change',
 
   addRun: 'change',
   findCreated: 'lookup',

@@ -154,20 +154,11 @@ export interface SessionRecord {
   readonly expiresAtMs: number
 }
 
-/** A login that a user has approved for `rushes login --web`. The CLI exchanges it for a key. */
-export interface LoginRecord {
-  readonly user: UserRecord
-  /** SHA-256 (base64url) of the verifier. */
-  readonly challenge: string
-  /** Name of the new key. */
-  readonly name: string
-}
-
 /** Maximum number of users that owners can add to an account. */
 export const MAX_ACCOUNT_USERS = 200
 
 /**
- * Expired sessions, links and codes are not found. Removing a user also removes the user's sessions, links and codes.
+ * Expired sessions and links are not found. Removing a user also removes the user's sessions and links.
  */
 export interface UserStore {
   /**
@@ -197,7 +188,7 @@ export interface UserStore {
   /** Returns false if no user has this email. */
   removeUser(email: string): Promise<boolean>
   /**
-   * Sets the password, and ends all other sessions, links and codes of the user. The session `keptSession` then counts
+   * Sets the password, and ends all other sessions and links of the user. The session `keptSession` then counts
    * as started with a password.
    */
   setPassword(userId: number, password: string, keptSession: string): Promise<void>
@@ -225,22 +216,8 @@ export interface UserStore {
   endSession(hash: string): Promise<void>
   /** Returns false if the user has no session with this id. */
   endSessionById(userId: number, id: number): Promise<boolean>
-  /** Ends all sessions, links and codes of the user. */
+  /** Ends all sessions and links of the user. */
   endSessions(userId: number): Promise<void>
   /** Most recently used first, at most 100. */
   listSessions(userId: number, nowMs: number): Promise<readonly SessionRecord[]>
-
-  addLogin(login: {
-    readonly hash: string
-    readonly userId: number
-    readonly challenge: string
-    readonly name: string
-    readonly nowMs: number
-    readonly expiresAtMs: number
-  }): Promise<void>
-  /**
-   * Removes the code and returns its login. Returns undefined if the code does not exist, or if a concurrent call has
-   * used it.
-   */
-  useLogin(hash: string, nowMs: number): Promise<LoginRecord | undefined>
 }

@@ -22,7 +22,6 @@ import type {
   KeyName,
   ListedEntry,
   ListedRun,
-  LoginRecord,
   SessionRecord,
   UserDetails,
   UserRecord,
@@ -232,12 +231,6 @@ export const sessionOfRow = (row: Row): SessionRecord => ({
   createdAtMs: Number(row.created_at),
   usedAtMs: Number(row.used_at),
   expiresAtMs: Number(row.expires_at),
-})
-
-export const loginOfRow = (row: Row): LoginRecord => ({
-  user: userOfRow(row),
-  challenge: String(row.challenge),
-  name: String(row.name),
 })
 
 /** Maximum number of prompt characters in the column `prompt`. A search covers only these. */

@@ -173,10 +173,10 @@ CREATE TABLE users (
 )${options};
 CREATE INDEX users_of_account ON users (account_id, id);
 
--- Sessions, sign-in links, and the codes of \`rushes login --web\`. Only the SHA-256 is kept, in hex.
+-- Sessions and sign-in links. Only the SHA-256 is kept, in hex.
 CREATE TABLE tokens (
   id         ${sequence},
-  kind       text NOT NULL CHECK (kind IN ('session', 'link', 'login')),
+  kind       text NOT NULL CHECK (kind IN ('session', 'link')),
   hash       text NOT NULL,
   user_id    ${integer} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   created_at ${integer} NOT NULL,
@@ -186,9 +186,6 @@ CREATE TABLE tokens (
   from_link  ${boolean} NOT NULL DEFAULT false,
   address    text,
   user_agent text,
-  -- Of a login.
-  challenge  text,
-  name       text,
   UNIQUE (kind, hash)
 )${options};
 CREATE INDEX tokens_of_user ON tokens (user_id, kind);

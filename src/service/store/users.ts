@@ -1,6 +1,6 @@
-/** Users of the console, with their sessions, sign-in links and logins. */
+/** Users of the console, with their sessions and sign-in links. */
 import { MAX_ACCOUNT_USERS, type UserStore } from './console-store.js'
-import { loginOfRow, sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
+import { sessionOfRow, userDetailsOfRow, userOfRow } from './rows.js'
 import { type Database, type Dialect, hasNul, type SqlValue, type Transaction } from './sql.js'
 
 /** Columns of a user and its account, with names that differ from the columns of the joined table. */
@@ -52,12 +52,11 @@ const sqlOf = ({ lock, lockFree }: Dialect) => ({
   recordSeen: `UPDATE users SET last_seen_at = $2 WHERE id = $1 AND coalesce(last_seen_at < $2, true)`,
 
   addToken: `
-    INSERT INTO tokens (user_id, kind, hash, created_at, used_at, expires_at, from_link, address, user_agent, challenge, name)
-    VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, $10)
+    INSERT INTO tokens (user_id, kind, hash, created_at, used_at, expires_at, from_link, address, user_agent)
+    VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)
     ON CONFLICT (kind, hash) DO NOTHING`,
 
-  useToken: `
-    DELETE FROM tokens WHERE kind = $1 AND hash = $2 AND expires_at > $3 RETURNING user_id, challenge, name`,
+  useLink: `DELETE FROM tokens WHERE kind = 'link' AND hash = $1 AND expires_at > $2 RETURNING user_id`,
 
   endExpired: `
     DELETE FROM tokens WHERE id IN (
@@ -86,7 +85,7 @@ const sqlOf = ({ lock, lockFree }: Dialect) => ({
 })
 
 interface Token {
-  readonly kind: 'session' | 'link' | 'login'
+  readonly kind: 'session' | 'link'
   readonly hash: string
   readonly userId: number
   readonly nowMs: number
@@ -94,8 +93,6 @@ interface Token {
   readonly fromLink?: boolean
   readonly address?: string | undefined
   readonly userAgent?: string | undefined
-  readonly challenge?: string
-  readonly name?: string
 }
 
 export function createUserStore({ transaction, get, all, run, dialect }: Database): UserStore {
@@ -104,21 +101,12 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
 
   async function addToken(tx: Transaction, token: Token): Promise<void> {
     const { kind, hash, userId, nowMs, expiresAtMs, fromLink = false } = token
-    const { address = null, userAgent = null, challenge = null, name = null } = token
+    const { address = null, userAgent = null } = token
     await tx.run(SQL.endExpired, nowMs)
     // The user was removed before.
     if ((await tx.get(SQL.findUserById, userId)) === undefined) return
-    const values = [fromLink, address, userAgent, challenge, name]
-    await tx.run(SQL.addToken, userId, kind, hash, nowMs, expiresAtMs, ...values)
+    await tx.run(SQL.addToken, userId, kind, hash, nowMs, expiresAtMs, fromLink, address, userAgent)
   }
-
-  /** Returns the row of the user, with the columns of the token. Only one of several callers gets it. */
-  const useToken = (kind: Token['kind'], hash: string, nowMs: number) =>
-    transaction(async (tx) => {
-      const token = await tx.get(SQL.useToken, kind, hash, nowMs)
-      const user = token && (await tx.get(SQL.findUserById, Number(token.user_id)))
-      return user && { ...token, ...user }
-    })
 
   return {
     addUser: ({ email, accountId, role = null, nowMs }) =>
@@ -167,10 +155,13 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
       ),
 
     addLink: (link) => transaction((tx) => addToken(tx, { ...link, kind: 'link' }), { repeatable: true }),
-    async useLink(hash, nowMs) {
-      const row = await useToken('link', hash, nowMs)
-      return row && userOfRow(row)
-    },
+    useLink: (hash, nowMs) =>
+      // Only one of several callers gets the row.
+      transaction(async (tx) => {
+        const link = await tx.get(SQL.useLink, hash, nowMs)
+        const user = link && (await tx.get(SQL.findUserById, Number(link.user_id)))
+        return user && userOfRow(user)
+      }),
 
     addSession: (session) =>
       transaction(
@@ -196,11 +187,5 @@ export function createUserStore({ transaction, get, all, run, dialect }: Databas
     endSessionById: (userId, id) => changed(SQL.endSessionById, userId, id),
     endSessions: async (userId) => void (await run(SQL.endTokens, userId, '')),
     listSessions: async (userId, nowMs) => (await all(SQL.listSessions, userId, nowMs)).map(sessionOfRow),
-
-    addLogin: (login) => transaction((tx) => addToken(tx, { ...login, kind: 'login' }), { repeatable: true }),
-    async useLogin(hash, nowMs) {
-      const row = await useToken('login', hash, nowMs)
-      return row && loginOfRow(row)
-    },
   }
 }

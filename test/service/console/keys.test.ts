@@ -1,5 +1,4 @@
-/** The endpoints of keys, sessions and logins. */
-import { createHash } from 'node:crypto'
+/** The endpoints of keys and sessions. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { AUTH_PATHS, CONSOLE_PATHS } from '../../../src/protocol/console.js'
 import {
@@ -13,18 +12,14 @@ import {
   PASSWORD,
   pathOf,
   refusal,
-  setBanned,
   signInByLink,
   withStore,
 } from '../../support/console.js'
-import { ask, type TestService } from '../../support/service.js'
+import { ask } from '../../support/service.js'
 
 const list = async (browser: Browser) => (await browser.get(CONSOLE_PATHS.keys)).body.keys
 const change = (browser: Browser, id: number, body: unknown) =>
   browser.ask('PATCH', pathOf(CONSOLE_PATHS.key, id), body)
-
-const VERIFIER = 'v'.repeat(43)
-const LOGIN = { challenge: createHash('sha256').update(VERIFIER).digest('base64url'), name: 'cli on fox' }
 
 describe('keys', () => {
   test('one is created, shown once, used, changed and disabled', async () => {
@@ -125,15 +120,6 @@ describe('many keys', () => {
     const enabled = await change(browser, id, { disabled: false })
     expect(enabled).toMatchObject(refused)
     expect(enabled.body.error.message).toMatch(/has 200 active API keys.*Disable one/)
-    const code = (await browser.post(CONSOLE_PATHS.logins, LOGIN)).body.code
-    const exchanged = await ask(
-      service,
-      'POST',
-      AUTH_PATHS.login,
-      { code, verifier: VERIFIER },
-      { authorization: '' },
-    )
-    expect(exchanged).toMatchObject(refused)
   })
 })
 
@@ -259,82 +245,5 @@ describe('sessions', () => {
     const { sessions } = (await browser.get(CONSOLE_PATHS.sessions)).body
     const agents = sessions.map((each: { user_agent: string | null }) => each.user_agent ?? '')
     expect(agents.find((each: string) => each.startsWith('Fox'))).toHaveLength(300)
-  })
-})
-
-describe('rushes login --web', () => {
-  const verifier = VERIFIER
-  const { challenge } = LOGIN
-
-  /** Without `Origin` and without a cookie, as the command sends it. */
-  async function exchange(service: TestService, code: string, proof = verifier, more = {}) {
-    const headers = { 'x-forwarded-for': createBrowser(service).address, ...more }
-    return await ask(
-      service,
-      'POST',
-      AUTH_PATHS.login,
-      { code, verifier: proof },
-      { authorization: '', headers },
-    )
-  }
-
-  const grant = async (browser: Browser, name = 'cli on fox') =>
-    (await browser.post(CONSOLE_PATHS.logins, { challenge, name })).body.code as string
-
-  test('a code is exchanged once for a key that works', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    const code = await grant(browser)
-    expect(code).toMatch(/^[\w-]{43}$/)
-    const { status, body } = await exchange(service, code)
-    expect([status, body.key.name]).toEqual([200, 'cli on fox'])
-    expect((await ask(service, 'POST', '/api/v1/runs', FOX, { key: body.api_key })).status).toBe(201)
-    expect(await exchange(service, code)).toMatchObject(refusal(401, 'invalid_code'))
-    expect(await list(browser)).toHaveLength(2)
-  })
-
-  test('a code with a wrong verifier is used up, and one of two minutes is expired', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    const [stolen, late, early] = [await grant(browser), await grant(browser), await grant(browser)]
-    expect((await exchange(service, stolen, 'w'.repeat(43))).status).toBe(401)
-    expect((await exchange(service, stolen)).status).toBe(401)
-    await service.clock.advance(119_999)
-    expect((await exchange(service, early)).status).toBe(200)
-    await service.clock.advance(1)
-    expect((await exchange(service, late)).status).toBe(401)
-  })
-
-  test('a code of an account that was banned meanwhile is 403', async () => {
-    const service = await createConsoleService()
-    const code = await grant(await signInByLink(service))
-    await setBanned(service)
-    expect(await exchange(service, code)).toMatchObject(refusal(403, 'account_banned'))
-  })
-
-  test('a challenge and a name that are not valid are refused, and so is a browser of another site', async () => {
-    const service = await createConsoleService()
-    const browser = await signInByLink(service)
-    for (const body of [
-      { challenge: 'x', name: 'a' },
-      { challenge, name: '' },
-      { challenge, name: 'rushes on \u202efox' },
-      { challenge, name: 'fox\u200b' },
-      { challenge },
-      { name: 'a' },
-    ])
-      expect(await browser.post(CONSOLE_PATHS.logins, body)).toMatchObject(refusal(400, 'invalid_input'))
-    const code = await grant(browser)
-    for (const headers of [
-      { origin: 'https://evil.example' },
-      { origin: '', 'sec-fetch-site': 'cross-site' },
-    ])
-      expect(await browser.ask('POST', AUTH_PATHS.login, { code, verifier }, headers)).toMatchObject(
-        refusal(403, 'foreign_origin'),
-      )
-    // Only a program sends neither header.
-    const ofBrowser = await exchange(service, code, verifier, { 'sec-fetch-site': 'same-origin' })
-    expect(ofBrowser).toMatchObject(refusal(403, 'foreign_origin'))
-    expect((await exchange(service, code)).status).toBe(200)
   })
 })

@@ -112,8 +112,6 @@ describe('a session', () => {
     const service = await createConsoleService({ rendering: true, engine: createInstantEngine() })
     const browser = await createUser(service)
     const key = await browser.post(CONSOLE_PATHS.keys, { name: 'laptop' })
-    const login = { challenge: 'x'.repeat(43), name: 'cli' }
-    const { code } = (await browser.post(CONSOLE_PATHS.logins, login)).body
     await setBanned(service)
     expect((await browser.get(AUTH_PATHS.session)).body.account).toMatchObject({ banned: true })
     const again = await createBrowser(service).post(AUTH_PATHS.signIn, { email: ANN, password: PASSWORD })
@@ -123,12 +121,9 @@ describe('a session', () => {
     for (const [each, body] of [
       [CONSOLE_PATHS.runs, FOX],
       [CONSOLE_PATHS.keys, { name: 'another' }],
-      [CONSOLE_PATHS.logins, login],
     ] as const)
       expect(await browser.post(each, body)).toMatchObject(refusal(403, 'account_banned'))
     expect((await browser.ask('PATCH', path, { disabled: true })).status).toBe(200)
-    const exchange = { code, verifier: 'v' }
-    expect(await browser.post(AUTH_PATHS.login, exchange)).toMatchObject(refusal(401, 'invalid_code'))
   })
 })
 
@@ -213,7 +208,6 @@ describe('a page that shows a session', () => {
       ['GET', CONSOLE_PATHS.csv, undefined],
       ['POST', CONSOLE_PATHS.keys, key],
       ['POST', CONSOLE_PATHS.runs, FOX],
-      ['POST', CONSOLE_PATHS.logins, { challenge: 'a'.repeat(43), name: 'laptop' }],
       ['POST', AUTH_PATHS.password, { current: PASSWORD, password: 'another long password' }],
       ['POST', AUTH_PATHS.link, link],
       ['POST', AUTH_PATHS.signIn, password],

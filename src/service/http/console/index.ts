@@ -7,7 +7,6 @@ import {
   CONSOLE_PATHS,
   type InvitedUser,
   type KeyTermsBody,
-  type LoginRequest,
   type UserRole,
 } from '../../../protocol/console.js'
 import { writeJson } from '../../../protocol/json.js'
@@ -163,17 +162,6 @@ async function addDataRoutes(app: FastifyInstance, options: ConsoleRoutes): Prom
     if (String(id) === request.params.id) clearSessionCookie(reply, visitorOf(request))
     return reply.code(204).send()
   })
-
-  app.post<{ Body: LoginRequest }>(
-    CONSOLE_PATHS.logins,
-    { schema: { body: CONSOLE_BODIES.grantedLogin } },
-    async (request, reply) => {
-      const session = sessionOf(request)
-      checkNotBanned(session)
-      reply.code(201)
-      return await keys.grantLogin(session.user, request.body)
-    },
-  )
 }
 
 /** Routes of the page's data for the owners of an account: credits and users. */

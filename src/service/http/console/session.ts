@@ -6,7 +6,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   AUTH_PATHS,
   type LinkToken,
-  type LoginCode,
   type NewPassword,
   SESSION_HEADER,
   type SignIn,
@@ -54,7 +53,7 @@ export async function readVisitors(
     const address = clientAddress(request)
     const seen = seenRequest(request)
     const isPlain = isPlainLoopback(seen, publicUrl)
-    if (!isRead(request) && !isFromProgram(request)) checkOwnOrigin(seen, publicUrl)
+    if (!isRead(request)) checkOwnOrigin(seen, publicUrl)
     const token = request.cookies[SESSION_COOKIE]
     const found = await sessions.find(token)
     checkShownSession(header(request.headers[SESSION_HEADER]), found?.record)
@@ -121,24 +120,15 @@ const header = (value: string | readonly string[] | undefined): string | undefin
 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
 
-/**
- * Whether a program sent the request: `rushes login --web` uses no session and sends no `Origin`. Browsers always send
- * `Origin` with a change.
- */
-const isFromProgram = ({ headers, routeOptions }: FastifyRequest): boolean =>
-  routeOptions.url === AUTH_PATHS.login &&
-  headers.origin === undefined &&
-  headers['sec-fetch-site'] === undefined
-
 interface AuthOptions {
-  readonly console: Pick<Console, 'sessions' | 'limits' | 'keys'>
+  readonly console: Pick<Console, 'sessions' | 'limits'>
   readonly bodyLimits: BodyLimits
   readonly publicUrl: string | undefined
 }
 
 export async function addAuthRoutes(
   app: FastifyInstance,
-  { console: { sessions, limits, keys }, bodyLimits, publicUrl }: AuthOptions,
+  { console: { sessions, limits }, bodyLimits, publicUrl }: AuthOptions,
 ): Promise<void> {
   readJsonBodies(app, bodyLimits)
   async function begin(
@@ -191,8 +181,4 @@ export async function addAuthRoutes(
     await limits.countSessionCheck(address, session?.hash)
     return await sessions.describe(sessionOf(request))
   })
-
-  app.post<{ Body: LoginCode }>(AUTH_PATHS.login, { schema: { body: CONSOLE_BODIES.login } }, (request) =>
-    keys.exchangeLogin(visitorOf(request).address, request.body),
-  )
 }

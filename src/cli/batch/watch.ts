@@ -25,7 +25,7 @@ import {
   prepare,
   refusePlan,
 } from './prepare.js'
-import { printDryRun, printWork } from './print-plan.js'
+import { printPlan, printWork } from './print-plan.js'
 import { beginReport } from './reports.js'
 import { refuseUnwritable, runBatch } from './run-batch.js'
 import { stepCells } from './show.js'
@@ -209,7 +209,7 @@ async function dryRound(ctx: Context, watch: WatchState, files: WatchedFiles): P
     return 'silent'
   }
   watch.lastMessage = text
-  await printDryRun(ctx, prepared)
+  printPlan(ctx, prepared)
   const problem = problemOf(ctx, prepared)
   if (problem !== undefined) ctx.out.error(problem)
   return 'done'
@@ -294,7 +294,7 @@ function createConsent(questions: Questions | undefined) {
       const isRefused = creates.size > 0 && creates.size === refused.size && isWithin(creates, refused)
       if (isRefused) return 'no again'
       const isAgreed = creates.size > 0 && isWithin(creates, agreed)
-      if (!isAgreed) await printWork(ctx, prepared)
+      if (!isAgreed) printWork(ctx, prepared)
       if (questions === undefined || isAgreed || creates.size === 0) return 'yes'
       // Discard keystrokes that were made before the question.
       for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve))

@@ -263,12 +263,9 @@ describe('a mistake in a matrix', () => {
       ],
     ],
     ['[{anmal: fox}]', '6:16 unknown key "anmal". Did you mean "animal"?'],
-    ['[{animal: beer}]', '6:24 "beer" is not a value of animal. Did you mean "bear"?'],
-    ['[{animal: elephant}]', '6:24 "elephant" is not a value of animal: fox, bear'],
-    [
-      '[{animal: [fox]}]',
-      '6:24 an entry of exclude has one value for each key: add an entry for each value of animal',
-    ],
+    ['[{animal: beer}]', '6:24 unknown value of animal "beer". Did you mean "bear"?'],
+    ['[{animal: elephant}]', '6:24 unknown value of animal "elephant"; expected one of: fox, bear'],
+    ['[{animal: [fox]}]', '6:24 unknown value of animal "a list or map"; expected one of: fox, bear'],
     [
       '[{animal: fox}, {animal: fox, aspect_ratio: "1:1"}]',
       '6:30 this entry of exclude matches nothing that the entries before it have not left out',
@@ -296,7 +293,7 @@ describe('a mistake in a matrix', () => {
       [N, 'prompt: "a {anmal}"', M, 'exclude: [{animal: beer}]'],
       [
         '4:13 unknown placeholder {anmal}. Did you mean {animal}?',
-        '6:24 "beer" is not a value of animal. Did you mean "bear"?',
+        '6:24 unknown value of animal "beer". Did you mean "bear"?',
       ],
     ],
     [[N, 'prompt: "a {anmal}"', M], '4:13 unknown placeholder {anmal}. Did you mean {animal}?'],

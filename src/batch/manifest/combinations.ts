@@ -3,7 +3,7 @@
  * Pure.
  */
 import { writeJson } from '../../protocol/json.js'
-import { nearest, shortened } from '../../protocol/text.js'
+import { shortened } from '../../protocol/text.js'
 import {
   type Field,
   isNull,
@@ -104,16 +104,12 @@ function excludedValues(
   return found
 }
 
-const MAX_LISTED = 12
-
 function unknownValue(key: string, value: Node, values: readonly Node[]): string {
-  const name = namedBy(value)
-  if (name === undefined && value.type === 'list')
-    return `an entry of exclude has one value for each key: add an entry for each value of ${key}`
   const known = values.flatMap((each) => namedBy(each)?.text ?? [])
-  const near = name === undefined ? undefined : nearest(name.text, known)
-  const listed = known.length <= MAX_LISTED ? `: ${shortened(known.join(', '), 300)}` : ''
-  return `${labelOf(value)} is not a value of ${key}${near === undefined ? listed : `. Did you mean "${near}"?`}`
+  return shortened(
+    unknownMessage(`unknown value of ${key}`, namedBy(value)?.text ?? 'a list or map', known),
+    300,
+  )
 }
 
 function remaining(

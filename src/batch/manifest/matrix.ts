@@ -16,10 +16,10 @@ import type { Naming } from './output-paths.js'
 import { createPlaceholders, isNear, type Placeholders } from './placeholders.js'
 import { schemasOfRow } from './row-model.js'
 import {
+  fieldsOf,
   isOfMatrix,
   MAX_COMBINATIONS,
   MAX_RUNS,
-  matrixFieldsOf,
   ROW_FIELDS,
   type RowFields,
   type Sections,
@@ -91,7 +91,7 @@ function readMatrices(sections: Sections, report: ReportProblem): ReadonlyMap<Ma
     if (field === undefined) {
       if (exclude !== undefined) report(exclude.at, 'exclude needs a matrix in the same row')
     } else if (total <= MAX_RUNS) {
-      const fields = matrixFieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
+      const fields = fieldsOf(schemasOfRow(node, sections), isUnused(node, sections))
       const matrix = readMatrix(field, exclude, fields, report)
       if (matrix !== undefined) matrices.set(node, { ...matrix, fields })
       total += matrix?.combinations.length ?? 0

@@ -129,7 +129,7 @@ const reservedFor = (inFlight: readonly InFlight[]): number =>
 
 interface Candidate {
   readonly index: number
-  /** 1 or more: the run has probably ended. */
+  /** Grows from 0 at the last status request. From 1 on, the run has probably ended. */
   readonly overdue: number
   readonly chainLength: number
   readonly polledAtMs: number
@@ -161,7 +161,8 @@ function rank({ inFlight, nowMs }: ScheduleState): Ranking {
       soonestDueMs = Math.min(soonestDueMs, dueAtMs)
       continue
     }
-    const overdue = (nowMs - createdAtMs) / Math.max(pace.medianMs, 2 * (polledAtMs - createdAtMs))
+    const seenMs = polledAtMs - createdAtMs
+    const overdue = (nowMs - polledAtMs) / Math.max(pace.medianMs - seenMs, seenMs)
     const candidate = { index, overdue, chainLength: overdue < 1 ? 0 : run.chainLength, polledAtMs }
     if (first === undefined || goesBefore(candidate, first)) first = candidate
   }
